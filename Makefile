@@ -1,0 +1,113 @@
+# All that a developer types. Everything is installed into .venv/, everything fetched or written goes to build/.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --warn-undefined-variables --no-builtin-rules --no-print-directory
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+PYTHON ?= python3
+KAFKA_VERSION ?= 4.3.1
+BROKERS ?= 1
+SHARE ?= 0
+
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+PYTEST := $(BIN)/python -m pytest
+
+# Tests that need nothing but Python: `make unit`. What stands in no list here is run by `make test` beside them.
+UNIT_TESTS := $(wildcard tests/unit tests/properties tests/models tests/transcripts tests/interop)
+DOCUMENT_TESTS := tests/documents
+QUICK_TESTS := $(UNIT_TESTS) $(DOCUMENT_TESTS)
+
+.PHONY: help
+help: ## this list
+	@echo "make TARGET, where TARGET is one of"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# ------------------------------------------------ set-up
+
+.PHONY: setup
+setup: prerequisites $(INSTALLED) ## install everything into .venv/, so that .venv/bin/kproxy works
+
+.PHONY: prerequisites
+prerequisites:
+	@PYTHON=$(PYTHON) .ci/prerequisites python java maven
+
+.PHONY: prerequisites-of-tests
+prerequisites-of-tests:
+	@PYTHON=$(PYTHON) .ci/prerequisites python java maven ip
+
+$(INSTALLED): constraints.txt pyproject.toml
+	@PYTHON=$(PYTHON) .ci/prerequisites python
+	@echo "Installing kproxy and its dependencies into .venv/"
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt hatchling editables
+	$(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+# ------------------------------------------------ the real thing
+
+.PHONY: demo
+demo: setup ## three share consumers on a real Kafka through kproxy; KEEP=1 leaves it running
+	@exec $(BIN)/python -m tests.demo
+
+.PHONY: kafka
+kafka: setup ## a real local cluster until Ctrl-C: KAFKA_VERSION=4.3.1 BROKERS=1 SHARE=0
+	@exec $(BIN)/python -m tests.kafka --version $(KAFKA_VERSION) --brokers $(BROKERS) --share $(SHARE)
+
+# ------------------------------------------------ tests
+
+.PHONY: test
+test: prerequisites-of-tests setup check ## every test but the long ones, on real Kafka clusters and with real clients
+	$(PYTEST) tests $(addprefix --ignore=,$(QUICK_TESTS)) -m "not soak"
+
+.PHONY: unit
+unit: $(INSTALLED) ## unit tests, properties, models: under a minute
+	$(PYTEST) $(UNIT_TESTS) -m "not soak"
+
+.PHONY: soak
+soak: prerequisites-of-tests setup ## the long proofs
+	$(PYTEST) tests -m soak
+
+.PHONY: coverage
+coverage: $(INSTALLED) ## what the unit tests reach: all of the pure packages, every branch
+	$(PYTEST) $(UNIT_TESTS) -m "not soak" --cov --cov-report=term:skip-covered
+	$(BIN)/coverage report --skip-covered --show-missing --fail-under=100 \
+	  --include='kproxy/wire/*,kproxy/share/*,kproxy/statelog/*,kproxy/interception/*'
+
+# ------------------------------------------------ checks
+
+.PHONY: check
+check: generate-check lint layers types unit docs-check ## what a commit must pass
+
+.PHONY: generate
+generate: $(INSTALLED) ## write kproxy/wire/messages/ from schemas/
+	$(BIN)/python -m kproxy.schema_compiler
+
+.PHONY: generate-check
+generate-check: $(INSTALLED) ## is kproxy/wire/messages/ what schemas/ say?
+	$(BIN)/python -m kproxy.schema_compiler --check
+
+.PHONY: format
+format: $(INSTALLED) ## format the code and mend what can be mended
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+.PHONY: lint
+lint: $(INSTALLED) ## ruff: rules and format
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+.PHONY: layers
+layers: $(INSTALLED) ## import-linter: who may import whom
+	$(BIN)/lint-imports
+
+.PHONY: types
+types: $(INSTALLED) ## mypy, strict
+	$(BIN)/mypy
+
+.PHONY: docs-check
+docs-check: $(INSTALLED) ## do the documents say what is so?
+	$(PYTEST) $(DOCUMENT_TESTS)

@@ -1,0 +1,185 @@
+"""The exception tree. Those that reach the wire carry their `ErrorCode`.
+
+Every class says who raises it, who handles it and what the peer is told (style guide, rule 8).
+"""
+
+from typing import ClassVar
+
+from kproxy.error_codes import ErrorCode
+
+
+class KproxyError(Exception):
+    """The root: whatever kproxy raises on purpose. Handled where a narrower class is named."""
+
+
+class MalformedMessage(KproxyError):
+    """Bytes that are no such message: too short, a length out of bounds, text that is no UTF-8.
+
+    Raised by `kproxy.wire`, and nothing else escapes from there. A connection that met one is closed with a
+    log line and a counter; a response of a broker ends the connection to that broker.
+    """
+
+
+class SettingsError(KproxyError):
+    """A configuration that cannot be used. Raised by `kproxy.settings`; the command line prints it and exits with 2."""
+
+
+class ApiError(KproxyError):
+    """An answer with an error code. Raised by the domain, turned into a response by the handler of the API."""
+
+    error_code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+class InvalidRequest(ApiError):
+    """A request that contradicts itself or the KIP's rules. The peer is told INVALID_REQUEST with the reason."""
+
+    error_code = ErrorCode.INVALID_REQUEST
+
+
+class InvalidRecordState(ApiError):
+    """An acknowledgement for a record that the member does not hold. Raised by `SharePartition`; told per partition."""
+
+    error_code = ErrorCode.INVALID_RECORD_STATE
+
+
+class ShareSessionNotFound(ApiError):
+    """A share session epoch other than 0 for a session that is not open (any more). The client opens a new one."""
+
+    error_code = ErrorCode.SHARE_SESSION_NOT_FOUND
+
+
+class InvalidShareSessionEpoch(ApiError):
+    """A share session epoch that is not the expected one. The client opens a new session."""
+
+    error_code = ErrorCode.INVALID_SHARE_SESSION_EPOCH
+
+
+class ShareSessionLimitReached(ApiError):
+    """The share session cache is full (`group.share.max.share.sessions`). Answered after MaxWaitMs."""
+
+    error_code = ErrorCode.SHARE_SESSION_LIMIT_REACHED
+
+
+class GroupIdNotFound(ApiError):
+    """A heartbeat with an epoch above 0, or -1, for a share group that does not exist."""
+
+    error_code = ErrorCode.GROUP_ID_NOT_FOUND
+
+
+class UnknownMemberId(ApiError):
+    """A heartbeat with an epoch above 0, or -1, of no member of the group. The client rejoins with epoch 0."""
+
+    error_code = ErrorCode.UNKNOWN_MEMBER_ID
+
+
+class FencedMemberEpoch(ApiError):
+    """A heartbeat whose member epoch is neither the current nor the previous one. The client rejoins with epoch 0."""
+
+    error_code = ErrorCode.FENCED_MEMBER_EPOCH
+
+
+class GroupMaxSizeReached(ApiError):
+    """A join to a group that has `group.share.max.size` members already."""
+
+    error_code = ErrorCode.GROUP_MAX_SIZE_REACHED
+
+
+class InvalidConfig(ApiError):
+    """A group configuration with an unknown name or a value out of range."""
+
+    error_code = ErrorCode.INVALID_CONFIG
+
+
+class CoordinatorNotAvailable(ApiError):
+    """Share groups cannot be served right now; the client tries again."""
+
+    error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+class StateLogUnavailable(CoordinatorNotAvailable):
+    """The outcome of a write to the state log is refused or unknown.
+
+    Raised by `StateLog.persist`; the handler discards the share-partition and answers a retriable code.
+    """
+
+
+class BrokerUnavailable(KproxyError):
+    """A backing broker cannot be reached, went away, or answered what it was not asked.
+
+    Raised by `kproxy.net`; handlers answer a retriable code, a relayed connection is closed.
+    """
+
+
+class PeerViolation(KproxyError):
+    """A client or a backing broker broke the protocol, and its connection cannot go on.
+
+    Raised by `kproxy.interception`; `kproxy.net` counts `reason` (a fixed word), logs `detail` with the peer and
+    closes the connection after a small delay. Nothing is sent: a Kafka broker answers such bytes with silence, too.
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+
+
+class SharePartitionFenced(ApiError):
+    """A share-partition object that was discarded: its state may differ from what became durable.
+
+    Raised by every method of such a `SharePartition`. Handlers ask the directory for the live one; should a
+    client be told all the same, NOT_LEADER_OR_FOLLOWER makes it fetch anew.
+    """
+
+    error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+class UnusableShareState(ApiError):
+    """Durable state that cannot be: batches below the start offset, reversed, overlapping, or acquired.
+
+    Raised by `SharePartition` when it is built; the handler logs it and tells the client UNKNOWN_SERVER_ERROR,
+    as the stock broker does for a share-partition that it fails to load.
+    """
+
+
+class OffsetNotAvailable(ApiError):
+    """The leader could not say where a new share-partition begins (`share.auto.offset.reset`).
+
+    Raised by the share-partition directory, told per partition; the client tries again.
+    """
+
+    error_code = ErrorCode.OFFSET_NOT_AVAILABLE
+
+
+class ShareStateNotInitialized(ApiError):
+    """A share-partition without durable state: no heartbeat asked for it, or its group was deleted.
+
+    Raised by the share-partition directory, told per partition as UNKNOWN_SERVER_ERROR, which is what the stock
+    broker makes of it.
+    """
+
+
+class ShareStateNotReadable(ApiError):
+    """The state log did not answer when a share-partition was to be loaded.
+
+    Raised by the share-partition directory, told per partition as KAFKA_STORAGE_ERROR, upon which clients refresh
+    and try again. The stock broker's COORDINATOR_NOT_AVAILABLE makes Java's share consumer throw
+    IllegalStateException (`ShareFetchCollector`).
+    """
+
+    error_code = ErrorCode.KAFKA_STORAGE_ERROR
+
+
+class ShareStateStillLoading(KproxyError):
+    """Another request loads the share-partition and was not done in time.
+
+    Raised by the share-partition directory; the fetch leaves the partition out of its answer, as Kafka does.
+    """
+
+
+class SharePartitionNotLoaded(ApiError):
+    """An acknowledgement for a share-partition that is not live here: kproxy was restarted, or unloaded it.
+
+    Raised by `kproxy.handlers.acknowledgements`, told per partition. The records will be delivered again.
+    """
+
+    error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -1,0 +1,117 @@
+"""README.md and CHANGELOG.md: every target, key, flag, command and link that they name is there."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+import click
+import pytest
+
+from kproxy.cli.main import COMMANDS, cli
+from kproxy.settings import KEYS
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+DOCUMENTS: Final = ("README.md", "CHANGELOG.md", "kproxy/ARCHITECTURE.md")
+
+
+def text_of(document: str) -> str:
+    return (ROOT / document).read_text(encoding="utf-8")
+
+
+def code_of(document: str) -> str:
+    """Everything between backticks or in fenced blocks."""
+    text = text_of(document)
+    fenced = re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    inline = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
+    return "\n".join([*fenced, *inline])
+
+
+def flags_of_commands() -> set[str]:
+    context = click.Context(cli)
+    commands = [cli, *(command.load() for command in COMMANDS.values())]
+    commands += [
+        sub
+        for group in commands
+        if isinstance(group, click.Group) and group is not cli
+        for sub in group.commands.values()
+    ]
+    return {name for command in commands for option in command.get_params(context) for name in option.opts}
+
+
+def targets_of_makefile() -> set[str]:
+    return set(re.findall(r"^([a-z-]+):.*## ", text_of("Makefile"), re.MULTILINE))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_make_target_that_is_named_exists(document: str) -> None:
+    # When
+    named = set(re.findall(r"\bmake ([a-z-]+)", code_of(document)))
+
+    # Then
+    assert named - targets_of_makefile() <= {"bench"}, "bench comes with a later version"
+
+
+def test_the_readme_gives_the_two_commands() -> None:
+    assert {"demo", "test"} <= set(re.findall(r"\bmake ([a-z-]+)", code_of("README.md")))
+
+
+def test_continuous_integration_runs_the_tests_as_the_readme_gives_them() -> None:
+    assert "make test\n" in text_of(".ci/run")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_configuration_key_that_is_named_exists(document: str) -> None:
+    # When
+    named = set(
+        re.findall(
+            r"(?<![\w./])((?:kproxy|group\.share|upstream)(?:\.[a-z]+)+)(?![\w*(.])", code_of(document)
+        )
+    )
+
+    # Then
+    modules = {
+        name
+        for name in named
+        if (ROOT / name.replace(".", "/")).with_suffix(".py").exists()
+        or (ROOT / name.replace(".", "/")).is_dir()
+    }
+    files = {name for name in named if name.endswith((".py", ".toml", ".properties", ".md"))}
+    assert named - modules - files <= set(KEYS)
+
+
+def test_every_command_of_kproxy_that_is_named_exists() -> None:
+    # When
+    named = set(re.findall(r"^(?:\S+/)?kproxy ([a-z]+)", code_of("README.md"), re.MULTILINE))
+
+    # Then
+    assert named
+    assert named <= set(COMMANDS)
+
+
+def test_every_flag_of_kproxy_that_is_named_exists() -> None:
+    # Given
+    lines = [line for line in code_of("README.md").splitlines() if re.match(r"(?:\S+/)?kproxy |--?\w", line)]
+
+    # When
+    named = {flag for line in lines for flag in re.findall(r"(?<!\S)(--?[A-Za-z][\w-]*)", line)}
+
+    # Then
+    assert named - {"--alter", "--add-config"} <= flags_of_commands()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_link_to_a_file_leads_somewhere(document: str) -> None:
+    # When
+    targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", text_of(document))
+
+    # Then
+    assert [target for target in targets if not (ROOT / document).parent.joinpath(target).exists()] == []
+
+
+def test_the_changelog_begins_with_what_is_not_released_yet() -> None:
+    # When
+    headings = re.findall(r"^## (.+)$", text_of("CHANGELOG.md"), re.MULTILINE)
+
+    # Then
+    assert headings
+    assert headings[0].strip("[]") == "Unreleased"

@@ -1,0 +1,79 @@
+"""The wheel: built, installed into an empty environment, and used from a folder that knows nothing of this tree."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from kproxy import __version__
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+def run(*command: str | Path, folder: Path) -> str:
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "KPROXY_"))
+    }
+    ended = subprocess.run(
+        list(command), cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=240
+    )
+    assert ended.returncode == 0, f"{' '.join(map(str, command))}\n{ended.stdout}\n{ended.stderr}"
+    return ended.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT, folder=folder)
+    (built,) = folder.glob("kproxy-*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of programs of an environment that holds the wheel and what it asks for, and nothing else."""
+    folder = tmp_path_factory.mktemp("environment")
+    run(sys.executable, "-m", "venv", folder, folder=folder)
+    pip = (folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    run(*pip, "--constraint", ROOT / "constraints.txt", wheel, folder=folder)
+    return folder / "bin"
+
+
+def test_the_wheel_holds_the_package_and_nothing_beside_it(wheel: Path) -> None:
+    # When
+    names = zipfile.ZipFile(wheel).namelist()
+
+    # Then
+    assert {name.partition("/")[0] for name in names} == {"kproxy", f"kproxy-{__version__}.dist-info"}
+    assert "kproxy/py.typed" in names
+    assert f"kproxy-{__version__}.dist-info/licenses/LICENSE" in names
+    assert not [name for name in names if "__pycache__" in name]
+
+
+def test_the_installed_command_says_its_version(installed: Path, tmp_path: Path) -> None:
+    assert run(installed / "kproxy", "version", folder=tmp_path).startswith(f"kproxy {__version__} ")
+
+
+def test_the_installed_command_explains_itself(installed: Path, tmp_path: Path) -> None:
+    assert run(installed / "kproxy", "--help", folder=tmp_path).startswith("Usage: kproxy ")
+
+
+def test_every_installed_module_can_be_imported(installed: Path, tmp_path: Path) -> None:
+    """What is imported at run time is asked for by the wheel, and nothing is read from beside the package."""
+    # Given
+    walk = (
+        "import pkgutil, importlib, kproxy\n"
+        "for module in pkgutil.walk_packages(kproxy.__path__, 'kproxy.'):\n"
+        "    if not module.name.endswith('__main__'): importlib.import_module(module.name)\n"
+        "print(kproxy.__file__)"
+    )
+
+    # When
+    where = run(installed / "python", "-W", "error", "-c", walk, folder=tmp_path)
+
+    # Then
+    assert where.startswith(str(installed.parent))

@@ -1,0 +1,179 @@
+"""The shape of the tree: small files, speaking names, a test file beside every source file, nothing of one machine."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+LONGEST_FILE: Final = 400
+"""Hand-written lines that one file may have (style guide, rule 4)."""
+
+JUNK_DRAWERS: Final = frozenset(
+    {"utils", "util", "helpers", "helper", "common", "base", "core", "manager", "misc", "types"}
+)
+
+TESTED_ELSEWHERE: Final[dict[str, str]] = {
+    # "kproxy/package/module.py": "tests/where/it/is/tested.py, or why it needs no test of its own",
+}
+"""Source files without a test file of their own, each with the reason. Generated files need none."""
+
+MACHINE_PATHS: Final = re.compile("(?<![\\w.~-])/(" + "work|root|home/[a-z]+" + ")/")
+REGISTRIES: Final = re.compile(
+    "|".join(
+        host.replace(" ", r"\.")
+        for host in (
+            "pypi org",
+            "pythonhosted org",
+            "repo maven apache org",
+            "repo1 maven org",
+            "registry npmjs org",
+            "proxy golang org",
+            "index docker io",
+        )
+    )
+)
+"""Where packages come from is the business of each machine's own configuration."""
+
+
+def is_generated(path: Path) -> bool:
+    return path.is_relative_to(ROOT / "kproxy" / "wire" / "messages")
+
+
+def python_files(*folders: str) -> list[Path]:
+    found = (path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+    return sorted(path for path in found if not is_generated(path))
+
+
+def source_files() -> list[Path]:
+    return [path for path in python_files("kproxy") if path.name not in {"__init__.py", "__main__.py"}]
+
+
+def unit_test_of(source: Path) -> Path:
+    package = source.parent.relative_to(ROOT / "kproxy")
+    return ROOT / "tests" / "unit" / package / f"test_{source.name}"
+
+
+def tracked_texts() -> Iterator[tuple[str, str]]:
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, names.split("\0")):
+        path = ROOT / name
+        if path.is_file():
+            yield name, path.read_text(encoding="utf-8", errors="replace")
+
+
+def lines_with(pattern: re.Pattern[str]) -> list[str]:
+    return [
+        f"{name}:{number}: {line.strip()[:120]}"
+        for name, text in tracked_texts()
+        if pattern.search(text)
+        for number, line in enumerate(text.splitlines(), start=1)
+        if pattern.search(line)
+    ]
+
+
+def relative(paths: list[Path]) -> list[str]:
+    return [str(path.relative_to(ROOT)) for path in paths]
+
+
+def test_every_source_file_has_a_test_file_of_its_own_or_a_reason() -> None:
+    # When
+    missing = [
+        f"{source.relative_to(ROOT)} -> {unit_test_of(source).relative_to(ROOT)}"
+        for source in source_files()
+        if str(source.relative_to(ROOT)) not in TESTED_ELSEWHERE and not unit_test_of(source).exists()
+    ]
+
+    # Then
+    advice = "write these test files, or name the source in TESTED_ELSEWHERE with the reason:\n  "
+    assert not missing, advice + "\n  ".join(missing)
+
+
+def test_every_reason_belongs_to_a_source_file_that_has_no_test_file() -> None:
+    # When
+    idle = [
+        name for name in TESTED_ELSEWHERE if not (ROOT / name).exists() or unit_test_of(ROOT / name).exists()
+    ]
+
+    # Then
+    assert not idle, f"take these out of TESTED_ELSEWHERE: {idle}"
+
+
+def test_every_unit_test_file_mirrors_a_source_file_or_stands_in_a_reason() -> None:
+    # Given
+    of_sources = {unit_test_of(source) for source in source_files()}
+    reasons = list(TESTED_ELSEWHERE.values())
+
+    # When
+    stray = [
+        path
+        for folder in (ROOT / "tests" / "unit").iterdir()
+        if folder.is_dir()
+        for path in folder.rglob("test_*.py")
+        if path not in of_sources and not any(str(path.relative_to(ROOT)) in reason for reason in reasons)
+    ]
+
+    # Then
+    advice = "tests/unit mirrors kproxy; these mirror nothing and no reason in TESTED_ELSEWHERE names them"
+    assert not stray, f"{advice}: {relative(stray)}"
+
+
+def test_no_hand_written_file_is_longer_than_400_lines() -> None:
+    # When
+    lengths = {
+        path: len(path.read_text(encoding="utf-8").splitlines()) for path in python_files("kproxy", "tests")
+    }
+
+    # Then
+    too_long = [
+        f"{path.relative_to(ROOT)}: {length}" for path, length in lengths.items() if length > LONGEST_FILE
+    ]
+    assert not too_long, "split these by ideas:\n  " + "\n  ".join(too_long)
+
+
+def test_no_module_is_a_junk_drawer() -> None:
+    # When
+    drawers = [
+        path for path in python_files("kproxy", "tests") if {path.stem, path.parent.name} & JUNK_DRAWERS
+    ]
+
+    # Then
+    assert not drawers, f"a function without a home lacks a noun: {relative(drawers)}"
+
+
+def test_every_package_of_kproxy_explains_itself() -> None:
+    # When
+    silent = [
+        path
+        for path in (ROOT / "kproxy").rglob("__init__.py")
+        if not path.read_text(encoding="utf-8").lstrip("# -").startswith(('"""', 'r"""', "Generated"))
+    ]
+
+    # Then
+    assert not silent, f"these packages need a docstring that teaches them: {relative(silent)}"
+
+
+def test_every_folder_with_source_files_is_a_package() -> None:
+    # When
+    folders = {path.parent for path in source_files()}
+
+    # Then
+    bare = sorted(folder for folder in folders if not (folder / "__init__.py").exists())
+    assert not bare, f"these folders need an __init__.py: {relative(bare)}"
+
+
+@pytest.mark.parametrize(
+    ("what", "pattern"),
+    [("a path of one machine", MACHINE_PATHS), ("a package registry", REGISTRIES)],
+    ids=["machine_paths", "registries"],
+)
+def test_no_tracked_file_names(what: str, pattern: re.Pattern[str]) -> None:
+    # When
+    found = lines_with(pattern)
+
+    # Then
+    assert not found, f"{what} stands in\n  " + "\n  ".join(found)
