@@ -1,0 +1,201 @@
+"""What a member says of records that it acquired: whether it may, and what becomes of them.
+
+Source: KIP-932, "Acknowledge"; KIP-1222 (RENEW); `SharePartition.acknowledge`,
+`KafkaApis.validateAcknowledgementBatches`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from kproxy.errors import InvalidRecordState, InvalidRequest
+from kproxy.share.identifiers import MemberId
+from kproxy.share.limits import ShareLimits
+from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRanges
+from kproxy.share.record_state import AcknowledgeType, RecordState
+
+_RENEW: Final = AcknowledgeType.RENEW
+_AVAILABLE: Final = RecordState.AVAILABLE
+_ACQUIRED: Final = RecordState.ACQUIRED
+_ACKNOWLEDGED: Final = RecordState.ACKNOWLEDGED
+_ARCHIVED: Final = RecordState.ARCHIVED
+
+
+@dataclass(slots=True)
+class AcknowledgementBatch:
+    """What a member says of offsets `first_offset` to `last_offset`, both inclusive.
+
+    `types` holds values of AcknowledgeType: one for all offsets, or one for each.
+    """
+
+    first_offset: int
+    last_offset: int
+    types: Sequence[int]
+
+
+def validate_acknowledgement_batches(
+    batches: Sequence[AcknowledgementBatch], *, highest_type: AcknowledgeType, is_renew_ack: bool
+) -> None:
+    """Check what one request says of one partition, before its share-partition is looked at.
+
+    `highest_type` is REJECT for version 1 of the APIs, RENEW from version 2 on; `is_renew_ack` is the
+    request's flag, without which RENEW is refused. A batch may begin with the last offset of the one
+    before: whether that is an error depends on the record.
+
+    Raises:
+        InvalidRequest: offsets out of order, a number of types that does not fit, or a type that is not
+        allowed.
+    """
+    previous_last = -1
+    for batch in batches:
+        if batch.first_offset > batch.last_offset:
+            raise InvalidRequest(
+                f"acknowledged offsets {batch.first_offset} to {batch.last_offset} are reversed"
+            )
+        if batch.first_offset < previous_last:
+            raise InvalidRequest(f"acknowledged offset {batch.first_offset} is not above {previous_last}")
+        _validate_types(batch, highest_type=highest_type, is_renew_ack=is_renew_ack)
+        previous_last = batch.last_offset
+
+
+def _validate_types(
+    batch: AcknowledgementBatch, *, highest_type: AcknowledgeType, is_renew_ack: bool
+) -> None:
+    types = batch.types
+    if not types:
+        raise InvalidRequest(f"no acknowledge type for offset {batch.first_offset}")
+    if len(types) not in (1, batch.last_offset - batch.first_offset + 1):
+        raise InvalidRequest(
+            f"{len(types)} acknowledge types for offsets {batch.first_offset} to {batch.last_offset}"
+        )
+    if min(types) < AcknowledgeType.GAP or max(types) > highest_type:
+        raise InvalidRequest(f"acknowledge types {min(types)} to {max(types)}, expected 0 to {highest_type}")
+    if _RENEW in types and not is_renew_ack:
+        raise InvalidRequest("acknowledge type RENEW in a request that is no renewal")
+
+
+class Acknowledgement:
+    """The changes that one request asks of one share-partition: planned in full, then put in place.
+
+    Its batches passed `validate_acknowledgement_batches`. A batch below the start offset is passed over:
+    those records are done with, whoever asks. Planning raises at the first offset that is not the member's
+    to settle, and nothing has changed then.
+    """
+
+    __slots__ = ("_limits", "_member_id", "_now_ms", "_ranges", "has_passed", "renewed_lock", "rewrites")
+
+    def __init__(
+        self, ranges: OffsetRanges, member_id: MemberId, *, limits: ShareLimits, now_ms: int
+    ) -> None:
+        self.has_passed = False
+        """Part of the request lay below the start offset."""
+        self.renewed_lock: AcquisitionLock | None = None
+        """The lock of all records that are renewed; None when none is."""
+        self.rewrites: list[list[InFlightRange]] = []
+        """What to put in place, list after list; the runs of each list follow each other without a gap."""
+        self._ranges = ranges
+        self._member_id = member_id
+        self._limits = limits
+        self._now_ms = now_ms
+
+    def plan(self, batch: AcknowledgementBatch) -> None:
+        """Add one batch.
+
+        Raises:
+            InvalidRecordState: a record is not acquired by the member, its lock ran out, or it was settled by
+                an earlier batch of the request; or renewal is not enabled.
+            InvalidRequest: the batch ends where nothing was ever delivered.
+        """
+        start_offset = self._ranges.start_offset
+        self.has_passed |= batch.first_offset < start_offset
+        if batch.last_offset < start_offset:
+            return
+        first_offset = max(batch.first_offset, start_offset)
+        self._require_known(batch)
+        runs = self._ranges.clipped(first_offset, batch.last_offset)
+        if runs[-1].is_hole:
+            raise InvalidRequest(f"there is no record at offset {batch.last_offset}")
+        self._require_unsettled(first_offset)
+        if _RENEW in batch.types and not self._limits.is_renew_enabled:
+            raise InvalidRecordState("the group does not allow acquisition locks to be renewed")
+        self._add([settled for run in runs for settled in self._settle(run, batch)])
+
+    def settled_runs(self) -> Iterator[InFlightRange]:
+        """Yield the runs whose new state must become durable, ascending."""
+        for rewritten in self.rewrites:
+            for run in rewritten:
+                if run.state is not _ACQUIRED and not run.is_hole:
+                    yield run
+
+    def _require_known(self, batch: AcknowledgementBatch) -> None:
+        ranges = self._ranges
+        if not ranges and batch.first_offset >= ranges.start_offset:
+            raise InvalidRecordState(f"nothing is in flight, so neither is offset {batch.first_offset}")
+        if batch.last_offset >= ranges.end_offset:
+            raise InvalidRequest(
+                f"offset {batch.last_offset} was never acquired, the last one is {ranges.end_offset - 1}"
+            )
+
+    def _require_unsettled(self, first_offset: int) -> None:
+        """A batch may begin with the last offset of the one before, if that one did no more than renew it."""
+        if self.rewrites:
+            last = self.rewrites[-1][-1]
+            if first_offset <= last.last_offset and last.state is not _ACQUIRED:
+                raise InvalidRecordState(f"offset {first_offset} is acknowledged twice in one request")
+
+    def _settle(self, run: InFlightRange, batch: AcknowledgementBatch) -> Iterator[InFlightRange]:
+        """Yield what becomes of `run`; a hole stays, as a batch may reach over it."""
+        if run.is_hole:
+            yield run
+            return
+        self._require_held(run)
+        state_after = (_ARCHIVED, _ACKNOWLEDGED, state_after_attempt(run, self._limits), _ARCHIVED, _ACQUIRED)
+        offset = run.first_offset
+        for acknowledge_type, count in _equal_types(run, batch):
+            last_offset = offset + count - 1
+            lock = self._renew(offset, last_offset) if acknowledge_type == _RENEW else None
+            yield InFlightRange(offset, last_offset, state_after[acknowledge_type], run.delivery_count, lock)
+            offset = last_offset + 1
+
+    def _require_held(self, run: InFlightRange) -> None:
+        lock = run.lock
+        if lock is None:
+            raise InvalidRecordState(f"offset {run.first_offset} is {run.state.name}, not acquired")
+        if lock.member_id != self._member_id:
+            raise InvalidRecordState(f"offset {run.first_offset} is held by another member")
+        if lock.deadline_ms <= self._now_ms:
+            raise InvalidRecordState(f"the acquisition lock of offset {run.first_offset} ran out")
+
+    def _renew(self, first_offset: int, last_offset: int) -> AcquisitionLock:
+        if self.renewed_lock is None:
+            deadline_ms = self._now_ms + self._limits.record_lock_duration_ms
+            self.renewed_lock = AcquisitionLock(self._member_id, deadline_ms)
+        self.renewed_lock.cover(first_offset, last_offset)
+        return self.renewed_lock
+
+    def _add(self, rewritten: list[InFlightRange]) -> None:
+        """Keep what follows on without a gap in one list, for it is put in place at once."""
+        if self.rewrites and self.rewrites[-1][-1].last_offset + 1 == rewritten[0].first_offset:
+            self.rewrites[-1].extend(rewritten)
+        else:
+            self.rewrites.append(rewritten)
+
+
+def _equal_types(run: InFlightRange, batch: AcknowledgementBatch) -> Iterator[tuple[int, int]]:
+    """Yield each type that `batch` has for the offsets of `run`, and for how many offsets in a row."""
+    types = batch.types
+    if len(types) == 1:
+        yield types[0], run.last_offset - run.first_offset + 1
+        return
+    of_run = types[run.first_offset - batch.first_offset : run.last_offset - batch.first_offset + 1]
+    for acknowledge_type, equal_types in groupby(of_run):
+        yield acknowledge_type, len(list(equal_types))
+
+
+def state_after_attempt(run: InFlightRange, limits: ShareLimits) -> RecordState:
+    """Return the state of an acquired record that comes back unsettled: released, or its lock ended.
+
+    AVAILABLE again, or ARCHIVED when it was delivered as often as the limit allows. The count stays.
+    """
+    return _AVAILABLE if run.delivery_count < limits.delivery_count_limit else _ARCHIVED

@@ -1,0 +1,223 @@
+"""The membership side of all share groups: heartbeats, departures, expired sessions, descriptions.
+
+A heartbeat is served in this order, by whoever may await:
+
+1. `leave` when it leaves, and that is all.
+2. `topic_names` says which topics to look up in the cluster.
+3. `admit` takes note of it, and returns the share-partitions whose durable state must be initialized first.
+4. These are initialized; then `initialized`, or `initialization_failed` when any of them failed.
+5. `answer` computes what the member is told. Because step 4 came first, the very first answer already carries
+   the assignment (the stock broker initializes in the background and assigns at the second heartbeat).
+
+Between 3 and 5 other heartbeats may be served. Nothing here is released when a member goes: records come back
+through their share session, their lock, or an acknowledgement.
+
+Source: KIP-932, "Group coordinator"; `GroupMetadataManager.java`.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from kproxy.errors import GroupIdNotFound
+from kproxy.share.assignor import ASSIGNOR_NAME
+from kproxy.share.heartbeat import (
+    LEAVE_EPOCH,
+    AssignedTopic,
+    Heartbeat,
+    HeartbeatAnswer,
+    PartitionInitialization,
+    TopicPartitions,
+)
+from kproxy.share.identifiers import (
+    AssignmentEpoch,
+    GroupEpoch,
+    GroupId,
+    MemberEpoch,
+    MemberId,
+    SharePartitionKey,
+    TopicId,
+)
+from kproxy.share.limits import GroupLimits
+from kproxy.share.share_group import ShareGroup, ShareGroupMember, ShareGroupState
+
+
+@dataclass(frozen=True, slots=True)
+class ShareGroupMemberView:
+    """One member, as ShareGroupDescribe shows it."""
+
+    member_id: MemberId
+    rack_id: str | None
+    member_epoch: MemberEpoch
+    client_id: str
+    client_host: str
+    subscribed_topic_names: tuple[str, ...]
+    assignment: tuple[AssignedTopic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShareGroupView:
+    """One group, as ShareGroupDescribe shows it. Members stand in the order in which they joined."""
+
+    group_id: GroupId
+    state: ShareGroupState
+    group_epoch: GroupEpoch
+    assignment_epoch: AssignmentEpoch
+    assignor_name: str
+    members: tuple[ShareGroupMemberView, ...]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ExpiredMember:
+    """A member whose session ran out, and the group that it was removed from."""
+
+    group_id: GroupId
+    member_id: MemberId
+
+
+class GroupCoordinator:
+    """All share groups. A group, once made, stays until it is deleted, members or not."""
+
+    __slots__ = ("_groups", "_session_checks")
+
+    def __init__(self) -> None:
+        self._groups: dict[GroupId, ShareGroup] = {}
+        self._session_checks: list[tuple[int, ExpiredMember]] = []
+
+    @property
+    def group_ids(self) -> tuple[GroupId, ...]:
+        """Every share group, oldest first."""
+        return tuple(self._groups)
+
+    def topic_names(self, heartbeat: Heartbeat) -> frozenset[str]:
+        """Return the topics that `admit` asks about: those of the heartbeat and of the whole group."""
+        group = self._groups.get(heartbeat.group_id)
+        of_group = frozenset[str]() if group is None else group.subscribed_topic_names
+        return of_group | frozenset(heartbeat.subscribed_topic_names or ())
+
+    def admit(
+        self,
+        heartbeat: Heartbeat,
+        *,
+        topics: Mapping[str, TopicPartitions | None],
+        limits: GroupLimits,
+        now_ms: int,
+    ) -> tuple[PartitionInitialization, ...]:
+        """Take note of a heartbeat that does not leave; return what must be initialized before the answer.
+
+        `topics` says of every name asked for what the cluster knows, None when there is no such topic; names
+        left out keep their last description. A join makes the group when there is none.
+
+        Raises:
+            InvalidRequest: the heartbeat contradicts itself.
+            GroupIdNotFound: the group does not exist and the member does not join.
+            GroupMaxSizeReached: the member is unknown and the group is full.
+            UnknownMemberId: the member is unknown and does not join.
+            FencedMemberEpoch: the member epoch is neither the current nor the previous one.
+        """
+        assert not heartbeat.is_leaving, "a member that leaves is not admitted"
+        heartbeat.validate()
+        if heartbeat.is_joining and heartbeat.group_id not in self._groups:
+            self._groups[heartbeat.group_id] = ShareGroup(heartbeat.group_id)
+        group = self._group(heartbeat.group_id)
+        initializations = group.admit(heartbeat, topics=topics, limits=limits, now_ms=now_ms)
+        self._watch(group, group.members[heartbeat.member_id])
+        return initializations
+
+    def initialized(self, group_id: GroupId, keys: Iterable[SharePartitionKey]) -> None:
+        """Allow `keys`, whose durable state now exists, to be assigned."""
+        self._group(group_id).initialized(keys)
+
+    def initialization_failed(self, group_id: GroupId, keys: Iterable[SharePartitionKey]) -> None:
+        """Let the next heartbeat ask again for `keys`; what `admit` returned together fails together."""
+        self._group(group_id).initialization_failed(keys)
+
+    def answer(self, heartbeat: Heartbeat, *, limits: GroupLimits, now_ms: int) -> HeartbeatAnswer:
+        """Answer an admitted heartbeat.
+
+        Raises:
+            UnknownMemberId: the member left or expired since it was admitted.
+        """
+        return self._group(heartbeat.group_id).answer(heartbeat, limits=limits, now_ms=now_ms)
+
+    def leave(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
+        """Remove the member that says good-bye.
+
+        Raises:
+            InvalidRequest: the heartbeat contradicts itself.
+            GroupIdNotFound: there is no such group.
+            UnknownMemberId: there is no such member.
+        """
+        heartbeat.validate()
+        self._group(heartbeat.group_id).remove(heartbeat.member_id)
+        return HeartbeatAnswer(heartbeat.member_id, LEAVE_EPOCH, heartbeat_interval_ms=0, assignment=None)
+
+    def expire_sessions(self, now_ms: int) -> tuple[ExpiredMember, ...]:
+        """Remove and return every member that was silent for its session timeout."""
+        expired: list[ExpiredMember] = []
+        while self._session_checks and self._session_checks[0][0] <= now_ms:
+            check_ms, candidate = heappop(self._session_checks)
+            group = self._groups[candidate.group_id]
+            member = group.members.get(candidate.member_id)
+            if member is None or member.session_check_ms != check_ms:
+                continue  # it left, or another look was arranged since
+            if member.session_deadline_ms <= now_ms:
+                group.remove(member.member_id)
+                expired.append(candidate)
+            else:
+                member.session_check_ms = None
+                self._watch(group, member)
+        return tuple(expired)
+
+    def next_deadline_ms(self) -> int | None:
+        """Return a moment no later than the first at which a session may run out; None when none can.
+
+        It may be early: heartbeats move the end of a session, and it is looked at when the old end is
+        reached.
+        """
+        return self._session_checks[0][0] if self._session_checks else None
+
+    def delete_topics(self, topic_ids: Collection[TopicId]) -> tuple[SharePartitionKey, ...]:
+        """Forget the share-partitions of deleted topics in every group; return those whose state must go."""
+        return tuple(key for group in self._groups.values() for key in group.delete_topics(topic_ids))
+
+    def describe(self, group_id: GroupId) -> ShareGroupView:
+        """Return a frozen picture of the group.
+
+        Raises:
+            GroupIdNotFound: there is no such group.
+        """
+        group = self._group(group_id)
+        return ShareGroupView(
+            group_id=group_id,
+            state=group.state,
+            group_epoch=group.group_epoch,
+            assignment_epoch=group.assignment_epoch,
+            assignor_name=ASSIGNOR_NAME,
+            members=tuple(_view(group, member) for member in group.members.values()),
+        )
+
+    def _group(self, group_id: GroupId) -> ShareGroup:
+        group = self._groups.get(group_id)
+        if group is None:
+            raise GroupIdNotFound(f"there is no share group {group_id!r}")
+        return group
+
+    def _watch(self, group: ShareGroup, member: ShareGroupMember) -> None:
+        """Make sure that the session is looked at no later than it ends; one such look is planned."""
+        deadline_ms = member.session_deadline_ms
+        if member.session_check_ms is None or deadline_ms < member.session_check_ms:
+            member.session_check_ms = deadline_ms
+            heappush(self._session_checks, (deadline_ms, ExpiredMember(group.group_id, member.member_id)))
+
+
+def _view(group: ShareGroup, member: ShareGroupMember) -> ShareGroupMemberView:
+    return ShareGroupMemberView(
+        member_id=member.member_id,
+        rack_id=member.rack_id,
+        member_epoch=member.member_epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=tuple(sorted(member.subscribed_topic_names)),
+        assignment=group.assignment_of(member),
+    )

@@ -1,0 +1,100 @@
+"""What a member of a share group says in a heartbeat and what it is told, free of the wire's form."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kproxy.errors import InvalidRequest
+from kproxy.share.identifiers import (
+    GroupId,
+    MemberEpoch,
+    MemberId,
+    SharePartitionKey,
+    StateEpoch,
+    TopicId,
+    require_member_id,
+)
+
+JOIN_EPOCH: Final = MemberEpoch(0)
+"""The member epoch of a heartbeat that joins or rejoins."""
+LEAVE_EPOCH: Final = MemberEpoch(-1)
+"""The member epoch of a heartbeat that leaves, and of its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """What a member says. `rack_id` and `subscribed_topic_names` are None when they did not change.
+
+    `client_host` is in Java's InetAddress form (`/127.0.0.1`).
+    """
+
+    group_id: GroupId
+    member_id: MemberId
+    member_epoch: int
+    rack_id: str | None
+    subscribed_topic_names: tuple[str, ...] | None
+    client_id: str
+    client_host: str
+
+    @property
+    def is_joining(self) -> bool:
+        """The member is new, or was fenced and begins again under its old id."""
+        return self.member_epoch == JOIN_EPOCH
+
+    @property
+    def is_leaving(self) -> bool:
+        """The member says good-bye."""
+        return self.member_epoch == LEAVE_EPOCH
+
+    def validate(self) -> None:
+        """Raise InvalidRequest when the heartbeat contradicts itself.
+
+        Source: `GroupMetadataManager.throwIfShareGroupHeartbeatRequestIsInvalid`.
+        """
+        require_member_id(self.member_id)
+        if not self.group_id:
+            raise InvalidRequest("the group id is empty")
+        if self.rack_id == "":
+            raise InvalidRequest("the rack id is empty")
+        if self.member_epoch < LEAVE_EPOCH:
+            raise InvalidRequest(f"member epoch {self.member_epoch}, expected -1 or higher")
+        if self.is_joining and not self.subscribed_topic_names:
+            raise InvalidRequest("a member that joins must subscribe to at least one topic")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPartitions:
+    """What the coordinator needs to know of a topic."""
+
+    topic_id: TopicId
+    partition_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedTopic:
+    """The partitions of one topic that a member was assigned, ascending."""
+
+    topic_id: TopicId
+    topic_name: str
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatAnswer:
+    """What a member is told. `assignment` is None when the member knows it already; empty means nothing."""
+
+    member_id: MemberId
+    member_epoch: MemberEpoch
+    heartbeat_interval_ms: int
+    assignment: tuple[AssignedTopic, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionInitialization:
+    """A share-partition whose durable state must be initialized.
+
+    Start offset -1 leaves the choice to whoever loads it first (`share.auto.offset.reset`).
+    """
+
+    key: SharePartitionKey
+    state_epoch: StateEpoch
+    start_offset: int

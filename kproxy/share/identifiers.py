@@ -1,0 +1,77 @@
+"""The names of things: who, which share-partition, and the seven integers that Kafka calls an epoch."""
+
+from dataclasses import dataclass
+from typing import Final, NewType, TypeAlias
+
+from kproxy.errors import InvalidRequest
+
+GroupId = NewType("GroupId", str)
+"""A group id. Groups of every type share one namespace in a cluster."""
+
+MemberId = NewType("MemberId", str)
+"""The id that a member chose for itself: 1 to 36 characters, nothing else is promised (since Kafka 4.2)."""
+
+TopicId = NewType("TopicId", bytes)
+"""The 16 bytes of a topic's uuid. A topic recreated under its old name has another one."""
+
+Offset: TypeAlias = int
+"""An offset in a partition's log. An alias, not a new type: inner loops calculate with offsets."""
+
+GroupEpoch = NewType("GroupEpoch", int)
+"""Rises whenever the members, subscriptions or topics of a share group change."""
+
+AssignmentEpoch = NewType("AssignmentEpoch", int)
+"""The group epoch for which the target assignment was computed."""
+
+MemberEpoch = NewType("MemberEpoch", int)
+"""The assignment epoch that a member has been told; 0 joins, -1 leaves."""
+
+ShareSessionEpoch = NewType("ShareSessionEpoch", int)
+"""Counts the requests of a share session: 0 opens it, -1 closes it, 2147483647 is followed by 1."""
+
+StateEpoch = NewType("StateEpoch", int)
+"""Rises each time the durable state of a share-partition is initialized anew."""
+
+LeaderEpoch = NewType("LeaderEpoch", int)
+"""Rises each time a share-partition is loaded by another owner."""
+
+SnapshotEpoch = NewType("SnapshotEpoch", int)
+"""Numbers the snapshots of one share-partition in the state log."""
+
+MAX_MEMBER_ID_LENGTH: Final = 36
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopicIdPartition:
+    """A partition of a topic, whatever its group."""
+
+    topic_id: TopicId
+    partition: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SharePartitionKey:
+    """A topic-partition as one share group consumes it: the key of its state, in memory and in the log.
+
+    Keys have an order, so that they can stand beside equal deadlines in a heap.
+    """
+
+    group_id: GroupId
+    topic_id: TopicId
+    partition: int
+
+
+def require_group_id(text: str | None) -> GroupId:
+    """Return `text` as a group id. Raises InvalidRequest when it is null."""
+    if text is None:
+        raise InvalidRequest("the group id is null")
+    return GroupId(text)
+
+
+def require_member_id(text: str | None) -> MemberId:
+    """Return `text` as a member id. Raises InvalidRequest unless it has 1 to 36 characters."""
+    if text is None:
+        raise InvalidRequest("the member id is null")
+    if not 1 <= len(text) <= MAX_MEMBER_ID_LENGTH:
+        raise InvalidRequest(f"a member id of {len(text)} characters, expected 1 to {MAX_MEMBER_ID_LENGTH}")
+    return MemberId(text)

@@ -1,0 +1,383 @@
+"""The in-flight state of one share-partition: who holds which records, and what is done with.
+
+Source: KIP-932, "In-flight records"; `SharePartition.java`. Three differences from Kafka, none that a client
+can tell from a slow network:
+
+- There is no "write under way" state. Changes take effect at once and the answer waits until they are
+  durable; if that is in doubt the whole object is discarded, fenced, and built again from durable state.
+- A record acquired below a start offset that moved is forgotten at once instead of when its lock ends: an
+  acknowledgement of it succeeds silently either way.
+- A strict record limit leaves the rest of a record batch outside the window instead of inside it as
+  AVAILABLE.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Final
+
+from kproxy.errors import SharePartitionFenced, UnusableShareState
+from kproxy.share.acknowledgement import Acknowledgement, AcknowledgementBatch, state_after_attempt
+from kproxy.share.acquisition import (
+    AcquiredRange,
+    DeliveryBatches,
+    NewOffsets,
+    Redelivery,
+)
+from kproxy.share.identifiers import MemberId, SharePartitionKey
+from kproxy.share.limits import ShareLimits
+from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRanges, joined
+from kproxy.share.record_state import RecordState
+from kproxy.share.state_batches import NO_CHANGE, StateBatch, StateDelta
+
+_AVAILABLE: Final = RecordState.AVAILABLE
+_ACQUIRED: Final = RecordState.ACQUIRED
+_ARCHIVED: Final = RecordState.ARCHIVED
+
+
+@dataclass(frozen=True, slots=True)
+class InFlightRangeView:
+    """A run of offsets, both ends inclusive. Member and deadline are None unless it is ACQUIRED."""
+
+    first_offset: int
+    last_offset: int
+    state: RecordState
+    delivery_count: int
+    member_id: MemberId | None
+    lock_deadline_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SharePartitionView:
+    """A frozen picture of a share-partition. `end_offset` is inclusive, as in `SharePartition`."""
+
+    key: SharePartitionKey
+    start_offset: int
+    end_offset: int
+    in_flight_count: int
+    delivery_complete_count: int
+    ranges: tuple[InFlightRangeView, ...]
+
+
+class SharePartition:
+    """The window of offsets in flight, from the start offset (SPSO) to the end offset (SPEO).
+
+    Every method is atomic. Those that return a StateDelta have changed the state already; nothing that
+    follows from it may be told to a client before the delta is durable. Once fenced, every method raises
+    SharePartitionFenced.
+
+    `limits` may be replaced at any time.
+    """
+
+    __slots__ = ("_batches", "_lock_count", "_locks", "_ranges", "is_fenced", "key", "limits")
+
+    def __init__(
+        self,
+        key: SharePartitionKey,
+        *,
+        start_offset: int,
+        state_batches: Iterable[StateBatch],
+        limits: ShareLimits,
+    ) -> None:
+        """Build it from durable state. What lies between the batches is AVAILABLE with a count of 0.
+
+        Raises:
+            UnusableShareState: the batches are not ascending from `start_offset` on, or one is acquired.
+        """
+        self.key = key
+        self.limits = limits
+        self.is_fenced = False
+        self._ranges = OffsetRanges(start_offset)
+        self._batches = DeliveryBatches()
+        self._locks: list[tuple[int, int, AcquisitionLock]] = []
+        self._lock_count = 0
+        for batch in state_batches:
+            self._load(batch)
+        self._pass_terminal_prefix()
+
+    @property
+    def start_offset(self) -> int:
+        """The first offset that is not done with (SPSO)."""
+        return self._ranges.start_offset
+
+    @property
+    def end_offset(self) -> int:
+        """The last offset in flight (SPEO); the start offset when there is none."""
+        return max(self._ranges.end_offset - 1, self._ranges.start_offset)
+
+    @property
+    def in_flight_count(self) -> int:
+        """Offsets from the start offset to the end offset, whatever their state; 0 for an empty window."""
+        return self._ranges.end_offset - self._ranges.start_offset
+
+    @property
+    def available_count(self) -> int:
+        """Offsets in flight that nobody holds and that are to be delivered (again)."""
+        return self._ranges.available_count
+
+    @property
+    def delivery_complete_count(self) -> int:
+        """Offsets in flight that are done with."""
+        return self._ranges.terminal_count
+
+    def fence(self) -> None:
+        """Make every later call raise: the durable state may differ from this object, which is discarded."""
+        self.is_fenced = True
+
+    def next_fetch_offset(self) -> int:
+        """Return where to read: the first AVAILABLE offset in flight, else the one after the end offset.
+
+        Released records are therefore delivered before new ones, in order of offset.
+        """
+        self._refuse_if_fenced()
+        return self._ranges.first_available()
+
+    def can_acquire(self) -> bool:
+        """Tell whether a fetch could acquire anything: something is AVAILABLE, or the window is not full."""
+        self._refuse_if_fenced()
+        is_window_open = self.in_flight_count < self.limits.partition_max_record_locks
+        return is_window_open or self._ranges.available_count > 0
+
+    def next_deadline_ms(self) -> int | None:
+        """Return a moment no later than the first at which a lock ends; None when nothing is acquired.
+
+        It may be early: a lock whose records were acknowledged is forgotten some time later.
+        """
+        self._refuse_if_fenced()
+        if self.in_flight_count == self._ranges.available_count + self._ranges.terminal_count:
+            self._locks.clear()
+        return self._locks[0][0] if self._locks else None
+
+    def acquire(  # noqa: PLR0913 - the bounds of a ShareFetch, as KIP-932 names them
+        self,
+        member_id: MemberId,
+        extents: Sequence[tuple[int, int]],
+        *,
+        fetch_offset: int,
+        max_records: int,
+        batch_size: int,
+        is_record_limit: bool,
+        now_ms: int,
+    ) -> list[AcquiredRange]:
+        """Acquire for `member_id` from the record batches that a read from `fetch_offset` returned.
+
+        `extents` are the first and last offsets, inclusive, of whole record batches in ascending order; the
+        first may begin below `fetch_offset`. The decision is made on the state of this moment, not on that
+        of the read.
+
+        1. AVAILABLE offsets that the read shows to be gone from the log are archived.
+        2. The budget is `max_records`, or the room left in the window if that is less; in a full window
+           only what is AVAILABLE in it can be had.
+        3. AVAILABLE offsets come first, see `Redelivery`.
+        4. Then new ones: up to the end of the record batch in which the budget ends, or strictly with
+           `is_record_limit`; in pieces of about `batch_size`, cut between record batches.
+
+        The ranges are ascending and disjoint. Nothing of this is durable: a first delivery is counted in
+        memory until an attempt ends.
+        """
+        self._refuse_if_fenced()
+        ranges = self._ranges
+        if max_records <= 0 or not extents or fetch_offset > ranges.end_offset:
+            return []
+        first_offset, last_offset = extents[0][0], extents[-1][1]
+        self._archive_missing(fetch_offset, first_offset - 1)
+        room = self.limits.partition_max_record_locks - self.in_flight_count
+        if room <= 0:
+            room = ranges.end_offset - fetch_offset
+            last_offset = min(last_offset, ranges.end_offset - 1)
+        lock = AcquisitionLock(member_id, now_ms + self.limits.record_lock_duration_ms)
+        redelivery = Redelivery(
+            ranges,
+            self._batches,
+            lock=lock,
+            budget=min(max_records, room),
+            delivery_count_limit=self.limits.delivery_count_limit,
+            is_record_limit=is_record_limit,
+        )
+        acquired = redelivery.take(
+            max(first_offset, ranges.start_offset), min(last_offset, ranges.end_offset - 1)
+        )
+        if last_offset >= ranges.end_offset and redelivery.budget_left:
+            self._pass_hole(first_offset)
+            new_offsets = NewOffsets(extents, ranges.end_offset, redelivery.budget_left)
+            pieces = new_offsets.strict() if is_record_limit else new_offsets.aligned(batch_size)
+            self._acquire_new(pieces, lock)
+            acquired += pieces
+        if acquired:
+            lock.cover(acquired[0].first_offset, acquired[-1].last_offset)
+            self._keep(lock)
+        return acquired
+
+    def acknowledge(
+        self, member_id: MemberId, batches: Sequence[AcknowledgementBatch], *, now_ms: int
+    ) -> StateDelta:
+        """Settle records that `member_id` holds, all or none of them.
+
+        The batches passed `validate_acknowledgement_batches`. Offsets below the start offset are done with
+        and pass silently, whoever names them; the delta then carries the start offset that says so, because
+        it may not be durable yet. Renewed records stay acquired, for one lock duration from `now_ms`; that
+        is not durable.
+
+        Raises:
+            InvalidRecordState: a record is not held by the member (any more), or renewal is not enabled.
+            InvalidRequest: a record was never acquired.
+        """
+        self._refuse_if_fenced()
+        acknowledgement = Acknowledgement(self._ranges, member_id, limits=self.limits, now_ms=now_ms)
+        for batch in batches:
+            acknowledgement.plan(batch)
+        for rewritten in acknowledgement.rewrites:
+            self._ranges.replace(rewritten)
+        if acknowledgement.renewed_lock is not None:
+            self._keep(acknowledgement.renewed_lock)
+        settled = list(acknowledgement.settled_runs())
+        if settled or acknowledgement.has_passed:
+            return self._delta(settled)
+        return NO_CHANGE
+
+    def release(self, member_id: MemberId) -> StateDelta:
+        """Take back whatever `member_id` holds, because its share session ended. The attempts count."""
+        self._refuse_if_fenced()
+        ranges = self._ranges
+        return self._end_attempts(
+            ranges.start_offset, ranges.end_offset - 1, lambda lock: lock.member_id == member_id
+        )
+
+    def expire_locks(self, now_ms: int) -> StateDelta:
+        """Take back every record whose lock has reached its deadline.
+
+        It is AVAILABLE again, or ARCHIVED when it was delivered as often as the limit allows.
+        """
+        self._refuse_if_fenced()
+        expired: list[AcquisitionLock] = []
+        while self._locks and self._locks[0][0] <= now_ms:
+            expired.append(heappop(self._locks)[-1])
+        if not expired:
+            return NO_CHANGE
+        first_offset = max(min(lock.first_offset for lock in expired), self._ranges.start_offset)
+        last_offset = max(lock.last_offset for lock in expired)
+        return self._end_attempts(first_offset, last_offset, lambda lock: lock.deadline_ms <= now_ms)
+
+    def move_start(self, log_start_offset: int) -> StateDelta:
+        """Forget what lies below `log_start_offset`: the log lost it. Nothing when that is behind."""
+        self._refuse_if_fenced()
+        ranges = self._ranges
+        if log_start_offset <= ranges.start_offset:
+            return NO_CHANGE
+        self._pass_hole(log_start_offset)
+        ranges.drop_below(log_start_offset)
+        return self._delta(())
+
+    def view(self) -> SharePartitionView:
+        """Return a frozen picture, of a fenced share-partition too."""
+        return SharePartitionView(
+            key=self.key,
+            start_offset=self.start_offset,
+            end_offset=self.end_offset,
+            in_flight_count=self.in_flight_count,
+            delivery_complete_count=self.delivery_complete_count,
+            ranges=tuple(_view(run) for run in self._ranges),
+        )
+
+    def _refuse_if_fenced(self) -> None:
+        if self.is_fenced:
+            raise SharePartitionFenced(f"{self.key} was discarded")
+
+    def _load(self, batch: StateBatch) -> None:
+        end_offset = self._ranges.end_offset
+        is_ascending = end_offset <= batch.first_offset <= batch.last_offset
+        if not is_ascending or batch.state is _ACQUIRED:
+            raise UnusableShareState(f"{batch} cannot follow offset {end_offset - 1} of {self.key}")
+        if end_offset < batch.first_offset:
+            self._append(InFlightRange(end_offset, batch.first_offset - 1, _AVAILABLE, 0, None))
+        self._append(
+            InFlightRange(batch.first_offset, batch.last_offset, batch.state, batch.delivery_count, None)
+        )
+
+    def _append(self, run: InFlightRange) -> None:
+        """Let the window grow by a run that is a delivery batch of its own."""
+        self._batches.begin(run.first_offset)
+        self._ranges.append(run)
+
+    def _pass_hole(self, offset: int) -> None:
+        """Let the window reach to `offset` at least: the log holds nothing between its end and there."""
+        end_offset = self._ranges.end_offset
+        if end_offset < offset:
+            self._append(InFlightRange(end_offset, offset - 1, _ARCHIVED, 0, None))
+            self._pass_terminal_prefix()
+
+    def _archive_missing(self, fetch_offset: int, last_missing: int) -> None:
+        """Archive what is AVAILABLE from `fetch_offset` to `last_missing`: a read found nothing there."""
+        ranges = self._ranges
+        first_offset = max(fetch_offset, ranges.first_available())
+        last_offset = min(last_missing, ranges.end_offset - 1)
+        if first_offset > last_offset:
+            return
+        ranges.replace(
+            [
+                InFlightRange(run.first_offset, run.last_offset, _ARCHIVED, run.delivery_count, None)
+                if run.state is _AVAILABLE
+                else run
+                for run in ranges.clipped(first_offset, last_offset)
+            ]
+        )
+        self._pass_terminal_prefix()
+
+    def _acquire_new(self, pieces: Sequence[AcquiredRange], lock: AcquisitionLock) -> None:
+        """Let the window grow by what is delivered for the first time; each piece is a delivery batch."""
+        for piece in pieces:
+            self._append(InFlightRange(piece.first_offset, piece.last_offset, _ACQUIRED, 1, lock))
+
+    def _end_attempts(
+        self, first_offset: int, last_offset: int, is_ended: Callable[[AcquisitionLock], bool]
+    ) -> StateDelta:
+        """Take back what is held in these offsets under a lock that `is_ended`."""
+        if first_offset > last_offset:
+            return NO_CHANGE
+        ended: list[InFlightRange] = []
+        rewritten: list[InFlightRange] = []
+        for run in self._ranges.clipped(first_offset, last_offset):
+            if run.lock is None or not is_ended(run.lock):
+                rewritten.append(run)
+                continue
+            state = state_after_attempt(run, self.limits)
+            ended.append(InFlightRange(run.first_offset, run.last_offset, state, run.delivery_count, None))
+            rewritten.append(ended[-1])
+        if not ended:
+            return NO_CHANGE
+        self._ranges.replace(rewritten)
+        return self._delta(ended)
+
+    def _delta(self, changed: Iterable[InFlightRange]) -> StateDelta:
+        """Pass the terminal prefix, and return `changed` with the start offset from before that."""
+        start_offset = self._ranges.start_offset
+        self._pass_terminal_prefix()
+        batches = tuple(
+            StateBatch(run.first_offset, run.last_offset, run.state, run.delivery_count)
+            for run in joined(changed)
+        )
+        return StateDelta(start_offset, self._ranges.terminal_count, batches)
+
+    def _pass_terminal_prefix(self) -> None:
+        ranges = self._ranges
+        ranges.drop_terminal_prefix()
+        self._batches.drop_below(ranges.start_offset, end_offset=ranges.end_offset)
+
+    def _keep(self, lock: AcquisitionLock) -> None:
+        """Remember when `lock` ends; forget the oldest ones of which every record is done with."""
+        locks = self._locks
+        while locks and locks[0][-1].last_offset < self._ranges.start_offset:
+            heappop(locks)
+        self._lock_count += 1
+        heappush(locks, (lock.deadline_ms, self._lock_count, lock))
+
+
+def _view(run: InFlightRange) -> InFlightRangeView:
+    return InFlightRangeView(
+        first_offset=run.first_offset,
+        last_offset=run.last_offset,
+        state=run.state,
+        delivery_count=run.delivery_count,
+        member_id=None if run.lock is None else run.lock.member_id,
+        lock_deadline_ms=None if run.lock is None else run.lock.deadline_ms,
+    )

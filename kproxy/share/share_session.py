@@ -1,0 +1,227 @@
+"""Share sessions: which partitions a member fetches from one broker, and the epoch that counts its requests.
+
+A session belongs to a member, to the broker (the proxy port) that it thinks it talks to, and to the
+connection that opened it. ShareFetch and ShareAcknowledge share one epoch counter. Membership plays no
+part: the leader of a share-partition never asks the group coordinator who is a member.
+
+Source: KIP-932, "Share sessions"; `ShareSession.java`, `ShareSessionCache.java`,
+`SharePartitionManager.java`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from kproxy.errors import (
+    InvalidRequest,
+    InvalidShareSessionEpoch,
+    ShareSessionLimitReached,
+    ShareSessionNotFound,
+)
+from kproxy.share.identifiers import GroupId, MemberId, ShareSessionEpoch, TopicIdPartition
+
+INITIAL_SHARE_SESSION_EPOCH: Final = ShareSessionEpoch(0)
+"""Opens a session."""
+FINAL_SHARE_SESSION_EPOCH: Final = ShareSessionEpoch(-1)
+"""Closes a session."""
+MAX_SHARE_SESSION_EPOCH: Final = 2_147_483_647
+
+
+@dataclass(frozen=True, slots=True)
+class ShareSessionKey:
+    """Whose session, and on which virtual broker."""
+
+    node_id: int
+    group_id: GroupId
+    member_id: MemberId
+
+
+class ShareSession:
+    """One open session: its partitions in the order they were added, and the epoch it expects next."""
+
+    __slots__ = ("_must_respond", "connection_id", "key", "next_epoch")
+
+    def __init__(
+        self, key: ShareSessionKey, *, connection_id: int, partitions: Iterable[TopicIdPartition]
+    ) -> None:
+        self.key = key
+        self.connection_id = connection_id
+        self.next_epoch = next_share_session_epoch(INITIAL_SHARE_SESSION_EPOCH)
+        self._must_respond = dict.fromkeys(partitions, True)
+
+    @property
+    def partitions(self) -> tuple[TopicIdPartition, ...]:
+        """The session's partitions, oldest first."""
+        return tuple(self._must_respond)
+
+    def partitions_in_turn(self, share_session_epoch: ShareSessionEpoch) -> tuple[TopicIdPartition, ...]:
+        """Return the partitions rotated left by the epoch of the request: each comes first in its turn.
+
+        Without it the first partitions would use up the budget of every fetch. Source:
+        `PartitionRotateStrategy`.
+        """
+        partitions = self.partitions
+        if share_session_epoch < 1 or not partitions:
+            return partitions
+        first = share_session_epoch % len(partitions)
+        return partitions[first:] + partitions[:first]
+
+    def belongs_in_response(self, partition: TopicIdPartition, *, has_records: bool, has_error: bool) -> bool:
+        """Tell whether the response names `partition`, which this fetch looked at; counts as naming it.
+
+        It does when there are records, a fetch error, when it was added and not named yet, or when it had an
+        error the last time (so that the client sees that it is over). Acknowledgement results are always
+        named, whatever this says. Source: `CachedSharePartition.maybeUpdateResponseData`.
+        """
+        must_respond = self._must_respond.get(partition, False)
+        if partition in self._must_respond:
+            self._must_respond[partition] = has_error
+        return has_records or has_error or must_respond
+
+    def advance(self, added: Iterable[TopicIdPartition], forgotten: Iterable[TopicIdPartition]) -> None:
+        """Move the epoch on by one; add partitions, then forget: a partition may be in both."""
+        self.next_epoch = next_share_session_epoch(self.next_epoch)
+        for partition in added:
+            self._must_respond.setdefault(partition, True)
+        for partition in forgotten:
+            self._must_respond.pop(partition, None)
+
+
+class ShareSessionCache:
+    """All share sessions of the process. There is no eviction for age: the cache refuses when it is full."""
+
+    __slots__ = ("_keys_of_connection", "_sessions", "max_share_sessions")
+
+    def __init__(self, *, max_share_sessions: int) -> None:
+        self.max_share_sessions = max_share_sessions
+        self._sessions: dict[ShareSessionKey, ShareSession] = {}
+        self._keys_of_connection: dict[int, dict[ShareSessionKey, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    @property
+    def partition_count(self) -> int:
+        """Partitions of all sessions together."""
+        return sum(len(session.partitions) for session in self._sessions.values())
+
+    def group_has_sessions(self, group_id: GroupId) -> bool:
+        """Tell whether any member of the group has a session; else its share-partitions may be dropped."""
+        return any(key.group_id == group_id for key in self._sessions)
+
+    def sessions(self) -> tuple[ShareSession, ...]:
+        """Return every open session, oldest first."""
+        return tuple(self._sessions.values())
+
+    def open(
+        self,
+        key: ShareSessionKey,
+        *,
+        connection_id: int,
+        partitions: Iterable[TopicIdPartition],
+        has_acknowledgements: bool,
+    ) -> ShareSession:
+        """Open the session that a ShareFetch with epoch 0 asks for; the next epoch is 1.
+
+        A session that `key` already has is replaced in silence, and what it acquired stays acquired: the
+        member lost a response, not its records.
+
+        Raises:
+            InvalidRequest: the request acknowledges; no record was acquired yet under this session.
+            ShareSessionLimitReached: the cache is full. The caller may wait and try again until MaxWaitMs.
+        """
+        if has_acknowledgements:
+            raise InvalidRequest("a ShareFetch that opens a session cannot acknowledge")
+        if key not in self._sessions and len(self._sessions) >= self.max_share_sessions:
+            raise ShareSessionLimitReached(f"{len(self._sessions)} share sessions are open")
+        self._remove(key)
+        session = ShareSession(key, connection_id=connection_id, partitions=partitions)
+        self._sessions[key] = session
+        self._keys_of_connection.setdefault(connection_id, {})[key] = None
+        return session
+
+    def advance(
+        self,
+        key: ShareSessionKey,
+        share_session_epoch: ShareSessionEpoch,
+        *,
+        added: Iterable[TopicIdPartition],
+        forgotten: Iterable[TopicIdPartition],
+    ) -> ShareSession:
+        """Admit a ShareFetch with epoch 1 or higher: count it, add its partitions, then drop those forgotten.
+
+        Partitions that are listed only to acknowledge are added like the others. Forgetting one does not
+        release what was acquired from it.
+
+        Raises:
+            ShareSessionNotFound: no session is open for `key`.
+            InvalidShareSessionEpoch: the request is not the successor of the last one; nothing changed.
+        """
+        session = self._expect(key, share_session_epoch)
+        session.advance(added, forgotten)
+        return session
+
+    def acknowledge(self, key: ShareSessionKey, share_session_epoch: ShareSessionEpoch) -> ShareSession:
+        """Admit a ShareAcknowledge with any epoch but -1, and count it.
+
+        Raises:
+            ShareSessionNotFound: no session is open for `key`.
+            InvalidShareSessionEpoch: the epoch is 0, or not the successor of the last request's.
+        """
+        if share_session_epoch == INITIAL_SHARE_SESSION_EPOCH:
+            raise InvalidShareSessionEpoch("a ShareAcknowledge cannot open a share session")
+        return self.advance(key, share_session_epoch, added=(), forgotten=())
+
+    def find(self, key: ShareSessionKey) -> ShareSession:
+        """Return the open session; what a request with the final epoch -1 needs, whose epoch is not checked.
+
+        Raises:
+            ShareSessionNotFound: no session is open for `key`.
+        """
+        session = self._sessions.get(key)
+        if session is None:
+            raise ShareSessionNotFound(f"no share session is open for {key}")
+        return session
+
+    def close(self, session: ShareSession) -> None:
+        """Remove `session` once its final request is served; nothing when it was replaced or evicted.
+
+        The caller releases what the member still holds of the session's partitions, and of those only.
+        """
+        if self._sessions.get(session.key) is session:
+            self._remove(session.key)
+
+    def evict_connection(self, connection_id: int) -> tuple[ShareSession, ...]:
+        """Remove and return the sessions of a connection that went away; their records are to be released.
+
+        A session that was opened again on another connection survives.
+        """
+        keys = self._keys_of_connection.get(connection_id, {})
+        evicted = tuple(self._sessions[key] for key in keys)
+        for session in evicted:
+            self._remove(session.key)
+        return evicted
+
+    def _expect(self, key: ShareSessionKey, share_session_epoch: ShareSessionEpoch) -> ShareSession:
+        session = self.find(key)
+        if share_session_epoch != session.next_epoch:
+            raise InvalidShareSessionEpoch(
+                f"share session epoch {share_session_epoch}, expected {session.next_epoch} for {key}"
+            )
+        return session
+
+    def _remove(self, key: ShareSessionKey) -> None:
+        session = self._sessions.pop(key, None)
+        if session is None:
+            return
+        keys = self._keys_of_connection[session.connection_id]
+        del keys[key]
+        if not keys:
+            del self._keys_of_connection[session.connection_id]
+
+
+def next_share_session_epoch(share_session_epoch: ShareSessionEpoch) -> ShareSessionEpoch:
+    """Return the epoch of the next request: 2147483647 is followed by 1, as 0 would open a session."""
+    if share_session_epoch == MAX_SHARE_SESSION_EPOCH:
+        return ShareSessionEpoch(1)
+    return ShareSessionEpoch(share_session_epoch + 1)

@@ -1,0 +1,108 @@
+"""What must become durable of a share-partition, and how new state is laid over old."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final
+
+from kproxy.share.record_state import RecordState
+
+UNKNOWN_START_OFFSET: Final = -1
+"""The start offset of a share-partition whose `share.auto.offset.reset` was not applied yet."""
+
+_FIRST_OFFSET: Final = attrgetter("first_offset")
+_LAST_OFFSET: Final = attrgetter("last_offset")
+
+
+@dataclass(slots=True)
+class StateBatch:
+    """Records `first_offset` to `last_offset`, both inclusive, in one state. Never changed once made."""
+
+    first_offset: int
+    last_offset: int
+    state: RecordState
+    delivery_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateDelta:
+    """What one call changed that must outlive the process. `batches` are ascending and disjoint.
+
+    Like the stock broker's writes it carries the start offset from *before* the terminal prefix that this
+    call made is passed, and the count of records done with (terminal, not below the start offset) from
+    *after*. A delta with a start offset and no batches is worth writing: everything below is done with.
+    """
+
+    start_offset: int
+    delivery_complete_count: int
+    batches: tuple[StateBatch, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing durable changed: there is nothing to write and nothing to wait for."""
+        return not self.batches and self.start_offset == UNKNOWN_START_OFFSET
+
+
+NO_CHANGE: Final = StateDelta(UNKNOWN_START_OFFSET, -1, ())
+"""The empty delta."""
+
+
+def lay_over(
+    old: Iterable[StateBatch], new: Iterable[StateBatch], start_offset: int
+) -> tuple[StateBatch, ...]:
+    """Return the state batches after `new` was written over `old`: ascending, disjoint, equal ones joined.
+
+    1. What lies below `start_offset` is dropped. It may be -1 (not chosen yet): then nothing is.
+    2. Where batches overlap, the higher delivery count wins, then the higher state: no attempt is undone by a
+       write that was overtaken. The order of the batches therefore does not matter.
+
+    Source: `PersisterStateBatchCombiner`, as of Kafka 4.4 (4.3.1 may leave equal neighbours apart).
+    """
+    merged: list[StateBatch] = []
+    for batches in (old, new):
+        for batch in batches:
+            if batch.last_offset >= start_offset:
+                _lay(merged, _part_of(batch, max(batch.first_offset, start_offset), batch.last_offset))
+    return tuple(merged)
+
+
+def _lay(merged: list[StateBatch], batch: StateBatch) -> None:
+    """Lay one batch over `merged`, in place. The neighbours take part so that equal ones join."""
+    low = bisect_left(merged, batch.first_offset, key=_LAST_OFFSET)
+    high = bisect_right(merged, batch.last_offset, lo=low, key=_FIRST_OFFSET)
+    pieces = merged[low - 1 : low] if low else []
+    next_offset = batch.first_offset
+    for covered in merged[low:high]:
+        first_offset = max(covered.first_offset, batch.first_offset)
+        last_offset = min(covered.last_offset, batch.last_offset)
+        winner = max(covered, batch, key=_precedence)
+        _append(pieces, covered, covered.first_offset, first_offset - 1)
+        _append(pieces, batch, next_offset, first_offset - 1)
+        _append(pieces, winner, first_offset, last_offset)
+        _append(pieces, covered, last_offset + 1, covered.last_offset)
+        next_offset = last_offset + 1
+    _append(pieces, batch, next_offset, batch.last_offset)
+    for neighbour in merged[high : high + 1]:
+        _append(pieces, neighbour, neighbour.first_offset, neighbour.last_offset)
+    merged[max(low - 1, 0) : high + 1] = pieces
+
+
+def _append(pieces: list[StateBatch], batch: StateBatch, first_offset: int, last_offset: int) -> None:
+    """Append this part of `batch`, unless it is empty; joined to the last piece if adjacent and equal."""
+    if first_offset > last_offset:
+        return
+    if pieces:
+        last = pieces[-1]
+        if last.last_offset + 1 == first_offset and _precedence(last) == _precedence(batch):
+            pieces[-1] = _part_of(last, last.first_offset, last_offset)
+            return
+    pieces.append(_part_of(batch, first_offset, last_offset))
+
+
+def _precedence(batch: StateBatch) -> tuple[int, int]:
+    return batch.delivery_count, batch.state
+
+
+def _part_of(batch: StateBatch, first_offset: int, last_offset: int) -> StateBatch:
+    return StateBatch(first_offset, last_offset, batch.state, batch.delivery_count)

@@ -1,0 +1,77 @@
+"""What the tests of share-partitions begin with."""
+
+from collections.abc import Iterable, Sequence
+
+from kproxy.share.acknowledgement import AcknowledgementBatch
+from kproxy.share.acquisition import AcquiredRange
+from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId, TopicIdPartition
+from kproxy.share.limits import ShareLimits
+from kproxy.share.share_partition import InFlightRangeView, SharePartition
+from kproxy.share.state_batches import StateBatch
+
+ALICE, BOB = MemberId("alice"), MemberId("bob")
+ORDERS = GroupId("orders")
+TOPIC = TopicId(b"topic-of-16bytes")
+OTHER_TOPIC = TopicId(b"u" * 16)
+KEY = SharePartitionKey(ORDERS, TOPIC, 0)
+
+GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
+
+
+def a_share_partition(
+    *,
+    start_offset: int = 0,
+    state_batches: Iterable[StateBatch] = (),
+    limits: ShareLimits | None = None,
+) -> SharePartition:
+    """A share-partition with Kafka's default limits."""
+    return SharePartition(
+        KEY, start_offset=start_offset, state_batches=state_batches, limits=limits or ShareLimits()
+    )
+
+
+def fetch(
+    share_partition: SharePartition,
+    member_id: MemberId,
+    *extents: tuple[int, int],
+    max_records: int = 500,
+    batch_size: int = 500,
+    is_record_limit: bool = False,
+    now_ms: int = 0,
+) -> list[AcquiredRange]:
+    """Read record batches from where the share-partition wants to, and acquire from them."""
+    return share_partition.acquire(
+        member_id,
+        extents,
+        fetch_offset=share_partition.next_fetch_offset(),
+        max_records=max_records,
+        batch_size=batch_size,
+        is_record_limit=is_record_limit,
+        now_ms=now_ms,
+    )
+
+
+def say(first_offset: int, last_offset: int, *types: int) -> list[AcknowledgementBatch]:
+    """One acknowledgement batch."""
+    return [AcknowledgementBatch(first_offset, last_offset, types)]
+
+
+def deliver_and_release(share_partition: SharePartition, *extents: tuple[int, int], times: int) -> None:
+    """Let Alice acquire and release whatever she gets, so often."""
+    for _ in range(times):
+        fetch(share_partition, ALICE, *extents)
+        share_partition.release(ALICE)
+
+
+def in_flight(share_partition: SharePartition) -> list[tuple[int, int, str, int]]:
+    """First offset, last offset, state and delivery count of every run."""
+    return [_brief(run) for run in share_partition.view().ranges]
+
+
+def _brief(run: InFlightRangeView) -> tuple[int, int, str, int]:
+    return run.first_offset, run.last_offset, run.state.name, run.delivery_count
+
+
+def partitions_of(topic_id: TopicId, numbers: Sequence[int]) -> list[TopicIdPartition]:
+    """Some partitions of one topic."""
+    return [TopicIdPartition(topic_id, number) for number in numbers]
