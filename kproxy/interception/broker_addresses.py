@@ -1,0 +1,61 @@
+"""Node id to the address that clients are told. Pure: which ports are really bound, the caller says."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kproxy.errors import KproxyError
+
+
+@dataclass(frozen=True, slots=True)
+class BackingBroker:
+    """A broker of the backing cluster as its own metadata names it."""
+
+    node_id: int
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class AdvertisedAddress:
+    """Where clients reach the virtual broker of one node id."""
+
+    host: str
+    port: int
+
+
+class UnknownBrokers(KproxyError):
+    """A response names brokers that have no port here yet.
+
+    Raised by the rewrites, handled by `ClientSession`: it holds the response until the ports are bound.
+    """
+
+    def __init__(self, brokers: Iterable[BackingBroker]) -> None:
+        self.brokers = tuple(brokers)
+        super().__init__(f"no port is bound for brokers {[broker.node_id for broker in self.brokers]}")
+
+
+class BrokerAddresses:
+    """The advertised address of every virtual broker whose port is bound.
+
+    Addresses change only by `advertise`; a broker that left keeps its address, because metadata leaves out brokers
+    that merely restart, and clients go on dialling them.
+    """
+
+    __slots__ = ("_addresses",)
+
+    def __init__(self, addresses: Mapping[int, AdvertisedAddress] | None = None) -> None:
+        self._addresses = dict(addresses or {})
+
+    def advertise(self, node_id: int, address: AdvertisedAddress) -> None:
+        """From now on name `address` for `node_id`."""
+        self._addresses[node_id] = address
+
+    def address_of(self, node_id: int) -> AdvertisedAddress | None:
+        """Return the address for `node_id`, None when no port is bound for it."""
+        return self._addresses.get(node_id)
+
+    def require(self, brokers: Iterable[BackingBroker]) -> None:
+        """Raise UnknownBrokers unless every one of `brokers` has an address."""
+        unknown = [broker for broker in brokers if broker.node_id not in self._addresses]
+        if unknown:
+            raise UnknownBrokers(unknown)

@@ -1,0 +1,292 @@
+"""One client connection and its upstream twin, as a value without sockets.
+
+```
+            receive_from_client                       take_for_broker
+ client  ─────────────────────▶ ┌───────────────┐ ─────────────────────▶ broker
+                                │ ClientSession │
+         ◀───────────────────── └───────────────┘ ◀─────────────────────
+            take_for_client         │       ▲         receive_from_broker
+                          take_call ▼       │ answer, pass_on
+                                  kproxy's own APIs
+```
+
+Rules, all of them Kafka's:
+1. Every request but a Produce with acks=0 owes one response, and responses leave in the order of the requests.
+2. A broker works on one request of a connection at a time. So a request that kproxy answers itself starts when
+   everything before it was answered, and what comes behind it waits, unread, until it is answered.
+3. Correlation ids pass untouched: the twin belongs to this client alone.
+"""
+
+from collections import deque
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Final
+
+from kproxy.errors import MalformedMessage, PeerViolation
+from kproxy.interception.broker_addresses import BackingBroker, UnknownBrokers
+from kproxy.interception.request_stream import RequestStream
+from kproxy.interception.response_slots import ResponseSlot, SlotKind
+from kproxy.interception.response_stream import ResponseStream
+from kproxy.interception.rewrites.api_versions import unsupported_version_answer
+from kproxy.interception.rewrites.find_coordinator import answer_share_coordinator
+from kproxy.interception.rewrites.responses import ResponseRewriter
+from kproxy.interception.routing import Disposition, RoutingTable
+from kproxy.wire import codecs
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.codecs import DecodedRequest
+from kproxy.wire.frames import RequestHead
+from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
+from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
+from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
+from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
+
+_GROUP_RESOURCE: Final = 32
+KEEPALIVE_CORRELATION_ID: Final = 0x6B707879
+"""Of the requests that kproxy sends on a silent twin; it only has to come back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request that kproxy has to answer: SERVE whole, EXAMINE perhaps together with the broker."""
+
+    slot: ResponseSlot
+    request: DecodedRequest
+    disposition: Disposition
+
+
+class ClientSession:
+    """Bytes in, bytes and calls out.
+
+    Args:
+        routes: the table of dispositions.
+        rewriter: rewrites responses that name brokers or versions.
+        max_request_bytes: `socket.request.max.bytes`, inclusive; also the largest response that is held.
+        request_counts: counted up per (API key, version); shared by all sessions.
+    """
+
+    __slots__ = (
+        "_call",
+        "_new_brokers",
+        "_request_counts",
+        "_requests",
+        "_responses",
+        "_rewriter",
+        "_routes",
+        "_slots",
+    )
+
+    def __init__(
+        self,
+        routes: RoutingTable,
+        rewriter: ResponseRewriter,
+        *,
+        max_request_bytes: int,
+        request_counts: MutableMapping[tuple[int, int], int],
+    ) -> None:
+        self._routes = routes
+        self._rewriter = rewriter
+        self._request_counts = request_counts
+        self._slots: deque[ResponseSlot] = deque()
+        self._requests = RequestStream(routes, max_request_bytes, self._owe, self._examine)
+        self._responses = ResponseStream(self._slots, max_request_bytes, self._rewrite, self._settle_head)
+        self._call: Call | None = None
+        self._new_brokers: tuple[BackingBroker, ...] = ()
+
+    # ---- what the shell asks
+
+    @property
+    def owed_responses(self) -> int:
+        """How many responses have not left yet."""
+        return len(self._slots)
+
+    @property
+    def is_client_mid_frame(self) -> bool:
+        """Whether the client owes the rest of a frame."""
+        return self._requests.is_mid_frame
+
+    @property
+    def is_broker_mid_frame(self) -> bool:
+        """Whether the broker owes the rest of a response."""
+        return self._responses.is_mid_frame
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes held in both directions: what waits behind an answer, and frames that are held."""
+        return self._requests.backlog_bytes + self._requests.held_bytes + self._responses.held_bytes
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes for the broker that nobody has taken yet."""
+        return sum(map(len, self._requests.for_broker))
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of requests behind one that kproxy answers."""
+        return self._requests.backlog_bytes
+
+    @property
+    def is_barred(self) -> bool:
+        """Whether requests wait behind one that kproxy answers."""
+        return self._requests.is_barred
+
+    def take_for_broker(self) -> list[bytes | memoryview]:
+        """Return what to write to the broker, once."""
+        buffers, self._requests.for_broker = self._requests.for_broker, []
+        return buffers
+
+    def take_for_client(self) -> list[bytes | memoryview]:
+        """Return what to write to the client, once."""
+        buffers, self._responses.for_client = self._responses.for_client, []
+        return buffers
+
+    def take_call(self) -> Call | None:
+        """Return the request to answer now, once. There is at most one; nothing before it is unanswered."""
+        if self._call is None or self._slots[0] is not self._call.slot:
+            return None
+        call, self._call = self._call, None
+        return call
+
+    def take_new_brokers(self) -> tuple[BackingBroker, ...]:
+        """Return brokers whose ports must be bound before the response that names them leaves, once."""
+        brokers, self._new_brokers = self._new_brokers, ()
+        return brokers
+
+    # ---- what the shell tells
+
+    def receive_from_client(self, data: bytes) -> None:
+        """Take bytes of the client. Raises PeerViolation."""
+        self._requests.receive(data)
+
+    def receive_from_broker(self, data: bytes) -> None:
+        """Take bytes of the broker. Raises PeerViolation."""
+        self._responses.receive(data)
+
+    def brokers_are_bound(self) -> None:
+        """Go on with the response that named new brokers: their addresses are known to the rewriter now."""
+        self._responses.release()
+
+    def answer(self, slot: ResponseSlot, buffers: list[bytes | memoryview]) -> None:
+        """Send `buffers` (a whole frame) as the answer of a call. Raises PeerViolation by what waited behind it."""
+        slot.buffers = buffers
+        self._settle_head()
+        self._requests.unbar()
+
+    def pass_on(
+        self,
+        slot: ResponseSlot,
+        buffers: list[bytes | memoryview],
+        merge: Callable[[memoryview], list[bytes | memoryview]],
+    ) -> None:
+        """Send `buffers` (a whole request) to the broker for a call, and `merge` of its answer to the client."""
+        slot.kind, slot.rewrite = SlotKind.REWRITE, merge
+        self._requests.for_broker.extend(buffers)
+        self._requests.unbar()
+
+    def inject_keepalive(self) -> bool:
+        """Put an ApiVersions request of kproxy's own on a silent twin; its answer is swallowed.
+
+        Returns False, having done nothing, when the broker owes a response or a frame is under way: then it is not
+        silent. A call being answered does not count: a share consumer that polls has one nearly all the time.
+        """
+        is_owed = bool(self._slots) and self._slots[0].kind is not SlotKind.LOCAL
+        if is_owed or self._requests.is_mid_frame or self._responses.is_mid_frame:
+            return False
+        self._slots.appendleft(
+            ResponseSlot(SlotKind.SWALLOW, ApiKey.API_VERSIONS, 0, KEEPALIVE_CORRELATION_ID)
+        )
+        request = codecs.encode_request(
+            ApiKey.API_VERSIONS, 0, KEEPALIVE_CORRELATION_ID, "kproxy-keepalive", ApiVersionsRequest()
+        )
+        self._requests.for_broker.extend(request)
+        return True
+
+    # ---- requests
+
+    def _owe(self, head: RequestHead, disposition: Disposition) -> None:
+        kind = SlotKind.REWRITE if disposition is Disposition.REWRITE else SlotKind.FORWARD
+        self._slots.append(ResponseSlot(kind, head.api_key, head.api_version, head.correlation_id))
+        self._count(head)
+
+    def _examine(self, head: RequestHead, frame: memoryview) -> bool:
+        self._count(head)
+        disposition = self._routes.disposition(head.api_key, head.api_version)
+        if head.api_key == ApiKey.API_VERSIONS:
+            answer = codecs.encode_response(
+                head.api_key, 0, head.correlation_id, unsupported_version_answer()
+            )
+            self._answer_at_once(head, answer)
+            return False
+        request = _decode(head, frame)
+        if isinstance(request.message, FindCoordinatorRequest):
+            return self._find_coordinator(head, frame, request.message)
+        if disposition is Disposition.EXAMINE and not _names_a_group(request):
+            self._relay_held(SlotKind.FORWARD, head, frame)
+            return False
+        slot = ResponseSlot(SlotKind.LOCAL, *head)
+        self._slots.append(slot)
+        self._call = Call(slot, request, disposition)
+        return True
+
+    def _find_coordinator(
+        self, head: RequestHead, frame: memoryview, request: FindCoordinatorRequest
+    ) -> bool:
+        answer = answer_share_coordinator(request, head.api_version)
+        if answer is None:
+            self._relay_held(SlotKind.REWRITE, head, frame)
+        else:
+            self._answer_at_once(head, codecs.encode_response(*head, answer))
+        return False
+
+    def _relay_held(self, kind: SlotKind, head: RequestHead, frame: memoryview) -> None:
+        self._slots.append(ResponseSlot(kind, *head))
+        self._requests.for_broker += [len(frame).to_bytes(4, "big"), frame]
+
+    def _answer_at_once(self, head: RequestHead, buffers: list[bytes | memoryview]) -> None:
+        slot = ResponseSlot(SlotKind.LOCAL, *head)
+        slot.buffers = buffers
+        self._slots.append(slot)
+        self._settle_head()
+
+    def _count(self, head: RequestHead) -> None:
+        key = (head.api_key, head.api_version)
+        self._request_counts[key] = self._request_counts.get(key, 0) + 1
+
+    # ---- responses
+
+    def _rewrite(self, slot: ResponseSlot, frame: memoryview) -> bool:
+        if slot.kind is not SlotKind.SWALLOW:
+            try:
+                self._responses.for_client.extend(self._rewritten(slot, frame))
+            except UnknownBrokers as unknown:
+                self._new_brokers = unknown.brokers
+                return False
+        self._slots.popleft()
+        self._settle_head()
+        return True
+
+    def _rewritten(self, slot: ResponseSlot, frame: memoryview) -> list[bytes | memoryview]:
+        if slot.rewrite is None:
+            return self._rewriter.rewrite(slot.api_key, slot.api_version, frame)
+        try:
+            return slot.rewrite(frame)
+        except MalformedMessage as malformed:
+            raise PeerViolation("malformed_response", str(malformed)) from malformed
+
+    def _settle_head(self) -> None:
+        """Send the answers at the head of the queue that are ready."""
+        while self._slots and self._slots[0].buffers is not None:
+            self._responses.for_client.extend(self._slots.popleft().buffers or ())
+
+
+def _decode(head: RequestHead, frame: memoryview) -> DecodedRequest:
+    try:
+        return codecs.decode_request(frame)
+    except MalformedMessage as malformed:
+        detail = f"API key {head.api_key} version {head.api_version}: {malformed}"
+        raise PeerViolation("malformed_request", detail) from malformed
+
+
+def _names_a_group(request: DecodedRequest) -> bool:
+    message = request.message
+    assert isinstance(message, IncrementalAlterConfigsRequest | DescribeConfigsRequest)
+    return any(resource.resource_type == _GROUP_RESOURCE for resource in message.resources)

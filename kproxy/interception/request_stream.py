@@ -1,0 +1,199 @@
+"""The client's half of a `ClientSession`: bytes from the client become bytes for the broker, and requests to answer.
+
+A forwarded frame is never held whole: once its head is known the rest streams on, one buffer per received chunk.
+What is held back at most: 11 bytes of a head split over chunks; a Produce up to its acks; a frame that is examined
+or served, up to `socket.request.max.bytes`.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from kproxy.errors import PeerViolation
+from kproxy.interception.routing import Disposition, RoutingTable
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.frames import (
+    LENGTH_BYTES,
+    MIN_REQUEST_BYTES,
+    REQUEST_HEAD_BYTES,
+    RequestHead,
+    refuse_request_length,
+    unpack_request_head,
+)
+from kproxy.wire.produce_acks import NO_ACKS, UNDECIDED, acks_of_produce
+
+_PRODUCE: Final = int(ApiKey.PRODUCE)
+_FORWARD: Final = Disposition.FORWARD
+_REWRITE: Final = Disposition.REWRITE
+
+
+class RequestStream:
+    """Cuts the client's bytes into requests and decides each.
+
+    Args:
+        routes: the table of dispositions, read at each frame.
+        max_request_bytes: `socket.request.max.bytes`, inclusive.
+        on_relayed: called with the head of each request that streams on and owes a response, before its bytes go out.
+        on_held: called with the head and the whole frame (without its length) of each request that is held; it returns
+            True when the requests behind it have to wait for its answer.
+    """
+
+    __slots__ = (
+        "_backlog",
+        "_body_left",
+        "_held",
+        "_held_bytes",
+        "_max_request_bytes",
+        "_on_held",
+        "_on_relayed",
+        "_routes",
+        "for_broker",
+        "is_barred",
+    )
+
+    def __init__(
+        self,
+        routes: RoutingTable,
+        max_request_bytes: int,
+        on_relayed: Callable[[RequestHead, Disposition], None],
+        on_held: Callable[[RequestHead, memoryview], bool],
+    ) -> None:
+        self._routes = routes
+        self._max_request_bytes = max_request_bytes
+        self._on_relayed = on_relayed
+        self._on_held = on_held
+        self._body_left = 0
+        self._held = bytearray()
+        self._held_bytes = 0
+        self._backlog: list[bytes | memoryview] = []
+        self.for_broker: list[bytes | memoryview] = []
+        self.is_barred = False
+
+    @property
+    def is_mid_frame(self) -> bool:
+        """Whether the rest of a frame that began has yet to come."""
+        return self._body_left > 0 or bool(self._held)
+
+    @property
+    def backlog_bytes(self) -> int:
+        """Bytes that wait behind a request being answered."""
+        return sum(map(len, self._backlog))
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of a frame that is held until it is whole."""
+        return len(self._held)
+
+    def receive(self, data: bytes | memoryview) -> None:
+        """Take what the client sent. Raises PeerViolation when it cannot be Kafka's protocol."""
+        rest: bytes | memoryview | None = data
+        while rest is not None:
+            if self.is_barred:
+                self._backlog.append(rest)
+                return
+            rest = self._advance(rest)
+
+    def unbar(self) -> None:
+        """Go on with the requests that waited for an answer."""
+        self.is_barred = False
+        backlog, self._backlog = self._backlog, []
+        for data in backlog:
+            self.receive(data)
+
+    def _advance(self, data: bytes | memoryview) -> bytes | memoryview | None:
+        """Consume `data` up to the end of the next held frame, and return what follows it."""
+        if self._body_left >= len(data):
+            self._body_left -= len(data)
+            if data:
+                self.for_broker.append(data)
+            return None
+        if self._held_bytes:
+            return self._fill_held(data)
+        if self._held:
+            # Some bytes of a head, or a Produce without its acks: cut them again together with what follows.
+            data, self._held = bytes(self._held) + data, bytearray()
+        return self._cut(data)
+
+    def _fill_held(self, data: bytes | memoryview) -> bytes | memoryview | None:
+        missing = self._held_bytes - len(self._held)
+        self._held += data[:missing]
+        if len(data) < missing:
+            return None
+        frame, self._held, self._held_bytes = bytes(self._held), bytearray(), 0
+        self._hand_over(memoryview(frame))
+        return memoryview(data)[missing:] if len(data) > missing else None
+
+    def _cut(self, data: bytes | memoryview) -> bytes | memoryview | None:
+        """Walk over the frames in `data`, which begins with the rest of a forwarded body or with a frame."""
+        size = len(data)
+        position, self._body_left = self._body_left, 0
+        while position < size:
+            if size - position < REQUEST_HEAD_BYTES:
+                self._refuse_early(data, position)
+                break
+            length, api_key, api_version, correlation_id = unpack_request_head(data, position)
+            if not MIN_REQUEST_BYTES <= length <= self._max_request_bytes:
+                refuse_request_length(data[position : position + 4], length, self._max_request_bytes)
+            end = position + LENGTH_BYTES + length
+            disposition = self._routes.disposition(api_key, api_version)
+            if disposition is not _FORWARD and disposition is not _REWRITE:
+                self._forward(data, position)
+                return self._hold(data, position, end)
+            owes = api_key != _PRODUCE or _owes_response(data, position, end, api_version)
+            if owes is UNDECIDED:
+                break
+            if owes:
+                self._on_relayed(RequestHead(api_key, api_version, correlation_id), disposition)
+            position = end
+        self._forward(data, min(position, size))
+        self._held += data[position:]
+        self._body_left = max(position - size, 0)
+        return None
+
+    def _refuse_early(self, data: bytes | memoryview, position: int) -> None:
+        """Name nonsense by its first four bytes: a TLS client waits for an answer before it sends twelve."""
+        first = bytes(data[position : position + LENGTH_BYTES])
+        if len(first) == LENGTH_BYTES:
+            refuse_request_length(first, int.from_bytes(first, "big", signed=True), self._max_request_bytes)
+
+    def _forward(self, data: bytes | memoryview, end: int) -> None:
+        if end == len(data):
+            self.for_broker.append(data)
+        elif end > 0:
+            self.for_broker.append(memoryview(data)[:end])
+
+    def _hold(self, data: bytes | memoryview, position: int, end: int) -> bytes | memoryview | None:
+        view = memoryview(data)
+        self._refuse_unrouted(view[position : position + REQUEST_HEAD_BYTES])
+        if end > len(data):
+            self._held += view[position:]
+            self._held_bytes = end - position
+            return None
+        self._hand_over(view[position:end])
+        return view[end:] if end < len(data) else None
+
+    def _refuse_unrouted(self, head: memoryview) -> None:
+        _length, api_key, api_version, _correlation_id = unpack_request_head(head)
+        if self._routes.disposition(api_key, api_version) is not Disposition.REFUSE:
+            return
+        versions = [version for key, version in self._routes.rows() if key == api_key]
+        if not versions:
+            raise PeerViolation(
+                "unknown_api_key", f"API key {api_key} version {api_version} was not advertised"
+            )
+        detail = f"version {api_version} of API key {api_key}; {min(versions)} to {max(versions)} are known"
+        raise PeerViolation("version_not_advertised", detail)
+
+    def _hand_over(self, frame: memoryview) -> None:
+        _length, api_key, api_version, correlation_id = unpack_request_head(frame)
+        head = RequestHead(api_key, api_version, correlation_id)
+        self.is_barred = self._on_held(head, frame[LENGTH_BYTES:])
+
+
+def _owes_response(data: bytes | memoryview, position: int, end: int, api_version: int) -> bool | None:
+    """Tell whether the Produce request at `position` gets a response; UNDECIDED while its acks have not come."""
+    acks = acks_of_produce(memoryview(data)[:end], api_version, position)
+    if acks is not UNDECIDED:
+        return acks != NO_ACKS
+    if end <= len(data):
+        raise PeerViolation("malformed_request", f"a Produce version {api_version} that ends before its acks")
+    return UNDECIDED

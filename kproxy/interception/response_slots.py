@@ -1,0 +1,31 @@
+"""Places in the queue of owed responses. A response leaves only when its slot is at the head."""
+
+from collections.abc import Callable
+from enum import Enum
+
+
+class SlotKind(Enum):
+    """Where the response of a slot comes from, and what is done to it."""
+
+    FORWARD = "streams through from the broker"
+    REWRITE = "comes from the broker, is held whole and changed"
+    LOCAL = "is made by kproxy"
+    SWALLOW = "comes from the broker and is for kproxy itself"
+
+
+class ResponseSlot:
+    """One owed response.
+
+    `buffers` is what to send, once a LOCAL slot is filled. `rewrite` takes the broker's frame (without its length)
+    and returns what to send instead; it is set for REWRITE.
+    """
+
+    __slots__ = ("api_key", "api_version", "buffers", "correlation_id", "kind", "rewrite")
+
+    def __init__(self, kind: SlotKind, api_key: int, api_version: int, correlation_id: int) -> None:
+        self.kind = kind
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.buffers: list[bytes | memoryview] | None = None
+        self.rewrite: Callable[[memoryview], list[bytes | memoryview]] | None = None

@@ -1,0 +1,190 @@
+"""The broker's half of a `ClientSession`: bytes from the backing broker become bytes for the client.
+
+Responses come in the order of the requests, so each belongs to the first slot that the broker owes. A response that
+is only forwarded streams on as it comes; one that is rewritten is held until it is whole.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+from kproxy.errors import PeerViolation
+from kproxy.interception.response_slots import ResponseSlot, SlotKind
+from kproxy.wire.frames import (
+    LENGTH_BYTES,
+    MIN_RESPONSE_BYTES,
+    RESPONSE_HEAD_BYTES,
+    name_foreign_protocol,
+    refuse_response_length,
+    unpack_response_head,
+)
+
+
+class ResponseStream:
+    """Cuts the broker's bytes into responses and streams or holds each.
+
+    Args:
+        slots: the owed responses, shared with the session; a response that has passed takes its slot off.
+        max_held_bytes: the largest response that may be held.
+        on_whole: called with the slot at the head and its whole frame (without its length); it returns True when the
+            frame was dealt with, and False when the responses behind it have to wait (`release` then goes on).
+        on_passed: called after a forwarded response has passed and its slot is gone, when the slot behind it is LOCAL.
+    """
+
+    __slots__ = (
+        "_body_left",
+        "_held",
+        "_held_bytes",
+        "_max_held_bytes",
+        "_on_passed",
+        "_on_whole",
+        "_slots",
+        "_stuck",
+        "for_client",
+    )
+
+    def __init__(
+        self,
+        slots: deque[ResponseSlot],
+        max_held_bytes: int,
+        on_whole: Callable[[ResponseSlot, memoryview], bool],
+        on_passed: Callable[[], None],
+    ) -> None:
+        self._slots = slots
+        self._max_held_bytes = max_held_bytes
+        self._on_whole = on_whole
+        self._on_passed = on_passed
+        self._body_left = 0
+        self._held = bytearray()
+        self._held_bytes = 0
+        self._stuck: list[bytes | memoryview] | None = None
+        self.for_client: list[bytes | memoryview] = []
+
+    @property
+    def is_mid_frame(self) -> bool:
+        """Whether the rest of a response that began has yet to come."""
+        return self._body_left > 0 or bool(self._held)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a held response waits for `release`."""
+        return self._stuck is not None
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of a response that is held, and of what waits behind it."""
+        return len(self._held) + sum(map(len, self._stuck or ()))
+
+    def receive(self, data: bytes | memoryview) -> None:
+        """Take what the broker sent. Raises PeerViolation when it is no answer to what it was asked."""
+        rest: bytes | memoryview | None = data
+        while rest is not None:
+            if self._stuck is not None:
+                self._stuck.append(rest)
+                return
+            rest = self._advance(rest)
+
+    def release(self) -> None:
+        """Try the held response again, and go on with what came behind it."""
+        stuck, self._stuck = self._stuck or [], None
+        for data in stuck:
+            self.receive(data)
+
+    def _advance(self, data: bytes | memoryview) -> bytes | memoryview | None:
+        if self._body_left > len(data):
+            self._body_left -= len(data)
+            self.for_client.append(data)
+            return None
+        if self._held_bytes:
+            return self._fill_held(data)
+        if self._held:
+            data, self._held = bytes(self._held) + data, bytearray()
+        return self._cut(data)
+
+    def _fill_held(self, data: bytes | memoryview) -> bytes | memoryview | None:
+        missing = self._held_bytes - len(self._held)
+        self._held += data[:missing]
+        if len(data) < missing:
+            return None
+        frame, self._held, self._held_bytes = bytes(self._held), bytearray(), 0
+        self._finish(self._slots[0], memoryview(frame))
+        return memoryview(data)[missing:] if len(data) > missing else None
+
+    def _cut(self, data: bytes | memoryview) -> bytes | memoryview | None:
+        """Walk over the responses in `data`, which begins with the rest of a forwarded one or with a frame."""
+        size = len(data)
+        position = self._body_left
+        if position:
+            self._body_left = 0
+            if self._pass_slot():
+                self._forward(data, position)
+                self._on_passed()
+                return memoryview(data)[position:] if position < size else None
+        while position < size:
+            if size - position < RESPONSE_HEAD_BYTES:
+                self._refuse_early(data, position)
+                break
+            slot, end = self._match(data, position)
+            if slot.kind is not SlotKind.FORWARD:
+                self._forward(data, position)
+                return self._hold(slot, memoryview(data), position, end)
+            position = end
+            if end > size:
+                break
+            if self._pass_slot():
+                self._forward(data, end)
+                self._on_passed()
+                return memoryview(data)[end:] if end < size else None
+        self._forward(data, min(position, size))
+        self._held += data[position:]
+        self._body_left = max(position - size, 0)
+        return None
+
+    def _match(self, data: bytes | memoryview, position: int) -> tuple[ResponseSlot, int]:
+        """Return the slot that the response at `position` fills, and where the response ends."""
+        length, correlation_id = unpack_response_head(data, position)
+        first_bytes = data[position : position + LENGTH_BYTES]
+        if length < MIN_RESPONSE_BYTES or name_foreign_protocol(bytes(first_bytes)) is not None:
+            refuse_response_length(first_bytes, length)
+        if not self._slots or self._slots[0].kind is SlotKind.LOCAL:
+            detail = f"the broker sent correlation id {correlation_id}, and no response was owed"
+            raise PeerViolation("unsolicited_response", detail)
+        slot = self._slots[0]
+        if correlation_id != slot.correlation_id:
+            detail = f"the broker sent correlation id {correlation_id}, expected {slot.correlation_id}"
+            raise PeerViolation("correlation_id_mismatch", detail)
+        return slot, position + LENGTH_BYTES + length
+
+    def _pass_slot(self) -> bool:
+        """Take the head slot off; whether the next one is kproxy's own to fill."""
+        self._slots.popleft()
+        return bool(self._slots) and self._slots[0].kind is SlotKind.LOCAL
+
+    def _hold(
+        self, slot: ResponseSlot, view: memoryview, position: int, end: int
+    ) -> bytes | memoryview | None:
+        if end - position > self._max_held_bytes:
+            detail = (
+                f"a response of {end - position} bytes to API key {slot.api_key} is too large to be rewritten"
+            )
+            raise PeerViolation("frame_too_large", detail)
+        if end > len(view):
+            self._held += view[position:]
+            self._held_bytes = end - position
+            return None
+        self._finish(slot, view[position:end])
+        return view[end:] if end < len(view) else None
+
+    def _finish(self, slot: ResponseSlot, frame: memoryview) -> None:
+        if not self._on_whole(slot, frame[LENGTH_BYTES:]):
+            self._stuck = [frame]
+
+    def _refuse_early(self, data: bytes | memoryview, position: int) -> None:
+        first = bytes(data[position : position + LENGTH_BYTES])
+        if len(first) == LENGTH_BYTES:
+            refuse_response_length(first, int.from_bytes(first, "big", signed=True))
+
+    def _forward(self, data: bytes | memoryview, end: int) -> None:
+        if end == len(data):
+            self.for_client.append(data)
+        elif end > 0:
+            self.for_client.append(memoryview(data)[:end])

@@ -1,0 +1,80 @@
+"""ApiVersions (18): what this broker and kproxy both know, the broker's share APIs replaced by kproxy's.
+
+An answer with error 35 (UNSUPPORTED_VERSION) is in version 0 whatever was asked; it is rewritten like any other,
+because clients read the range of ApiVersions from it and ask again.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from kproxy.error_codes import ErrorCode
+from kproxy.interception.known_versions import (
+    MAX_API_VERSIONS_VERSION,
+    NEWEST_KNOWN,
+    OLDEST_KNOWN,
+    SHARE_KEYS,
+)
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.api_versions_response import (
+    ApiVersion,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+
+_SHARE_FEATURE: Final = "share.version"
+_SHARE_LEVEL: Final = 1
+_FIRST_WITH_FEATURES: Final = 3
+# KAFKA-17011: clients before version 4 refuse a feature whose lowest version is 0.
+_FIRST_WITH_MINIMUM_ZERO: Final = 4
+
+
+def rewrite_api_versions(
+    response: ApiVersionsResponse, served: Mapping[int, tuple[int, int]], api_version: int
+) -> ApiVersionsResponse:
+    """Return `response` with the versions that work through kproxy; it is changed in place.
+
+    Args:
+        response: a backing broker's answer.
+        served: version ranges of the share APIs that kproxy serves, both ends inclusive; empty while they are off.
+        api_version: the version of the answer, which decides whether it has features.
+    """
+    forwarded = [entry for entry in map(_passable, response.api_keys) if entry is not None]
+    if response.error_code != ErrorCode.NONE:
+        response.api_keys = forwarded
+        return response
+    own = [ApiVersion(api_key=key, min_version=low, max_version=high) for key, (low, high) in served.items()]
+    response.api_keys = sorted([*forwarded, *own], key=lambda entry: entry.api_key)
+    if api_version >= _FIRST_WITH_FEATURES:
+        _replace_share_feature(response, is_on=bool(served), api_version=api_version)
+    return response
+
+
+def unsupported_version_answer() -> ApiVersionsResponse:
+    """Return the answer (to be sent in version 0) to an ApiVersions request that is newer than kproxy (KIP-511)."""
+    supported = ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=0, max_version=MAX_API_VERSIONS_VERSION)
+    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[supported])
+
+
+def _passable(entry: ApiVersion) -> ApiVersion | None:
+    if entry.api_key in SHARE_KEYS or entry.api_key not in NEWEST_KNOWN:
+        return None
+    entry.max_version = min(entry.max_version, NEWEST_KNOWN[entry.api_key])
+    entry.min_version = max(entry.min_version, OLDEST_KNOWN.get(entry.api_key, 0))
+    return entry if entry.min_version <= entry.max_version else None
+
+
+def _replace_share_feature(response: ApiVersionsResponse, *, is_on: bool, api_version: int) -> None:
+    supported = [feature for feature in response.supported_features if feature.name != _SHARE_FEATURE]
+    finalized = [feature for feature in response.finalized_features if feature.name != _SHARE_FEATURE]
+    if is_on and api_version >= _FIRST_WITH_MINIMUM_ZERO:
+        supported.append(SupportedFeatureKey(name=_SHARE_FEATURE, min_version=0, max_version=_SHARE_LEVEL))
+    if is_on:
+        finalized.append(
+            FinalizedFeatureKey(
+                name=_SHARE_FEATURE, max_version_level=_SHARE_LEVEL, min_version_level=_SHARE_LEVEL
+            )
+        )
+        # A broker without features says epoch -1, which hides the list from clients.
+        response.finalized_features_epoch = max(response.finalized_features_epoch, 0)
+    response.supported_features, response.finalized_features = supported, finalized

@@ -1,0 +1,112 @@
+"""What happens to each request, as a table.
+
+| disposition | the request | the response |
+|---|---|---|
+| FORWARD | streams on as it came | streams back as it came |
+| REWRITE | streams on as it came | is held, and broker addresses or versions in it are changed |
+| EXAMINE | is held and decoded; goes on, is answered here, or both | as the request turned out |
+| SERVE | is held, decoded and answered by kproxy | made here |
+| REFUSE | ends the connection, as a broker does with what it does not know | none |
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final
+
+from kproxy.interception.known_versions import (
+    MAX_API_VERSIONS_VERSION,
+    NEWEST_KNOWN,
+    OLDEST_KNOWN,
+    SHARE_KEYS,
+)
+from kproxy.wire.api_keys import ApiKey
+
+
+class Disposition(Enum):
+    """What becomes of a request of one API and version."""
+
+    FORWARD = "forward"
+    REWRITE = "rewrite"
+    EXAMINE = "examine"
+    SERVE = "serve"
+    REFUSE = "refuse"
+
+
+_REWRITTEN_FROM: Final[Mapping[int, int]] = {
+    ApiKey.PRODUCE: 10,
+    ApiKey.METADATA: 0,
+    ApiKey.API_VERSIONS: 0,
+    ApiKey.DESCRIBE_CLUSTER: 0,
+}
+"""First version whose response is rewritten. Produce carries NodeEndpoints from 10 on (KIP-951)."""
+
+_EXAMINED_FROM: Final[Mapping[int, int]] = {
+    # Key type SHARE exists in every version that has a key type; it is never the backing broker's business.
+    ApiKey.FIND_COORDINATOR: 0,
+}
+
+_EXAMINED_FOR_GROUP_CONFIGS: Final[Mapping[int, int]] = {
+    # Resource type GROUP is younger than these first schema versions.
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: 0,
+    ApiKey.DESCRIBE_CONFIGS: 1,
+}
+
+
+class RoutingTable:
+    """The disposition of every (API key, version).
+
+    One table serves every connection, so that turning share groups on or off takes effect for all of them at once.
+    """
+
+    __slots__ = ("_dispositions", "_served")
+
+    def __init__(self, served: Mapping[int, tuple[int, int]]) -> None:
+        self.serve(served)
+
+    def serve(self, served: Mapping[int, tuple[int, int]]) -> None:
+        """From now on serve these version ranges (both ends inclusive) of share APIs.
+
+        While there are none, share groups are off, and group configurations are the backing broker's business.
+        """
+        self._served = dict(served)
+        self._dispositions = self._tabulate()
+
+    @property
+    def served(self) -> Mapping[int, tuple[int, int]]:
+        """Version ranges of the share APIs served, both ends inclusive."""
+        return self._served
+
+    def disposition(self, api_key: int, api_version: int) -> Disposition:
+        """Return what becomes of such a request. ApiVersions above the newest known is EXAMINE: it gets an answer."""
+        found = self._dispositions.get((api_key, api_version))
+        if found is not None:
+            return found
+        if api_key == ApiKey.API_VERSIONS and api_version > MAX_API_VERSIONS_VERSION:
+            return Disposition.EXAMINE
+        return Disposition.REFUSE
+
+    def rows(self) -> Mapping[tuple[int, int], Disposition]:
+        """Return the whole table, for people and tests."""
+        return dict(self._dispositions)
+
+    def _tabulate(self) -> dict[tuple[int, int], Disposition]:
+        table = {
+            (int(api_key), version): self._forwarded_or_rewritten(api_key, version)
+            for api_key, newest in NEWEST_KNOWN.items()
+            for version in range(OLDEST_KNOWN.get(api_key, 0), newest + 1)
+        }
+        for api_key, (oldest, newest) in self._served.items():
+            assert api_key in SHARE_KEYS, f"API key {api_key} is not one of KIP-932's"
+            table.update(
+                {(int(api_key), version): Disposition.SERVE for version in range(oldest, newest + 1)}
+            )
+        return table
+
+    def _forwarded_or_rewritten(self, api_key: int, version: int) -> Disposition:
+        if version >= _EXAMINED_FROM.get(api_key, version + 1):
+            return Disposition.EXAMINE
+        if self._served and version >= _EXAMINED_FOR_GROUP_CONFIGS.get(api_key, version + 1):
+            return Disposition.EXAMINE
+        if version >= _REWRITTEN_FROM.get(api_key, version + 1):
+            return Disposition.REWRITE
+        return Disposition.FORWARD

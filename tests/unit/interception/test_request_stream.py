@@ -1,0 +1,171 @@
+"""`RequestStream`: what a client sends, cut into requests whatever the chunks."""
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kproxy.errors import PeerViolation
+from kproxy.interception.request_stream import RequestStream
+from kproxy.interception.routing import Disposition, RoutingTable
+from kproxy.wire.frames import RequestHead
+
+SHARE_FETCH = 78
+SERVED = {SHARE_FETCH: (1, 2)}
+
+
+def frame(api_key: int, version: int, correlation_id: int, body: bytes = b"") -> bytes:
+    payload = struct.pack(">hhi", api_key, version, correlation_id) + body
+    return struct.pack(">i", len(payload)) + payload
+
+
+def produce(correlation_id: int, acks: int, body: bytes = b"") -> bytes:
+    return frame(0, 3, correlation_id, b"\x00\x01c" + b"\xff\xff" + struct.pack(">h", acks) + body)
+
+
+class Heard:
+    """A stream, and everything it said."""
+
+    def __init__(self, *, bar: bool = False, max_request_bytes: int = 1 << 20) -> None:
+        self.relayed: list[tuple[int, int, Disposition]] = []
+        self.held: list[tuple[int, bytes]] = []
+        self._bar = bar
+        self.stream = RequestStream(RoutingTable(SERVED), max_request_bytes, self._relay, self._hold)
+
+    def _relay(self, head: RequestHead, disposition: Disposition) -> None:
+        self.relayed.append((head.api_key, head.correlation_id, disposition))
+
+    def _hold(self, head: RequestHead, whole: memoryview) -> bool:
+        self.held.append((head.correlation_id, bytes(whole)))
+        return self._bar
+
+    @property
+    def sent(self) -> bytes:
+        return b"".join(self.stream.for_broker)
+
+
+CONVERSATION = [
+    frame(1, 12, 1, b"fetch" * 50),
+    produce(2, -1, b"records" * 100),
+    produce(3, 0, b"records"),
+    frame(3, 9, 4),
+    frame(SHARE_FETCH, 1, 5, b"share" * 20),
+    frame(18, 3, 6, b"versions"),
+    frame(SHARE_FETCH, 2, 7),
+    frame(12, 4, 8, b"heartbeat"),
+]
+
+
+@given(cuts=st.lists(st.integers(0, sum(map(len, CONVERSATION))), max_size=30))
+def test_any_chunking_of_the_same_bytes_gives_the_same_requests(cuts: list[int]) -> None:
+    """Forwarded bytes leave untouched and in order; held frames are whole; acks=0 owes nothing."""
+    heard, data = Heard(), b"".join(CONVERSATION)
+
+    for start, end in zip([0, *sorted(cuts)], [*sorted(cuts), len(data)], strict=True):
+        heard.stream.receive(data[start:end])
+
+    assert heard.relayed == [
+        (1, 1, Disposition.FORWARD),
+        (0, 2, Disposition.FORWARD),
+        (3, 4, Disposition.REWRITE),
+        (18, 6, Disposition.REWRITE),
+        (12, 8, Disposition.FORWARD),
+    ]
+    assert heard.held == [(5, CONVERSATION[4][4:]), (7, CONVERSATION[6][4:])]
+    assert heard.sent == b"".join([*CONVERSATION[:4], CONVERSATION[5], CONVERSATION[7]])
+    assert not heard.stream.is_mid_frame
+
+
+def test_a_chunk_of_forwarded_frames_leaves_as_the_very_same_object() -> None:
+    heard, chunk = Heard(), frame(1, 12, 1, b"a") + frame(1, 12, 2, b"b")
+
+    heard.stream.receive(chunk)
+
+    assert heard.stream.for_broker == [chunk]
+    assert heard.stream.for_broker[0] is chunk
+
+
+def test_a_forwarded_frame_streams_on_before_it_is_whole() -> None:
+    heard, whole = Heard(), frame(1, 12, 1, bytes(1000))
+
+    heard.stream.receive(whole[:500])
+
+    assert heard.sent == whole[:500]
+    assert heard.stream.is_mid_frame
+    assert heard.stream.held_bytes == 0
+
+
+def test_requests_behind_one_that_is_being_answered_wait_unread() -> None:
+    heard = Heard(bar=True)
+
+    heard.stream.receive(frame(SHARE_FETCH, 1, 1) + frame(3, 9, 2))
+    heard.stream.receive(frame(3, 9, 3))
+
+    assert heard.relayed == []
+    assert heard.stream.backlog_bytes == 2 * len(frame(3, 9, 2))
+
+
+def test_requests_that_waited_go_on_in_order_until_the_next_one_to_answer() -> None:
+    heard = Heard(bar=True)
+    heard.stream.receive(
+        frame(SHARE_FETCH, 1, 1) + frame(3, 9, 2) + frame(SHARE_FETCH, 1, 3) + frame(3, 9, 4)
+    )
+
+    heard.stream.unbar()
+
+    assert [correlation_id for _, correlation_id, _ in heard.relayed] == [2]
+    assert [correlation_id for correlation_id, _ in heard.held] == [1, 3]
+    assert heard.stream.backlog_bytes == len(frame(3, 9, 4))
+
+
+def test_thousands_of_held_frames_in_one_chunk_are_no_trouble() -> None:
+    heard = Heard()
+
+    heard.stream.receive(frame(SHARE_FETCH, 1, 1) * 20_000)
+
+    assert len(heard.held) == 20_000
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (frame(999, 0, 1), "unknown_api_key"),
+        (frame(83, 0, 1), "unknown_api_key"),
+        (frame(3, 14, 1), "version_not_advertised"),
+        (frame(3, -1, 1), "version_not_advertised"),
+        (frame(SHARE_FETCH, 0, 1), "version_not_advertised"),
+        (frame(1, 16, 1), "version_not_advertised"),
+        (frame(17, 0, 1), "version_not_advertised"),
+        (b"\x16\x03\x01\x02", "tls_on_plaintext"),
+        (b"GET / HTTP/1.1\r\n", "http_on_kafka_port"),
+        (b"\xff\xff\xff\xff" + bytes(8), "frame_length_negative"),
+        (b"\x00\x00\x00\x03" + bytes(8), "frame_too_short"),
+        (b"\x7f\xff\xff\xff" + bytes(8), "frame_too_large"),
+        (frame(0, 3, 1, b"\x00\x01c\xff\xff\x00"), "malformed_request"),
+    ],
+)
+def test_what_cannot_be_a_request_is_refused_with_its_reason(data: bytes, reason: str) -> None:
+    heard = Heard()
+
+    with pytest.raises(PeerViolation) as refusal:
+        heard.stream.receive(data)
+
+    assert refusal.value.reason == reason
+
+
+def test_a_refused_request_does_not_take_back_what_came_before_it() -> None:
+    heard, good = Heard(), frame(3, 9, 1)
+
+    with pytest.raises(PeerViolation):
+        heard.stream.receive(good + frame(999, 0, 2))
+
+    assert heard.sent == good
+
+
+def test_a_frame_of_exactly_the_largest_size_passes() -> None:
+    heard = Heard(max_request_bytes=108)
+
+    heard.stream.receive(frame(1, 12, 1, bytes(100)))
+
+    assert len(heard.sent) == 112

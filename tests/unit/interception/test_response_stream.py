@@ -1,0 +1,137 @@
+"""`ResponseStream`: what a broker sends, matched with what it owes, whatever the chunks."""
+
+import struct
+from collections import deque
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kproxy.errors import PeerViolation
+from kproxy.interception.response_slots import ResponseSlot, SlotKind
+from kproxy.interception.response_stream import ResponseStream
+
+FORWARD, REWRITE, LOCAL = SlotKind.FORWARD, SlotKind.REWRITE, SlotKind.LOCAL
+
+
+def response(correlation_id: int, body: bytes = b"") -> bytes:
+    return struct.pack(">ii", 4 + len(body), correlation_id) + body
+
+
+class Heard:
+    """A stream over given slots; a REWRITE response leaves in brackets."""
+
+    def __init__(self, *kinds: SlotKind, is_stuck: bool = False, max_held_bytes: int = 1 << 20) -> None:
+        self.slots = deque(ResponseSlot(kind, 3, 9, number) for number, kind in enumerate(kinds, start=1))
+        self.is_stuck = is_stuck
+        self.stream = ResponseStream(self.slots, max_held_bytes, self._rewrite, self._settle)
+
+    def _rewrite(self, slot: ResponseSlot, frame: memoryview) -> bool:
+        assert slot is self.slots[0]
+        if self.is_stuck:
+            return False
+        self.stream.for_client.append(b"[" + bytes(frame) + b"]")
+        self.slots.popleft()
+        self._settle()
+        return True
+
+    def _settle(self) -> None:
+        while self.slots and self.slots[0].buffers is not None:
+            self.stream.for_client.extend(self.slots.popleft().buffers or ())
+
+    @property
+    def sent(self) -> bytes:
+        return b"".join(self.stream.for_client)
+
+
+RESPONSES = [
+    response(1, b"a" * 300),
+    response(2, b"bb"),
+    response(4, b"d" * 50),
+    response(5),
+    response(6, b"f" * 40),
+]
+
+
+@given(cuts=st.lists(st.integers(0, sum(map(len, RESPONSES))), max_size=30))
+def test_any_chunking_of_the_same_bytes_gives_the_same_responses_in_the_order_of_the_requests(
+    cuts: list[int],
+) -> None:
+    """Slot 3 is kproxy's own and ready: it leaves between the broker's second and fourth."""
+    heard, data = Heard(FORWARD, REWRITE, LOCAL, FORWARD, FORWARD, REWRITE), b"".join(RESPONSES)
+    heard.slots[2].buffers = [b"own"]
+
+    for start, end in zip([0, *sorted(cuts)], [*sorted(cuts), len(data)], strict=True):
+        if start < end:
+            heard.stream.receive(data[start:end])
+
+    assert heard.sent == (
+        RESPONSES[0]
+        + b"["
+        + RESPONSES[1][4:]
+        + b"]own"
+        + RESPONSES[2]
+        + RESPONSES[3]
+        + b"["
+        + RESPONSES[4][4:]
+        + b"]"
+    )
+    assert not heard.slots
+    assert not heard.stream.is_mid_frame
+
+
+def test_a_ready_answer_of_kproxy_leaves_right_behind_a_forwarded_response() -> None:
+    heard = Heard(FORWARD, LOCAL, FORWARD)
+    heard.slots[1].buffers = [b"own"]
+
+    heard.stream.receive(response(1, b"x") + response(3, b"y"))
+
+    assert heard.sent == response(1, b"x") + b"own" + response(3, b"y")
+
+
+def test_a_forwarded_response_streams_on_before_it_is_whole() -> None:
+    heard, whole = Heard(FORWARD), response(1, bytes(1000))
+
+    heard.stream.receive(whole[:400])
+
+    assert heard.sent == whole[:400]
+    assert heard.stream.held_bytes == 0
+    assert heard.stream.is_mid_frame
+
+
+def test_what_comes_behind_a_stuck_response_waits_and_leaves_after_it() -> None:
+    heard = Heard(REWRITE, FORWARD, is_stuck=True)
+    heard.stream.receive(response(1, b"x") + response(2, b"y"))
+    heard.stream.receive(b"")
+    before = heard.sent
+    heard.is_stuck = False
+
+    heard.stream.release()
+
+    assert before == b""
+    assert heard.sent == b"[" + response(1, b"x")[4:] + b"]" + response(2, b"y")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "data", "reason"),
+    [
+        ((FORWARD,), response(9), "correlation_id_mismatch"),
+        ((), response(1), "unsolicited_response"),
+        ((LOCAL,), response(1), "unsolicited_response"),
+        ((FORWARD,), response(1) + response(2), "unsolicited_response"),
+        ((FORWARD,), b"\xff\xff\xff\xff" + bytes(4), "frame_too_short"),
+        ((FORWARD,), b"\x00\x00\x00\x03" + bytes(4), "frame_too_short"),
+        ((FORWARD,), b"\x15\x03\x03\x00\x02\x02\x46", "tls_on_plaintext"),
+        ((FORWARD,), b"\x15\x03\x03\x00\x02\x02\x46\x00", "tls_on_plaintext"),
+        ((REWRITE,), b"\x7f\xff\xff\xff" + struct.pack(">i", 1), "frame_too_large"),
+    ],
+)
+def test_what_no_broker_would_answer_is_refused_with_its_reason(
+    kinds: tuple[SlotKind, ...], data: bytes, reason: str
+) -> None:
+    heard = Heard(*kinds)
+
+    with pytest.raises(PeerViolation) as refusal:
+        heard.stream.receive(data)
+
+    assert refusal.value.reason == reason
