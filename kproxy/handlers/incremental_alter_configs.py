@@ -1,0 +1,62 @@
+"""IncrementalAlterConfigs (44) for group configurations, versions 0-1, KIP-339 and KIP-932.
+
+Behaviour: each resource is changed as a whole or not at all; SET and DELETE only, for no key is a list.
+Version notes: 1 is the flexible encoding of 0.
+Known differences from a real broker: only the keys of `group_configs` are known, a DELETE of any other key is
+refused too, and configurations are forgotten when kproxy stops.
+"""
+
+from collections import Counter
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import ApiError, InvalidRequest
+from kproxy.handlers.group_configs import ConfigChange, GroupConfigs
+from kproxy.handlers.ports import Observer, RequestContext
+from kproxy.wire.messages.incremental_alter_configs_request import (
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from kproxy.wire.messages.incremental_alter_configs_response import (
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsResponse,
+)
+
+
+class IncrementalAlterConfigsHandler:
+    """Serves the part of a request that `rewrites.group_configs.split_alter` leaves to kproxy."""
+
+    __slots__ = ("_configs", "_observer")
+
+    def __init__(self, configs: GroupConfigs, observer: Observer) -> None:
+        self._configs = configs
+        self._observer = observer
+
+    async def serve(
+        self, request: IncrementalAlterConfigsRequest, context: RequestContext
+    ) -> IncrementalAlterConfigsResponse:
+        """Answer one result per resource, in order."""
+        counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
+        responses: list[AlterConfigsResourceResponse] = []
+        for resource in request.resources:
+            result = AlterConfigsResourceResponse(
+                resource_type=resource.resource_type, resource_name=resource.resource_name
+            )
+            try:
+                if counts[resource.resource_type, resource.resource_name] > 1:
+                    raise InvalidRequest("each resource must appear at most once")
+                self._alter(resource, validate_only=request.validate_only)
+            except ApiError as refusal:
+                result.error_code, result.error_message = refusal.error_code, str(refusal)
+                self._report(context, resource.resource_name, refusal)
+            responses.append(result)
+        return IncrementalAlterConfigsResponse(responses=responses)
+
+    def _alter(self, resource: AlterConfigsResource, *, validate_only: bool) -> None:
+        changes = [
+            ConfigChange(config.name, config.config_operation, config.value) for config in resource.configs
+        ]
+        self._configs.alter(resource.resource_name, changes, validate_only=validate_only)
+
+    def _report(self, context: RequestContext, group_id: str, refusal: ApiError) -> None:
+        reason = "invalid_config" if refusal.error_code == ErrorCode.INVALID_CONFIG else "invalid_request"
+        self._observer.refused(context, reason=reason, detail=f"group '{group_id}': {refusal}")

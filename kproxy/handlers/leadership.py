@@ -1,0 +1,120 @@
+"""Which share-partitions a virtual broker may serve, and where to send a client that asked another one.
+
+A share-partition is led by the leader of its topic-partition (KIP-932), so a ShareFetch belongs on the port
+of that broker's id. The bootstrap port stands for every broker. Acknowledgements are taken on any port.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.ports import BrokerEndpoint, ClusterMetadata, PartitionLeader
+from kproxy.share.identifiers import TopicIdPartition
+
+BOOTSTRAP_NODE_ID: Final = -1
+"""`RequestContext.node_id` of the port that is no broker's."""
+
+NO_LEADER: Final = PartitionLeader(leader_id=-1, leader_epoch=-1)
+
+_WITH_LEADER: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
+"""Errors that come with CurrentLeader and NodeEndpoints (KIP-951)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRefusal:
+    """Why nothing is fetched from a partition, or why its acknowledgements failed."""
+
+    error_code: ErrorCode
+    message: str
+
+
+class Leadership:
+    """Checks partitions against the cluster's metadata."""
+
+    __slots__ = ("_metadata",)
+
+    def __init__(self, metadata: ClusterMetadata) -> None:
+        self._metadata = metadata
+
+    async def refusals(
+        self, partitions: Collection[TopicIdPartition], node_id: int
+    ) -> Mapping[TopicIdPartition, PartitionRefusal]:
+        """Return which of `partitions` cannot be fetched on the port of `node_id`, and why.
+
+        A partition that seems to be led elsewhere is looked at again after one refresh: the client may know
+        more than kproxy does.
+        """
+        refused = await self._refused(partitions, node_id)
+        if any(refusal.error_code in _WITH_LEADER for refusal in refused.values()):
+            await self._refresh()
+            refused = await self._refused(refused, node_id)
+        return refused
+
+    async def unknown_partitions(
+        self, partitions: Iterable[TopicIdPartition]
+    ) -> Mapping[TopicIdPartition, PartitionRefusal]:
+        """Return which of `partitions` the cluster does not have, whoever leads them."""
+        refused: dict[TopicIdPartition, PartitionRefusal] = {}
+        for partition in partitions:
+            if self._metadata.leader_of(partition.topic_id, partition.partition) is None:
+                refusal = await self._why_unknown(partition)
+                refused.update({} if refusal.error_code in _WITH_LEADER else {partition: refusal})
+        return refused
+
+    def leader_for(self, partition: TopicIdPartition, error_code: ErrorCode) -> PartitionLeader | None:
+        """Return the leader to name beside `error_code`; None when that error names none."""
+        if error_code not in _WITH_LEADER:
+            return None
+        return self._metadata.leader_of(partition.topic_id, partition.partition) or NO_LEADER
+
+    def endpoints_of(self, leaders: Iterable[PartitionLeader]) -> list[BrokerEndpoint]:
+        """Return the advertised addresses of `leaders` by rising node id, without those that have none."""
+        wanted = {leader.leader_id for leader in leaders}
+        found = [point for point in self._metadata.advertised_endpoints() if point.node_id in wanted]
+        return sorted(found, key=lambda point: point.node_id)
+
+    async def refresh_after(self, error_codes: Iterable[ErrorCode]) -> None:
+        """Ask the cluster again when a read was told that its leader is not the leader."""
+        if not _WITH_LEADER.isdisjoint(error_codes):
+            await self._refresh()
+
+    async def _refused(
+        self, partitions: Iterable[TopicIdPartition], node_id: int
+    ) -> dict[TopicIdPartition, PartitionRefusal]:
+        refused: dict[TopicIdPartition, PartitionRefusal] = {}
+        for partition in partitions:
+            leader = self._metadata.leader_of(partition.topic_id, partition.partition)
+            if leader is None:
+                refused[partition] = await self._why_unknown(partition)
+            elif node_id not in {BOOTSTRAP_NODE_ID, leader.leader_id}:
+                refused[partition] = _led_by(leader.leader_id)
+        return refused
+
+    async def _why_unknown(self, partition: TopicIdPartition) -> PartitionRefusal:
+        try:
+            topic = await self._metadata.topic_with_id(partition.topic_id)
+        except BrokerUnavailable:
+            return PartitionRefusal(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER, "the cluster's metadata is not available"
+            )
+        if topic is None:
+            return PartitionRefusal(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
+        if not 0 <= partition.partition < topic.partition_count:
+            return PartitionRefusal(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                f"topic '{topic.name}' has no partition {partition.partition}",
+            )
+        return _led_by(NO_LEADER.leader_id)
+
+    async def _refresh(self) -> None:
+        try:
+            await self._metadata.refresh()
+        except BrokerUnavailable:
+            return  # what is known stays the best answer
+
+
+def _led_by(leader_id: int) -> PartitionRefusal:
+    who = "the partition has no leader" if leader_id < 0 else f"node {leader_id} leads the partition"
+    return PartitionRefusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, who)

@@ -1,0 +1,225 @@
+"""What handlers may await: the only doors between the rules of share groups and the world.
+
+`kproxy.net` implements these protocols, tests implement them in memory, and both run against the same
+contract tests. Nothing here does I/O. Times are milliseconds: `Clock` is monotonic, `WallClock` counts from
+the epoch and is for timestamps in records only.
+"""
+
+from collections.abc import Awaitable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from kproxy.error_codes import ErrorCode
+from kproxy.share.identifiers import SharePartitionKey, TopicId
+from kproxy.share.state_batches import StateDelta
+from kproxy.statelog.durable_state import DurableShareState
+
+LATEST_TIMESTAMP = -1
+"""`PartitionReader.find_offset`: the high watermark (Kafka's ListOffsets constant)."""
+EARLIEST_TIMESTAMP = -2
+"""`PartitionReader.find_offset`: the log start offset (Kafka's ListOffsets constant)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """Who sent a request, and where it arrived.
+
+    `node_id` is the virtual broker whose port it came to; -1 is the bootstrap port. `client_host` is in
+    Java's InetAddress form (`/127.0.0.1`), as Kafka shows it.
+    """
+
+    connection_id: int
+    node_id: int
+    api_key: int
+    api_version: int
+    client_id: str
+    client_host: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDescription:
+    """One topic of the backing cluster."""
+
+    topic_id: TopicId
+    name: str
+    partition_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLeader:
+    """Kafka's leader of a topic-partition. `leader_id` is -1 while there is none."""
+
+    leader_id: int
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerEndpoint:
+    """Where clients reach a virtual broker: kproxy's advertised address for that node id, never the broker's own."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+class ClusterMetadata(Protocol):
+    """The backing cluster's topics, leaders and brokers, as last seen."""
+
+    async def topics_named(self, names: Collection[str]) -> Mapping[str, TopicDescription]:
+        """Return those of `names` that exist; asks the cluster for one that is not cached. Raises BrokerUnavailable."""
+        ...
+
+    async def topic_with_id(self, topic_id: TopicId) -> TopicDescription | None:
+        """Return the topic, or None when the cluster has no such id (deleted, or recreated with another id)."""
+        ...
+
+    def leader_of(self, topic_id: TopicId, partition: int) -> PartitionLeader | None:
+        """Return the leader from the cache, None when topic or partition are unknown to it."""
+        ...
+
+    def advertised_endpoints(self) -> Collection[BrokerEndpoint]:
+        """Return every virtual broker that clients may be sent to."""
+        ...
+
+    async def refresh(self) -> None:
+        """Ask the cluster again; concurrent calls share one request. Raises BrokerUnavailable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRead:
+    """One topic-partition to read from `offset` (inclusive): `max_bytes` at most, but one batch of the first."""
+
+    topic_id: TopicId
+    partition: int
+    offset: int
+    max_bytes: int
+
+
+@dataclass(slots=True)
+class PartitionData:
+    """What a read found. `records` holds whole record batches only (format v2), untouched; empty when there are none.
+
+    The first batch may begin below the offset asked for. `error_code` says why there are none, and then the
+    offsets may be -1. OFFSET_OUT_OF_RANGE comes with `log_start_offset` filled.
+    """
+
+    error_code: ErrorCode
+    records: memoryview
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+
+
+class PartitionReader(Protocol):
+    """Plain reads of the backing log, from each partition's leader."""
+
+    async def read(self, reads: Sequence[PartitionRead], *, max_bytes: int) -> Sequence[PartitionData]:
+        """Read up to the high watermark without waiting for new data; one result per read, in order.
+
+        No partition is named twice. An error of one partition (leader moved, broker away, out of range) is
+        that result's error code; nothing is raised.
+        """
+        ...
+
+    async def find_offset(self, topic_id: TopicId, partition: int, timestamp: int) -> int:
+        """Return the offset for `timestamp` (or the constants above); the high watermark when no record is that young.
+
+        Raises BrokerUnavailable when the leader cannot say.
+        """
+        ...
+
+
+class Availability(Protocol):
+    """Sleeping until there is something to acquire."""
+
+    async def wait(self, interest: Mapping[SharePartitionKey, int | None], until_ms: int) -> None:
+        """Return when a share-partition of `interest` may have records, or at `until_ms` (Clock).
+
+        An empty `interest` waits for `until_ms`.
+
+        The value is the first offset that a read found missing: the wait ends when the high watermark is
+        known to be above it, at once if it already is. None waits for `signal` alone (a full in-flight
+        window).
+        """
+        ...
+
+    def signal(self, key: SharePartitionKey) -> None:
+        """Wake who waits for `key`: a release, an expired lock, a moved start offset, an answered acknowledgement."""
+        ...
+
+
+class StateLog(Protocol):
+    """Durable share-partition state (KIP-932's persister)."""
+
+    async def initialize(self, key: SharePartitionKey, *, state_epoch: int, start_offset: int) -> None:
+        """Create or replace the state; start offset -1 is chosen later by the leader. Raises StateLogUnavailable."""
+        ...
+
+    async def load(self, key: SharePartitionKey) -> DurableShareState | None:
+        """Return the state, None when it was never initialized. Raises StateLogUnavailable."""
+        ...
+
+    def persist(self, key: SharePartitionKey, delta: StateDelta) -> Awaitable[None]:
+        """Queue `delta` at once; the awaitable is done when it is durable and replayed. Raises StateLogUnavailable.
+
+        It is awaited once or, when the request is cut short, not at all; a cancelled wait leaves the write alone.
+        """
+        ...
+
+
+class GroupNamespace(Protocol):
+    """The group ids of the backing cluster: one namespace for groups of every type."""
+
+    async def is_foreign(self, group_id: str) -> bool:
+        """Tell whether `group_id` is a group of another type in the backing cluster. Raises BrokerUnavailable."""
+        ...
+
+
+class UncheckedGroupNamespace:
+    """A `GroupNamespace` that does not look: every id is free.
+
+    With it a share group may share its id with a consumer group of the backing cluster. They do not disturb each
+    other through kproxy, but a stock broker would refuse the second one with GROUP_ID_NOT_FOUND.
+    """
+
+    async def is_foreign(self, group_id: str) -> bool:  # noqa: ARG002  # the answer is the same for all
+        """Say no."""
+        return False
+
+
+class Clock(Protocol):
+    """Monotonic time."""
+
+    def now_ms(self) -> int:
+        """Return milliseconds since some fixed moment."""
+        ...
+
+
+class WallClock(Protocol):
+    """Time of day."""
+
+    def now_ms(self) -> int:
+        """Return milliseconds since the epoch."""
+        ...
+
+
+class Observer(Protocol):
+    """Where the rules report what happened: counters and one log line per refusal."""
+
+    def count(self, counter: str, amount: int = 1, *labels: str) -> None:
+        """Add to a counter declared in `kproxy.telemetry.metrics` (its name there, without `kproxy_` and `_total`)."""
+        ...
+
+    def refused(self, context: RequestContext, *, reason: str, detail: str) -> None:
+        """Count and log a request, or a part of one, that was answered with an error. `reason` is a fixed word."""
+        ...
+
+
+class Alarm(Protocol):
+    """The one timer of the shell."""
+
+    def ring_by(self, deadline_ms: int) -> None:
+        """Make sure that expired locks and sessions are looked for no later than `deadline_ms` (Clock)."""
+        ...

@@ -1,0 +1,41 @@
+"""How many bytes to read for a wanted number of records.
+
+A stock broker reads from its own disk and sends only what was acquired. kproxy pays for every byte that it
+reads and does not pass on, and clients ask for tens of megabytes but for 500 records. Pure arithmetic.
+"""
+
+from typing import Final
+
+FIRST_READ_BYTES: Final = 1024 * 1024
+"""As long as nothing is known of the records: Kafka's `max.partition.fetch.bytes`."""
+
+SMALLEST_READ_BYTES: Final = 64 * 1024
+"""Below this the round trip costs more than the bytes."""
+
+_HEADROOM: Final = 1.25
+"""Batches are read whole, and records differ in size."""
+
+_WEIGHT_OF_NEWEST: Final = 0.3
+
+
+class ReadSize:
+    """The running average of bytes for each offset of one partition."""
+
+    __slots__ = ("_bytes_per_offset",)
+
+    def __init__(self) -> None:
+        self._bytes_per_offset: float | None = None
+
+    def observe(self, *, size_bytes: int, offset_count: int) -> None:
+        """Learn from a read of `size_bytes` that covered `offset_count` offsets."""
+        if offset_count <= 0:
+            return
+        seen = size_bytes / offset_count
+        before = seen if self._bytes_per_offset is None else self._bytes_per_offset
+        self._bytes_per_offset = before + _WEIGHT_OF_NEWEST * (seen - before)
+
+    def bytes_for(self, record_count: int) -> int:
+        """Return how many bytes probably hold `record_count` records."""
+        if self._bytes_per_offset is None:
+            return FIRST_READ_BYTES
+        return max(SMALLEST_READ_BYTES, int(self._bytes_per_offset * record_count * _HEADROOM))

@@ -1,0 +1,152 @@
+"""Which APIs kproxy serves: API key to handler and version range, and the gate in front of all of them.
+
+Nothing but an answer leaves here: a fault inside a handler becomes UNKNOWN_SERVER_ERROR for its client, and
+the shell is told once so that it can log the stack.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import ApiError
+from kproxy.handlers.ports import Observer, RequestContext
+from kproxy.wire.codecs import DecodedRequest, Message
+
+
+class Refusal(Protocol):
+    """A response class whose instances can say no as a whole."""
+
+    def __call__(self, *, error_code: int, error_message: str | None) -> Message: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ServedApi:
+    """One API: versions from `min_version` to `max_version`, both inclusive.
+
+    `serve` is given the message that belongs to `api_key`; `refuse` makes a response of nothing but an error.
+    """
+
+    api_key: int
+    min_version: int
+    max_version: int
+    serve: Callable[[Any, RequestContext], Awaitable[Message]]
+    refuse: Refusal
+
+
+class Service(Enum):
+    """Whether share groups are served."""
+
+    ON = "on"
+    UNAVAILABLE = "unavailable"
+    """For the moment not: clients are told to try again."""
+    OFF = "off"
+    """Not at all: the APIs are not advertised, and clients that ask all the same give up."""
+
+
+InternalErrorCallback = Callable[[RequestContext, Exception], None]
+"""Told of an exception that no handler expected, with its stack, before the client is answered."""
+
+
+class ServedApis:
+    """The served APIs by key. Off until `set_available` is called.
+
+    Args:
+        apis: one entry for each API key of share groups.
+        config_apis: the APIs of which kproxy serves the part that is about groups; never advertised for it.
+        observer: told of every request that is refused as a whole here.
+        on_internal_error: told of faults; it must not raise.
+        on_connection_closed: releases what a connection that went away held.
+    """
+
+    __slots__ = (
+        "_apis",
+        "_config_apis",
+        "_observer",
+        "_on_connection_closed",
+        "_on_internal_error",
+        "_reason",
+        "_service",
+    )
+
+    def __init__(
+        self,
+        apis: Iterable[ServedApi],
+        config_apis: Iterable[ServedApi],
+        *,
+        observer: Observer,
+        on_internal_error: InternalErrorCallback,
+        on_connection_closed: Callable[[int], Awaitable[None]],
+    ) -> None:
+        self._apis = {api.api_key: api for api in apis}
+        self._config_apis = {api.api_key: api for api in config_apis}
+        self._observer = observer
+        self._on_internal_error = on_internal_error
+        self._on_connection_closed = on_connection_closed
+        self._service = Service.OFF
+        self._reason = "share groups were not turned on"
+
+    @property
+    def service(self) -> Service:
+        """Whether share groups are served at this moment."""
+        return self._service
+
+    @property
+    def reason(self) -> str:
+        """Why they are not; empty while they are."""
+        return self._reason
+
+    def set_available(self) -> None:
+        """Serve from now on."""
+        self._service, self._reason = Service.ON, ""
+
+    def set_unavailable(self, reason: str) -> None:
+        """Answer COORDINATOR_NOT_AVAILABLE from now on; the APIs stay advertised."""
+        self._service, self._reason = Service.UNAVAILABLE, reason
+
+    def turn_off(self, reason: str) -> None:
+        """Advertise nothing and answer UNSUPPORTED_VERSION from now on, as a broker with the feature off."""
+        self._service, self._reason = Service.OFF, reason
+
+    def version_ranges(self) -> dict[int, tuple[int, int]]:
+        """Return what to advertise: versions by API key, both ends inclusive; nothing while off."""
+        if self._service is Service.OFF:
+            return {}
+        return {api.api_key: (api.min_version, api.max_version) for api in self._apis.values()}
+
+    async def serve(self, request: DecodedRequest, context: RequestContext) -> Message:
+        """Answer `request`, whose API key and version are registered. Raises nothing of its own.
+
+        Of a request about configurations it is given the local half. That is served while share groups are
+        unavailable, too: it depends on nothing outside.
+        """
+        config_api = self._config_apis.get(request.api_key)
+        if config_api is not None:
+            return await self._answer(config_api, request.message, context)
+        api = self._apis[request.api_key]
+        if self._service is not Service.ON:
+            return self._refuse(api, context)
+        return await self._answer(api, request.message, context)
+
+    async def connection_closed(self, connection_id: int) -> None:
+        """Release what the clients of a connection that went away hold; also while nothing is served."""
+        await self._on_connection_closed(connection_id)
+
+    async def _answer(self, api: ServedApi, message: Message, context: RequestContext) -> Message:
+        try:
+            return await api.serve(message, context)
+        except ApiError as refusal:
+            self._observer.refused(context, reason=refusal.error_code.name.lower(), detail=str(refusal))
+            return api.refuse(error_code=refusal.error_code, error_message=str(refusal))
+        except Exception as fault:  # noqa: BLE001  # the top of a request: told to the shell, answered to the client
+            self._on_internal_error(context, fault)
+            return api.refuse(
+                error_code=ErrorCode.UNKNOWN_SERVER_ERROR, error_message="kproxy met an unexpected fault"
+            )
+
+    def _refuse(self, api: ServedApi, context: RequestContext) -> Message:
+        is_off = self._service is Service.OFF
+        error_code = ErrorCode.UNSUPPORTED_VERSION if is_off else ErrorCode.COORDINATOR_NOT_AVAILABLE
+        self._observer.refused(context, reason=f"share_groups_{self._service.value}", detail=self._reason)
+        return api.refuse(error_code=error_code, error_message=self._reason)

@@ -1,0 +1,73 @@
+"""What happened to records, counted: the one place that knows the counters of share groups and their labels."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from kproxy.handlers.ports import Observer
+from kproxy.share.acknowledgement import AcknowledgementBatch
+from kproxy.share.acquisition import AcquiredRange
+from kproxy.share.record_state import AcknowledgeType, RecordState
+from kproxy.share.state_batches import StateDelta
+
+
+class ShareCounters:
+    """Counts offsets, so a hole that was acquired with its neighbours counts as a record."""
+
+    __slots__ = ("_observer",)
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def delivered(self, acquired: Iterable[AcquiredRange]) -> None:
+        """Count records that a member was given, first deliveries apart from repeated ones."""
+        counts: Counter[bool] = Counter()
+        for run in acquired:
+            counts[run.delivery_count == 1] += run.last_offset - run.first_offset + 1
+        for is_first, count in counts.items():
+            self._observer.count("share_deliveries", count, "true" if is_first else "false")
+
+    def acknowledged(self, batches: Iterable[AcknowledgementBatch], delta: StateDelta) -> None:
+        """Count what a member said of records, once it was accepted."""
+        counts: Counter[int] = Counter()
+        for batch in batches:
+            if len(batch.types) == 1:
+                counts[batch.types[0]] += batch.last_offset - batch.first_offset + 1
+            else:
+                counts.update(batch.types)
+        for acknowledge_type, count in counts.items():
+            self._observer.count(
+                "share_acknowledgements", count, AcknowledgeType(acknowledge_type).name.lower()
+            )
+        rejected, gaps = counts[AcknowledgeType.REJECT], counts[AcknowledgeType.GAP]
+        self._archived("rejected", rejected)
+        self._archived("gap", gaps)
+        self._archived("delivery_limit", _count(delta, RecordState.ARCHIVED) - rejected - gaps)
+
+    def released(self, delta: StateDelta) -> None:
+        """Count records that a closed or evicted session gave back for the last time."""
+        self._archived("delivery_limit", _count(delta, RecordState.ARCHIVED))
+
+    def locks_expired(self, delta: StateDelta) -> None:
+        """Count records whose lock ended."""
+        archived = _count(delta, RecordState.ARCHIVED)
+        expired = archived + _count(delta, RecordState.AVAILABLE)
+        if expired:
+            self._observer.count("share_lock_timeouts", expired)
+        self._archived("delivery_limit", archived)
+
+    def overtaken_by_log_start(self, record_count: int) -> None:
+        """Count records that the log lost before they were done with."""
+        self._archived("log_start", record_count)
+
+    def sessions_evicted(self, sessions: Sequence[object]) -> None:
+        """Count share sessions that ended with their connection."""
+        if sessions:
+            self._observer.count("share_sessions_evicted", len(sessions))
+
+    def _archived(self, reason: str, count: int) -> None:
+        if count > 0:
+            self._observer.count("share_archived", count, reason)
+
+
+def _count(delta: StateDelta, state: RecordState) -> int:
+    return sum(batch.last_offset - batch.first_offset + 1 for batch in delta.batches if batch.state is state)

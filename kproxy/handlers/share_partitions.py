@@ -1,0 +1,247 @@
+"""The live share-partitions: loaded on first use, asked for anew after every await, discarded on doubt.
+
+Memory is a cache of the state log. Whatever leaves doubt about it (a write whose outcome is unknown) fences
+the live object and forgets it; the next fetch builds another from what is durable. What was acquired is
+then available again, which merely ends locks early.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import count
+
+from kproxy.errors import (
+    BrokerUnavailable,
+    OffsetNotAvailable,
+    ShareStateNotInitialized,
+    ShareStateNotReadable,
+    ShareStateStillLoading,
+    StateLogUnavailable,
+)
+from kproxy.handlers.offset_reset import OffsetReset
+from kproxy.handlers.ports import Alarm, Availability, Clock, PartitionReader, StateLog, WallClock
+from kproxy.handlers.read_sizes import ReadSize
+from kproxy.share.identifiers import GroupId, SharePartitionKey
+from kproxy.share.limits import ShareLimits
+from kproxy.share.share_partition import SharePartition
+from kproxy.share.state_batches import UNKNOWN_START_OFFSET
+from kproxy.statelog.durable_state import DurableShareState
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryPorts:
+    """What the directory asks of the world."""
+
+    state_log: StateLog
+    reader: PartitionReader
+    availability: Availability
+    alarm: Alarm
+    clock: Clock
+    wall_clock: WallClock
+
+
+@dataclass(slots=True)
+class _Live:
+    share_partition: SharePartition
+    read_size: ReadSize = field(default_factory=ReadSize)
+    unsettled_writes: int = 0
+    is_unwanted: bool = False
+
+
+class SharePartitionDirectory:
+    """Every live SharePartition of the process by its key.
+
+    Args:
+        ports: the outside.
+        limits_of: the limits of a group at this moment; each access to a live share-partition renews them.
+        offset_reset_of: where new share-partitions of a group begin.
+        is_wanted: whether anybody fetches for a group.
+    """
+
+    __slots__ = (
+        "_deadline_numbers",
+        "_deadlines",
+        "_is_wanted",
+        "_limits_of",
+        "_live",
+        "_loading",
+        "_offset_reset_of",
+        "_ports",
+        "_ring_at_ms",
+    )
+
+    def __init__(
+        self,
+        ports: DirectoryPorts,
+        *,
+        limits_of: Callable[[GroupId], ShareLimits],
+        offset_reset_of: Callable[[GroupId], OffsetReset],
+        is_wanted: Callable[[GroupId], bool],
+    ) -> None:
+        self._ports = ports
+        self._is_wanted = is_wanted
+        self._limits_of = limits_of
+        self._offset_reset_of = offset_reset_of
+        self._live: dict[SharePartitionKey, _Live] = {}
+        self._loading: set[SharePartitionKey] = set()
+        self._deadlines: list[tuple[int, int, SharePartitionKey]] = []
+        self._deadline_numbers = count()
+        self._ring_at_ms: dict[SharePartitionKey, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    @property
+    def in_flight_count(self) -> int:
+        """Offsets in flight over all live share-partitions."""
+        return sum(live.share_partition.in_flight_count for live in self._live.values())
+
+    def find(self, key: SharePartitionKey) -> SharePartition | None:
+        """Return the live share-partition, None when it is not loaded. Not to be kept across an await."""
+        live = self._live.get(key)
+        if live is None:
+            return None
+        live.share_partition.limits = self._limits_of(key.group_id)
+        return live.share_partition
+
+    async def get(self, key: SharePartitionKey, *, until_ms: int) -> SharePartition:
+        """Return the live share-partition; load it when it is not. Not to be kept across an await.
+
+        Concurrent calls share one load; those that did not begin it wait for its end until `until_ms`
+        (Clock).
+
+        Raises:
+            ShareStateStillLoading: the load of another call was not done by `until_ms`.
+            ShareStateNotInitialized: there is no durable state.
+            ShareStateNotReadable: the state log did not answer.
+            UnusableShareState: the durable state contradicts itself.
+            OffsetNotAvailable: the state has no start offset yet and the leader did not name one.
+        """
+        while (found := self.find(key)) is None:
+            if key not in self._loading:
+                return await self._load(key)
+            if self._ports.clock.now_ms() >= until_ms:
+                raise ShareStateStillLoading(f"another request loads {key}")
+            await self._ports.availability.wait({key: None}, until_ms)
+        return found
+
+    def read_size(self, key: SharePartitionKey) -> ReadSize:
+        """Return what is known of the size of the records of a live share-partition."""
+        return self._live[key].read_size
+
+    def discard(self, key: SharePartitionKey, doubted: SharePartition | None = None) -> None:
+        """Fence the live share-partition and forget it, unless it is another than `doubted`."""
+        live = self._live.get(key)
+        if live is None or (doubted is not None and live.share_partition is not doubted):
+            return
+        live.share_partition.fence()
+        del self._live[key]
+        self._ring_at_ms.pop(key, None)
+        # Fetches that wait for it have to look again: the next one loads it.
+        self._ports.availability.signal(key)
+
+    def unload_unwanted(self, group_id: GroupId) -> None:
+        """Forget what is live of a group if nobody fetches for it any more.
+
+        A share-partition with a write under way stays until that is settled: a load would not see it yet.
+        """
+        if self._is_wanted(group_id):
+            return
+        for key in [key for key in self._live if key.group_id == group_id]:
+            self._live[key].is_unwanted = True
+            self._drop_if_unwanted(key)
+
+    def begin_write(self, key: SharePartitionKey) -> SharePartition:
+        """Note that a live share-partition is being written; return it as the token to settle that with."""
+        live = self._live[key]
+        live.unsettled_writes += 1
+        return live.share_partition
+
+    def settle_write(self, key: SharePartitionKey, written: SharePartition, *, is_durable: bool) -> None:
+        """Note that a write ended. Unless `is_durable`, what it was made from is discarded."""
+        live = self._live.get(key)
+        if live is None or live.share_partition is not written:
+            return
+        live.unsettled_writes -= 1
+        if is_durable:
+            self._drop_if_unwanted(key)
+        else:
+            self.discard(key, written)
+
+    def note_deadline(self, key: SharePartitionKey) -> None:
+        """See to it that `expired` finds the share-partition in time; to be called when locks were taken."""
+        live = self._live.get(key)
+        deadline_ms = None if live is None else live.share_partition.next_deadline_ms()
+        if deadline_ms is None:
+            self._ring_at_ms.pop(key, None)
+            return
+        noted_ms = self._ring_at_ms.get(key)
+        if noted_ms is None or deadline_ms < noted_ms:
+            self._ring_at_ms[key] = deadline_ms
+            heappush(self._deadlines, (deadline_ms, next(self._deadline_numbers), key))
+            self._ports.alarm.ring_by(deadline_ms)
+
+    def due(self, now_ms: int) -> Iterable[SharePartitionKey]:
+        """Return the share-partitions in which a lock may have ended by `now_ms`, each once.
+
+        The caller expires their locks and calls `note_deadline` for each.
+        """
+        keys: list[SharePartitionKey] = []
+        while self._deadlines and self._deadlines[0][0] <= now_ms:
+            deadline_ms, _, key = heappop(self._deadlines)
+            if self._ring_at_ms.get(key) == deadline_ms:
+                del self._ring_at_ms[key]
+                keys.append(key)
+        return keys
+
+    def next_deadline_ms(self) -> int | None:
+        """Return a moment no later than the first end of a lock (maybe earlier), None without locks."""
+        while self._deadlines:
+            deadline_ms, _, key = self._deadlines[0]
+            if self._ring_at_ms.get(key) == deadline_ms:
+                return deadline_ms
+            heappop(self._deadlines)
+        return None
+
+    async def _load(self, key: SharePartitionKey) -> SharePartition:
+        self._loading.add(key)
+        try:
+            share_partition = await self._build(key)
+            self._live[key] = _Live(share_partition)
+        finally:
+            self._loading.discard(key)
+            self._ports.availability.signal(key)
+        return share_partition
+
+    async def _build(self, key: SharePartitionKey) -> SharePartition:
+        try:
+            state = await self._ports.state_log.load(key)
+        except StateLogUnavailable as failure:
+            raise ShareStateNotReadable(f"the state of {key} cannot be read: {failure}") from failure
+        if state is None:
+            raise ShareStateNotInitialized(f"there is no state of {key}, no member asked for it yet")
+        start_offset = await self._start_offset(key, state)
+        return SharePartition(
+            key,
+            start_offset=start_offset,
+            state_batches=state.state_batches,
+            limits=self._limits_of(key.group_id),
+        )
+
+    async def _start_offset(self, key: SharePartitionKey, state: DurableShareState) -> int:
+        """Return the durable start offset, or choose one; the first delta will make the choice durable."""
+        if state.start_offset != UNKNOWN_START_OFFSET:
+            return state.start_offset
+        timestamp = self._offset_reset_of(key.group_id).timestamp(self._ports.wall_clock.now_ms())
+        try:
+            return await self._ports.reader.find_offset(key.topic_id, key.partition, timestamp)
+        except BrokerUnavailable as failure:
+            raise OffsetNotAvailable(f"the leader names no start offset for {key}: {failure}") from failure
+
+    def _drop_if_unwanted(self, key: SharePartitionKey) -> None:
+        live = self._live[key]
+        if not live.is_unwanted or live.unsettled_writes:
+            return
+        live.is_unwanted = not self._is_wanted(key.group_id)
+        if live.is_unwanted:
+            self.discard(key)

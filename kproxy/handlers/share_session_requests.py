@@ -1,0 +1,69 @@
+"""Who sends a ShareFetch or a ShareAcknowledge, and under which session: what both APIs check before anything else."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from kproxy.errors import ShareSessionNotFound
+from kproxy.handlers.ports import RequestContext
+from kproxy.share.identifiers import (
+    GroupId,
+    MemberId,
+    ShareSessionEpoch,
+    require_group_id,
+    require_member_id,
+)
+from kproxy.share.share_session import (
+    FINAL_SHARE_SESSION_EPOCH,
+    INITIAL_SHARE_SESSION_EPOCH,
+    ShareSession,
+    ShareSessionCache,
+    ShareSessionKey,
+)
+
+
+class SessionRequest(Protocol):
+    """The fields that both requests begin with."""
+
+    group_id: str | None
+    member_id: str | None
+    share_session_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionClaim:
+    """The session that a request says it belongs to, and the epoch that it claims."""
+
+    key: ShareSessionKey
+    share_session_epoch: ShareSessionEpoch
+
+    @property
+    def opens(self) -> bool:
+        """The request opens the session."""
+        return self.share_session_epoch == INITIAL_SHARE_SESSION_EPOCH
+
+    @property
+    def closes(self) -> bool:
+        """The request is the last one of the session."""
+        return self.share_session_epoch == FINAL_SHARE_SESSION_EPOCH
+
+
+def session_claim(request: SessionRequest, context: RequestContext) -> SessionClaim:
+    """Return the claim of `request`.
+
+    A session belongs to the port it came to: clients open one for every broker that they think they talk to.
+
+    Raises:
+        InvalidRequest: the group id is null, or the member id is null, empty or too long.
+    """
+    group_id: GroupId = require_group_id(request.group_id)
+    member_id: MemberId = require_member_id(request.member_id)
+    key = ShareSessionKey(context.node_id, group_id, member_id)
+    return SessionClaim(key, ShareSessionEpoch(request.share_session_epoch))
+
+
+def is_open(sessions: ShareSessionCache, session: ShareSession) -> bool:
+    """Tell whether `session` is still the one of its key: neither closed, evicted nor replaced."""
+    try:
+        return sessions.find(session.key) is session
+    except ShareSessionNotFound:
+        return False

@@ -1,0 +1,74 @@
+"""The writes of one request, or of one moment of the timer: queued at once, settled together.
+
+Kafka writes before it answers; so does kproxy, but the change is in memory already. A write that fails, or
+whose end nobody waited for, leaves doubt, and then the share-partition it came from is discarded.
+"""
+
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+
+from kproxy.errors import ApiError
+from kproxy.handlers.ports import StateLog
+from kproxy.handlers.share_partitions import SharePartitionDirectory
+from kproxy.share.identifiers import SharePartitionKey
+from kproxy.share.share_partition import SharePartition
+from kproxy.share.state_batches import StateDelta
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    key: SharePartitionKey
+    source: SharePartition
+    outcome: Awaitable[None] | ApiError
+
+
+class StateWrites:
+    """Deltas that were handed to the state log. `settle` must be called, whatever happens in between."""
+
+    __slots__ = ("_directory", "_state_log", "_unsettled")
+
+    def __init__(self, directory: SharePartitionDirectory, state_log: StateLog) -> None:
+        self._directory = directory
+        self._state_log = state_log
+        self._unsettled: list[_Write] = []
+
+    def add(self, key: SharePartitionKey, delta: StateDelta) -> None:
+        """Queue what a live share-partition returned, before anything else changes it. Raises nothing."""
+        if delta.is_empty:
+            return
+        outcome: Awaitable[None] | ApiError
+        try:
+            outcome = self._state_log.persist(key, delta)
+        except ApiError as refusal:
+            outcome = refusal
+        self._unsettled.append(_Write(key, self._directory.begin_write(key), outcome))
+
+    async def settle(self) -> Mapping[SharePartitionKey, ApiError]:
+        """Wait until every write is durable or refused; return the refusals.
+
+        When the wait itself is cut short, all that is not settled yet counts as refused.
+        """
+        refused: dict[SharePartitionKey, ApiError] = {}
+        try:
+            while self._unsettled:
+                write = self._unsettled[0]
+                refusal = await _refusal_of(write.outcome)
+                del self._unsettled[0]
+                self._directory.settle_write(write.key, write.source, is_durable=refusal is None)
+                if refusal is not None:
+                    refused[write.key] = refusal
+        finally:
+            for write in self._unsettled:
+                self._directory.settle_write(write.key, write.source, is_durable=False)
+            self._unsettled.clear()
+        return refused
+
+
+async def _refusal_of(outcome: Awaitable[None] | ApiError) -> ApiError | None:
+    if isinstance(outcome, ApiError):
+        return outcome
+    try:
+        await outcome
+    except ApiError as refusal:
+        return refusal
+    return None

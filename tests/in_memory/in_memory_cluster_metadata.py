@@ -1,0 +1,59 @@
+"""`InMemoryClusterMetadata`: the `ClusterMetadata` port as a few dictionaries."""
+
+from collections.abc import Collection, Mapping
+
+from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.ports import BrokerEndpoint, PartitionLeader, TopicDescription
+from kproxy.share.identifiers import TopicId
+
+
+class InMemoryClusterMetadata:
+    """A backing cluster with the brokers of `node_ids`; its topics are what `create_topic` made."""
+
+    def __init__(self, node_ids: Collection[int] = (1,)) -> None:
+        self.is_unavailable = False
+        self.refresh_count = 0
+        self.endpoints = [BrokerEndpoint(node_id, "127.0.0.1", 19092 + node_id, None) for node_id in node_ids]
+        self._topics: dict[TopicId, TopicDescription] = {}
+        self._leaders: dict[tuple[TopicId, int], PartitionLeader] = {}
+
+    def create_topic(self, name: str, topic_id: TopicId, *, partition_count: int = 1) -> TopicDescription:
+        """Create a topic, or give it more partitions; leaders go round the brokers, epoch 0."""
+        description = TopicDescription(topic_id, name, partition_count)
+        self._topics[topic_id] = description
+        for partition in range(partition_count):
+            leader_id = self.endpoints[partition % len(self.endpoints)].node_id
+            self._leaders.setdefault((topic_id, partition), PartitionLeader(leader_id, 0))
+        return description
+
+    def delete_topic(self, topic_id: TopicId) -> None:
+        """Forget a topic and its leaders."""
+        description = self._topics.pop(topic_id)
+        for partition in range(description.partition_count):
+            del self._leaders[topic_id, partition]
+
+    def move_leader(self, topic_id: TopicId, partition: int, leader: PartitionLeader) -> None:
+        """Make `leader` the leader of a topic-partition."""
+        self._leaders[topic_id, partition] = leader
+
+    async def topics_named(self, names: Collection[str]) -> Mapping[str, TopicDescription]:
+        self._ask()
+        return {topic.name: topic for topic in self._topics.values() if topic.name in names}
+
+    async def topic_with_id(self, topic_id: TopicId) -> TopicDescription | None:
+        self._ask()
+        return self._topics.get(topic_id)
+
+    def leader_of(self, topic_id: TopicId, partition: int) -> PartitionLeader | None:
+        return self._leaders.get((topic_id, partition))
+
+    def advertised_endpoints(self) -> Collection[BrokerEndpoint]:
+        return tuple(self.endpoints)
+
+    async def refresh(self) -> None:
+        self.refresh_count += 1
+        self._ask()
+
+    def _ask(self) -> None:
+        if self.is_unavailable:
+            raise BrokerUnavailable("the in-memory cluster was told to be away")

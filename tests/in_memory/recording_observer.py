@@ -1,0 +1,37 @@
+"""`RecordingObserver` and `RecordingAlarm`: the ports `Observer` and `Alarm`, which remember what they were told."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from kproxy.handlers.ports import RequestContext
+
+
+@dataclass(slots=True)
+class RecordingObserver:
+    """`counts` by counter and labels; `refusals` as pairs of reason and detail, in order, and whose they were."""
+
+    counts: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    refusals: list[tuple[str, str]] = field(default_factory=list)
+    contexts: list[RequestContext] = field(default_factory=list)
+
+    def count(self, counter: str, amount: int = 1, *labels: str) -> None:
+        self.counts[(counter, *labels)] += amount
+
+    def refused(self, context: RequestContext, *, reason: str, detail: str) -> None:
+        self.contexts.append(context)
+        self.refusals.append((reason, detail))
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why requests, or parts of them, were refused, in order."""
+        return [reason for reason, _ in self.refusals]
+
+
+@dataclass(slots=True)
+class RecordingAlarm:
+    """`deadlines_ms` in the order in which they were asked for."""
+
+    deadlines_ms: list[int] = field(default_factory=list)
+
+    def ring_by(self, deadline_ms: int) -> None:
+        self.deadlines_ms.append(deadline_ms)

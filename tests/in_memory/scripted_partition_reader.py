@@ -1,0 +1,129 @@
+"""`ScriptedPartitionReader`: the `PartitionReader` port over logs that a test writes record by record."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.ports import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, PartitionData, PartitionRead
+from kproxy.share.identifiers import TopicId
+from tests.in_memory.record_batch_bytes import record_batch
+
+
+@dataclass(frozen=True, slots=True)
+class LogBatch:
+    """One batch of an in-memory log; offsets inclusive."""
+
+    first_offset: int
+    last_offset: int
+    timestamp_ms: int
+    encoded: bytes
+
+
+@dataclass(slots=True)
+class InMemoryLog:
+    """One topic-partition. `high_watermark` follows the end unless a test holds it back."""
+
+    batches: list[LogBatch] = field(default_factory=list)
+    log_start_offset: int = 0
+    end_offset: int = 0
+    held_high_watermark: int | None = None
+
+    @property
+    def high_watermark(self) -> int:
+        return self.end_offset if self.held_high_watermark is None else self.held_high_watermark
+
+    def append(self, values: Sequence[bytes], *, timestamp_ms: int = 0) -> int:
+        """Append `values` as one batch and return its first offset."""
+        first_offset = self.end_offset
+        encoded = record_batch(first_offset, values, timestamp_ms=timestamp_ms)
+        self.end_offset = first_offset + len(values)
+        self.batches.append(LogBatch(first_offset, self.end_offset - 1, timestamp_ms, encoded))
+        return first_offset
+
+    def append_gap(self, count: int) -> None:
+        """Let `count` offsets pass that hold no record, as compaction and transactions leave them."""
+        self.end_offset += count
+
+    def move_start(self, log_start_offset: int) -> None:
+        """Delete what lies below `log_start_offset`, as retention and DeleteRecords do: whole batches."""
+        self.log_start_offset = log_start_offset
+        self.batches = [batch for batch in self.batches if batch.last_offset >= log_start_offset]
+
+    def bytes_from(self, offset: int, max_bytes: int, *, at_least_one: bool) -> bytes:
+        """Return whole batches from the one that covers `offset`, within `max_bytes`, below the watermark."""
+        found = b""
+        for batch in self.batches:
+            if batch.last_offset < offset or batch.first_offset >= self.high_watermark:
+                continue
+            if len(found) + len(batch.encoded) > max_bytes and (found or not at_least_one):
+                break
+            found += batch.encoded
+        return found
+
+
+class ScriptedPartitionReader:
+    """Reads at once from `log(...)`; errors are set with `fail`, and every read asked for is kept in `reads`.
+
+    `before_read`, when set, is awaited before each read: to hold it back, or to change the world under it.
+    """
+
+    def __init__(self) -> None:
+        self.reads: list[PartitionRead] = []
+        self.before_read: Callable[[], Awaitable[None]] | None = None
+        self._logs: dict[tuple[TopicId, int], InMemoryLog] = {}
+        self._failures: dict[tuple[TopicId, int], ErrorCode] = {}
+
+    def log(self, topic_id: TopicId, partition: int) -> InMemoryLog:
+        """Return the log of a topic-partition, empty at first."""
+        return self._logs.setdefault((topic_id, partition), InMemoryLog())
+
+    def fail(self, topic_id: TopicId, partition: int, error_code: ErrorCode) -> None:
+        """Answer every read of the topic-partition with `error_code`, until it is NONE again."""
+        self._failures[topic_id, partition] = error_code
+
+    async def read(self, reads: Sequence[PartitionRead], *, max_bytes: int) -> Sequence[PartitionData]:
+        assert len({(read.topic_id, read.partition) for read in reads}) == len(reads), (
+            "a partition is named twice"
+        )
+        if self.before_read is not None:
+            await self.before_read()
+        self.reads.extend(reads)
+        results: list[PartitionData] = []
+        bytes_left = max_bytes
+        for read in reads:
+            result = self._read_one(read, bytes_left, at_least_one=bytes_left == max_bytes)
+            bytes_left -= len(result.records)
+            results.append(result)
+        return results
+
+    async def find_offset(self, topic_id: TopicId, partition: int, timestamp: int) -> int:
+        failure = self._failure(topic_id, partition)
+        if failure is not ErrorCode.NONE:
+            raise BrokerUnavailable(f"scripted to fail with {failure.name}")
+        log = self.log(topic_id, partition)
+        if timestamp == EARLIEST_TIMESTAMP:
+            return log.log_start_offset
+        if timestamp == LATEST_TIMESTAMP:
+            return log.high_watermark
+        young = (batch.first_offset for batch in log.batches if batch.timestamp_ms >= timestamp)
+        return next(young, log.high_watermark)
+
+    def _read_one(self, read: PartitionRead, bytes_left: int, *, at_least_one: bool) -> PartitionData:
+        failure = self._failure(read.topic_id, read.partition)
+        if failure is not ErrorCode.NONE:
+            return PartitionData(failure, memoryview(b""), -1, -1, -1)
+        log = self.log(read.topic_id, read.partition)
+        if not log.log_start_offset <= read.offset <= log.end_offset:
+            return _data(ErrorCode.OFFSET_OUT_OF_RANGE, b"", log)
+        max_bytes = min(read.max_bytes, bytes_left)
+        return _data(ErrorCode.NONE, log.bytes_from(read.offset, max_bytes, at_least_one=at_least_one), log)
+
+    def _failure(self, topic_id: TopicId, partition: int) -> ErrorCode:
+        return self._failures.get((topic_id, partition), ErrorCode.NONE)
+
+
+def _data(error_code: ErrorCode, records: bytes, log: InMemoryLog) -> PartitionData:
+    return PartitionData(
+        error_code, memoryview(records), log.high_watermark, log.high_watermark, log.log_start_offset
+    )

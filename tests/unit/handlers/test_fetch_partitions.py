@@ -1,0 +1,340 @@
+"""The read-and-acquire loop: what it waits for, what wakes it, and that it never spins."""
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+
+from kproxy.error_codes import ErrorCode
+from kproxy.handlers.ports import PartitionLeader
+from kproxy.handlers.share_groups import ShareGroupLimits
+from kproxy.share.identifiers import SharePartitionKey
+from kproxy.share.limits import ShareLimits
+from tests.unit.handlers.share_group_world import (
+    ORDERS,
+    ShareGroupWorld,
+    acquired,
+    partitions_of,
+    until_all_wait,
+)
+
+
+async def a_world(*, passes_time: bool = True, partition_count: int = 1) -> ShareGroupWorld:
+    world = ShareGroupWorld(passes_time=passes_time)
+    world.metadata.create_topic("orders", ORDERS, partition_count=partition_count)
+    for partition in range(partition_count):
+        await world.initialize(partition=partition)
+    return world
+
+
+def awaited(world: ShareGroupWorld) -> Mapping[SharePartitionKey, int | None]:
+    """What the last wait was for."""
+    return world.availability.waits[-1][0]
+
+
+# ---- waiting
+
+
+async def test_without_records_the_answer_comes_when_the_wait_is_over() -> None:
+    # Given
+    world = await a_world()
+    alice = world.member()
+    await alice.open()
+
+    # When
+    answer = await alice.fetch(max_wait_ms=500)
+
+    # Then
+    assert acquired(answer) == []
+    assert world.clock.now_ms() == 1_500
+    assert len(world.reader.reads) == 1
+
+
+async def test_a_record_that_is_produced_during_the_wait_is_delivered_at_once() -> None:
+    # Given
+    world = await a_world(passes_time=False)
+    alice = world.member()
+    await alice.open()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(alice.fetch(max_wait_ms=500))
+        await until_all_wait()
+        world.clock.advance(100)
+        world.produce(3)
+
+    # Then
+    assert acquired(fetch.result()) == [(0, 2, 1)]
+    assert world.clock.now_ms() == 1_100
+
+
+async def test_a_released_record_wakes_another_member_and_comes_before_new_ones() -> None:
+    # Given
+    world = await a_world(passes_time=False)
+    world.produce(5)
+    alice, bob = world.member("alice"), world.member("bob")
+    await alice.open(max_records=5)
+    await bob.open()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(bob.fetch())
+        await until_all_wait()
+        world.log().append([b"new"])
+        await alice.acknowledge({(ORDERS, 0): [(3, 3, [2])]})
+
+    # Then
+    assert acquired(fetch.result()) == [(3, 3, 2), (5, 5, 1)]
+
+
+async def test_an_expired_lock_wakes_another_member() -> None:
+    # Given
+    world = await a_world(passes_time=False)
+    world.produce(5)
+    alice, bob = world.member("alice"), world.member("bob")
+    await alice.open(max_records=5)
+    await bob.open()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(bob.fetch(max_wait_ms=60_000))
+        await until_all_wait()
+        world.clock.advance(30_000)
+        await world.expire()
+
+    # Then
+    assert acquired(fetch.result()) == [(0, 4, 2)]
+
+
+async def test_a_full_window_is_not_read_until_something_comes_back() -> None:
+    # Given
+    limits = ShareGroupLimits(share=ShareLimits(partition_max_record_locks=100))
+    world = ShareGroupWorld(limits=limits, passes_time=False)
+    await world.initialize()
+    world.produce(100)
+    world.produce(100)
+    alice, bob = world.member("alice"), world.member("bob")
+    await alice.open(max_records=100)
+    await bob.open()
+    reads_before = len(world.reader.reads)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(bob.fetch())
+        await until_all_wait()
+        waited_for, reads_while_full = awaited(world), len(world.reader.reads)
+        await alice.acknowledge({(ORDERS, 0): [(7, 7, [2])]})
+
+    # Then
+    assert waited_for == {world.key(): None}
+    assert reads_while_full == reads_before
+    assert acquired(fetch.result()) == [(7, 7, 2)]
+
+
+async def test_accepted_records_let_a_full_window_move_on_and_wake_who_waits_for_that() -> None:
+    # Given
+    limits = ShareGroupLimits(share=ShareLimits(partition_max_record_locks=100))
+    world = ShareGroupWorld(limits=limits, passes_time=False)
+    await world.initialize()
+    world.produce(100)
+    world.produce(100)
+    alice, bob = world.member("alice"), world.member("bob")
+    await alice.open(max_records=100)
+    await bob.open()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(bob.fetch())
+        await until_all_wait()
+        await alice.acknowledge({(ORDERS, 0): [(0, 99, [1])]})
+
+    # Then
+    assert acquired(fetch.result()) == [(100, 199, 1)]
+
+
+async def test_less_than_min_bytes_is_waited_on_and_given_out_when_the_time_is_up() -> None:
+    # Given
+    world = await a_world()
+    world.produce(3)
+    alice = world.member()
+    await alice.open()
+
+    # When
+    answer = await alice.fetch(min_bytes=10_000, max_wait_ms=500)
+
+    # Then
+    assert acquired(answer) == [(0, 2, 1)]
+    assert world.clock.now_ms() == 1_500
+    assert world.availability.waits == [({world.key(): 3}, 1_500)]
+
+
+async def test_min_bytes_of_zero_does_not_wait() -> None:
+    # Given
+    world = await a_world()
+    alice = world.member()
+    await alice.open()
+
+    # When
+    await alice.fetch(min_bytes=0, max_wait_ms=500)
+
+    # Then
+    assert world.clock.now_ms() == 1_000
+
+
+@pytest.mark.parametrize("nothing", [{"max_records": 0}, {"max_bytes": 0}])
+async def test_a_request_for_nothing_is_answered_at_once(nothing: dict[str, int]) -> None:
+    """Java sends such requests to maintain its session in record-limit mode."""
+    # Given
+    world = await a_world()
+    world.produce(3)
+    alice = world.member()
+
+    # When
+    answer = await alice.fetch(add=[(ORDERS, 0)], **nothing)  # type: ignore[arg-type]  # integers, all of them
+
+    # Then
+    assert answer.error_code == ErrorCode.NONE
+    assert world.clock.now_ms() == 1_000
+    assert world.reader.reads == []
+
+
+async def test_the_end_of_the_process_answers_parked_fetches_with_what_there_is() -> None:
+    # Given
+    world = await a_world(passes_time=False)
+    alice = world.member()
+    await alice.open()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(alice.fetch(max_wait_ms=500))
+        await until_all_wait()
+        world.groups.answer_parked_fetches()
+
+    # Then
+    assert fetch.result().error_code == ErrorCode.NONE
+    assert world.clock.now_ms() == 1_000
+
+
+# ---- sessions that end
+
+
+async def test_a_fetch_whose_session_ends_while_it_sleeps_acquires_nothing() -> None:
+    # Given
+    world = await a_world(passes_time=False)
+    alice, bob = world.member("alice"), world.member("bob")
+    await alice.open()
+    await bob.open()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(alice.fetch(max_wait_ms=500))
+        await until_all_wait()
+        await alice.disconnect()
+        world.produce(3)
+
+    # Then
+    assert fetch.result().error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+    assert acquired(await bob.fetch()) == [(0, 2, 1)]
+
+
+async def test_a_fetch_whose_session_ends_while_it_reads_acquires_nothing() -> None:
+    # Given
+    world = await a_world()
+    world.produce(3)
+    alice, bob = world.member("alice"), world.member("bob")
+    await alice.open()
+    await bob.open()
+    world.reader.before_read = alice.disconnect
+
+    # When
+    answer = await alice.fetch()
+
+    # Then
+    world.reader.before_read = None
+    assert answer.error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+    assert acquired(await bob.fetch()) == [(0, 2, 1)]
+
+
+# ---- budgets and turns
+
+
+async def test_all_partitions_are_read_in_one_call_and_share_the_bytes() -> None:
+    # Given
+    world = await a_world(partition_count=3)
+    alice = world.member()
+    partitions = [(ORDERS, partition) for partition in range(3)]
+    await alice.open(*partitions)
+
+    # When
+    await alice.fetch(max_bytes=3_000, max_wait_ms=0)
+
+    # Then
+    assert {read.partition: read.max_bytes for read in world.reader.reads} == {0: 1_000, 1: 1_000, 2: 1_000}
+
+
+async def test_fewer_bytes_than_partitions_serve_the_first_in_turn() -> None:
+    # Given
+    world = await a_world(partition_count=3)
+    alice = world.member()
+    await alice.open(*[(ORDERS, partition) for partition in range(3)])
+
+    # When
+    await alice.fetch(max_bytes=2, max_wait_ms=0)
+
+    # Then
+    assert [(read.partition, read.max_bytes) for read in world.reader.reads] == [(1, 1), (2, 1)]
+
+
+async def test_a_batch_larger_than_max_bytes_is_delivered_all_the_same() -> None:
+    # Given
+    world = await a_world()
+    world.produce(1, size_bytes=5_000)
+    alice = world.member()
+    await alice.open()
+
+    # When
+    answer = await alice.fetch(max_bytes=1)
+
+    # Then
+    assert acquired(answer) == [(0, 0, 1)]
+
+
+async def test_max_records_is_one_budget_for_all_partitions_and_each_comes_first_in_its_turn() -> None:
+    # Given
+    world = await a_world(partition_count=2)
+    for partition in range(2):
+        for _ in range(4):
+            world.produce(5, partition=partition)
+    alice = world.member()
+    await alice.open((ORDERS, 0), (ORDERS, 1))
+
+    # When
+    odd, even = await alice.fetch(max_records=5), await alice.fetch(max_records=5)
+
+    # Then
+    assert (acquired(odd, partition=0), acquired(odd, partition=1)) == ([], [(0, 4, 1)])
+    assert (acquired(even, partition=0), acquired(even, partition=1)) == ([(0, 4, 1)], [])
+
+
+# ---- what may go wrong
+
+
+async def test_a_read_that_fails_ends_the_fetch_with_its_error() -> None:
+    # Given
+    world = await a_world()
+    alice = world.member()
+    await alice.open()
+    world.reader.fail(ORDERS, 0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    world.metadata.move_leader(ORDERS, 0, PartitionLeader(1, 4))
+
+    # When
+    answer = await alice.fetch(max_wait_ms=500)
+
+    # Then
+    data = partitions_of(answer)[ORDERS, 0]
+    assert data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert (data.current_leader.leader_id, data.current_leader.leader_epoch) == (1, 4)
+    assert data.records == b""
+    assert world.clock.now_ms() == 1_000
+    assert world.metadata.refresh_count == 1
+    assert world.observer.reasons == ["not_leader_or_follower"]
