@@ -1,0 +1,118 @@
+"""The admin port: HTTP for probes, Prometheus and the command line.
+
+| path | answers |
+|---|---|
+| `/livez` | 200 as long as the event loop answers; never depends on Kafka |
+| `/readyz` | 200 or 503; the body names every check and what is wrong with it |
+| `/metrics` | Prometheus text, or OpenMetrics for a scraper that asks for it |
+| `/api/v1/status` | what this process is and does |
+
+It reads only, and binds the loopback interface unless told otherwise.
+"""
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from aiohttp import web
+
+from kproxy.admin.readiness import Readiness
+from kproxy.admin.views import envelope, readiness_items
+from kproxy.errors import KproxyError
+from kproxy.settings import HostPort
+from kproxy.telemetry.metrics import Metrics
+
+_SHUTDOWN_GRACE_S: Final = 1.0
+"""How long open HTTP requests may go on when the server stops. None of them waits for anything."""
+
+
+class AdminListenerUnavailable(KproxyError):
+    """The admin port cannot be bound. Raised by `AdminServer.start`; `kproxy run` says so and exits."""
+
+
+def wall_clock_ms() -> int:
+    """Return milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+class AdminServer:
+    """Serves the paths above on the running event loop, from `start` to `stop`.
+
+    `status` returns the item of `/api/v1/status` (see `views.item`); like the readiness checks and the gauges
+    it is called on the event loop and does not wait. `now_ms` counts from the epoch.
+    """
+
+    __slots__ = ("_listener", "_metrics", "_now_ms", "_readiness", "_runner", "_status")
+
+    def __init__(
+        self,
+        listener: HostPort,
+        *,
+        metrics: Metrics,
+        readiness: Readiness,
+        status: Callable[[], Mapping[str, object]],
+        now_ms: Callable[[], int] = wall_clock_ms,
+    ) -> None:
+        self._listener = listener
+        self._metrics = metrics
+        self._readiness = readiness
+        self._status = status
+        self._now_ms = now_ms
+        self._runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=_SHUTDOWN_GRACE_S)
+
+    @property
+    def address(self) -> HostPort:
+        """The address bound, with the real port where the listener asked for any. Valid once started."""
+        host, port = self._runner.addresses[0][:2]
+        return HostPort(host, port)
+
+    async def start(self) -> None:
+        """Bind the port and serve.
+
+        Raises:
+            AdminListenerUnavailable: the port is in use, or the host is none of this machine's.
+        """
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, self._listener.host, self._listener.port).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            # asyncio puts a sentence of its own before the system's reason.
+            reason = str(error.strerror or error).rpartition(": ")[2]
+            raise AdminListenerUnavailable(
+                f"kproxy.admin.listener = {self._listener} cannot be bound: {reason}; "
+                "choose another address, or turn the admin port off with kproxy.admin.listener=none"
+            ) from error
+
+    async def stop(self) -> None:
+        """Stop serving and free the port. Stopping twice, or before a start, does nothing."""
+        await self._runner.cleanup()
+
+    def _application(self) -> web.Application:
+        application = web.Application()
+        application.router.add_get("/livez", self._answer_livez)
+        application.router.add_get("/readyz", self._answer_readyz)
+        application.router.add_get("/metrics", self._answer_metrics)
+        application.router.add_get("/api/v1/status", self._answer_status)
+        return application
+
+    async def _answer_livez(self, _request: web.Request) -> web.Response:
+        return self._json("Liveness", [{"check": "event_loop", "passed": True, "detail": ""}])
+
+    async def _answer_readyz(self, _request: web.Request) -> web.Response:
+        results = self._readiness.results()
+        is_ready = all(result.is_passed for result in results)
+        return self._json("Readiness", readiness_items(results), status=200 if is_ready else 503)
+
+    async def _answer_metrics(self, request: web.Request) -> web.Response:
+        exposition = self._metrics.exposition(request.headers.get("Accept", ""))
+        return web.Response(body=exposition.body, headers={"Content-Type": exposition.content_type})
+
+    async def _answer_status(self, _request: web.Request) -> web.Response:
+        return self._json("ProxyStatus", [self._status()])
+
+    def _json(self, kind: str, items: Sequence[Mapping[str, object]], *, status: int = 200) -> web.Response:
+        body = json.dumps(envelope(kind, items, as_of_ms=self._now_ms()), indent=2) + "\n"
+        headers = {"Cache-Control": "no-store"}
+        return web.Response(text=body, status=status, content_type="application/json", headers=headers)

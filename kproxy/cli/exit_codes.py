@@ -1,0 +1,46 @@
+"""How a command ends. Scripts hold on to these numbers."""
+
+from enum import IntEnum
+
+import click
+
+from kproxy.errors import BrokerUnavailable, KproxyError, SettingsError
+
+
+class ExitCode(IntEnum):
+    """The exit codes of every kproxy command."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    CANNOT_CONNECT = 4
+    CHECK_FAILED = 5
+    PARTIAL_FAILURE = 6
+
+
+class CommandFailed(click.ClickException):
+    """A command that did not do what it was asked. Click prints the message and exits with the code."""
+
+    def __init__(self, message: str, exit_code: ExitCode) -> None:
+        super().__init__(message)
+        # click declares this as a class variable, and its own exceptions set it per instance just so.
+        self.exit_code = exit_code  # type: ignore[misc]
+
+
+def failure_of(error: KproxyError) -> CommandFailed:
+    """Return what the command line makes of an error that came up from below."""
+    match error:
+        case SettingsError():
+            return CommandFailed(_listed(str(error)), ExitCode.USAGE)
+        case BrokerUnavailable():
+            return CommandFailed(str(error), ExitCode.CANNOT_CONNECT)
+        case _:
+            return CommandFailed(str(error), ExitCode.FAILED)
+
+
+def _listed(problems: str) -> str:
+    lines = problems.splitlines()
+    if len(lines) == 1:
+        return lines[0]
+    return "\n  ".join([f"the configuration has {len(lines)} problems", *lines])

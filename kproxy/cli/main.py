@@ -1,0 +1,77 @@
+"""The entry point `kproxy`, and the table of its commands."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Final
+
+import click
+
+from kproxy import __version__
+from kproxy.cli.exit_codes import failure_of
+from kproxy.errors import KproxyError
+
+
+@dataclass(frozen=True, slots=True)
+class LazyCommand:
+    """Where a command is and what it is for; `kproxy --help` needs no more."""
+
+    module: str
+    attribute: str
+    purpose: str
+
+    def load(self) -> click.Command:
+        """Import the command."""
+        command = getattr(import_module(self.module), self.attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+
+COMMANDS: Final[Mapping[str, LazyCommand]] = {
+    "run": LazyCommand("kproxy.cli.run", "run", "Run the proxy in front of a Kafka cluster."),
+    "status": LazyCommand("kproxy.cli.status", "status", "Show what a running kproxy is and does."),
+    "config": LazyCommand("kproxy.cli.config", "config", "Show or validate the configuration."),
+    "completion": LazyCommand(
+        "kproxy.cli.completion", "completion", "Print the completion script of a shell."
+    ),
+    "version": LazyCommand("kproxy.cli.version", "version", "Print the version."),
+}
+"""Every command, in the order of the help text."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command when it is called, and turns kproxy's errors into exit codes."""
+
+    def list_commands(self, _context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, _context: click.Context, name: str) -> click.Command | None:
+        command = COMMANDS.get(name)
+        return command.load() if command else None
+
+    def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.purpose) for name, command in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except KproxyError as error:
+            raise failure_of(error) from error
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 cannot connect or not allowed, "
+    "5 a check failed, 6 partial failure.",
+)
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def cli() -> None:
+    """Kafka share groups (KIP-932) for clusters that lack them."""
+
+
+def main() -> None:
+    """Run the command line of this process, and exit."""
+    cli.main(prog_name="kproxy", color=False if os.environ.get("NO_COLOR") else None)

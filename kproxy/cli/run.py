@@ -1,0 +1,33 @@
+"""`kproxy run`: the proxy itself."""
+
+import sys
+
+import click
+
+from kproxy.cli.setting_options import with_settings
+from kproxy.settings import LoadedSettings
+
+
+@click.command(
+    epilog="""Examples:
+
+\b
+  kproxy run -b localhost:9092
+  kproxy run -c kproxy.toml -X kproxy.log.level=debug
+  KPROXY_BOOTSTRAP_SERVERS=kafka-1:9092,kafka-2:9092 kproxy run
+
+Every key can also stand in the file or in the environment: KPROXY_ and the key in capitals, dots as
+underscores, without a leading kproxy. (kproxy.listen is KPROXY_LISTEN). kproxy config show lists them.
+"""
+)
+@with_settings
+def run(loaded: LoadedSettings) -> None:
+    """Run the proxy in front of a Kafka cluster, until SIGTERM or Ctrl-C drains it.
+
+    Clients use the address of --listen as their bootstrap.servers. Each broker of the cluster gets a port
+    of its own beside it.
+    """
+    settings = loaded.ready_to_run()
+    from kproxy.application import run_proxy
+
+    sys.exit(run_proxy(settings))

@@ -1,0 +1,62 @@
+"""Rules that join several keys. The range of one key alone stands in the table."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from kproxy.settings.addresses import HostPort
+from kproxy.settings.key_table import Settings
+
+_BOUNDED: Final = ("session.timeout.ms", "heartbeat.interval.ms", "record.lock.duration.ms")
+"""`group.share.X` that lies between `group.share.min.X` and `group.share.max.X`."""
+
+
+def contradictions(settings: Settings, said: Callable[[str], str]) -> Iterator[str]:
+    """Yield a sentence for each rule that `settings` breaks.
+
+    `said` renders a key with its value and its origin, so that the sentence shows where both sides come from.
+    """
+    yield from _address_contradictions(settings, said)
+    yield from _port_map_contradictions(settings, said)
+    yield from _group_contradictions(settings, said)
+
+
+def _address_contradictions(settings: Settings, said: Callable[[str], str]) -> Iterator[str]:
+    if HostPort(settings.advertised_host, 0).is_wildcard:
+        yield (
+            f"clients cannot connect to {settings.advertised_host}: {said('kproxy.advertised.host')} and "
+            f"{said('kproxy.listen')}; set kproxy.advertised.host to a name or address of this machine"
+        )
+    if settings.listen in settings.bootstrap_servers and settings.listen.port:
+        yield (
+            f"kproxy would be in front of itself: {said('bootstrap.servers')} names {said('kproxy.listen')}; "
+            "bootstrap.servers is the backing cluster"
+        )
+    if settings.admin_listener and settings.admin_listener.collides_with(settings.listen):
+        yield f"{said('kproxy.admin.listener')} and {said('kproxy.listen')} need two different ports"
+
+
+def _port_map_contradictions(settings: Settings, said: Callable[[str], str]) -> Iterator[str]:
+    taken = {"kproxy.listen": settings.listen, "kproxy.admin.listener": settings.admin_listener}
+    for node_id, port in settings.broker_port_map.items():
+        broker = HostPort(settings.listen.host, port)
+        for key, address in taken.items():
+            if address and address.collides_with(broker):
+                map_said = said("kproxy.broker.port.map")
+                yield f"{map_said} gives node {node_id} the port of {said(key)}: choose another"
+
+
+def _group_contradictions(settings: Settings, said: Callable[[str], str]) -> Iterator[str]:
+    for tail in _BOUNDED:
+        lowest, value, highest = f"group.share.min.{tail}", f"group.share.{tail}", f"group.share.max.{tail}"
+        yield from _unless_at_most(settings, said, lowest, highest)
+        yield from _unless_at_most(settings, said, lowest, value)
+        yield from _unless_at_most(settings, said, value, highest)
+    if settings.group_share_heartbeat_interval_ms >= settings.group_share_session_timeout_ms:
+        heartbeat, session = said("group.share.heartbeat.interval.ms"), said("group.share.session.timeout.ms")
+        yield f"{heartbeat} must be less than {session}"
+    yield from _unless_at_most(settings, said, "group.share.max.size", "group.share.max.share.sessions")
+
+
+def _unless_at_most(settings: Settings, said: Callable[[str], str], lower: str, upper: str) -> Iterator[str]:
+    if getattr(settings, lower.replace(".", "_")) > getattr(settings, upper.replace(".", "_")):
+        yield f"{said(lower)} must be at most {said(upper)}"

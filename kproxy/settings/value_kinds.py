@@ -1,0 +1,141 @@
+"""What a key's value may be: each kind reads text, writes it back and says in words what it expects."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, Generic, TypeVar
+
+from kproxy.settings.addresses import LAST_PORT, HostPort, check_host, parse_host_port
+
+T = TypeVar("T")
+ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
+
+LARGEST_INT: Final = 2**31 - 1
+"""Kafka's Integer.MAX_VALUE, the upper end of every number that Kafka leaves unbounded."""
+
+_UNITS_IN_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
+_NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
+_DURATION_WITH_UNIT: Final = re.compile(r"(\d{1,9})\s*(ms|s|min|m|h)")
+
+
+@dataclass(frozen=True, slots=True)
+class ValueKind(Generic[T]):
+    """How one key's text becomes a value.
+
+    `expectation` completes "expected …"; `parse` raises ValueError with a sentence about the text; `write`
+    gives text that `parse` reads back to the same value.
+    """
+
+    expectation: str
+    parse: Callable[[str], T]
+    write: Callable[[T], str]
+
+
+def whole_number(first: int, last: int = LARGEST_INT) -> ValueKind[int]:
+    """Numbers from `first` to `last`, both inclusive."""
+    expectation = f"a whole number from {first} to {last}"
+    return ValueKind(expectation, lambda text: _number_within(text, first, last, expectation), str)
+
+
+def milliseconds(first: int, last: int = LARGEST_INT) -> ValueKind[int]:
+    """Durations from `first` to `last` milliseconds, both inclusive; plain numbers, as Kafka writes them."""
+    expectation = f"a whole number of milliseconds from {first} to {last}"
+
+    def parse(text: str) -> int:
+        with_unit = _DURATION_WITH_UNIT.fullmatch(text.strip())
+        if with_unit:
+            in_ms = int(with_unit[1]) * _UNITS_IN_MS[with_unit[2]]
+            raise ValueError(f"expected {expectation}, without a unit: write {in_ms}")
+        return _number_within(text, first, last, expectation)
+
+    return ValueKind(expectation, parse, str)
+
+
+def listening_address() -> ValueKind[HostPort]:
+    """An address to bind; port 0 takes any free port."""
+    return ValueKind("HOST:PORT to bind", lambda text: parse_host_port(text, first_port=0), str)
+
+
+def optional_listening_address() -> ValueKind[HostPort | None]:
+    """An address to bind, or nothing (empty or `none`)."""
+    return ValueKind("HOST:PORT to bind, or none", _optional_address, lambda value: str(value or "none"))
+
+
+def server_addresses() -> ValueKind[tuple[HostPort, ...]]:
+    """Addresses to connect to, separated by commas, in the order in which they are tried."""
+    return ValueKind("HOST:PORT[,HOST:PORT…]", _servers, lambda value: ",".join(map(str, value)))
+
+
+def host_name() -> ValueKind[str]:
+    """A host without a port; empty leaves the choice to kproxy."""
+    return ValueKind("a host name or an address, without a port", _host, str)
+
+
+def port_by_node_id() -> ValueKind[Mapping[int, int]]:
+    """Ports by node id, as `1=19101,2=19102`; empty for none. No port is given twice."""
+    return ValueKind("NODE-ID=PORT[,NODE-ID=PORT…]", _ports_by_node_id, _write_ports_by_node_id)
+
+
+def one_of(choices: type[ChoiceT], *, why: str = "") -> ValueKind[ChoiceT]:
+    """One word of `choices`, in any case; `why` ends the refusal of any other."""
+    expectation = " or ".join(choices)
+
+    def parse(text: str) -> ChoiceT:
+        for choice in choices:
+            if text.strip().casefold() == choice.casefold():
+                return choice
+        raise ValueError(f"expected {expectation}{why}")
+
+    return ValueKind(expectation, parse, str)
+
+
+def _number_within(text: str, first: int, last: int, expectation: str) -> int:
+    if _NUMBER.fullmatch(text.strip()) is None or not first <= int(text) <= last:
+        raise ValueError(f"expected {expectation}")
+    return int(text)
+
+
+def _optional_address(text: str) -> HostPort | None:
+    if text.strip().casefold() in {"", "none"}:
+        return None
+    return parse_host_port(text, first_port=0)
+
+
+def _servers(text: str) -> tuple[HostPort, ...]:
+    parts = [part.strip() for part in text.split(",")]
+    return tuple(parse_host_port(part, first_port=1) for part in parts if part)
+
+
+def _host(text: str) -> str:
+    host = text.strip().removeprefix("[").removesuffix("]")
+    if host.count(":") == 1:
+        raise ValueError(
+            "expected a host name or an address without a port: ports are kproxy.broker.port.start's"
+        )
+    if host:
+        check_host(host)
+    return host
+
+
+def _ports_by_node_id(text: str) -> Mapping[int, int]:
+    ports: dict[int, int] = {}
+    for pair in filter(None, (part.strip() for part in text.split(","))):
+        node_id, port = _node_id_and_port(pair)
+        if node_id in ports or port in ports.values():
+            raise ValueError(f"expected every node id and every port once, and {pair!r} repeats one")
+        ports[node_id] = port
+    return MappingProxyType(ports)
+
+
+def _node_id_and_port(pair: str) -> tuple[int, int]:
+    node_id, _, port = pair.partition("=")
+    expectation = f"NODE-ID=PORT with a port from 1 to {LAST_PORT} at {pair!r}"
+    return _number_within(node_id, 0, LARGEST_INT, expectation), _number_within(
+        port, 1, LAST_PORT, expectation
+    )
+
+
+def _write_ports_by_node_id(ports: Mapping[int, int]) -> str:
+    return ",".join(f"{node_id}={port}" for node_id, port in ports.items())

@@ -1,0 +1,172 @@
+import asyncio
+import json
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
+
+import aiohttp
+import pytest
+
+from kproxy.admin.readiness import Readiness
+from kproxy.admin.server import AdminListenerUnavailable, AdminServer, wall_clock_ms
+from kproxy.settings import HostPort
+from kproxy.telemetry.metrics import Metrics
+
+T = TypeVar("T")
+NOON_MS = 1_795_262_400_000
+
+
+class Answer:
+    def __init__(self, status: int, headers: Mapping[str, str], body: str) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+    @property
+    def items(self) -> list[dict[str, object]]:
+        found = json.loads(self.body)["items"]
+        assert isinstance(found, list)
+        return found
+
+
+def an_admin_server(complaint: str = "", metrics: Metrics | None = None) -> AdminServer:
+    return AdminServer(
+        HostPort("127.0.0.1", 0),
+        metrics=metrics or Metrics(),
+        readiness=Readiness({"listeners_bound": lambda: "", "metadata_fresh": lambda: complaint}),
+        status=lambda: {"version": "0.1.0", "state": "ready"},
+        now_ms=lambda: NOON_MS,
+    )
+
+
+def while_serving(server: AdminServer, visit: Callable[[aiohttp.ClientSession, str], Awaitable[T]]) -> T:
+    async def serve_and_visit() -> T:
+        await server.start()
+        try:
+            async with aiohttp.ClientSession() as session:
+                return await visit(session, f"http://{server.address}")
+        finally:
+            await server.stop()
+
+    return asyncio.run(serve_and_visit())
+
+
+def answer_to(server: AdminServer, path: str, method: str = "GET", **headers: str) -> Answer:
+    async def visit(session: aiohttp.ClientSession, url: str) -> Answer:
+        async with session.request(method, url + path, headers=headers) as response:
+            return Answer(response.status, response.headers, await response.text())
+
+    return while_serving(server, visit)
+
+
+def test_livez_answers_even_when_nothing_is_ready() -> None:
+    # When
+    answer = answer_to(an_admin_server(complaint="the cluster cannot be reached"), "/livez")
+
+    # Then
+    assert answer.status == 200
+    assert answer.items == [{"check": "event_loop", "passed": True, "detail": ""}]
+
+
+def test_readyz_is_200_when_every_check_passes() -> None:
+    # When
+    answer = answer_to(an_admin_server(), "/readyz")
+
+    # Then
+    assert answer.status == 200
+    assert [check["passed"] for check in answer.items] == [True, True]
+
+
+def test_readyz_is_503_and_says_which_check_fails_and_why() -> None:
+    # When
+    answer = answer_to(an_admin_server(complaint="the cluster cannot be reached"), "/readyz")
+
+    # Then
+    assert answer.status == 503
+    assert answer.items == [
+        {"check": "listeners_bound", "passed": True, "detail": ""},
+        {"check": "metadata_fresh", "passed": False, "detail": "the cluster cannot be reached"},
+    ]
+
+
+def test_metrics_are_prometheus_text() -> None:
+    # Given
+    metrics = Metrics()
+    metrics.count("keepalives", 7)
+
+    # When
+    answer = answer_to(an_admin_server(metrics=metrics), "/metrics")
+
+    # Then
+    assert answer.headers["Content-Type"].startswith("text/plain; version=")
+    assert "kproxy_keepalives_total 7.0" in answer.body.splitlines()
+
+
+def test_a_scraper_that_asks_for_openmetrics_gets_it() -> None:
+    # When
+    answer = answer_to(an_admin_server(), "/metrics", Accept="application/openmetrics-text; version=1.0.0")
+
+    # Then
+    assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
+    assert answer.body.endswith("# EOF\n")
+
+
+def test_the_status_is_one_item_in_the_envelope() -> None:
+    # When
+    answer = answer_to(an_admin_server(), "/api/v1/status")
+
+    # Then
+    assert answer.headers["Content-Type"].startswith("application/json")
+    assert json.loads(answer.body) == {
+        "apiVersion": "kproxy/v1",
+        "kind": "ProxyStatus",
+        "asOf": "2026-11-21T12:00:00.000Z",
+        "items": [{"version": "0.1.0", "state": "ready"}],
+    }
+
+
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/nothing", 404), ("POST", "/readyz", 405)])
+def test_anything_else_is_refused(method: str, path: str, status: int) -> None:
+    assert answer_to(an_admin_server(), path, method).status == status
+
+
+def test_a_port_in_use_is_refused_with_what_to_do() -> None:
+    # Given
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        server = AdminServer(
+            HostPort("127.0.0.1", port), metrics=Metrics(), readiness=Readiness({}), status=dict[str, object]
+        )
+
+        # When
+        with pytest.raises(AdminListenerUnavailable) as refusal:
+            asyncio.run(server.start())
+
+    # Then
+    assert str(refusal.value) == (
+        f"kproxy.admin.listener = 127.0.0.1:{port} cannot be bound: address already in use; "
+        "choose another address, or turn the admin port off with kproxy.admin.listener=none"
+    )
+
+
+def test_stopping_frees_the_port_and_may_be_repeated() -> None:
+    # Given
+    server = an_admin_server()
+
+    async def start_and_stop_twice() -> HostPort:
+        await server.start()
+        address = server.address
+        await server.stop()
+        await server.stop()
+        return address
+
+    # When
+    address = asyncio.run(start_and_stop_twice())
+
+    # Then
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((address.host, address.port), timeout=1)
+
+
+def test_the_wall_clock_counts_milliseconds_since_the_epoch() -> None:
+    assert wall_clock_ms() > NOON_MS / 2

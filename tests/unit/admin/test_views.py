@@ -1,0 +1,93 @@
+import json
+
+import pytest
+
+from kproxy.admin.readiness import CheckResult
+from kproxy.admin.views import (
+    BrokerView,
+    ProxyState,
+    ProxyStatus,
+    ShareGroupsView,
+    camel_case,
+    envelope,
+    iso_time,
+    item,
+    readiness_items,
+)
+
+NOON_MS = 1_795_262_400_007
+
+
+def test_a_status_is_shown_in_camel_case_with_numbers_as_numbers() -> None:
+    # Given
+    status = ProxyStatus(
+        version="0.1.0",
+        state=ProxyState.READY,
+        cluster_id="mKq1",
+        bootstrap="127.0.0.1:19092",
+        brokers=[BrokerView(node_id=1, advertised="127.0.0.1:19101", upstream="kafka:9092")],
+        share_groups=ShareGroupsView(is_enabled=True, reason="the cluster does not serve them itself"),
+        connections_open=3,
+        uptime_seconds=12.5,
+    )
+
+    # When
+    shown = item(status)
+
+    # Then
+    assert shown == {
+        "version": "0.1.0",
+        "state": "ready",
+        "clusterId": "mKq1",
+        "bootstrap": "127.0.0.1:19092",
+        "brokers": [{"nodeId": 1, "advertised": "127.0.0.1:19101", "upstream": "kafka:9092"}],
+        "shareGroups": {"enabled": True, "reason": "the cluster does not serve them itself"},
+        "connectionsOpen": 3,
+        "uptimeSeconds": 12.5,
+    }
+
+
+def test_every_answer_is_an_envelope_around_items() -> None:
+    # When
+    answer = envelope("ProxyStatus", [{"version": "0.1.0"}], as_of_ms=NOON_MS)
+
+    # Then
+    assert json.loads(json.dumps(answer)) == {
+        "apiVersion": "kproxy/v1",
+        "kind": "ProxyStatus",
+        "asOf": "2026-11-21T12:00:00.007Z",
+        "items": [{"version": "0.1.0"}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("epoch_ms", "text"),
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (NOON_MS, "2026-11-21T12:00:00.007Z"),
+        (999, "1970-01-01T00:00:00.999Z"),
+    ],
+)
+def test_an_instant_is_iso_8601_in_utc(epoch_ms: int, text: str) -> None:
+    assert iso_time(epoch_ms) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("version", "version"), ("node_id", "nodeId"), ("is_enabled", "enabled"), ("a_b_c", "aBC")],
+)
+def test_a_name_is_shown_in_camel_case(name: str, shown: str) -> None:
+    assert camel_case(name) == shown
+
+
+def test_a_check_is_shown_with_its_complaint() -> None:
+    # When
+    items = readiness_items(
+        [CheckResult("listeners_bound", ""), CheckResult("not_draining", "kproxy is stopping")]
+    )
+
+    # Then
+    assert items == [
+        {"check": "listeners_bound", "passed": True, "detail": ""},
+        {"check": "not_draining", "passed": False, "detail": "kproxy is stopping"},
+    ]

@@ -1,0 +1,39 @@
+import pytest
+
+from kproxy.cli.exit_codes import ExitCode, failure_of
+from kproxy.errors import BrokerUnavailable, KproxyError, SettingsError
+
+
+def test_the_numbers_are_those_that_scripts_hold_on_to() -> None:
+    assert {code.name: code.value for code in ExitCode} == {
+        "OK": 0,
+        "FAILED": 1,
+        "USAGE": 2,
+        "NOT_FOUND": 3,
+        "CANNOT_CONNECT": 4,
+        "CHECK_FAILED": 5,
+        "PARTIAL_FAILURE": 6,
+    }
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (SettingsError("kproxy.listen is wrong"), ExitCode.USAGE),
+        (BrokerUnavailable("kafka:9092 refused"), ExitCode.CANNOT_CONNECT),
+        (KproxyError("something else"), ExitCode.FAILED),
+    ],
+)
+def test_an_error_from_below_becomes_a_message_and_a_code(error: KproxyError, code: ExitCode) -> None:
+    # When
+    failure = failure_of(error)
+
+    # Then
+    assert (failure.message, failure.exit_code) == (str(error), code)
+
+
+def test_several_problems_are_listed_under_their_number() -> None:
+    assert (
+        failure_of(SettingsError("first\nsecond")).message
+        == "the configuration has 2 problems\n  first\n  second"
+    )

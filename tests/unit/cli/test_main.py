@@ -1,0 +1,141 @@
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from kproxy import __version__
+from kproxy.cli.main import COMMANDS, cli, main
+
+HEAVY = ("kafka", "aiohttp", "pyspark", "uvloop", "prometheus_client", "construct", "asyncio", "rich")
+HELP_AND_WHAT_IT_IMPORTED = """
+import sys
+from kproxy.cli.main import main
+try:
+    main()
+except SystemExit as ended:
+    assert not ended.code, ended.code
+print("imported", *sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+def python(*arguments: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+        env={**os.environ, **(environment or {})},
+    )
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """`kproxy --help` answers in under 150 ms: what is slow to import waits for the command that needs it."""
+    # When
+    ended = python("-c", HELP_AND_WHAT_IT_IMPORTED, "--help")
+
+    # Then
+    assert ended.returncode == 0, ended.stderr
+    imported = ended.stdout.splitlines()[-1].split()
+    assert "click" in imported
+    assert not set(HEAVY) & set(imported)
+
+
+def test_help_lists_every_command_with_its_purpose() -> None:
+    # When
+    result = CliRunner().invoke(cli, ["--help"])
+
+    # Then
+    assert result.exit_code == 0
+    assert [line.split()[0] for line in result.output.partition("Commands:\n")[2].splitlines()[:5]] == [
+        "run",
+        "status",
+        "config",
+        "completion",
+        "version",
+    ]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_there_and_its_purpose_is_the_first_sentence_of_its_help(name: str) -> None:
+    # When
+    command = COMMANDS[name].load()
+
+    # Then
+    assert command.name == name
+    assert command.help
+    assert command.help.startswith(COMMANDS[name].purpose.removesuffix("."))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(name: str) -> None:
+    assert CliRunner().invoke(cli, [name, "--help"]).exit_code == 0
+
+
+def test_a_shell_is_offered_every_command() -> None:
+    # When
+    offered = cli.shell_complete(click.Context(cli), "")
+
+    # Then
+    assert [completion.value for completion in offered] == [
+        "run",
+        "status",
+        "config",
+        "completion",
+        "version",
+    ]
+
+
+def test_no_arguments_show_the_help_as_wrong_usage() -> None:
+    # When
+    result = CliRunner().invoke(cli, [])
+
+    # Then
+    assert result.exit_code == 2
+    assert "Commands:" in result.output
+
+
+def test_an_unknown_command_is_wrong_usage() -> None:
+    # When
+    result = CliRunner().invoke(cli, ["stop"])
+
+    # Then
+    assert result.exit_code == 2
+    assert "No such command 'stop'" in result.stderr
+
+
+def test_the_version_is_an_option_as_well() -> None:
+    assert CliRunner().invoke(cli, ["--version"], prog_name="kproxy").output == f"kproxy {__version__}\n"
+
+
+def test_an_error_of_kproxy_goes_to_standard_error_without_a_stack_trace() -> None:
+    # When
+    ended = python("-m", "kproxy", "config", "validate", "-X", "kproxy.listn=1")
+
+    # Then
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert ended.stderr == "Error: unknown key 'kproxy.listn' (-X): did you mean kproxy.listen?\n"
+
+
+@pytest.mark.parametrize(("no_color", "colour_of_click"), [("1", False), ("", None)])
+def test_no_color_turns_the_colours_of_click_off(
+    monkeypatch: pytest.MonkeyPatch, no_color: str, colour_of_click: object
+) -> None:
+    # Given
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setattr(sys, "argv", ["kproxy", "colour"])
+    seen: list[bool | None] = []
+    colour = click.Command("colour", callback=lambda: seen.append(click.get_current_context().color))
+    monkeypatch.setattr(cli, "get_command", lambda _context, _name: colour)
+
+    # When
+    with pytest.raises(SystemExit):
+        main()
+
+    # Then
+    assert seen == [colour_of_click]

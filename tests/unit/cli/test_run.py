@@ -1,0 +1,55 @@
+import sys
+from types import ModuleType
+
+import pytest
+from click.testing import CliRunner
+
+from kproxy.cli.main import cli
+from kproxy.settings import HostPort, Settings
+
+
+@pytest.fixture
+def started_with(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+    """Puts an application in place that notes its settings and ends with exit code 1."""
+    started: list[Settings] = []
+    application = ModuleType("kproxy.application")
+
+    def run_proxy(settings: Settings) -> int:
+        started.append(settings)
+        return 1
+
+    application.__dict__["run_proxy"] = run_proxy
+    monkeypatch.setitem(sys.modules, "kproxy.application", application)
+    return started
+
+
+def test_the_application_is_started_with_the_settings_and_its_exit_code_is_kept(
+    started_with: list[Settings],
+) -> None:
+    # When
+    result = CliRunner().invoke(cli, ["run", "-b", "kafka:9092", "--listen", "127.0.0.1:9093"])
+
+    # Then
+    assert result.exit_code == 1
+    assert [settings.bootstrap_servers for settings in started_with] == [(HostPort("kafka", 9092),)]
+    assert [settings.listen for settings in started_with] == [HostPort("127.0.0.1", 9093)]
+
+
+def test_nothing_is_started_without_a_backing_cluster(started_with: list[Settings]) -> None:
+    # When
+    result = CliRunner().invoke(cli, ["run"])
+
+    # Then
+    assert result.exit_code == 2
+    assert "bootstrap.servers is not set" in result.stderr
+    assert started_with == []
+
+
+def test_nothing_is_started_with_a_wrong_configuration(started_with: list[Settings]) -> None:
+    # When
+    result = CliRunner().invoke(cli, ["run", "-b", "kafka:9092", "--listen", "0.0.0.0:9093"])
+
+    # Then
+    assert result.exit_code == 2
+    assert "clients cannot connect to 0.0.0.0" in result.stderr
+    assert started_with == []

@@ -1,0 +1,133 @@
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+from click.testing import CliRunner
+
+from kproxy.cli.main import cli
+
+STATUS = {
+    "apiVersion": "kproxy/v1",
+    "kind": "ProxyStatus",
+    "asOf": "2026-11-21T12:00:00.000Z",
+    "items": [
+        {
+            "version": "0.1.0",
+            "clusterId": "",
+            "shareGroups": {"enabled": True, "reason": "served here"},
+            "brokers": [
+                {"nodeId": 1, "advertised": "127.0.0.1:19101", "upstream": "kafka-1:9092"},
+                {"nodeId": 10, "advertised": "127.0.0.1:19110", "upstream": "kafka-10:9092"},
+            ],
+            "connectionsOpen": 3,
+        }
+    ],
+}
+
+
+@contextmanager
+def an_http_server(body: str, status: int = 200) -> Iterator[str]:
+    """Answers every GET with `body`; yields its URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the base class calls it so
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_the_status_is_shown_as_facts_and_a_table() -> None:
+    # When
+    with an_http_server(json.dumps(STATUS)) as url:
+        result = CliRunner().invoke(cli, ["status", "--admin-url", url])
+
+    # Then
+    assert result.exit_code == 0
+    assert result.output.splitlines() == [
+        "version              0.1.0",
+        "clusterId            -",
+        "shareGroups.enabled  yes",
+        "shareGroups.reason   served here",
+        "connectionsOpen      3",
+        "",
+        "brokers:",
+        "nodeId  advertised       upstream",
+        "1       127.0.0.1:19101  kafka-1:9092",
+        "10      127.0.0.1:19110  kafka-10:9092",
+    ]
+
+
+def test_the_status_is_shown_as_the_json_that_was_answered() -> None:
+    # When
+    with an_http_server(json.dumps(STATUS)) as url:
+        result = CliRunner().invoke(cli, ["status", "--admin-url", f"{url}/", "-o", "json"])
+
+    # Then
+    assert json.loads(result.output) == STATUS
+
+
+def test_a_proxy_named_in_the_environment_does_not_stand_between() -> None:
+    # When
+    with an_http_server(json.dumps(STATUS)) as url:
+        result = CliRunner().invoke(
+            cli, ["status", "--admin-url", url], env={"http_proxy": "http://127.0.0.1:1", "no_proxy": ""}
+        )
+
+    # Then
+    assert result.exit_code == 0
+
+
+def test_nobody_there_is_a_failure_to_connect() -> None:
+    # Given
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+
+    # When
+    result = CliRunner().invoke(cli, ["status", "--admin-url", url])
+
+    # Then
+    assert result.exit_code == 4
+    assert f"cannot reach {url}/api/v1/status: [Errno 111] Connection refused" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "complaint"),
+    [
+        ("{}", 404, "answered 404 Not Found"),
+        ("<html>", 200, "did not answer with JSON"),
+        ("[]", 200, "did not answer as a kproxy does: no object"),
+        ("{}", 200, "did not answer as a kproxy does: no items"),
+    ],
+)
+def test_something_else_there_is_a_failure(body: str, status: int, complaint: str) -> None:
+    # When
+    with an_http_server(body, status) as url:
+        result = CliRunner().invoke(cli, ["status", "--admin-url", url])
+
+    # Then
+    assert result.exit_code == 1
+    assert complaint in result.stderr
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:9644", "file:///etc/hostname", "http://"])
+def test_an_address_that_is_no_url_is_wrong_usage(url: str) -> None:
+    # When
+    result = CliRunner().invoke(cli, ["status", "--admin-url", url])
+
+    # Then
+    assert result.exit_code == 2
+    assert "expected http://HOST:PORT" in result.stderr

@@ -1,0 +1,93 @@
+import pytest
+
+from kproxy.settings import HostPort, Settings
+from kproxy.settings.consistency import contradictions
+
+
+def problems_with(**changes: object) -> list[str]:
+    settings = Settings(**changes)  # type: ignore[arg-type]  # each test names the type it means
+    return list(contradictions(settings, lambda key: f"<{key}>"))
+
+
+def test_the_defaults_agree_with_each_other() -> None:
+    assert problems_with() == []
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_a_host_that_nobody_can_connect_to_is_not_advertised(host: str) -> None:
+    assert problems_with(advertised_host=host) == [
+        (
+            f"clients cannot connect to {host}: <kproxy.advertised.host> and <kproxy.listen>; "
+            "set kproxy.advertised.host to a name or address of this machine"
+        )
+    ]
+
+
+def test_every_address_may_be_bound_when_another_is_advertised() -> None:
+    assert problems_with(listen=HostPort("0.0.0.0", 9092), advertised_host="kproxy.svc") == []
+
+
+def test_kproxy_does_not_stand_in_front_of_itself() -> None:
+    assert problems_with(bootstrap_servers=(HostPort("a", 1), HostPort("127.0.0.1", 19092))) == [
+        (
+            "kproxy would be in front of itself: <bootstrap.servers> names <kproxy.listen>; "
+            "bootstrap.servers is the backing cluster"
+        )
+    ]
+
+
+def test_clients_and_administration_need_two_ports() -> None:
+    assert problems_with(admin_listener=HostPort("0.0.0.0", 19092)) == [
+        "<kproxy.admin.listener> and <kproxy.listen> need two different ports"
+    ]
+
+
+def test_both_may_ask_for_any_free_port() -> None:
+    assert problems_with(admin_listener=HostPort("127.0.0.1", 0), listen=HostPort("127.0.0.1", 0)) == []
+
+
+def test_administration_may_be_turned_off() -> None:
+    assert problems_with(admin_listener=None) == []
+
+
+def test_a_broker_does_not_get_a_port_that_is_taken() -> None:
+    assert problems_with(broker_port_map={1: 19092, 2: 9644, 3: 19103}) == [
+        "<kproxy.broker.port.map> gives node 1 the port of <kproxy.listen>: choose another",
+        "<kproxy.broker.port.map> gives node 2 the port of <kproxy.admin.listener>: choose another",
+    ]
+
+
+@pytest.mark.parametrize("tail", ["session_timeout_ms", "heartbeat_interval_ms", "record_lock_duration_ms"])
+def test_a_group_default_lies_within_its_bounds(tail: str) -> None:
+    # Given
+    dotted = tail.replace("_", ".")
+    bounds = {f"group_share_min_{tail}": 20_000, f"group_share_max_{tail}": 40_000}
+
+    # When
+    below = problems_with(**bounds, **{f"group_share_{tail}": 19_999})
+    above = problems_with(**bounds, **{f"group_share_{tail}": 40_001})
+
+    # Then
+    assert f"<group.share.min.{dotted}> must be at most <group.share.{dotted}>" in below
+    assert f"<group.share.{dotted}> must be at most <group.share.max.{dotted}>" in above
+
+
+def test_a_bound_that_is_upside_down_is_a_contradiction() -> None:
+    assert (
+        "<group.share.min.session.timeout.ms> must be at most <group.share.max.session.timeout.ms>"
+        in problems_with(group_share_min_session_timeout_ms=60_001)
+    )
+
+
+def test_members_send_heartbeats_more_often_than_they_time_out() -> None:
+    assert problems_with(
+        group_share_session_timeout_ms=15_000,
+        group_share_min_session_timeout_ms=15_000,
+        group_share_heartbeat_interval_ms=15_000,
+    ) == ["<group.share.heartbeat.interval.ms> must be less than <group.share.session.timeout.ms>"]
+
+
+def test_every_member_of_a_full_group_can_have_a_share_session() -> None:
+    assert problems_with(group_share_max_share_sessions=199) == [
+        "<group.share.max.size> must be at most <group.share.max.share.sessions>"
+    ]
