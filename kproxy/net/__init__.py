@@ -1,0 +1,7 @@
+"""Every socket, task and timer of kproxy, on one event loop.
+
+Two halves that share `tasks` and `dialing`. The relay: `listeners` opens ports, `client_connection` and `upstream_twin`
+are the two ends of a connection, `calls` answers what kproxy serves, `sweeper` looks after all of them.
+kproxy's own view of the backing cluster: `broker_client` is one connection, `cluster_metadata` knows brokers, topics
+and leaders, `partition_reader` reads records, `availability` and `tail` tell of new ones, `deadlines` is the timer.
+"""

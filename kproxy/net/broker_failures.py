@@ -1,0 +1,33 @@
+"""Why a connection to a backing broker is of no use: `BrokerUnavailable` with a fixed word for counters."""
+
+from typing import Self
+
+from kproxy.errors import BrokerUnavailable
+
+
+class BrokerFailure(BrokerUnavailable):
+    """A connection to a backing broker could not be made, or ended.
+
+    Raised by the clients of `kproxy.net`; handled like any BrokerUnavailable. `reason` is a fixed word for
+    counters, the text names the peer and says what happened.
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(reason, detail)
+        self.reason = reason
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return self.detail
+
+    def again(self) -> Self:
+        """Return a new exception that says the same: one object raised in two tasks mixes their traces."""
+        return type(self)(self.reason, self.detail)
+
+
+class AuthenticationExpected(BrokerFailure):
+    """The broker turned the connection away as brokers do that expect TLS or SASL.
+
+    Raised by `BrokerClient`. The application reads it to say why share groups are off. A broker that stops at
+    just that moment looks the same, so the text says "may".
+    """

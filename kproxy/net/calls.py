@@ -1,0 +1,105 @@
+"""Answering the requests that do not (only) go to the broker: the way from a decoded request to frames."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+from kproxy.handlers.ports import RequestContext
+from kproxy.interception.client_session import Call, ClientSession
+from kproxy.interception.rewrites import group_configs
+from kproxy.interception.routing import Disposition
+from kproxy.wire import codecs
+from kproxy.wire.codecs import DecodedRequest, Message
+from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
+from kproxy.wire.messages.describe_configs_response import DescribeConfigsResponse
+from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
+from kproxy.wire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
+
+
+class Apis(Protocol):
+    """What kproxy serves (`kproxy.handlers.registry.ServedApis`)."""
+
+    async def serve(self, request: DecodedRequest, context: RequestContext) -> Message:
+        """Answer a request whose API key and version are served; raises nothing."""
+        ...
+
+    async def connection_closed(self, connection_id: int) -> None:
+        """Release what the clients of a connection that went away held."""
+        ...
+
+
+class Answered(Protocol):
+    """The connection that an answer goes to; it may be gone by the time there is one."""
+
+    session: ClientSession
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nobody waits any more."""
+        ...
+
+
+async def answer_call(connection: Answered, call: Call, apis: Apis, context: RequestContext) -> None:
+    """Answer `call` from the served APIs, or from the broker and them together.
+
+    Raises:
+        PeerViolation: by requests that waited behind this one.
+    """
+    if call.disposition is Disposition.EXAMINE:
+        await _answer_group_configs(connection, call, apis, context)
+        return
+    response = await apis.serve(call.request, context)
+    if not connection.is_closed:
+        connection.session.answer(call.slot, _framed(call.request, response))
+
+
+async def _answer_group_configs(
+    connection: Answered, call: Call, apis: Apis, context: RequestContext
+) -> None:
+    """Serve the `share.` keys of groups here and the rest at the broker, and merge both answers."""
+    request = call.request
+    ours, theirs = _halves(request.message)
+    local = await apis.serve(replace(request, message=ours), context) if ours is not None else None
+    if connection.is_closed:
+        return
+    if theirs is None:
+        connection.session.answer(call.slot, _framed(request, _merged(request.message, local, None)))
+        return
+    upstream = codecs.encode_request(
+        request.api_key, request.api_version, request.correlation_id, request.client_id, theirs
+    )
+    connection.session.pass_on(call.slot, upstream, _merger(request, local))
+
+
+def _merger(
+    request: DecodedRequest, local: Message | None
+) -> Callable[[memoryview], list[bytes | memoryview]]:
+    def merge(frame: memoryview) -> list[bytes | memoryview]:
+        _, answer = codecs.decode_response(request.api_key, request.api_version, frame)
+        return _framed(request, _merged(request.message, local, answer))
+
+    return merge
+
+
+def _halves(message: Message) -> tuple[Message | None, Message | None]:
+    if isinstance(message, IncrementalAlterConfigsRequest):
+        altered = group_configs.split_alter(message)
+        return altered.local, altered.upstream
+    assert isinstance(message, DescribeConfigsRequest)
+    described = group_configs.split_describe(message)
+    return described.local, described.upstream
+
+
+def _merged(message: Message, local: Message | None, upstream: Message | None) -> Message:
+    if isinstance(message, IncrementalAlterConfigsRequest):
+        assert isinstance(local, IncrementalAlterConfigsResponse | None)
+        assert isinstance(upstream, IncrementalAlterConfigsResponse | None)
+        return group_configs.merge_alter(message, local, upstream)
+    assert isinstance(message, DescribeConfigsRequest)
+    assert isinstance(local, DescribeConfigsResponse | None)
+    assert isinstance(upstream, DescribeConfigsResponse | None)
+    return group_configs.merge_describe(message, local, upstream)
+
+
+def _framed(request: DecodedRequest, response: Message) -> list[bytes | memoryview]:
+    return codecs.encode_response(request.api_key, request.api_version, request.correlation_id, response)

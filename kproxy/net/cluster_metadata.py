@@ -1,0 +1,286 @@
+"""`ClusterMetadataCache`: the backing cluster's brokers, topics and leaders, kept fresh.
+
+Only topics that somebody asked about are kept: a cluster may have a hundred thousand. All questions go
+through `MetadataRounds`, so no number of unknown topics, moved leaders or impatient clients makes a storm
+of requests.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.ports import BrokerEndpoint, Clock, PartitionLeader, TopicDescription
+from kproxy.net.broker_client import BrokerClient
+from kproxy.net.broker_connections import BrokerConnections
+from kproxy.net.cluster_contact import ClusterContact
+from kproxy.net.cluster_view import ClusterBroker, ClusterView, TopicIdsMissing, ViewChanges
+from kproxy.net.counting import Counting
+from kproxy.net.metadata_rounds import MetadataRound, MetadataRounds
+from kproxy.net.share_support import ShareSupport, probe_share_groups
+from kproxy.net.tasks import TaskKeeper
+from kproxy.settings.addresses import HostPort
+from kproxy.share.identifiers import TopicId
+from kproxy.telemetry import logs
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from kproxy.wire.messages.metadata_response import MetadataResponse
+
+log = logs.logger("net.cluster_metadata")
+
+FIRST_VERSION_WITH_TOPIC_IDS: Final = 10
+FIRST_VERSION_ASKED_BY_TOPIC_ID: Final = 12
+"""Below it brokers refuse a request that names a topic by id, although responses carry ids."""
+
+TOPICS_PER_REQUEST: Final = 500
+"""More are asked in several requests, so that decoding one response does not hold the loop for long."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataTiming:
+    """How fresh, and at what price. All in milliseconds."""
+
+    max_age_ms: int = 300_000
+    """`metadata.max.age.ms`: everything is asked again after this long."""
+    min_interval_ms: int = 50
+    """Between the beginnings of two rounds."""
+    max_wait_ms: int = 15_000
+    """How long one who asks waits for a round at most."""
+    unknown_ttl_ms: int = 1_000
+    """How long the answer "there is no such topic" is believed."""
+    idle_topic_ttl_ms: int = 600_000
+    """After how long a topic that nobody asks about is forgotten."""
+
+
+class ClusterMetadataCache:
+    """Implements `ClusterMetadata` for the backing cluster behind `bootstrap_servers`.
+
+    `advertise` says where clients reach the virtual broker of a backing broker. Callbacks are called on the
+    event loop, after a response was taken in, and must not raise.
+    """
+
+    def __init__(  # noqa: PLR0913 - keyword-only collaborators, named once in the composition root
+        self,
+        bootstrap_servers: Sequence[HostPort],
+        *,
+        connections: BrokerConnections,
+        advertise: Callable[[ClusterBroker], BrokerEndpoint],
+        clock: Clock,
+        tasks: TaskKeeper,
+        counting: Counting,
+        timing: MetadataTiming | None = None,
+    ) -> None:
+        self.on_brokers: list[Callable[[Sequence[ClusterBroker]], None]] = []
+        """Called with every broker when one came, went or moved."""
+        self.on_topics: list[Callable[[Collection[TopicId]], None]] = []
+        """Called with the topics that are new, gone, or have another leader or leader epoch somewhere."""
+        self.on_refreshed: list[Callable[[], None]] = []
+        """Called after each full round: those of `metadata.max.age.ms` and of `refresh`."""
+        self.last_failure: BrokerUnavailable | None = None
+        """Why the last round failed; None when it did not."""
+        self._bootstrap_servers = tuple(bootstrap_servers)
+        self._contact = ClusterContact(bootstrap_servers, connections)
+        self._advertise = advertise
+        self._clock = clock
+        self._tasks = tasks
+        self._counting = counting
+        self._timing = timing = timing if timing is not None else MetadataTiming()
+        self._view = ClusterView(unknown_ttl_ms=timing.unknown_ttl_ms)
+        self._rounds = MetadataRounds(
+            self._run,
+            clock=clock,
+            tasks=tasks,
+            min_interval_ms=timing.min_interval_ms,
+            max_wait_ms=timing.max_wait_ms,
+        )
+        self._refreshed_ms: int | None = None
+
+    # ------------------------------------------------ the ClusterMetadata port
+
+    async def topics_named(self, names: Collection[str]) -> Mapping[str, TopicDescription]:
+        """Return those of `names` that exist; asks the cluster for those it has not heard of lately.
+
+        Raises:
+            BrokerUnavailable: it had to be asked, and nobody answers.
+        """
+        now_ms = self._clock.now_ms()
+        if unheard := {name for name in names if self._view.is_unheard(name, now_ms)}:
+            await self._rounds.join(names=unheard)
+        found = ((name, self._view.topic_named(name, now_ms)) for name in names)
+        return {name: description for name, description in found if description is not None}
+
+    async def topic_with_id(self, topic_id: TopicId) -> TopicDescription | None:
+        """Return the topic, or None when the cluster has no such id.
+
+        Brokers before Kafka 3.1 cannot be asked by id: there, only topics named before are found.
+
+        Raises:
+            BrokerUnavailable: it had to be asked, and nobody answers.
+        """
+        now_ms = self._clock.now_ms()
+        if self._view.is_unheard(topic_id, now_ms):
+            await self._rounds.join(topic_ids={topic_id})
+        return self._view.topic_with_id(topic_id, now_ms)
+
+    def leader_of(self, topic_id: TopicId, partition: int) -> PartitionLeader | None:
+        return self._view.leader_of(topic_id, partition)
+
+    def advertised_endpoints(self) -> Collection[BrokerEndpoint]:
+        return tuple(self._advertise(broker) for broker in self._view.brokers.values())
+
+    async def refresh(self) -> None:
+        """Ask for the brokers and all topics in the cache; concurrent calls share one round.
+
+        Raises:
+            BrokerUnavailable: nobody answers; the text says who was tried.
+        """
+        await self._rounds.join(is_full=True)
+
+    # ------------------------------------------------ for the rest of kproxy.net and the application
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The backing cluster's id; None until it was heard."""
+        return self._view.cluster_id
+
+    @property
+    def brokers(self) -> Sequence[ClusterBroker]:
+        """The backing brokers as last heard."""
+        return tuple(self._view.brokers.values())
+
+    @property
+    def age_ms(self) -> int | None:
+        """How long ago the last full round succeeded; None if none has yet."""
+        return None if self._refreshed_ms is None else self._clock.now_ms() - self._refreshed_ms
+
+    def addresses_of(self, node_id: int) -> list[HostPort]:
+        """Return where to dial a backing broker now; for -1, or one not known, the bootstrap servers."""
+        broker = self._view.brokers.get(node_id)
+        return [HostPort(broker.host, broker.port)] if broker is not None else list(self._bootstrap_servers)
+
+    def describe(self, topic_id: TopicId) -> TopicDescription | None:
+        """Return the topic if it is in the cache, without asking."""
+        return self._view.topic_with_id(topic_id, self._clock.now_ms())
+
+    async def confirm(self, topic_ids: Collection[TopicId], *, not_older_than_ms: int) -> None:
+        """Make sure that topics in the cache were seen under these ids within the last `not_older_than_ms`.
+
+        Whoever goes by names afterwards knows that a topic deleted and created anew is not taken for the
+        old one. Topics not in the cache are nobody's concern here.
+
+        Raises:
+            BrokerUnavailable: it had to be asked, and nobody answers.
+        """
+        now_ms = self._clock.now_ms()
+        if stale := self._view.names_not_confirmed_since(topic_ids, now_ms - not_older_than_ms):
+            await self._rounds.join(names=stale)
+
+    async def probe_share_groups(self) -> ShareSupport:
+        """Ask a broker whether it serves share groups itself. Raises BrokerUnavailable."""
+        support = await self._contact.ask(probe_share_groups)
+        self._counting.count("upstream_probe", 1, support.value)
+        return support
+
+    def start(self) -> None:
+        """Begin to refresh every `metadata.max.age.ms`, and at once while the cluster cannot be reached."""
+        self._tasks.spawn(self._refresh_forever(), name="metadata refresh")
+
+    # ------------------------------------------------ private
+
+    async def _refresh_forever(self) -> None:
+        while True:
+            try:
+                await self.refresh()
+                await asyncio.sleep(self._timing.max_age_ms / 1000)
+            except BrokerUnavailable:
+                # The rounds themselves keep the pauses; this one is for those who are refused without a
+                # round.
+                await asyncio.sleep(self._timing.min_interval_ms / 1000)
+
+    async def _run(self, this_round: MetadataRound) -> None:
+        try:
+            await self._ask_for(this_round)
+        except BrokerUnavailable as failure:
+            self._note_failure(failure)
+            raise
+        self._note_success()
+        if this_round.is_full:
+            self._note_full_round()
+
+    async def _ask_for(self, this_round: MetadataRound) -> None:
+        names = this_round.names.union(self._view.topic_names if this_round.is_full else ())
+        by_name = [MetadataRequestTopic(name=name) for name in sorted(names)]
+        by_id = [MetadataRequestTopic(name=None, topic_id=key) for key in sorted(this_round.topic_ids)]
+        # Brokers overlook the names in a request that has ids. One for no topics at all still brings the
+        # brokers.
+        for topics in [*_parts(by_name), *_parts(by_id)] or [[]]:
+            await self._ask(topics)
+        self._view.note_missing(this_round.names, this_round.topic_ids, self._clock.now_ms())
+
+    async def _ask(self, topics: list[MetadataRequestTopic]) -> None:
+        async def question(client: BrokerClient) -> MetadataResponse:
+            return await self._question(client, topics)
+
+        response = await self._contact.ask(question)
+        asked_names = [topic.name for topic in topics if topic.name is not None]
+        changes = self._view.absorb(response, asked_names=asked_names, now_ms=self._clock.now_ms())
+        self._contact.learn(self.brokers)
+        self._tell(changes)
+
+    async def _question(self, client: BrokerClient, topics: list[MetadataRequestTopic]) -> MetadataResponse:
+        version = client.version_for(ApiKey.METADATA)
+        if version < FIRST_VERSION_WITH_TOPIC_IDS:
+            detail = (
+                f"{client.peer} speaks Metadata up to version {version}, topic ids came with 10 (Kafka 2.8)"
+            )
+            raise TopicIdsMissing(f"the backing cluster has no topic ids: {detail}")
+        if version < FIRST_VERSION_ASKED_BY_TOPIC_ID:
+            topics = [topic for topic in topics if topic.name is not None]
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+        response = await client.request(ApiKey.METADATA, request, version)
+        assert isinstance(response, MetadataResponse)
+        self._refuse_unusable(client, response)
+        return response
+
+    def _refuse_unusable(self, client: BrokerClient, response: MetadataResponse) -> None:
+        if response.error_code or not response.brokers:
+            detail = f"error {response.error_code} and {len(response.brokers)} brokers"
+            raise BrokerUnavailable(f"{client.peer} answered Metadata with {detail}")
+        expected = self._view.cluster_id
+        if expected is not None and response.cluster_id != expected:
+            # Topic ids and offsets of another cluster must never be taken for those of this one.
+            raise BrokerUnavailable(
+                f"{client.peer} is of cluster {response.cluster_id!r}, expected {expected!r}"
+            )
+
+    def _tell(self, changes: ViewChanges) -> None:
+        if changes.are_brokers_changed:
+            log.info("backing_brokers_changed", node_ids=sorted(self._view.brokers))
+            for tell_brokers in self.on_brokers:
+                tell_brokers(self.brokers)
+        if changes.moved_topics:
+            for tell_topics in self.on_topics:
+                tell_topics(changes.moved_topics)
+
+    def _note_success(self) -> None:
+        if self.last_failure is not None:
+            log.info("backing_cluster_reached", cluster_id=self._view.cluster_id)
+        self.last_failure = None
+        self._counting.count("metadata_refreshes", 1, "ok")
+
+    def _note_full_round(self) -> None:
+        self._refreshed_ms = self._clock.now_ms()
+        self._view.forget_idle(self._refreshed_ms - self._timing.idle_topic_ttl_ms)
+        for tell in self.on_refreshed:
+            tell()
+
+    def _note_failure(self, failure: BrokerUnavailable) -> None:
+        if self.last_failure is None:
+            log.warning("backing_cluster_unreachable", reason=type(failure).__name__, detail=failure)
+        self.last_failure = failure
+        self._counting.count("metadata_refreshes", 1, "failed")
+
+
+def _parts(topics: list[MetadataRequestTopic]) -> Iterator[list[MetadataRequestTopic]]:
+    return (topics[start : start + TOPICS_PER_REQUEST] for start in range(0, len(topics), TOPICS_PER_REQUEST))

@@ -1,0 +1,189 @@
+"""`ClusterView`: what Metadata responses said of the brokers, and of the topics that kproxy was asked about.
+
+No I/O: responses and moments come in as arguments.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.ports import PartitionLeader, TopicDescription
+from kproxy.interception.broker_addresses import BackingBroker
+from kproxy.share.identifiers import TopicId
+from kproxy.wire.message_schema import ZERO_UUID
+from kproxy.wire.messages.metadata_response import (
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+NO_LEADER: Final = PartitionLeader(-1, -1)
+
+
+class TopicIdsMissing(BrokerUnavailable):
+    """The backing cluster has no topic ids, on which share groups are built.
+
+    Raised where metadata is read: the brokers are older than Kafka 2.8, or run with an older
+    `inter.broker.protocol.version`. Share groups cannot be served; plain traffic is not concerned.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterBroker(BackingBroker):
+    """A backing broker with its rack."""
+
+    rack: str | None
+
+
+@dataclass(slots=True)
+class _KnownTopic:
+    description: TopicDescription
+    leaders: list[PartitionLeader]
+    last_asked_ms: int
+    confirmed_ms: int
+
+
+@dataclass(slots=True)
+class ViewChanges:
+    """What one response changed."""
+
+    are_brokers_changed: bool = False
+    moved_topics: set[TopicId] = field(default_factory=set)
+    """Topics with another leader or leader epoch of a partition, new ones, and those that are gone."""
+
+
+class ClusterView:
+    """Brokers, topics and leaders as last heard. A topic nobody asks about is forgotten by `forget_idle`."""
+
+    def __init__(self, *, unknown_ttl_ms: int) -> None:
+        self.cluster_id: str | None = None
+        self.brokers: dict[int, ClusterBroker] = {}
+        self._by_id: dict[TopicId, _KnownTopic] = {}
+        self._id_by_name: dict[str, TopicId] = {}
+        self._unknown_ttl_ms = unknown_ttl_ms
+        self._missing_until_ms: dict[str | TopicId, int] = {}
+
+    @property
+    def topic_names(self) -> Collection[str]:
+        """The names of all topics in the view."""
+        return self._id_by_name.keys()
+
+    def topic_named(self, name: str, now_ms: int) -> TopicDescription | None:
+        """Return the topic of that name, and note that somebody asked about it."""
+        topic_id = self._id_by_name.get(name)
+        return self.topic_with_id(topic_id, now_ms) if topic_id is not None else None
+
+    def topic_with_id(self, topic_id: TopicId, now_ms: int) -> TopicDescription | None:
+        """Return the topic of that id, and note that somebody asked about it."""
+        known = self._by_id.get(topic_id)
+        if known is None:
+            return None
+        known.last_asked_ms = now_ms
+        return known.description
+
+    def leader_of(self, topic_id: TopicId, partition: int) -> PartitionLeader | None:
+        """Return the leader, with id -1 while there is none; None for an unknown topic or partition."""
+        known = self._by_id.get(topic_id)
+        if known is None or not 0 <= partition < len(known.leaders):
+            return None
+        return known.leaders[partition]
+
+    def is_unheard(self, name_or_id: str | TopicId, now_ms: int) -> bool:
+        """Return whether the topic is neither in the view nor was found missing a moment ago."""
+        if name_or_id in self._id_by_name or name_or_id in self._by_id:
+            return False
+        return self._missing_until_ms.get(name_or_id, now_ms) <= now_ms
+
+    def names_not_confirmed_since(self, topic_ids: Iterable[TopicId], moment_ms: int) -> set[str]:
+        """Return the names of those topics in the view that no broker has spoken of since `moment_ms`."""
+        known_topics = (self._by_id[topic_id] for topic_id in topic_ids if topic_id in self._by_id)
+        return {known.description.name for known in known_topics if known.confirmed_ms < moment_ms}
+
+    def note_missing(self, names: Iterable[str], topic_ids: Iterable[TopicId], now_ms: int) -> None:
+        """Remember for a moment which of these, just asked for, do not exist."""
+        until_ms = now_ms + self._unknown_ttl_ms
+        kept = {key: end_ms for key, end_ms in self._missing_until_ms.items() if end_ms > now_ms}
+        kept.update((name, until_ms) for name in names if name not in self._id_by_name)
+        kept.update((topic_id, until_ms) for topic_id in topic_ids if topic_id not in self._by_id)
+        self._missing_until_ms = kept
+
+    def forget_idle(self, asked_before_ms: int) -> None:
+        """Drop the topics that nobody asked about since `asked_before_ms`."""
+        for known in [known for known in self._by_id.values() if known.last_asked_ms < asked_before_ms]:
+            self._drop(known.description)
+
+    def absorb(self, response: MetadataResponse, *, asked_names: Iterable[str], now_ms: int) -> ViewChanges:
+        """Take in a response to a question for `asked_names` (or for ids), and return what is different now.
+
+        Raises:
+            TopicIdsMissing: a topic has no id.
+        """
+        changes = ViewChanges(are_brokers_changed=self._absorb_brokers(response))
+        heard: set[str] = set()
+        for topic in response.topics:
+            if topic.name is not None and _is_usable(topic):
+                heard.add(topic.name)
+                self._absorb_topic(topic.name, topic, changes, now_ms)
+        for name in asked_names:
+            if name not in heard and (topic_id := self._id_by_name.get(name)) is not None:
+                self._drop(self._by_id[topic_id].description)
+                changes.moved_topics.add(topic_id)
+        return changes
+
+    def _absorb_brokers(self, response: MetadataResponse) -> bool:
+        brokers = {
+            broker.node_id: ClusterBroker(broker.node_id, broker.host, broker.port, broker.rack)
+            for broker in response.brokers
+        }
+        is_changed = brokers != self.brokers
+        self.brokers = brokers
+        self.cluster_id = response.cluster_id
+        return is_changed
+
+    def _absorb_topic(
+        self, name: str, topic: MetadataResponseTopic, changes: ViewChanges, now_ms: int
+    ) -> None:
+        if topic.topic_id == ZERO_UUID:
+            raise TopicIdsMissing(
+                f"topic {name!r} has no id: share groups need topic ids (Kafka 2.8 and later)"
+            )
+        topic_id = TopicId(topic.topic_id)
+        before = self._by_id.get(topic_id)
+        leaders = _leaders(topic.partitions, before.leaders if before is not None else [])
+        if before is None or before.leaders != leaders:
+            changes.moved_topics.add(topic_id)
+        replaced_id = self._id_by_name.get(name)
+        if replaced_id is not None and replaced_id != topic_id:
+            self._drop(self._by_id[replaced_id].description)
+            changes.moved_topics.add(replaced_id)
+        description = TopicDescription(topic_id, name, len(leaders))
+        last_asked_ms = before.last_asked_ms if before is not None else now_ms
+        self._by_id[topic_id] = _KnownTopic(description, leaders, last_asked_ms, now_ms)
+        self._id_by_name[name] = topic_id
+
+    def _drop(self, description: TopicDescription) -> None:
+        del self._by_id[description.topic_id]
+        if self._id_by_name.get(description.name) == description.topic_id:
+            del self._id_by_name[description.name]
+
+
+def _is_usable(topic: MetadataResponseTopic) -> bool:
+    # A topic just created is described, with its id, under LEADER_NOT_AVAILABLE by older brokers.
+    return topic.error_code in {ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE} and bool(topic.partitions)
+
+
+def _leaders(
+    partitions: Collection[MetadataResponsePartition], before: list[PartitionLeader]
+) -> list[PartitionLeader]:
+    # Partitions are numbered from 0 without gaps, and a topic never loses one.
+    leaders = before + [NO_LEADER] * (len(partitions) - len(before))
+    for partition in partitions:
+        if not 0 <= partition.partition_index < len(leaders):
+            continue
+        known = leaders[partition.partition_index]
+        # Brokers learn of an election one after the other: the one that was asked may be behind.
+        if partition.leader_epoch >= known.leader_epoch:
+            leaders[partition.partition_index] = PartitionLeader(partition.leader_id, partition.leader_epoch)
+    return leaders

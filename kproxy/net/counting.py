@@ -1,0 +1,11 @@
+"""What `kproxy.net` asks of whoever keeps the counters."""
+
+from typing import Protocol
+
+
+class Counting(Protocol):
+    """Counters, as `kproxy.telemetry.metrics.Metrics` keeps them."""
+
+    def count(self, counter: str, amount: int = 1, *labels: str) -> None:
+        """Add to a declared counter."""
+        ...

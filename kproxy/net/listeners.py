@@ -1,0 +1,111 @@
+"""The ports: one for bootstrapping, and one per backing broker, bound before a client can learn of it.
+
+A port once bound stays bound. Metadata leaves out a broker that merely restarts, and its clients go on dialling.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kproxy.errors import KproxyError
+from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroker, BrokerAddresses
+from kproxy.net.client_connection import ClientConnection
+from kproxy.net.relay import Relay
+from kproxy.telemetry import logs
+
+log = logs.logger("net.listeners")
+
+BOOTSTRAP_NODE_ID = -1
+_MAX_PORT = 65535
+
+
+class PortUnavailable(KproxyError):
+    """A port cannot be bound.
+
+    At start `kproxy run` prints it and exits; later the response that needs the port is not sent.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class PortPlan:
+    """Which port belongs to which node id, and what clients are told.
+
+    `broker_port_map` wins over `broker_port_start + node id`.
+    """
+
+    bind_host: str
+    bootstrap_port: int
+    broker_port_start: int
+    advertised_host: str
+    broker_port_map: Mapping[int, int] = field(default_factory=dict)
+
+    def port_of(self, node_id: int) -> int:
+        """Return the port for `node_id`. Raises PortUnavailable when the number cannot be a port."""
+        port = self.broker_port_map.get(node_id, self.broker_port_start + node_id)
+        if not 0 < port <= _MAX_PORT:
+            raise PortUnavailable(
+                f"broker {node_id} would get port {port}, which does not exist; "
+                "lower kproxy.broker.port.start or name it in kproxy.broker.port.map"
+            )
+        return port
+
+
+class Listeners:
+    """Binds ports and remembers what they stand for."""
+
+    def __init__(self, plan: PortPlan, relay: Relay, addresses: BrokerAddresses) -> None:
+        self._plan = plan
+        self._relay = relay
+        self._addresses = addresses
+        self._servers: dict[int, asyncio.Server] = {}
+        self._binding = asyncio.Lock()
+        self._brokers: dict[int, BackingBroker] = {}
+
+    @property
+    def bound_ports(self) -> Mapping[int, int]:
+        """Return port by node id; -1 is the bootstrap port."""
+        return {node_id: server.sockets[0].getsockname()[1] for node_id, server in self._servers.items()}
+
+    @property
+    def backing_brokers(self) -> Mapping[int, BackingBroker]:
+        """Return the broker behind each port by node id, at the address where it was last seen."""
+        return self._brokers
+
+    async def bind_bootstrap(self) -> None:
+        """Open the bootstrap port. Raises PortUnavailable."""
+        await self._listen(BOOTSTRAP_NODE_ID, self._plan.bootstrap_port, "kproxy.listen")
+
+    async def bind(self, brokers: Iterable[BackingBroker]) -> None:
+        """Return when each of `brokers` has its port, and its address may be told. Raises PortUnavailable."""
+        async with self._binding:
+            for broker in brokers:
+                self._brokers[broker.node_id] = broker
+                if broker.node_id in self._servers:
+                    continue
+                port = self._plan.port_of(broker.node_id)
+                await self._listen(broker.node_id, port, "kproxy.broker.port.start")
+                self._addresses.advertise(
+                    broker.node_id,
+                    AdvertisedAddress(self._plan.advertised_host, self.bound_ports[broker.node_id]),
+                )
+                log.info(
+                    "broker_port_bound", node=broker.node_id, port=port, broker=f"{broker.host}:{broker.port}"
+                )
+
+    async def stop_accepting(self) -> None:
+        """Close every port; connections that are open stay."""
+        for server in self._servers.values():
+            server.close()
+
+    async def _listen(self, node_id: int, port: int, setting: str) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            server = await loop.create_server(
+                lambda: ClientConnection(self._relay, node_id), self._plan.bind_host, port, backlog=1024
+            )
+        except OSError as error:
+            reason = error.strerror or error
+            raise PortUnavailable(
+                f"cannot listen on {self._plan.bind_host}:{port}: {reason}; change {setting}"
+            ) from error
+        self._servers[node_id] = server

@@ -1,0 +1,117 @@
+"""`MetadataRounds`: many who ask, few requests."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+
+from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.ports import Clock
+from kproxy.net.backoff import Backoff
+from kproxy.net.tasks import TaskKeeper
+from kproxy.share.identifiers import TopicId
+
+
+@dataclass(slots=True, eq=False)
+class MetadataRound:
+    """What is asked together. `is_full` means every topic in the cache as well."""
+
+    done: asyncio.Future[None]
+    names: set[str] = field(default_factory=set)
+    topic_ids: set[TopicId] = field(default_factory=set)
+    is_full: bool = False
+
+    def fail(self, failure: BrokerUnavailable) -> None:
+        """Tell everybody who joined, if nobody has told them anything yet."""
+        if not self.done.done():
+            self.done.set_exception(failure)
+            self.done.exception()  # Marks it as seen: all who joined may be gone.
+
+
+class MetadataRounds:
+    """Runs one round at a time; whoever asks while one is running, or pausing, joins the next.
+
+    A round that somebody joined begins after they did, so its answer is never older than the question.
+    Between the beginnings of two rounds lie at least `min_interval_ms`, and after failures a pause that
+    grows to a second.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[MetadataRound], Awaitable[None]],
+        *,
+        clock: Clock,
+        tasks: TaskKeeper,
+        min_interval_ms: int,
+        max_wait_ms: int,
+    ) -> None:
+        self.backoff = Backoff(clock)
+        self._run = run
+        self._clock = clock
+        self._tasks = tasks
+        self._min_interval_ms = min_interval_ms
+        self._max_wait_ms = max_wait_ms
+        self._next: MetadataRound | None = None
+        self._current: MetadataRound | None = None
+        self._runner: asyncio.Task[None] | None = None
+        self._began_ms: int | None = None
+
+    async def join(
+        self, *, names: Iterable[str] = (), topic_ids: Iterable[TopicId] = (), is_full: bool = False
+    ) -> None:
+        """Return when a round that asks for all this has succeeded.
+
+        Raises:
+            BrokerUnavailable: it failed, or was not over after `max_wait_ms`.
+        """
+        if self._tasks.is_closed:
+            raise BrokerUnavailable("kproxy is stopping")
+        if self._next is None:
+            self._next = MetadataRound(asyncio.get_running_loop().create_future())
+        joined = self._next
+        joined.names.update(names)
+        joined.topic_ids.update(topic_ids)
+        joined.is_full |= is_full
+        if self._runner is None:
+            self._runner = self._tasks.spawn(self._run_all(), name="metadata rounds")
+            self._runner.add_done_callback(self._stopped)
+        await self._end_of(joined)
+
+    async def _end_of(self, joined: MetadataRound) -> None:
+        try:
+            async with asyncio.timeout(self._max_wait_ms / 1000):
+                # Shared, so one who is cancelled must not end it for the others.
+                await asyncio.shield(joined.done)
+        except TimeoutError:
+            detail = f"the backing cluster did not answer within {self._max_wait_ms} ms"
+            raise BrokerUnavailable(detail) from None
+
+    async def _run_all(self) -> None:
+        while self._next is not None:
+            await self._pause()
+            self._began_ms = self._clock.now_ms()
+            self._current, self._next = self._next, None
+            await self._run_one(self._current)
+
+    async def _pause(self) -> None:
+        pause_ms = self.backoff.remaining_ms
+        if self._began_ms is not None:
+            pause_ms = max(pause_ms, self._began_ms + self._min_interval_ms - self._clock.now_ms())
+        if pause_ms > 0:
+            await asyncio.sleep(pause_ms / 1000)
+
+    async def _run_one(self, current: MetadataRound) -> None:
+        try:
+            await self._run(current)
+        except BrokerUnavailable as failure:
+            self.backoff.failed()
+            current.fail(failure)
+        else:
+            self.backoff.succeeded()
+            current.done.set_result(None)
+
+    def _stopped(self, _: asyncio.Task[None]) -> None:
+        self._runner = None
+        for unfinished in (self._current, self._next):
+            if unfinished is not None:
+                unfinished.fail(BrokerUnavailable("kproxy is stopping"))
+        self._current = self._next = None

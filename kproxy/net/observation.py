@@ -1,0 +1,43 @@
+"""What the rules report, turned into counters and log lines."""
+
+from kproxy.handlers.ports import RequestContext
+from kproxy.net.counting import Counting
+from kproxy.telemetry import logs
+from kproxy.wire.api_keys import ApiKey
+
+log = logs.logger("net.requests")
+
+
+class ShellObserver:
+    """Implements the handlers' `Observer`: counters go to the metrics, every refusal is a line in the log."""
+
+    def __init__(self, counting: Counting) -> None:
+        self._counting = counting
+
+    def count(self, counter: str, amount: int = 1, *labels: str) -> None:
+        self._counting.count(counter, amount, *labels)
+
+    def refused(self, context: RequestContext, *, reason: str, detail: str) -> None:
+        api = api_name(context.api_key)
+        self._counting.count("requests_refused", 1, api, reason)
+        log.warning(
+            "request_refused",
+            reason=reason,
+            api=api,
+            version=context.api_version,
+            peer=context.client_host.removeprefix("/"),
+            client_id=context.client_id,
+            node=context.node_id,
+            detail=detail,
+        )
+
+    def fault(self, context: RequestContext, error: Exception) -> None:
+        """Tell of a fault of kproxy's own in a request: it was answered UNKNOWN_SERVER_ERROR."""
+        api = api_name(context.api_key)
+        self._counting.count("requests_refused", 1, api, "internal_error")
+        log.crash("request_failed", error, api=api, version=context.api_version, peer=context.client_host)
+
+
+def api_name(api_key: int) -> str:
+    """Return Kafka's name of an API for labels and logs, such as `ShareFetch`."""
+    return ApiKey(api_key).name.title().replace("_", "")

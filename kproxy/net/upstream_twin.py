@@ -1,0 +1,102 @@
+"""The connection to a backing broker that belongs to one client connection, and to nobody else."""
+
+import asyncio
+from typing import TYPE_CHECKING, cast
+
+from kproxy.errors import BrokerUnavailable
+from kproxy.net.relay import WRITE_HIGH_WATER_BYTES, Relay
+
+if TYPE_CHECKING:
+    from kproxy.net.client_connection import ClientConnection
+
+
+class UpstreamTwin(asyncio.Protocol):
+    """Hands the broker's bytes to the client connection, and slows the client down when the broker is slow."""
+
+    __slots__ = ("_client", "_relay", "transport")
+
+    def __init__(self, client: "ClientConnection", relay: Relay) -> None:
+        self._client = client
+        self._relay = relay
+        self.transport: asyncio.Transport | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether bytes can be written."""
+        return self.transport is not None and not self.transport.is_closing()
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes that the broker has not taken yet."""
+        return self.transport.get_write_buffer_size() if self.transport is not None else 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+        self.transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
+        self._relay.open_twins += 1
+
+    def data_received(self, data: bytes) -> None:
+        self._relay.traffic.from_brokers += len(data)
+        self._client.receive_from_broker(data)
+
+    def pause_writing(self) -> None:
+        self._client.pause_for_broker()
+
+    def resume_writing(self) -> None:
+        self._client.resume_for_broker()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._relay.open_twins -= 1
+        self._client.broker_lost(error)
+
+    def write(self, buffers: list[bytes | memoryview]) -> None:
+        """Send `buffers` in one system call where possible. The twin is open."""
+        assert self.transport is not None
+        self._relay.traffic.to_brokers += sum(map(len, buffers))
+        if len(buffers) == 1:
+            self.transport.write(buffers[0])
+        else:
+            self.transport.writelines(buffers)
+
+    def pause_reading(self) -> None:
+        """Read nothing more from the broker for now."""
+        if self.is_open and self.transport is not None and self.transport.is_reading():
+            self.transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read from the broker again."""
+        if self.is_open and self.transport is not None and not self.transport.is_reading():
+            self.transport.resume_reading()
+
+    def close(self) -> None:
+        """Close after what is buffered has left."""
+        if self.transport is not None:
+            self.transport.close()
+
+    def abort(self) -> None:
+        """Close now."""
+        if self.transport is not None:
+            self.transport.abort()
+
+
+async def dial(client: "ClientConnection", relay: Relay, node_id: int) -> UpstreamTwin:
+    """Connect to the broker `node_id` (-1: any bootstrap server) for `client`.
+
+    Each address is tried once, with all addresses its name resolves to, within `kproxy.connect.timeout.ms` each.
+
+    Raises:
+        BrokerUnavailable: none answered; the message says what was tried and how each failed.
+    """
+    failures = []
+    loop = asyncio.get_running_loop()
+    for host, port in relay.upstream_addresses(node_id):
+        try:
+            async with asyncio.timeout(relay.limits.connect_timeout_ms / 1000):
+                _, twin = await loop.create_connection(lambda: UpstreamTwin(client, relay), host, port)
+        except TimeoutError:
+            failures.append(f"{host}:{port} did not answer within {relay.limits.connect_timeout_ms} ms")
+        except OSError as error:
+            failures.append(f"{host}:{port}: {error.strerror or error}")
+        else:
+            return twin
+    raise BrokerUnavailable("; ".join(failures) or f"no address is known for broker {node_id}")

@@ -1,0 +1,283 @@
+"""The relay on real sockets, between a client and a broker that both may lie. On asyncio and on uvloop."""
+
+import asyncio
+import struct
+
+import pytest
+
+from kproxy.wire import codecs
+from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
+from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
+from tests.in_memory.scripted_broker import ScriptedBroker
+from tests.unit.net.relaying import RelayUnderTest, run
+
+pytestmark = pytest.mark.parametrize("loop_kind", ["asyncio", "uvloop"])
+
+
+def request(correlation_id: int, body: bytes = b"beat") -> bytes:
+    return struct.pack(">ihhi", 8 + len(body), 12, 4, correlation_id) + body
+
+
+def response(correlation_id: int, body: bytes = b"ok") -> bytes:
+    return struct.pack(">ii", 4 + len(body), correlation_id) + body
+
+
+def share_fetch(correlation_id: int) -> bytes:
+    return b"".join(codecs.encode_request(78, 1, correlation_id, "client", ShareFetchRequest(group_id="g")))
+
+
+async def ended(reader: asyncio.StreamReader) -> bytes:
+    """Return what still came before the other side closed."""
+    try:
+        return await reader.read()
+    except ConnectionError:
+        return b""
+
+
+def test_requests_and_responses_pass_byte_for_byte(loop_kind: str) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            reader, writer = await under_test.connect()
+            writer.write(request(1) + request(2))
+            received = await broker.until_received(2 * len(request(1)))
+            broker.send(response(1) + response(2))
+            answer = await reader.readexactly(2 * len(response(1)))
+            writer.close()
+
+            assert received == request(1) + request(2)
+            assert answer == response(1) + response(2)
+
+    run(scenario, loop_kind)
+
+
+def test_requests_sent_before_the_broker_is_connected_are_not_lost(loop_kind: str) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            _, writer = await under_test.connect()
+            many = b"".join(request(number, bytes(1000)) for number in range(500))
+            writer.write(many)
+
+            assert await broker.until_received(len(many)) == many
+            writer.close()
+
+    run(scenario, loop_kind)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "tls_on_plaintext"),
+        (b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "http_on_kafka_port"),
+        (b"\x00\x00\x00\x02xx", "frame_too_short"),
+        (b"\xff\xff\xff\xf0", "frame_length_negative"),
+        (b"\x00\x20\x00\x00" + bytes(8), "frame_too_large"),
+        (struct.pack(">ihhi", 8, 4711, 0, 1), "unknown_api_key"),
+        (struct.pack(">ihhi", 8, 3, 99, 1), "version_not_advertised"),
+        (struct.pack(">ihhi", 12, 78, 1, 1) + b"\xff\xff\xff\xff", "malformed_request"),
+    ],
+)
+def test_a_client_that_breaks_the_protocol_is_closed_and_nobody_else_notices(
+    data: bytes, reason: str, loop_kind: str
+) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            good_reader, good_writer = await under_test.connect()
+            good_writer.write(request(1))
+            await broker.until_received(len(request(1)))
+            bad_reader, bad_writer = await under_test.connect()
+            bad_writer.write(data)
+
+            assert await ended(bad_reader) == b""
+
+            broker.writers[0].write(response(1))
+            assert await good_reader.readexactly(len(response(1))) == response(1)
+            assert under_test.counted.of("connection_errors", "client", reason) == 1
+            for writer in (good_writer, bad_writer):
+                writer.close()
+
+    run(scenario, loop_kind)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (response(99), "correlation_id_mismatch"),
+        (b"\x15\x03\x03\x00\x02\x02\x46", "tls_on_plaintext"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "http_on_kafka_port"),
+        (b"\xff\xff\xff\xff\x00\x00\x00\x01", "frame_too_short"),
+    ],
+)
+def test_a_broker_that_answers_garbage_ends_the_connection(data: bytes, reason: str, loop_kind: str) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            reader, writer = await under_test.connect()
+            writer.write(request(1))
+            await broker.until_received(len(request(1)))
+            broker.send(data)
+
+            assert await ended(reader) == b""
+            assert under_test.counted.of("connection_errors", "broker", reason) == 1
+            writer.close()
+
+    run(scenario, loop_kind)
+
+
+def test_a_broker_that_drops_the_connection_mid_frame_closes_the_client_behind_what_came(
+    loop_kind: str,
+) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            reader, writer = await under_test.connect()
+            writer.write(request(1))
+            await broker.until_received(len(request(1)))
+            half = response(1, bytes(1000))[:500]
+            broker.send(half)
+            broker.writers[0].close()
+
+            assert await ended(reader) == half
+            assert under_test.counted.of("connection_errors", "broker", "lost_mid_frame") == 1
+            writer.close()
+
+    run(scenario, loop_kind)
+
+
+def test_a_client_of_a_broker_that_is_down_is_closed_and_told_apart_in_the_counter(loop_kind: str) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker:
+            port = broker.port
+        async with RelayUnderTest(port) as under_test:
+            reader, writer = await under_test.connect()
+            writer.write(request(1))
+
+            assert await ended(reader) == b""
+            assert under_test.counted.of("connection_errors", "broker", "connect_failed") == 1
+            writer.close()
+
+    run(scenario, loop_kind)
+
+
+def test_a_frame_that_stalls_half_way_ends_the_connection_after_its_deadline(loop_kind: str) -> None:
+    async def scenario() -> None:
+        async with (
+            ScriptedBroker() as broker,
+            RelayUnderTest(broker.port, frame_deadline_ms=100) as under_test,
+        ):
+            reader, writer = await under_test.connect()
+            writer.write(request(1)[:-1])
+
+            assert await ended(reader) == b""
+            assert under_test.counted.of("connection_errors", "client", "frame_stalled") == 1
+            writer.close()
+
+    run(scenario, loop_kind)
+
+
+def test_a_client_that_shuts_its_writing_side_still_gets_its_answers(loop_kind: str) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            reader, writer = await under_test.connect()
+            writer.write(request(1))
+            writer.write_eof()
+            await broker.until_received(len(request(1)))
+            broker.send(response(1))
+
+            assert await ended(reader) == response(1)
+            writer.close()
+
+    run(scenario, loop_kind)
+
+
+def test_a_silent_twin_is_kept_alive_and_the_client_sees_nothing_of_it(loop_kind: str) -> None:
+    def answer(data: bytes) -> bytes:
+        head = codecs.decode_request(data[4:])
+        return b"".join(codecs.encode_response(18, 0, head.correlation_id, ApiVersionsResponse()))
+
+    async def scenario() -> None:
+        async with (
+            ScriptedBroker(answer) as broker,
+            RelayUnderTest(broker.port, keepalive_ms=100) as under_test,
+        ):
+            reader, writer = await under_test.connect()
+            await broker.until_received(3 * 30)
+
+            assert under_test.counted.of("keepalives") >= 2
+            writer.write_eof()
+            assert await ended(reader) == b""
+            writer.close()
+
+    run(scenario, loop_kind)
+
+
+def test_a_slow_reader_stops_the_broker_before_memory_grows(loop_kind: str) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            reader, writer = await under_test.connect()
+            writer.write(request(1))
+            await broker.until_received(len(request(1)))
+            whole = response(1, bytes(64 << 20))
+            broker.send(whole)
+            # Every buffer on the way is full when the broker can send nothing more for a second.
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(broker.writers[0].drain(), timeout=1)
+            waiting = broker.writers[0].transport.get_write_buffer_size()
+            held = under_test.relay.buffered_bytes()
+            received = await reader.readexactly(len(whole))
+            writer.close()
+
+            assert waiting > 32 << 20
+            assert held < 2 << 20
+            assert received == whole
+
+    run(scenario, loop_kind)
+
+
+def test_a_share_request_is_answered_by_kproxy_and_holds_what_comes_behind_it(loop_kind: str) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            reader, writer = await under_test.connect()
+            writer.write(share_fetch(1) + request(2))
+            await under_test.apis.was_asked.wait()
+            before = broker.received
+            under_test.apis.may_answer.set()
+            length = int.from_bytes(await reader.readexactly(4), "big")
+            correlation_id, _ = codecs.decode_response(78, 1, await reader.readexactly(length))
+
+            assert before == b""
+            assert correlation_id == 1
+            assert await broker.until_received(len(request(2))) == request(2)
+            assert under_test.apis.contexts[0].client_host == "/127.0.0.1"
+            writer.close()
+
+    run(scenario, loop_kind)
+
+
+def test_a_client_that_goes_away_during_a_share_request_is_noticed_at_once(loop_kind: str) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            _, writer = await under_test.connect()
+            writer.write(share_fetch(1))
+            await under_test.apis.was_asked.wait()
+            writer.close()
+            await under_test.apis.was_closed.wait()
+
+            assert under_test.apis.closed == [under_test.apis.contexts[0].connection_id]
+            under_test.apis.may_answer.set()
+
+    run(scenario, loop_kind)
+
+
+def test_a_drain_answers_what_is_owed_and_then_closes(loop_kind: str) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            reader, writer = await under_test.connect()
+            writer.write(request(1))
+            await broker.until_received(len(request(1)))
+            await under_test.listeners.stop_accepting()
+            drained = asyncio.ensure_future(under_test.sweeper.drain(5000))  # noqa: TID251 - awaited below
+            broker.send(response(1))
+
+            assert await ended(reader) == response(1)
+            assert await drained == 0
+            writer.close()
+
+    run(scenario, loop_kind)

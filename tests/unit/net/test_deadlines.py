@@ -1,0 +1,157 @@
+import asyncio
+import logging
+from itertools import pairwise
+
+import pytest
+
+from kproxy.net.deadlines import Deadlines, MonotonicClock, SystemWallClock
+from kproxy.net.tasks import TaskKeeper
+from tests.unit.net.backing import BOTH_LOOPS, run
+
+
+class Source:
+    """Something with deadlines: each is gone once `expire` was called at or after it."""
+
+    def __init__(self, *deadlines_ms: int) -> None:
+        self.deadlines_ms = sorted(deadlines_ms)
+        self.expired_at_ms: list[int] = []
+        self.is_faulty = False
+        self.is_done = asyncio.Event()
+
+    def next_deadline_ms(self) -> int | None:
+        return self.deadlines_ms[0] if self.deadlines_ms else None
+
+    async def expire(self, now_ms: int) -> None:
+        self.expired_at_ms.append(now_ms)
+        if self.is_faulty and len(self.expired_at_ms) == 1:
+            raise RuntimeError("broken")
+        self.deadlines_ms = [deadline_ms for deadline_ms in self.deadlines_ms if deadline_ms > now_ms]
+        if not self.deadlines_ms:
+            self.is_done.set()
+
+
+class Ringing:
+    def __init__(self) -> None:
+        self.clock = MonotonicClock()
+        self.tasks = TaskKeeper()
+        self.deadlines = Deadlines(self.clock, self.tasks)
+
+    async def close(self) -> None:
+        self.deadlines.close()
+        await self.tasks.close()
+
+
+def test_the_monotonic_clock_counts_milliseconds_forwards() -> None:
+    clock = MonotonicClock()
+    earlier_ms = clock.now_ms()
+    assert 0 <= clock.now_ms() - earlier_ms < 10_000
+
+
+def test_the_wall_clock_counts_from_the_epoch() -> None:
+    assert SystemWallClock().now_ms() > 1_600_000_000_000
+
+
+@pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+def test_a_source_is_expired_at_its_deadlines_and_never_before(loop_kind: str) -> None:
+    async def scenario() -> None:
+        # Given
+        ringing = Ringing()
+        now_ms = ringing.clock.now_ms()
+        source = Source(now_ms + 20, now_ms + 40)
+
+        # When
+        ringing.deadlines.add(source)
+
+        # Then
+        await source.is_done.wait()
+        first_ms, second_ms = source.expired_at_ms
+        assert now_ms + 20 <= first_ms < now_ms + 40 <= second_ms
+        await ringing.close()
+
+    run(scenario, loop_kind)
+
+
+def test_a_new_deadline_that_is_earlier_moves_the_timer_forward() -> None:
+    async def scenario() -> None:
+        # Given
+        ringing = Ringing()
+        now_ms = ringing.clock.now_ms()
+        source = Source(now_ms + 60_000)
+        ringing.deadlines.add(source)
+        source.deadlines_ms = [now_ms + 10]
+
+        # When
+        ringing.deadlines.ring_by(now_ms + 10)
+
+        # Then
+        await source.is_done.wait()
+        await ringing.close()
+
+    run(scenario)
+
+
+def test_a_source_that_raises_is_logged_and_the_others_are_expired(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        # Given
+        ringing = Ringing()
+        now_ms = ringing.clock.now_ms()
+        faulty, sound = Source(now_ms), Source(now_ms)
+        faulty.is_faulty = True
+
+        # When
+        ringing.deadlines.add(faulty)
+        ringing.deadlines.add(sound)
+
+        # Then
+        await sound.is_done.wait()
+        await faulty.is_done.wait()
+        await ringing.close()
+
+    with caplog.at_level(logging.ERROR):
+        run(scenario)
+    assert [record.msg for record in caplog.records] == ["expiry_failed"]
+
+
+def test_a_source_whose_deadline_never_moves_does_not_keep_the_loop_busy() -> None:
+    async def scenario() -> None:
+        # Given
+        class Stuck(Source):
+            async def expire(self, now_ms: int) -> None:
+                self.expired_at_ms.append(now_ms)
+                if len(self.expired_at_ms) == 4:
+                    self.is_done.set()
+
+        ringing = Ringing()
+        source = Stuck(0)
+
+        # When
+        ringing.deadlines.add(source)
+
+        # Then
+        await source.is_done.wait()
+        pauses_ms = [later - earlier for earlier, later in pairwise(source.expired_at_ms)]
+        assert min(pauses_ms) >= 5
+        await ringing.close()
+
+    run(scenario)
+
+
+def test_nothing_rings_after_close() -> None:
+    async def scenario() -> None:
+        # Given
+        ringing, other = Ringing(), Ringing()
+        source, later = Source(ringing.clock.now_ms() + 1), Source(ringing.clock.now_ms() + 20)
+        ringing.deadlines.add(source)
+        other.deadlines.add(later)
+
+        # When
+        ringing.deadlines.close()
+        ringing.deadlines.ring_by(ringing.clock.now_ms())
+
+        # Then
+        await later.is_done.wait()
+        assert source.expired_at_ms == []
+        await ringing.close()
+        await other.close()
+
+    run(scenario)

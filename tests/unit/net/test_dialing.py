@@ -1,0 +1,130 @@
+import asyncio
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from kproxy.net.broker_failures import BrokerFailure
+from kproxy.net.dialing import connect
+from kproxy.settings.addresses import HostPort
+from tests.in_memory.answering_broker import AnsweringBroker
+from tests.unit.net.backing import BOTH_LOOPS, run
+
+pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+
+
+@pytest.fixture
+def closed_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture
+def full_port() -> Iterator[int]:
+    """A port whose queue of connections is full: what comes is dropped, as by a firewall."""
+    with socket.socket() as listener, socket.socket() as first, socket.socket() as second:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        port = listener.getsockname()[1]
+        for client in (first, second):
+            client.setblocking(False)
+            client.connect_ex(("127.0.0.1", port))
+        yield int(port)
+
+
+def test_a_connection_is_made(loop_kind: str) -> None:
+    async def scenario() -> None:
+        # Given
+        async with AnsweringBroker() as broker:
+            made: list[asyncio.Protocol] = []
+
+            def protocol() -> asyncio.Protocol:
+                made.append(asyncio.Protocol())
+                return made[-1]
+
+            # When
+            connected = await connect(broker.address, protocol, timeout_ms=2000)
+
+            # Then
+            assert made == [connected]
+
+    run(scenario, loop_kind)
+
+
+def test_every_address_of_a_name_is_tried(loop_kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        # Given
+        async def two_addresses(_: HostPort) -> list[tuple[str, int]]:
+            return [("127.0.0.2", socket.AF_INET), ("127.0.0.1", socket.AF_INET)]
+
+        monkeypatch.setattr("kproxy.net.dialing._resolve", two_addresses)
+        async with AnsweringBroker() as broker:
+            # When
+            connected = await connect(broker.address, asyncio.Protocol, timeout_ms=2000)
+
+            # Then
+            assert isinstance(connected, asyncio.Protocol)
+
+    run(scenario, loop_kind)
+
+
+def test_a_name_none_of_whose_addresses_answers_is_told_with_all_of_them(
+    loop_kind: str, closed_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        # Given
+        async def two_addresses(_: HostPort) -> list[tuple[str, int]]:
+            return [("127.0.0.2", socket.AF_INET), ("127.0.0.1", socket.AF_INET)]
+
+        monkeypatch.setattr("kproxy.net.dialing._resolve", two_addresses)
+
+        # When
+        with pytest.raises(BrokerFailure) as failure:
+            await connect(HostPort("kafka", closed_port), asyncio.Protocol, timeout_ms=2000)
+
+        # Then
+        tried = "127.0.0.2: connection refused; 127.0.0.1: connection refused"
+        assert str(failure.value) == f"kafka:{closed_port} cannot be reached ({tried})"
+
+    run(scenario, loop_kind)
+
+
+def test_a_port_that_nobody_listens_on_is_named_with_the_reason(loop_kind: str, closed_port: int) -> None:
+    async def scenario() -> None:
+        # When
+        with pytest.raises(BrokerFailure) as failure:
+            await connect(HostPort("127.0.0.1", closed_port), asyncio.Protocol, timeout_ms=2000)
+
+        # Then
+        reason = f"127.0.0.1:{closed_port} cannot be reached (127.0.0.1: connection refused)"
+        assert str(failure.value) == reason
+        assert failure.value.reason == "unreachable"
+
+    run(scenario, loop_kind)
+
+
+def test_a_name_that_does_not_exist_is_named(loop_kind: str) -> None:
+    async def scenario() -> None:
+        # When
+        with pytest.raises(BrokerFailure) as failure:
+            await connect(HostPort("no-such-host.invalid", 9092), asyncio.Protocol, timeout_ms=10_000)
+
+        # Then
+        assert str(failure.value).startswith("the name 'no-such-host.invalid' cannot be resolved: ")
+        assert failure.value.reason == "unresolvable"
+
+    run(scenario, loop_kind)
+
+
+def test_a_peer_that_swallows_packets_costs_no_more_than_the_timeout(loop_kind: str, full_port: int) -> None:
+    async def scenario() -> None:
+        # When
+        with pytest.raises(BrokerFailure) as failure:
+            await connect(HostPort("127.0.0.1", full_port), asyncio.Protocol, timeout_ms=100)
+
+        # Then
+        assert str(failure.value) == f"127.0.0.1:{full_port} cannot be reached within 100 ms"
+        assert failure.value.reason == "connect_timeout"
+
+    run(scenario, loop_kind)

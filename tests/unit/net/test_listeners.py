@@ -1,0 +1,86 @@
+"""Ports: bound before anybody is told, kept once bound, and refused in words that help."""
+
+import socket
+
+import pytest
+
+from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroker
+from kproxy.net.listeners import Listeners, PortPlan, PortUnavailable
+from tests.unit.net.relaying import BIND_HOST, RelayUnderTest, run
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((BIND_HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.mark.parametrize(("node_id", "port"), [(0, 19100), (7, 19107), (3, 20003)])
+def test_a_broker_has_the_same_port_at_every_start_unless_the_map_names_another(
+    node_id: int, port: int
+) -> None:
+    plan = PortPlan(BIND_HOST, 19092, 19100, "kproxy", {3: 20003})
+
+    assert plan.port_of(node_id) == port
+
+
+def test_a_node_id_that_leads_beyond_the_last_port_is_refused_with_the_keys_to_change() -> None:
+    plan = PortPlan(BIND_HOST, 19092, 65_000, "kproxy")
+
+    with pytest.raises(
+        PortUnavailable, match=r"port 66001.*kproxy\.broker\.port\.start.*kproxy\.broker\.port\.map"
+    ):
+        plan.port_of(1001)
+
+
+def test_a_broker_may_be_named_to_clients_once_its_port_is_bound() -> None:
+    async def scenario() -> None:
+        async with RelayUnderTest(upstream_port=1) as under_test:
+            plan = PortPlan(BIND_HOST, 0, free_port() - 5, "kproxy.example")
+            listeners = Listeners(plan, under_test.relay, under_test.addresses)
+
+            await listeners.bind([BackingBroker(5, "broker-5", 9092)])
+
+            port = listeners.bound_ports[5]
+            assert under_test.addresses.address_of(5) == AdvertisedAddress("kproxy.example", port)
+            assert listeners.backing_brokers[5] == BackingBroker(5, "broker-5", 9092)
+            await listeners.stop_accepting()
+
+    run(scenario, "uvloop")
+
+
+def test_a_broker_that_moved_keeps_its_port_and_is_dialled_at_its_new_address() -> None:
+    async def scenario() -> None:
+        async with RelayUnderTest(upstream_port=1) as under_test:
+            listeners = Listeners(
+                PortPlan(BIND_HOST, 0, free_port() - 5, "kproxy"), under_test.relay, under_test.addresses
+            )
+            await listeners.bind([BackingBroker(5, "old", 9092)])
+            before = dict(listeners.bound_ports)
+
+            await listeners.bind([BackingBroker(5, "new", 9093)])
+
+            assert listeners.bound_ports == before
+            assert listeners.backing_brokers[5] == BackingBroker(5, "new", 9093)
+            await listeners.stop_accepting()
+
+    run(scenario, "uvloop")
+
+
+def test_a_port_in_use_is_refused_with_the_port_and_the_key_and_nobody_is_told_of_it() -> None:
+    async def scenario() -> None:
+        with socket.socket() as occupant:
+            occupant.bind((BIND_HOST, 0))
+            occupant.listen()
+            port = occupant.getsockname()[1]
+            async with RelayUnderTest(upstream_port=1) as under_test:
+                listeners = Listeners(
+                    PortPlan(BIND_HOST, 0, port - 5, "kproxy"), under_test.relay, under_test.addresses
+                )
+
+                with pytest.raises(PortUnavailable, match=rf"{port}.*in use.*kproxy\.broker\.port\.start"):
+                    await listeners.bind([BackingBroker(5, "broker-5", 9092)])
+
+                assert under_test.addresses.address_of(5) is None
+
+    run(scenario, "uvloop")

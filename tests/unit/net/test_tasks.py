@@ -1,0 +1,100 @@
+import asyncio
+import logging
+
+import pytest
+
+from kproxy.net.tasks import TaskKeeper
+from tests.unit.net.backing import run
+
+
+async def fail() -> None:
+    raise RuntimeError("broken")
+
+
+def test_a_task_is_kept_until_it_is_done() -> None:
+    async def scenario() -> None:
+        # Given
+        keeper = TaskKeeper()
+        may_end = asyncio.Event()
+
+        async def wait() -> None:
+            await may_end.wait()
+
+        # When
+        task = keeper.spawn(wait(), name="waiting")
+
+        # Then
+        assert len(keeper) == 1
+        assert task.get_name() == "waiting"
+        may_end.set()
+        await task
+        assert len(keeper) == 0
+
+    run(scenario)
+
+
+def test_an_exception_that_escapes_is_logged_once_with_the_name_of_the_task(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        # Given
+        keeper = TaskKeeper()
+
+        # When
+        with pytest.raises(RuntimeError):
+            await keeper.spawn(fail(), name="failing")
+
+        # Then
+        assert len(keeper) == 0
+
+    with caplog.at_level(logging.ERROR):
+        run(scenario)
+    lines = [record for record in caplog.records if record.msg == "task_failed"]
+    assert len(lines) == 1
+    assert lines[0].exc_info is not None
+
+
+def test_close_ends_every_task_even_one_that_starts_another_while_ending() -> None:
+    async def scenario() -> None:
+        # Given
+        keeper = TaskKeeper()
+        ended: list[str] = []
+
+        async def last_words() -> None:
+            ended.append("last words")
+
+        async def stubborn() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                keeper.spawn(last_words(), name="last words")
+                ended.append("stubborn")
+
+        keeper.spawn(stubborn(), name="stubborn")
+        await asyncio.sleep(0)
+
+        # When
+        await keeper.close()
+
+        # Then
+        assert ended == ["stubborn"]
+        assert len(keeper) == 0
+
+    run(scenario)
+
+
+def test_what_is_spawned_after_close_never_runs() -> None:
+    async def scenario() -> None:
+        # Given
+        keeper = TaskKeeper()
+        await keeper.close()
+
+        # When
+        task = keeper.spawn(fail(), name="too late")
+
+        # Then
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert keeper.is_closed
+
+    run(scenario)
