@@ -1,0 +1,42 @@
+"""Clusters that the tests of a session share."""
+
+from typing import Protocol
+
+from tests.kafka.cluster import KafkaCluster
+from tests.kafka.versions import REFERENCE
+
+
+class ClusterOfSession(Protocol):
+    """The running cluster of this kind, started by the first test that asks; others share it.
+
+    A test that stops brokers or wants settings of its own makes a `KafkaCluster` itself.
+    """
+
+    def __call__(
+        self, version: str = REFERENCE.version, *, brokers: int = 1, share_groups: bool = False
+    ) -> KafkaCluster: ...
+
+
+class SessionClusters:
+    """The clusters that a test session has started so far, one of a kind; `get` is a `ClusterOfSession`."""
+
+    def __init__(self) -> None:
+        self._running: dict[tuple[str, int, bool], KafkaCluster] = {}
+
+    def get(
+        self, version: str = REFERENCE.version, *, brokers: int = 1, share_groups: bool = False
+    ) -> KafkaCluster:
+        """The running cluster of this kind, started now if it is the first call for it."""
+        kind = (version, brokers, share_groups)
+        if kind not in self._running:
+            cluster = KafkaCluster(version, brokers=brokers, share_groups=share_groups)
+            cluster.start()
+            self._running[kind] = cluster
+        return self._running[kind]
+
+    def stop_all(self, *, keep_logs: bool) -> None:
+        """Stop every cluster that was started."""
+        for cluster in self._running.values():
+            if keep_logs:
+                cluster.keep_logs()
+            cluster.stop()

@@ -1,0 +1,306 @@
+"""What a share consumer can rely on, one rule of KIP-932 a test, with both clients through kproxy.
+
+`native` runs the same test on a stock broker's own share groups, as the reference.
+"""
+
+import functools
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Final
+
+import pytest
+
+from tests.kafka import accounts, administration
+from tests.kafka.accounts import RecordId, counts_by_id, received_after_the_end, values_by_id
+from tests.kafka.consumption import accept, consume_together, settled
+from tests.kafka.share_endpoint import (
+    KPROXY_CONSTRUCT,
+    KPROXY_REFERENCE,
+    KPROXY_WITHOUT_SHARE_GROUPS,
+    NATIVE,
+    SHORT_LOCK_MS,
+    EndpointsOfSession,
+    ShareEndpoint,
+)
+from tests.kafka.share_member import AcknowledgeType, CommitOutcome, ReceivedRecord, ShareMember
+from tests.kafka.share_members import MEMBER_KINDS, ShareMemberFactory
+
+JOIN_SECONDS: Final = 10.0
+"""What a member may take to join and to get a record that waits for it: far less than a lock of `LONG_LOCK_MS`."""
+AT_ONCE_SECONDS: Final = 3.0
+"""What a member that has joined may take to get a record that somebody let go of."""
+MOST_ROUNDS: Final = 30
+
+every_client = pytest.mark.parametrize("start_member", MEMBER_KINDS.values(), ids=MEMBER_KINDS)
+everywhere = pytest.mark.parametrize(
+    "behind", [NATIVE, KPROXY_REFERENCE, KPROXY_WITHOUT_SHARE_GROUPS, KPROXY_CONSTRUCT]
+)
+through_kproxy = pytest.mark.parametrize("behind", [KPROXY_REFERENCE, KPROXY_WITHOUT_SHARE_GROUPS])
+
+
+@every_client
+@everywhere
+def test_a_released_record_is_delivered_again_with_a_higher_count(
+    share_endpoint: EndpointsOfSession, behind: str, start_member: ShareMemberFactory
+) -> None:
+    # Given
+    endpoint = share_endpoint(behind)
+    topic, group = endpoint.new_topic(), endpoint.new_group()
+    administration.produce(endpoint.bootstrap_servers, topic, "abcdef")
+    with start_member(endpoint.bootstrap_servers, group=group, topics=[topic]) as member:
+        first = member.poll_until_records()
+        member.acknowledge([record for record in first if record.offset in {1, 4}], AcknowledgeType.RELEASE)
+        member.acknowledge_all(AcknowledgeType.ACCEPT)
+
+        # When
+        outcomes = member.commit()
+
+        # Then
+        again = member.poll_until_records()
+        member.acknowledge_all(AcknowledgeType.ACCEPT)
+        outcomes_again = member.commit()
+    assert counts_by_id(first) == {(0, 0): 1, (0, 1): 1, (0, 2): 1, (0, 3): 1, (0, 4): 1, (0, 5): 1}
+    assert _errors(outcomes) == _errors(outcomes_again) == [None]
+    assert counts_by_id(again) == {(0, 1): 2, (0, 4): 2}
+    assert values_by_id(again) == {(0, 1): "b", (0, 4): "e"}
+
+
+@every_client
+@everywhere
+def test_a_rejected_record_is_never_delivered_again(
+    share_endpoint: EndpointsOfSession, behind: str, start_member: ShareMemberFactory
+) -> None:
+    # Given
+    endpoint = share_endpoint(behind)
+    topic, group = endpoint.new_topic(), endpoint.new_group()
+    administration.produce(endpoint.bootstrap_servers, topic, "abcdef")
+    with start_member(endpoint.bootstrap_servers, group=group, topics=[topic]) as member:
+        records = member.poll_until_records()
+        member.acknowledge([records[2]], AcknowledgeType.REJECT)
+        member.acknowledge_all(AcknowledgeType.ACCEPT)
+
+        # When
+        outcomes = member.commit()
+
+    # Then
+    assert _errors(outcomes) == [None]
+    received, last = received_after_the_end(
+        start_member, endpoint.bootstrap_servers, group=group, topic=topic
+    )
+    assert received == last
+
+
+@every_client
+@everywhere
+def test_a_record_released_at_its_fifth_delivery_is_delivered_no_more(
+    share_endpoint: EndpointsOfSession, behind: str, start_member: ShareMemberFactory
+) -> None:
+    # Given
+    endpoint = share_endpoint(behind)
+    topic, group = endpoint.new_topic(), endpoint.new_group()
+    administration.produce(endpoint.bootstrap_servers, topic, ["never wanted"])
+    counts: list[int] = []
+
+    # When
+    with start_member(endpoint.bootstrap_servers, group=group, topics=[topic]) as member:
+        for _ in range(5):
+            counts += counts_by_id(member.poll_until_records()).values()
+            member.acknowledge_all(AcknowledgeType.RELEASE)
+            member.commit()
+
+    # Then
+    assert counts == [1, 2, 3, 4, 5]
+    received, last = received_after_the_end(
+        start_member, endpoint.bootstrap_servers, group=group, topic=topic
+    )
+    assert received == last
+
+
+@everywhere
+def test_a_record_whose_lock_expired_goes_to_another_member_and_is_no_longer_the_first_ones(
+    share_endpoint: EndpointsOfSession, behind: str
+) -> None:
+    # Given
+    endpoint = share_endpoint(behind)
+
+    # When
+    with ThreadPoolExecutor() as threads:
+        expiries = list(threads.map(functools.partial(_let_locks_expire, endpoint), MEMBER_KINDS.values()))
+
+    # Then
+    for expiry in expiries:
+        assert expiry.counts_at_first == {(0, 0): 1, (0, 1): 1, (0, 2): 1}
+        assert expiry.counts_at_second == {(0, 0): 2, (0, 1): 2, (0, 2): 2}
+        assert 14.0 <= expiry.seconds_between <= 15.0 + AT_ONCE_SECONDS
+        assert expiry.errors_of_first == ["INVALID_RECORD_STATE"]
+        assert expiry.errors_of_second == [None]
+
+
+@every_client
+@everywhere
+def test_records_of_a_member_that_closes_without_acknowledging_go_to_another_member(
+    share_endpoint: EndpointsOfSession, behind: str, start_member: ShareMemberFactory
+) -> None:
+    # Given
+    endpoint = share_endpoint(behind)
+    bootstrap_servers = endpoint.bootstrap_servers
+    topic, group = endpoint.new_topic(), endpoint.new_group()
+    administration.produce(bootstrap_servers, topic, "abc")
+    with start_member(bootstrap_servers, group=group, topics=[topic]) as stays:
+        leaves = start_member(bootstrap_servers, group=group, topics=[topic])
+        held = leaves.poll_until_records()
+
+        # When
+        leaves.close()
+
+        # Then
+        closed_at = time.monotonic()
+        again = stays.poll_until_records()
+        waited_seconds = time.monotonic() - closed_at
+        stays.acknowledge_all(AcknowledgeType.ACCEPT)
+        settled_again = stays.commit()
+    assert counts_by_id(held) == {(0, 0): 1, (0, 1): 1, (0, 2): 1}
+    assert counts_by_id(again) == {(0, 0): 2, (0, 1): 2, (0, 2): 2}
+    assert waited_seconds < JOIN_SECONDS
+    assert _errors(settled_again) == [None]
+
+
+@every_client
+@everywhere
+def test_records_of_a_killed_member_go_to_another_member_at_once(
+    share_endpoint: EndpointsOfSession, behind: str, start_member: ShareMemberFactory
+) -> None:
+    # Given
+    endpoint = share_endpoint(behind)
+    bootstrap_servers = endpoint.bootstrap_servers
+    topic, group = endpoint.new_topic(), endpoint.new_group()
+    with start_member(bootstrap_servers, group=group, topics=[topic]) as survivor:
+        victim = start_member(bootstrap_servers, group=group, topics=[topic])
+        for member in (survivor, victim):
+            _let_consume(member, bootstrap_servers, topic)
+        offsets = administration.produce(bootstrap_servers, topic, "abc")
+        ids = {(0, offset) for offset in offsets}
+        held = victim.poll_until_records()
+
+        # When
+        victim.kill()
+
+        # Then
+        killed_at = time.monotonic()
+        again = counts_by_id(accounts.receive_all(survivor, ids))
+        waited_seconds = time.monotonic() - killed_at
+    assert counts_by_id(held) == dict.fromkeys(ids, 1)
+    assert {record_id: again[record_id] for record_id in ids} == dict.fromkeys(ids, 2)
+    assert waited_seconds < AT_ONCE_SECONDS
+
+
+@every_client
+@everywhere
+def test_the_commit_callback_tells_of_every_record_that_its_acknowledgement_was_answered(
+    share_endpoint: EndpointsOfSession, behind: str, start_member: ShareMemberFactory
+) -> None:
+    # Given
+    endpoint = share_endpoint(behind)
+    topic, group = endpoint.new_topic(partitions=2), endpoint.new_group()
+    produced = accounts.produce_to_every_partition(
+        endpoint.bootstrap_servers, topic, partitions=2, each=30, batches=3
+    )
+    member = start_member(endpoint.bootstrap_servers, group=group, topics=[topic])
+    received: list[ReceivedRecord] = []
+    while len(received) < len(produced):
+        received += member.poll_until_records()
+        member.acknowledge_all(AcknowledgeType.ACCEPT)
+        member.commit_async()
+
+    # When
+    member.close()
+
+    # Then
+    answered = Counter(
+        (told.partition, offset, told.error) for told in member.answered for offset in told.offsets
+    )
+    assert answered == {(partition, offset, None): 1 for partition, offset in produced}
+    assert values_by_id(received) == produced
+
+
+@every_client
+@through_kproxy
+def test_three_members_share_the_partitions_of_a_topic(
+    share_endpoint: EndpointsOfSession, behind: str, start_member: ShareMemberFactory
+) -> None:
+    # Given
+    endpoint = share_endpoint(behind)
+    bootstrap_servers = endpoint.bootstrap_servers
+    topic, group = endpoint.new_topic(partitions=6), endpoint.new_group(lock_ms=SHORT_LOCK_MS)
+    with ExitStack() as stack:
+        members = [
+            stack.enter_context(start_member(bootstrap_servers, group=group, topics=[topic]))
+            for _ in range(3)
+        ]
+
+        shares: list[int] = []
+
+        # When
+        for _ in range(MOST_ROUNDS):
+            produced = accounts.produce_to_every_partition(bootstrap_servers, topic, partitions=6, each=1)
+            deliveries = consume_together(members, accept, until=settled(len(produced)))
+            shares = sorted(Counter(delivery.member for delivery in deliveries).values())
+            if shares == [2, 2, 2]:
+                break
+
+    # Then
+    assert shares == [2, 2, 2]
+
+
+@dataclass(frozen=True, slots=True)
+class _Expiry:
+    counts_at_first: Mapping[RecordId, int]
+    counts_at_second: Mapping[RecordId, int]
+    seconds_between: float
+    errors_of_first: list[str | None]
+    errors_of_second: list[str | None]
+
+
+def _let_locks_expire(endpoint: ShareEndpoint, start_member: ShareMemberFactory) -> _Expiry:
+    bootstrap_servers = endpoint.bootstrap_servers
+    topic, group = endpoint.new_topic(), endpoint.new_group(lock_ms=SHORT_LOCK_MS)
+    administration.produce(bootstrap_servers, topic, "abc")
+    with (
+        start_member(bootstrap_servers, group=group, topics=[topic]) as first,
+        start_member(bootstrap_servers, group=group, topics=[topic]) as second,
+    ):
+        at_first = first.poll_until_records()
+        received_at = time.monotonic()
+        at_second = second.poll_until_records()
+        seconds_between = time.monotonic() - received_at
+        first.acknowledge_all(AcknowledgeType.ACCEPT)
+        second.acknowledge_all(AcknowledgeType.ACCEPT)
+        return _Expiry(
+            counts_by_id(at_first),
+            counts_by_id(at_second),
+            seconds_between,
+            _errors(first.commit()),
+            _errors(second.commit()),
+        )
+
+
+def _let_consume(member: ShareMember, bootstrap_servers: str, topic: str) -> None:
+    """Return when the member has got a record: it has joined, and its session is open."""
+    records: list[ReceivedRecord] = []
+    for _ in range(60):
+        if not records:
+            administration.produce(bootstrap_servers, topic, ["for whoever polls"])
+            records = member.poll()
+    assert records, "no record came"
+    while records:
+        member.acknowledge_all(AcknowledgeType.ACCEPT)
+        member.commit()
+        records = member.poll()
+
+
+def _errors(outcomes: Sequence[CommitOutcome]) -> list[str | None]:
+    return [outcome.error for outcome in outcomes]
