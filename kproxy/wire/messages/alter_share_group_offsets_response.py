@@ -1,0 +1,103 @@
+"""AlterShareGroupOffsetsResponse: version 0.
+
+Generated from `schemas/` by `make generate`; not edited by hand.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from kproxy.wire.message_schema import (
+    ZERO_UUID,
+    FieldSchema,
+    Message,
+    MessagePart,
+    MessageSchema,
+    StructSchema,
+    VersionRange,
+)
+
+
+@dataclass(slots=True)
+class AlterShareGroupOffsetsResponsePartition(MessagePart):
+    """An element of `AlterShareGroupOffsetsResponseTopic.partitions`. Results by partition."""
+
+    partition_index: int = 0
+    """The partition."""
+    error_code: int = 0
+    """NONE when the start offset of the partition was moved."""
+    error_message: str | None = None
+    """The partition's error in words; null when there is none."""
+    unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
+    """Tagged fields that the schema does not know, by rising tag."""
+
+    SCHEMA: ClassVar[StructSchema] = StructSchema(
+        fields=(
+            FieldSchema("partition_index", "int32", VersionRange(0)),
+            FieldSchema("error_code", "int16", VersionRange(0)),
+            FieldSchema("error_message", "string", VersionRange(0), nullable_versions=VersionRange(0)),
+        ),
+    )
+
+
+@dataclass(slots=True)
+class AlterShareGroupOffsetsResponseTopic(MessagePart):
+    """An element of `AlterShareGroupOffsetsResponse.responses`. Results by topic."""
+
+    topic_name: str = ""
+    """The topic's name."""
+    topic_id: bytes = ZERO_UUID
+    """The topic's id; all zero when unknown."""
+    partitions: list[AlterShareGroupOffsetsResponsePartition] = field(default_factory=list)
+    """Results by partition."""
+    unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
+    """Tagged fields that the schema does not know, by rising tag."""
+
+    SCHEMA: ClassVar[StructSchema] = StructSchema(
+        fields=(
+            FieldSchema("topic_name", "string", VersionRange(0)),
+            FieldSchema("topic_id", "uuid", VersionRange(0)),
+            FieldSchema(
+                "partitions",
+                "struct",
+                VersionRange(0),
+                struct=AlterShareGroupOffsetsResponsePartition,
+                is_array=True,
+            ),
+        ),
+    )
+
+
+@dataclass(slots=True)
+class AlterShareGroupOffsetsResponse(Message):
+    """Which start offsets were moved."""
+
+    throttle_time_ms: int = 0
+    """How long the client was or should be held back because of a quota; 0 for not at all."""
+    error_code: int = 0
+    """NONE, or why nothing was moved."""
+    error_message: str | None = None
+    """The partition's error in words; null when there is none."""
+    responses: list[AlterShareGroupOffsetsResponseTopic] = field(default_factory=list)
+    """Results by topic."""
+    unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
+    """Tagged fields that the schema does not know, by rising tag."""
+
+    SCHEMA: ClassVar[MessageSchema] = MessageSchema(
+        name="AlterShareGroupOffsetsResponse",
+        kind="response",
+        api_key=91,
+        valid_versions=VersionRange(0, 0),
+        flexible_versions=VersionRange(0),
+        fields=(
+            FieldSchema("throttle_time_ms", "int32", VersionRange(0)),
+            FieldSchema("error_code", "int16", VersionRange(0)),
+            FieldSchema("error_message", "string", VersionRange(0), nullable_versions=VersionRange(0)),
+            FieldSchema(
+                "responses",
+                "struct",
+                VersionRange(0),
+                struct=AlterShareGroupOffsetsResponseTopic,
+                is_array=True,
+            ),
+        ),
+    )

@@ -1,0 +1,113 @@
+"""The message classes of every API that has schemas.
+
+Generated from `schemas/` by `make generate`; not edited by hand.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from kproxy.wire.message_schema import Message
+from kproxy.wire.messages.alter_share_group_offsets_request import AlterShareGroupOffsetsRequest
+from kproxy.wire.messages.alter_share_group_offsets_response import AlterShareGroupOffsetsResponse
+from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
+from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
+from kproxy.wire.messages.delete_share_group_offsets_request import DeleteShareGroupOffsetsRequest
+from kproxy.wire.messages.delete_share_group_offsets_response import DeleteShareGroupOffsetsResponse
+from kproxy.wire.messages.delete_share_group_state_request import DeleteShareGroupStateRequest
+from kproxy.wire.messages.delete_share_group_state_response import DeleteShareGroupStateResponse
+from kproxy.wire.messages.describe_cluster_request import DescribeClusterRequest
+from kproxy.wire.messages.describe_cluster_response import DescribeClusterResponse
+from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
+from kproxy.wire.messages.describe_configs_response import DescribeConfigsResponse
+from kproxy.wire.messages.describe_share_group_offsets_request import DescribeShareGroupOffsetsRequest
+from kproxy.wire.messages.describe_share_group_offsets_response import DescribeShareGroupOffsetsResponse
+from kproxy.wire.messages.fetch_request import FetchRequest
+from kproxy.wire.messages.fetch_response import FetchResponse
+from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
+from kproxy.wire.messages.find_coordinator_response import FindCoordinatorResponse
+from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
+from kproxy.wire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
+from kproxy.wire.messages.init_producer_id_request import InitProducerIdRequest
+from kproxy.wire.messages.init_producer_id_response import InitProducerIdResponse
+from kproxy.wire.messages.initialize_share_group_state_request import InitializeShareGroupStateRequest
+from kproxy.wire.messages.initialize_share_group_state_response import InitializeShareGroupStateResponse
+from kproxy.wire.messages.list_offsets_request import ListOffsetsRequest
+from kproxy.wire.messages.list_offsets_response import ListOffsetsResponse
+from kproxy.wire.messages.metadata_request import MetadataRequest
+from kproxy.wire.messages.metadata_response import MetadataResponse
+from kproxy.wire.messages.produce_request import ProduceRequest
+from kproxy.wire.messages.produce_response import ProduceResponse
+from kproxy.wire.messages.read_share_group_state_request import ReadShareGroupStateRequest
+from kproxy.wire.messages.read_share_group_state_response import ReadShareGroupStateResponse
+from kproxy.wire.messages.read_share_group_state_summary_request import ReadShareGroupStateSummaryRequest
+from kproxy.wire.messages.read_share_group_state_summary_response import ReadShareGroupStateSummaryResponse
+from kproxy.wire.messages.sasl_authenticate_request import SaslAuthenticateRequest
+from kproxy.wire.messages.sasl_authenticate_response import SaslAuthenticateResponse
+from kproxy.wire.messages.sasl_handshake_request import SaslHandshakeRequest
+from kproxy.wire.messages.sasl_handshake_response import SaslHandshakeResponse
+from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
+from kproxy.wire.messages.share_acknowledge_response import ShareAcknowledgeResponse
+from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
+from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
+from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
+from kproxy.wire.messages.share_group_describe_response import ShareGroupDescribeResponse
+from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
+from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
+from kproxy.wire.messages.write_share_group_state_request import WriteShareGroupStateRequest
+from kproxy.wire.messages.write_share_group_state_response import WriteShareGroupStateResponse
+
+REQUEST_CLASSES: Final[Mapping[int, type[Message]]] = {
+    0: ProduceRequest,
+    1: FetchRequest,
+    2: ListOffsetsRequest,
+    3: MetadataRequest,
+    10: FindCoordinatorRequest,
+    17: SaslHandshakeRequest,
+    18: ApiVersionsRequest,
+    22: InitProducerIdRequest,
+    32: DescribeConfigsRequest,
+    36: SaslAuthenticateRequest,
+    44: IncrementalAlterConfigsRequest,
+    60: DescribeClusterRequest,
+    76: ShareGroupHeartbeatRequest,
+    77: ShareGroupDescribeRequest,
+    78: ShareFetchRequest,
+    79: ShareAcknowledgeRequest,
+    83: InitializeShareGroupStateRequest,
+    84: ReadShareGroupStateRequest,
+    85: WriteShareGroupStateRequest,
+    86: DeleteShareGroupStateRequest,
+    87: ReadShareGroupStateSummaryRequest,
+    90: DescribeShareGroupOffsetsRequest,
+    91: AlterShareGroupOffsetsRequest,
+    92: DeleteShareGroupOffsetsRequest,
+}
+"""The class of the request by API key."""
+
+RESPONSE_CLASSES: Final[Mapping[int, type[Message]]] = {
+    0: ProduceResponse,
+    1: FetchResponse,
+    2: ListOffsetsResponse,
+    3: MetadataResponse,
+    10: FindCoordinatorResponse,
+    17: SaslHandshakeResponse,
+    18: ApiVersionsResponse,
+    22: InitProducerIdResponse,
+    32: DescribeConfigsResponse,
+    36: SaslAuthenticateResponse,
+    44: IncrementalAlterConfigsResponse,
+    60: DescribeClusterResponse,
+    76: ShareGroupHeartbeatResponse,
+    77: ShareGroupDescribeResponse,
+    78: ShareFetchResponse,
+    79: ShareAcknowledgeResponse,
+    83: InitializeShareGroupStateResponse,
+    84: ReadShareGroupStateResponse,
+    85: WriteShareGroupStateResponse,
+    86: DeleteShareGroupStateResponse,
+    87: ReadShareGroupStateSummaryResponse,
+    90: DescribeShareGroupOffsetsResponse,
+    91: AlterShareGroupOffsetsResponse,
+    92: DeleteShareGroupOffsetsResponse,
+}
+"""The class of the response by API key."""

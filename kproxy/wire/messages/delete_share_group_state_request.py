@@ -1,0 +1,74 @@
+"""DeleteShareGroupStateRequest: version 0.
+
+Generated from `schemas/` by `make generate`; not edited by hand.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from kproxy.wire.message_schema import (
+    ZERO_UUID,
+    FieldSchema,
+    Message,
+    MessagePart,
+    MessageSchema,
+    StructSchema,
+    VersionRange,
+)
+
+
+@dataclass(slots=True)
+class PartitionData(MessagePart):
+    """An element of `DeleteStateData.partitions`. The share-partitions of the topic."""
+
+    partition: int = 0
+    """The partition."""
+    unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
+    """Tagged fields that the schema does not know, by rising tag."""
+
+    SCHEMA: ClassVar[StructSchema] = StructSchema(
+        fields=(FieldSchema("partition", "int32", VersionRange(0)),),
+    )
+
+
+@dataclass(slots=True)
+class DeleteStateData(MessagePart):
+    """An element of `DeleteShareGroupStateRequest.topics`. The share-partitions, by topic."""
+
+    topic_id: bytes = ZERO_UUID
+    """The topic's id."""
+    partitions: list[PartitionData] = field(default_factory=list)
+    """The share-partitions of the topic."""
+    unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
+    """Tagged fields that the schema does not know, by rising tag."""
+
+    SCHEMA: ClassVar[StructSchema] = StructSchema(
+        fields=(
+            FieldSchema("topic_id", "uuid", VersionRange(0)),
+            FieldSchema("partitions", "struct", VersionRange(0), struct=PartitionData, is_array=True),
+        ),
+    )
+
+
+@dataclass(slots=True)
+class DeleteShareGroupStateRequest(Message):
+    """Ends the durable state of share-partitions (KIP-932)."""
+
+    group_id: str = ""
+    """The share group."""
+    topics: list[DeleteStateData] = field(default_factory=list)
+    """The share-partitions, by topic."""
+    unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
+    """Tagged fields that the schema does not know, by rising tag."""
+
+    SCHEMA: ClassVar[MessageSchema] = MessageSchema(
+        name="DeleteShareGroupStateRequest",
+        kind="request",
+        api_key=86,
+        valid_versions=VersionRange(0, 0),
+        flexible_versions=VersionRange(0),
+        fields=(
+            FieldSchema("group_id", "string", VersionRange(0)),
+            FieldSchema("topics", "struct", VersionRange(0), struct=DeleteStateData, is_array=True),
+        ),
+    )

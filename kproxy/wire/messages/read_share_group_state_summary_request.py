@@ -1,0 +1,79 @@
+"""ReadShareGroupStateSummaryRequest: versions 0 to 1.
+
+Generated from `schemas/` by `make generate`; not edited by hand.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from kproxy.wire.message_schema import (
+    ZERO_UUID,
+    FieldSchema,
+    Message,
+    MessagePart,
+    MessageSchema,
+    StructSchema,
+    VersionRange,
+)
+
+
+@dataclass(slots=True)
+class PartitionData(MessagePart):
+    """An element of `ReadStateSummaryData.partitions`. The share-partitions of the topic."""
+
+    partition: int = 0
+    """The partition."""
+    leader_epoch: int = 0
+    """Leader epoch of the reader; -1 when it leads nothing and only looks."""
+    unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
+    """Tagged fields that the schema does not know, by rising tag."""
+
+    SCHEMA: ClassVar[StructSchema] = StructSchema(
+        fields=(
+            FieldSchema("partition", "int32", VersionRange(0)),
+            FieldSchema("leader_epoch", "int32", VersionRange(0)),
+        ),
+    )
+
+
+@dataclass(slots=True)
+class ReadStateSummaryData(MessagePart):
+    """An element of `ReadShareGroupStateSummaryRequest.topics`. The share-partitions, by topic."""
+
+    topic_id: bytes = ZERO_UUID
+    """The topic's id."""
+    partitions: list[PartitionData] = field(default_factory=list)
+    """The share-partitions of the topic."""
+    unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
+    """Tagged fields that the schema does not know, by rising tag."""
+
+    SCHEMA: ClassVar[StructSchema] = StructSchema(
+        fields=(
+            FieldSchema("topic_id", "uuid", VersionRange(0)),
+            FieldSchema("partitions", "struct", VersionRange(0), struct=PartitionData, is_array=True),
+        ),
+    )
+
+
+@dataclass(slots=True)
+class ReadShareGroupStateSummaryRequest(Message):
+    """Asks for the start offsets of share-partitions without their state batches (KIP-932)."""
+
+    group_id: str = ""
+    """The share group."""
+    topics: list[ReadStateSummaryData] = field(default_factory=list)
+    """The share-partitions, by topic."""
+    unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
+    """Tagged fields that the schema does not know, by rising tag."""
+
+    SCHEMA: ClassVar[MessageSchema] = MessageSchema(
+        name="ReadShareGroupStateSummaryRequest",
+        kind="request",
+        api_key=87,
+        valid_versions=VersionRange(0, 1),
+        flexible_versions=VersionRange(0),
+        fields=(
+            FieldSchema("group_id", "string", VersionRange(0)),
+            FieldSchema("topics", "struct", VersionRange(0), struct=ReadStateSummaryData, is_array=True),
+        ),
+    )

@@ -1,0 +1,26 @@
+"""ShareGroupMetadataKey: version 0.
+
+Generated from `schemas/` by `make generate`; not edited by hand.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kproxy.wire.message_schema import FieldSchema, Message, MessageSchema, VersionRange
+
+
+@dataclass(slots=True)
+class ShareGroupMetadataKey(Message):
+    """Key of the record that says that a share group exists."""
+
+    group_id: str = ""
+    """The share group."""
+
+    SCHEMA: ClassVar[MessageSchema] = MessageSchema(
+        name="ShareGroupMetadataKey",
+        kind="coordinator-key",
+        api_key=11,
+        valid_versions=VersionRange(0, 0),
+        flexible_versions=None,
+        fields=(FieldSchema("group_id", "string", VersionRange(0, 0)),),
+    )

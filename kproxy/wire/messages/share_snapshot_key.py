@@ -1,0 +1,34 @@
+"""ShareSnapshotKey: version 0.
+
+Generated from `schemas/` by `make generate`; not edited by hand.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kproxy.wire.message_schema import ZERO_UUID, FieldSchema, Message, MessageSchema, VersionRange
+
+
+@dataclass(slots=True)
+class ShareSnapshotKey(Message):
+    """Key of a state-log record that holds the whole state of a share-partition."""
+
+    group_id: str = ""
+    """The share group."""
+    topic_id: bytes = ZERO_UUID
+    """The topic's id."""
+    partition: int = 0
+    """The partition."""
+
+    SCHEMA: ClassVar[MessageSchema] = MessageSchema(
+        name="ShareSnapshotKey",
+        kind="coordinator-key",
+        api_key=0,
+        valid_versions=VersionRange(0, 0),
+        flexible_versions=None,
+        fields=(
+            FieldSchema("group_id", "string", VersionRange(0, 0)),
+            FieldSchema("topic_id", "uuid", VersionRange(0, 0)),
+            FieldSchema("partition", "int32", VersionRange(0, 0)),
+        ),
+    )
