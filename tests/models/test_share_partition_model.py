@@ -23,6 +23,7 @@ from kproxy.share.identifiers import (
     TopicId,
 )
 from kproxy.share.limits import ShareLimits
+from kproxy.share.record_state import PERMITTED_TRANSITIONS, RecordState
 from kproxy.share.share_partition import SharePartition
 from kproxy.share.state_batches import StateDelta
 from kproxy.statelog.durable_state import DurableShareState
@@ -71,6 +72,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
             KEY, start_offset=state.start_offset, state_batches=state.state_batches, limits=LIMITS
         )
         self.naive = NaiveSharePartition(state.start_offset, state.state_batches, LIMITS)
+        self.states: dict[int, RecordState] = {}
 
     def changed(self, delta: StateDelta, expected: dict[int, Record], start: int) -> None:
         """Compare a delta with the offsets that the naive one changed, and queue it."""
@@ -281,6 +283,14 @@ class SharePartitionMachine(RuleBasedStateMachine):
         assert self.partition.available_count == len(available)
         is_open = naive.end - naive.start < naive.limits.partition_max_record_locks
         assert self.partition.can_acquire() == (is_open or bool(available))
+
+    @invariant()
+    def every_transition_is_permitted(self) -> None:
+        states = {offset: record.state for offset, record in self.naive.records.items()}
+        for offset, state in states.items():
+            before = self.states.get(offset, state)
+            assert before is state or state in PERMITTED_TRANSITIONS[before]
+        self.states = states
 
     @invariant()
     def the_window_is_sound(self) -> None:

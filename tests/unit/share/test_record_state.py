@@ -18,7 +18,7 @@ def test_acknowledge_types_have_the_numbers_of_the_wire() -> None:
 
 
 def test_nothing_follows_a_terminal_state() -> None:
-    assert TERMINAL_STATES == {RecordState.ACKNOWLEDGED, RecordState.ARCHIVED}
+    assert {RecordState.ACKNOWLEDGED, RecordState.ARCHIVED} == TERMINAL_STATES
     assert PERMITTED_TRANSITIONS[RecordState.AVAILABLE] == {RecordState.ACQUIRED, RecordState.ARCHIVED}
     assert PERMITTED_TRANSITIONS[RecordState.ACQUIRED] == {
         RecordState.AVAILABLE,

@@ -89,16 +89,23 @@ def test_a_record_that_is_never_acknowledged_is_delivered_five_times_and_archive
     # Given
     share_partition = a_share_partition()
     counts = []
+    written = []
 
     # When
     for attempt in range(5):
         acquired = fetch(share_partition, ALICE, (0, 0), now_ms=attempt * 30_000)
         counts.append(acquired[0].delivery_count)
-        delta = share_partition.expire_locks((attempt + 1) * 30_000)
+        written += share_partition.expire_locks((attempt + 1) * 30_000).batches
 
     # Then
     assert counts == [1, 2, 3, 4, 5]
-    assert delta.batches == (StateBatch(0, 0, RecordState.ARCHIVED, 5),)
+    assert written == [
+        StateBatch(0, 0, RecordState.AVAILABLE, 1),
+        StateBatch(0, 0, RecordState.AVAILABLE, 2),
+        StateBatch(0, 0, RecordState.AVAILABLE, 3),
+        StateBatch(0, 0, RecordState.AVAILABLE, 4),
+        StateBatch(0, 0, RecordState.ARCHIVED, 5),
+    ]
     assert share_partition.start_offset == 1
     assert share_partition.next_fetch_offset() == 1
 

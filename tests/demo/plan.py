@@ -1,0 +1,74 @@
+"""What the demo is asked for, and the figures it is made of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Self
+
+from tests.demo.failures import WrongSetting
+
+RECORDS_VARIABLE: Final = "DEMO_RECORDS"
+KEEP_VARIABLE: Final = "KEEP"
+NATIVE_VARIABLE: Final = "DEMO_NATIVE"
+
+DEFAULT_RECORDS: Final = 3_000
+FEWEST_RECORDS: Final = 300
+"""With fewer of them not everything is sure to happen."""
+
+TOPIC: Final = "jobs"
+GROUP: Final = "workers"
+MEMBERS: Final = ("alice", "bob", "carol")
+OVERSLEEPER: Final = "carol"
+PRODUCER: Final = "producer"
+
+PARTITIONS: Final = 2
+"""Fewer than members: one consumer of an ordinary group would have nothing to do, and whose lock expires has
+another member beside it on each partition (`kproxy.share.assignor`)."""
+
+LOCK_SECONDS: Final = 15
+"""The shortest lock that a group may have by default."""
+
+PRODUCING_SECONDS: Final = 20.0
+"""Past the end of the lock that expires, so that there is something to see until then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How this demo goes."""
+
+    record_count: int = DEFAULT_RECORDS
+    keeps_running: bool = False
+    """Leave Kafka and kproxy running after the closing table, until Ctrl-C."""
+    is_native: bool = False
+    """For comparison: Kafka's own share groups, and no kproxy."""
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> Self:
+        """What `DEMO_RECORDS`, `KEEP` and `DEMO_NATIVE` ask for; raises `WrongSetting`."""
+        return cls(
+            record_count=_record_count(environment.get(RECORDS_VARIABLE) or str(DEFAULT_RECORDS)),
+            keeps_running=_is_on(environment, KEEP_VARIABLE),
+            is_native=_is_on(environment, NATIVE_VARIABLE),
+        )
+
+    @property
+    def seconds_per_record(self) -> float:
+        """How long a member works on a record: two of them keep up with the producer, one does not."""
+        return PRODUCING_SECONDS / self.record_count
+
+    @property
+    def oversleeps_after(self) -> int:
+        """After so many deliveries one member sleeps: soon, but not at once."""
+        return self.record_count // 15
+
+
+def _record_count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < FEWEST_RECORDS:
+        raise WrongSetting(f"{RECORDS_VARIABLE}={text}: expected a number from {FEWEST_RECORDS} up")
+    return int(text)
+
+
+def _is_on(environment: Mapping[str, str], variable: str) -> bool:
+    text = environment.get(variable, "")
+    if text not in {"", "0", "1"}:
+        raise WrongSetting(f"{variable}={text}: expected 0 or 1")
+    return text == "1"

@@ -1,0 +1,166 @@
+"""What is seen while the demo runs: a live view on a terminal, plain lines elsewhere. Fits 80 columns."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Final
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from tests.demo.book import Book
+from tests.demo.ledger import Outcome, Tally
+from tests.demo.plan import Plan
+
+PLAIN_INTERVAL_SECONDS: Final = 2.0
+PLAIN_PATIENCE_SECONDS: Final = 10.0
+STEP_COLUMNS: Final = 66
+BAR_COLUMNS: Final = 38
+
+OUTCOME_STYLES: Final = {
+    Outcome.ACCEPTED: "green",
+    Outcome.RELEASED: "yellow",
+    Outcome.REJECTED: "red",
+    Outcome.TIMED_OUT: "magenta",
+}
+"""The ways to end a delivery in the order in which they are shown."""
+
+
+@dataclass(slots=True)
+class Step:
+    """What a step says when it is done; may be put better on the way."""
+
+    text: str
+
+
+class View:
+    """Writes to a console what the story shows."""
+
+    def __init__(self, console: Console, started: float) -> None:
+        """`started` is when the demo began, in seconds of the monotonic clock."""
+        self.console = console
+        self._started = started
+        self._live: Live | None = None
+        self._next_plain_line_at = 0.0
+        self._has_shown_titles = False
+        self._has_shown_first_accepted = False
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """Since the demo began."""
+        return time.monotonic() - self._started
+
+    def say(self, text: str = "", *, style: str = "") -> None:
+        """Write a line as it is."""
+        self.console.print(Text(text, style=style), soft_wrap=True)
+
+    @contextmanager
+    def step(self, text: str, *, is_animated: bool = True) -> Iterator[Step]:
+        """Show that something goes on, and when it is done that it is, with the seconds it took."""
+        began = time.monotonic()
+        step = Step(text)
+        is_animated = is_animated and self._can_animate
+        with self.console.status(f"  {text} …") if is_animated else nullcontext():
+            yield step
+        self.done(step.text, time.monotonic() - began)
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Make room for what `show` draws; it is gone afterwards."""
+        if not self._can_animate:
+            # The first line says when the first record is accepted, if that comes before long.
+            self._next_plain_line_at = time.monotonic() + PLAIN_PATIENCE_SECONDS
+            yield
+            return
+        with Live(console=self.console, auto_refresh=False, transient=True) as self._live:
+            yield
+        self._live = None
+
+    def show(self, book: Book, plan: Plan) -> None:
+        """Draw how far things are, as often as the place allows."""
+        now = time.monotonic()
+        if book.first_accepted_at is not None and not self._has_shown_first_accepted:
+            self._has_shown_first_accepted = True
+            self._next_plain_line_at = now
+            self.done(
+                "first record accepted, since the start of the demo", book.first_accepted_at - self._started
+            )
+        if self._live is not None:
+            self._live.update(_scene(book, plan, now), refresh=True)
+        elif now >= self._next_plain_line_at:
+            self._show_plainly(book, now)
+
+    @property
+    def _can_animate(self) -> bool:
+        return self.console.is_terminal and not self.console.is_dumb_terminal
+
+    def done(self, text: str, seconds: float) -> None:
+        line = Text.assemble(("  ✓ ", "green"), f"{text:<{STEP_COLUMNS}} ", (f"{seconds:5.1f} s", "dim"))
+        self.console.print(line, soft_wrap=True)
+
+    def _show_plainly(self, book: Book, now: float) -> None:
+        if not self._has_shown_titles:
+            self._has_shown_titles = True
+            titles = ("time", "produced", *(outcome.value for outcome in OUTCOME_STYLES), "records/s")
+            self.say("".join(f"{title:>11}" for title in titles))
+        counts = [len(book.produced), *(book.total(outcome) for outcome in OUTCOME_STYLES)]
+        cells = "".join(f"{count:>11,}" for count in counts)
+        self.say(f"{self.elapsed_seconds:9.0f} s{cells}{book.rate(now):>11,.0f}")
+        self._next_plain_line_at = now + PLAIN_INTERVAL_SECONDS
+
+
+# ---- the live scene
+
+
+def _scene(book: Book, plan: Plan, now: float) -> RenderableType:
+    parts = [_bars(book, plan, now), _members(book), _sleepers(book, now)]
+    return Group(*(Padding(part, (1, 0, 0, 2)) for part in parts))
+
+
+def _bars(book: Book, plan: Plan, now: float) -> RenderableType:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(width=18)
+    grid.add_column(width=BAR_COLUMNS)
+    grid.add_column(justify="right")
+    for name, count, style in (
+        ("produced", len(book.produced), "cyan"),
+        ("accepted, rejected", book.settled_count, "green"),
+    ):
+        bar = ProgressBar(
+            plan.record_count, count, width=BAR_COLUMNS, complete_style=style, finished_style=style
+        )
+        grid.add_row(name, bar, f"{count:,} of {plan.record_count:,}")
+    grid.add_row("", Text(f"{book.rate(now):,.0f} records/s", style="dim"), "")
+    return grid
+
+
+def _members(book: Book) -> RenderableType:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("member", min_width=8)
+    table.add_column("polled", justify="right")
+    table.add_column("holds", justify="right", min_width=5)
+    for outcome, style in OUTCOME_STYLES.items():
+        table.add_column(outcome.value, justify="right", style=style)
+    table.add_column("redelivered", justify="right")
+    for member, tally in book.tallies.items():
+        table.add_row(member, *_cells(tally))
+    return table
+
+
+def _cells(tally: Tally) -> Iterator[str]:
+    held = tally.delivered - tally.outcomes.total()
+    ended = (tally.outcomes[outcome] for outcome in OUTCOME_STYLES)
+    return (f"{count:,}" for count in (tally.delivered, held, *ended, tally.redelivered))
+
+
+def _sleepers(book: Book, now: float) -> RenderableType:
+    lines = [
+        f"{member} sleeps on what it holds until the lock has expired: {max(0.0, until - now):.0f} s to go"
+        for member, until in book.asleep_until.items()
+    ]
+    return Text("\n".join(lines) or " ", style="magenta")
