@@ -41,6 +41,12 @@ from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 
 _GROUP_RESOURCE: Final = 32
+_RELAYED: Final = {
+    Disposition.FORWARD: SlotKind.FORWARD,
+    Disposition.NEUTRALISE: SlotKind.NEUTRALISE,
+    Disposition.REWRITE: SlotKind.REWRITE,
+}
+
 KEEPALIVE_CORRELATION_ID: Final = 0x6B707879
 """Of the requests that kproxy sends on a silent twin; it only has to come back."""
 
@@ -203,8 +209,9 @@ class ClientSession:
     # ---- requests
 
     def _owe(self, head: RequestHead, disposition: Disposition) -> None:
-        kind = SlotKind.REWRITE if disposition is Disposition.REWRITE else SlotKind.FORWARD
-        self._slots.append(ResponseSlot(kind, head.api_key, head.api_version, head.correlation_id))
+        self._slots.append(
+            ResponseSlot(_RELAYED[disposition], head.api_key, head.api_version, head.correlation_id)
+        )
         self._count(head)
 
     def _examine(self, head: RequestHead, frame: memoryview) -> bool:

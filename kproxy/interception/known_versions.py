@@ -10,15 +10,12 @@ from typing import Final
 
 from kproxy.wire.api_keys import ApiKey
 
-MAX_FETCH_VERSION: Final = 15
-"""Fetch 16 and above may end with NodeEndpoints behind megabytes of records; 15 loses only that hint."""
-
 MAX_API_VERSIONS_VERSION: Final = 4
 """Version 5 (KIP-1242) checks cluster and node id; kproxy does not answer that yet."""
 
 NEWEST_KNOWN: Final[Mapping[int, int]] = {
     ApiKey.PRODUCE: 13,
-    ApiKey.FETCH: MAX_FETCH_VERSION,
+    ApiKey.FETCH: 18,
     ApiKey.LIST_OFFSETS: 11,
     ApiKey.METADATA: 13,
     ApiKey.OFFSET_COMMIT: 10,

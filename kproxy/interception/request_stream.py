@@ -24,6 +24,7 @@ from kproxy.wire.produce_acks import NO_ACKS, UNDECIDED, acks_of_produce
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FORWARD: Final = Disposition.FORWARD
 _REWRITE: Final = Disposition.REWRITE
+_NEUTRALISE: Final = Disposition.NEUTRALISE
 
 
 class RequestStream:
@@ -135,7 +136,7 @@ class RequestStream:
                 refuse_request_length(data[position : position + 4], length, self._max_request_bytes)
             end = position + LENGTH_BYTES + length
             disposition = self._routes.disposition(api_key, api_version)
-            if disposition is not _FORWARD and disposition is not _REWRITE:
+            if not (disposition is _FORWARD or disposition is _REWRITE or disposition is _NEUTRALISE):
                 self._forward(data, position)
                 return self._hold(data, position, end)
             owes = api_key != _PRODUCE or _owes_response(data, position, end, api_version)

@@ -8,6 +8,7 @@ class SlotKind(Enum):
     """Where the response of a slot comes from, and what is done to it."""
 
     FORWARD = "streams through from the broker"
+    NEUTRALISE = "streams through from the broker, and one tag in it is renamed"
     REWRITE = "comes from the broker, is held whole and changed"
     LOCAL = "is made by kproxy"
     SWALLOW = "comes from the broker and is for kproxy itself"

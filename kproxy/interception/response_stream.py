@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from kproxy.errors import PeerViolation
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
+from kproxy.wire.fetch_endpoints import FetchEndpointsWalk
 from kproxy.wire.frames import (
     LENGTH_BYTES,
     MIN_RESPONSE_BYTES,
@@ -39,6 +40,7 @@ class ResponseStream:
         "_on_whole",
         "_slots",
         "_stuck",
+        "_walk",
         "for_client",
     )
 
@@ -57,12 +59,13 @@ class ResponseStream:
         self._held = bytearray()
         self._held_bytes = 0
         self._stuck: list[bytes | memoryview] | None = None
+        self._walk: FetchEndpointsWalk | None = None
         self.for_client: list[bytes | memoryview] = []
 
     @property
     def is_mid_frame(self) -> bool:
         """Whether the rest of a response that began has yet to come."""
-        return self._body_left > 0 or bool(self._held)
+        return self._body_left > 0 or bool(self._held) or self._walk is not None
 
     @property
     def is_stuck(self) -> bool:
@@ -94,6 +97,8 @@ class ResponseStream:
             self._body_left -= len(data)
             self.for_client.append(data)
             return None
+        if self._walk is not None:
+            return self._walk_on(self._walk, memoryview(data))
         if self._held_bytes:
             return self._fill_held(data)
         if self._held:
@@ -110,20 +115,20 @@ class ResponseStream:
         return memoryview(data)[missing:] if len(data) > missing else None
 
     def _cut(self, data: bytes | memoryview) -> bytes | memoryview | None:
-        """Walk over the responses in `data`, which begins with the rest of a forwarded one or with a frame."""
-        size = len(data)
-        position = self._body_left
-        if position:
-            self._body_left = 0
-            if self._pass_slot():
-                self._forward(data, position)
-                self._on_passed()
-                return memoryview(data)[position:] if position < size else None
+        """Walk over the responses in `data`, which begins with a frame or with the rest of a forwarded one."""
+        if self._body_left:
+            return self._end_body(data)
+        size, position = len(data), 0
         while position < size:
             if size - position < RESPONSE_HEAD_BYTES:
                 self._refuse_early(data, position)
                 break
             slot, end = self._match(data, position)
+            if slot.kind is SlotKind.NEUTRALISE:
+                body = position + LENGTH_BYTES
+                self._forward(data, body)
+                self._walk = FetchEndpointsWalk(end - body)
+                return memoryview(data)[body:]
             if slot.kind is not SlotKind.FORWARD:
                 self._forward(data, position)
                 return self._hold(slot, memoryview(data), position, end)
@@ -138,6 +143,22 @@ class ResponseStream:
         self._held += data[position:]
         self._body_left = max(position - size, 0)
         return None
+
+    def _end_body(self, data: bytes | memoryview) -> memoryview | None:
+        end, self._body_left = self._body_left, 0
+        self._forward(data, end)
+        if self._pass_slot():
+            self._on_passed()
+        return memoryview(data)[end:] if end < len(data) else None
+
+    def _walk_on(self, walk: FetchEndpointsWalk, view: memoryview) -> memoryview | None:
+        rest = view[walk.bytes_left :]
+        self.for_client.extend(walk.take(view[: walk.bytes_left]))
+        if walk.bytes_left == 0:
+            self._walk = None
+            if self._pass_slot():
+                self._on_passed()
+        return rest or None
 
     def _match(self, data: bytes | memoryview, position: int) -> tuple[ResponseSlot, int]:
         """Return the slot that the response at `position` fills, and where the response ends."""

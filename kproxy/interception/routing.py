@@ -3,6 +3,7 @@
 | disposition | the request | the response |
 |---|---|---|
 | FORWARD | streams on as it came | streams back as it came |
+| NEUTRALISE | streams on as it came | streams back, but for one tag that gets another number |
 | REWRITE | streams on as it came | is held, and broker addresses or versions in it are changed |
 | EXAMINE | is held and decoded; goes on, is answered here, or both | as the request turned out |
 | SERVE | is held, decoded and answered by kproxy | made here |
@@ -19,6 +20,7 @@ from kproxy.interception.known_versions import (
     OLDEST_KNOWN,
     SHARE_KEYS,
 )
+from kproxy.wire import fetch_endpoints
 from kproxy.wire.api_keys import ApiKey
 
 
@@ -26,6 +28,7 @@ class Disposition(Enum):
     """What becomes of a request of one API and version."""
 
     FORWARD = "forward"
+    NEUTRALISE = "neutralise"
     REWRITE = "rewrite"
     EXAMINE = "examine"
     SERVE = "serve"
@@ -109,4 +112,6 @@ class RoutingTable:
             return Disposition.EXAMINE
         if version >= _REWRITTEN_FROM.get(api_key, version + 1):
             return Disposition.REWRITE
+        if api_key == ApiKey.FETCH and version >= fetch_endpoints.FIRST_VERSION:
+            return Disposition.NEUTRALISE
         return Disposition.FORWARD

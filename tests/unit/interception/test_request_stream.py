@@ -54,6 +54,7 @@ CONVERSATION = [
     frame(18, 3, 6, b"versions"),
     frame(SHARE_FETCH, 2, 7),
     frame(12, 4, 8, b"heartbeat"),
+    frame(1, 17, 9, b"newer fetch"),
 ]
 
 
@@ -71,9 +72,10 @@ def test_any_chunking_of_the_same_bytes_gives_the_same_requests(cuts: list[int])
         (3, 4, Disposition.REWRITE),
         (18, 6, Disposition.REWRITE),
         (12, 8, Disposition.FORWARD),
+        (1, 9, Disposition.NEUTRALISE),
     ]
     assert heard.held == [(5, CONVERSATION[4][4:]), (7, CONVERSATION[6][4:])]
-    assert heard.sent == b"".join([*CONVERSATION[:4], CONVERSATION[5], CONVERSATION[7]])
+    assert heard.sent == b"".join([*CONVERSATION[:4], CONVERSATION[5], CONVERSATION[7], CONVERSATION[8]])
     assert not heard.stream.is_mid_frame
 
 
@@ -135,7 +137,7 @@ def test_thousands_of_held_frames_in_one_chunk_are_no_trouble() -> None:
         (frame(3, 14, 1), "version_not_advertised"),
         (frame(3, -1, 1), "version_not_advertised"),
         (frame(SHARE_FETCH, 0, 1), "version_not_advertised"),
-        (frame(1, 16, 1), "version_not_advertised"),
+        (frame(1, 19, 1), "version_not_advertised"),
         (frame(17, 0, 1), "version_not_advertised"),
         (b"\x16\x03\x01\x02", "tls_on_plaintext"),
         (b"GET / HTTP/1.1\r\n", "http_on_kafka_port"),

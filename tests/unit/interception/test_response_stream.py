@@ -2,6 +2,7 @@
 
 import struct
 from collections import deque
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from kproxy.errors import PeerViolation
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.interception.response_stream import ResponseStream
+from kproxy.wire import codecs
+from kproxy.wire.messages.fetch_response import FetchResponse, NodeEndpoint
 
 FORWARD, REWRITE, LOCAL = SlotKind.FORWARD, SlotKind.REWRITE, SlotKind.LOCAL
 
@@ -110,6 +113,27 @@ def test_what_comes_behind_a_stuck_response_waits_and_leaves_after_it() -> None:
 
     assert before == b""
     assert heard.sent == b"[" + response(1, b"x")[4:] + b"]" + response(2, b"y")
+
+
+@given(cuts=st.lists(st.integers(0, 400), max_size=10))
+def test_a_neutralised_response_passes_between_others_whatever_the_chunks(cuts: list[int]) -> None:
+    endpoints = [NodeEndpoint(node_id=1, host="broker", port=9092)]
+    fetched = FetchResponse(throttle_time_ms=3, node_endpoints=endpoints)
+    fetch = b"".join(codecs.encode_response(1, 17, 2, fetched))
+    data = response(1, b"x") + fetch + response(3, b"y")
+    heard = Heard(FORWARD, SlotKind.NEUTRALISE, FORWARD)
+    edges = [0, *sorted(cut % len(data) for cut in cuts), len(data)]
+
+    for start, end in pairwise(edges):
+        if start < end:
+            heard.stream.receive(data[start:end])
+
+    neutralised = heard.sent[len(response(1, b"x")) : -len(response(3, b"y"))]
+    _, message = codecs.decode_response(1, 17, neutralised[4:])
+    assert isinstance(message, FetchResponse)
+    assert (message.throttle_time_ms, message.node_endpoints) == (3, [])
+    assert len(heard.sent) == len(data)
+    assert not heard.slots
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,144 @@
+"""NodeEndpoints in Fetch responses of version 16 and above, neutralised while the response streams through.
+
+KIP-951 put the addresses of new leaders behind the records, as tagged field 0 of the response itself. A relay that
+holds no records cannot replace them, because that would change the length of a frame whose head has left already.
+But it can rename the field: the tag becomes a number that no client knows, and clients skip what they do not know.
+They lose a hint and ask for metadata instead, as with version 15.
+"""
+
+from collections.abc import Generator
+from typing import Final
+
+from kproxy.errors import PeerViolation
+
+FIRST_VERSION: Final = 16
+UNKNOWN_TAG: Final = 0x7F
+"""What tag 0 becomes: the highest number of one byte. Kafka 4.4 has no tag above 0 in the response itself."""
+
+_NEXT_BYTE: Final = -1
+_RENAME_BYTE: Final = -2
+_MAX_VARINT_BYTES: Final = 5
+
+_Walk = Generator[int, int, None]
+"""Yields how many bytes to skip, or _NEXT_BYTE and is sent that byte, or _RENAME_BYTE to replace it."""
+
+
+class FetchEndpointsWalk:
+    """One response on its way through, from behind its length.
+
+    Args:
+        frame_bytes: the length of the frame, its four length bytes not counted.
+    """
+
+    __slots__ = ("_is_done", "_walk", "_want", "bytes_left")
+
+    def __init__(self, frame_bytes: int) -> None:
+        self.bytes_left = frame_bytes
+        """How many bytes of the frame have yet to come."""
+        self._walk = _response()
+        self._want = next(self._walk)
+        self._is_done = False
+
+    def take(self, data: memoryview) -> list[memoryview | bytes]:
+        """Return `data`, which is the next part of this frame, with the tag renamed if it is in there.
+
+        Raises:
+            PeerViolation: the frame ends before the response does, or goes on after it.
+        """
+        self.bytes_left -= len(data)
+        assert self.bytes_left >= 0, "no byte of the next frame"
+        renamed = self._advance_over(data)
+        if self.bytes_left == 0 and not self._is_done:
+            raise PeerViolation("malformed_response", "a Fetch response ends in the middle of a field")
+        return _with_unknown_tags(data, renamed)
+
+    def _advance_over(self, data: memoryview) -> list[int]:
+        """Return where in `data` a tag has to be renamed: nowhere or once, in what brokers send."""
+        renamed: list[int] = []
+        position, size = 0, len(data)
+        while not self._is_done:
+            if self._want == _RENAME_BYTE:
+                # The byte before this position: the walk has just been sent it.
+                renamed.append(position - 1)
+                self._send(0)
+            elif self._want > size - position:
+                self._want -= size - position
+                return renamed
+            elif self._want >= 0:
+                position += self._want
+                self._send(0)
+            elif position == size:
+                return renamed
+            else:
+                position += 1
+                self._send(data[position - 1])
+        if position < size:
+            raise PeerViolation(
+                "malformed_response", f"{size - position} bytes follow the end of a Fetch response"
+            )
+        return renamed
+
+    def _send(self, byte: int) -> None:
+        try:
+            self._want = self._walk.send(byte)
+        except StopIteration:
+            self._is_done = True
+
+
+def _with_unknown_tags(data: memoryview, positions: list[int]) -> list[memoryview | bytes]:
+    parts: list[memoryview | bytes] = []
+    start = 0
+    for position in positions:
+        parts += [data[start:position], bytes([UNKNOWN_TAG])]
+        start = position + 1
+    return [part for part in (*parts, data[start:]) if part]
+
+
+def _response() -> _Walk:
+    """Walk over FetchResponse.json, versions 16 to 18, behind the correlation id; nothing is kept."""
+    yield 4  # correlation id
+    yield from _tags()
+    yield 4 + 2 + 4  # throttle time, error code, session id
+    for _ in range((yield from _count())):
+        yield 16  # topic id
+        for _ in range((yield from _count())):
+            yield from _partition()
+        yield from _tags()
+    yield from _tags(renames_endpoints=True)
+
+
+def _partition() -> _Walk:
+    yield 4 + 2 + 8 + 8 + 8  # index, error code, high watermark, last stable offset, log start offset
+    for _ in range((yield from _count())):
+        yield 8 + 8  # an aborted transaction: producer id, first offset
+        yield from _tags()
+    yield 4  # preferred read replica
+    yield (yield from _count())  # records
+    yield from _tags()
+
+
+def _tags(*, renames_endpoints: bool = False) -> _Walk:
+    for _ in range((yield from _varint())):
+        tag = yield from _varint(renames_zero=renames_endpoints)
+        if tag == 0 and renames_endpoints:
+            raise PeerViolation("malformed_response", "tag 0 of a Fetch response takes more than one byte")
+        yield (yield from _varint())
+
+
+def _count() -> Generator[int, int, int]:
+    """Read a compact length: one more than it stands for, and 0 for null."""
+    return max((yield from _varint()) - 1, 0)
+
+
+def _varint(*, renames_zero: bool = False) -> Generator[int, int, int]:
+    """Read an unsigned varint; with `renames_zero` a single byte 0 is renamed, and its new value returned."""
+    value = 0
+    for index in range(_MAX_VARINT_BYTES):
+        byte = yield _NEXT_BYTE
+        if renames_zero and index == 0 and byte == 0:
+            yield _RENAME_BYTE
+            return UNKNOWN_TAG
+        value |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return value
+    raise PeerViolation("malformed_response", "a varint of more than five bytes in a Fetch response")

@@ -1,0 +1,118 @@
+"""`FetchEndpointsWalk`: a Fetch response passes in any pieces, and no address of a broker is understood any more."""
+
+from contextlib import suppress
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kproxy.errors import PeerViolation
+from kproxy.wire import codecs
+from kproxy.wire.fetch_endpoints import UNKNOWN_TAG, FetchEndpointsWalk
+from kproxy.wire.messages.fetch_response import (
+    AbortedTransaction,
+    FetchableTopicResponse,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
+
+partitions = st.builds(
+    PartitionData,
+    partition_index=st.integers(0, 9),
+    error_code=st.sampled_from([0, 6]),
+    high_watermark=st.integers(-1, 1 << 40),
+    current_leader=st.builds(LeaderIdAndEpoch, leader_id=st.integers(-1, 3), leader_epoch=st.integers(-1, 3)),
+    aborted_transactions=st.none()
+    | st.lists(st.builds(AbortedTransaction, producer_id=st.integers(0, 9)), max_size=3),
+    records=st.none() | st.binary(max_size=300),
+)
+responses = st.builds(
+    FetchResponse,
+    throttle_time_ms=st.integers(0, 9),
+    session_id=st.integers(0, 9),
+    responses=st.lists(
+        st.builds(
+            FetchableTopicResponse,
+            topic_id=st.binary(min_size=16, max_size=16),
+            partitions=st.lists(partitions, max_size=3),
+        ),
+        max_size=3,
+    ),
+    node_endpoints=st.lists(
+        st.builds(NodeEndpoint, node_id=st.integers(0, 9), host=st.just("broker-host"), port=st.just(9092)),
+        max_size=3,
+    ),
+)
+
+
+def frame_of(response: FetchResponse, version: int = 17) -> bytes:
+    return b"".join(codecs.encode_response(1, version, 7, response))[4:]
+
+
+def walked(frame: bytes, cuts: list[int]) -> bytes:
+    walk = FetchEndpointsWalk(len(frame))
+    edges = [0, *sorted(cut % (len(frame) + 1) for cut in cuts), len(frame)]
+    pieces = (memoryview(frame)[start:end] for start, end in pairwise(edges) if start < end)
+    return b"".join(bytes(part) for piece in pieces for part in walk.take(piece))
+
+
+@given(
+    response=responses,
+    version=st.sampled_from([16, 17, 18]),
+    cuts=st.lists(st.integers(0, 5000), max_size=20),
+)
+def test_whatever_the_pieces_only_the_endpoints_become_an_unknown_field(
+    response: FetchResponse, version: int, cuts: list[int]
+) -> None:
+    """The frame keeps its length, everything else its value, and the endpoints' bytes stand under another tag."""
+    frame = frame_of(response, version)
+
+    passed = walked(frame, cuts)
+
+    _, message = codecs.decode_response(1, version, passed)
+    assert isinstance(message, FetchResponse)
+    assert len(passed) == len(frame)
+    assert message.node_endpoints == []
+    assert [tag for tag, _ in message.unknown_tagged_fields] == (
+        [UNKNOWN_TAG] if response.node_endpoints else []
+    )
+    message.unknown_tagged_fields = ()
+    response.node_endpoints = []
+    assert frame_of(message, version) == frame_of(response, version)
+
+
+def test_a_response_without_endpoints_passes_as_the_same_memory() -> None:
+    frame = memoryview(frame_of(FetchResponse(responses=[])))
+
+    parts = FetchEndpointsWalk(len(frame)).take(frame)
+
+    assert [part.obj for part in parts if isinstance(part, memoryview)] == [frame.obj]
+
+
+def test_tags_that_nobody_knows_stay_as_they_are() -> None:
+    frame = frame_of(FetchResponse(unknown_tagged_fields=((5, b"five"),)))
+
+    assert walked(frame, []) == frame
+
+
+@given(response=responses, missing=st.integers(1, 400))
+def test_a_response_that_ends_too_early_is_refused(response: FetchResponse, missing: int) -> None:
+    frame = frame_of(response)
+    cut = frame[: max(1, len(frame) - missing)]
+
+    with pytest.raises(PeerViolation, match="middle of a field"):
+        walked(cut, [])
+
+
+def test_bytes_behind_a_response_are_refused() -> None:
+    with pytest.raises(PeerViolation, match="2 bytes follow"):
+        walked(frame_of(FetchResponse()) + b"xx", [])
+
+
+@given(garbage=st.binary(min_size=1, max_size=500))
+def test_garbage_is_refused_or_passes_in_full_length_and_nothing_else_happens(garbage: bytes) -> None:
+    with suppress(PeerViolation):
+        assert len(walked(garbage, [])) == len(garbage)
