@@ -30,6 +30,7 @@ from kproxy.net.availability import ShareAvailability
 from kproxy.net.broker_client import ConnectionLimits
 from kproxy.net.broker_connections import BrokerConnections
 from kproxy.net.broker_failures import AuthenticationExpected
+from kproxy.net.buffer_budget import BufferBudget
 from kproxy.net.cluster_metadata import ClusterMetadataCache, MetadataTiming
 from kproxy.net.cluster_view import ClusterBroker, TopicIdsMissing
 from kproxy.net.deadlines import Deadlines, MonotonicClock, SystemWallClock
@@ -41,6 +42,7 @@ from kproxy.net.share_support import ShareSupport, ShareSupportWatch
 from kproxy.net.sweeper import Sweeper
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings import Settings, ShareUpstream
+from kproxy.share.identifiers import TopicId
 from kproxy.share.limits import GroupLimits, ShareLimits
 from kproxy.statelog.in_memory_state_log import InMemoryStateLog
 from kproxy.telemetry import logs
@@ -146,7 +148,7 @@ class Proxy:
         self._routes = RoutingTable({})
         self._relay = Relay(
             routes=self._routes,
-            rewriter=ResponseRewriter(self._addresses, lambda: self._routes.served),
+            rewriter=ResponseRewriter(self._addresses, lambda: self._routes.served, self._topic_name),
             limits=RelayLimits(
                 max_request_bytes=settings.socket_request_max_bytes,
                 connect_timeout_ms=settings.connect_timeout_ms,
@@ -154,6 +156,7 @@ class Proxy:
                 keepalive_ms=settings.keepalive_ms,
             ),
             apis=self._share_groups.apis,
+            budget=BufferBudget(settings.max_buffered_bytes),
             tasks=self._tasks,
             counting=self._metrics,
             upstream_addresses=self._upstream_addresses,
@@ -335,6 +338,10 @@ class Proxy:
     def _advertised(self, broker: ClusterBroker) -> BrokerEndpoint:
         address = self._addresses.address_of(broker.node_id) or AdvertisedAddress("", -1)
         return BrokerEndpoint(broker.node_id, address.host, address.port, broker.rack)
+
+    def _topic_name(self, topic_id: bytes) -> str | None:
+        description = self._metadata.describe(TopicId(topic_id))
+        return description.name if description is not None else None
 
     def _upstream_addresses(self, node_id: int) -> list[tuple[str, int]]:
         broker = self._listeners.backing_brokers.get(node_id)

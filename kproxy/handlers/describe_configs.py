@@ -48,7 +48,9 @@ class DescribeConfigsHandler:
         self, resource: DescribeConfigsResource, request: DescribeConfigsRequest, context: RequestContext
     ) -> DescribeConfigsResult:
         result = DescribeConfigsResult(
-            resource_type=resource.resource_type, resource_name=resource.resource_name
+            error_message=None,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
         )
         try:
             entries = self._configs.describe(resource.resource_name)

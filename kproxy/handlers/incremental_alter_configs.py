@@ -39,7 +39,9 @@ class IncrementalAlterConfigsHandler:
         responses: list[AlterConfigsResourceResponse] = []
         for resource in request.resources:
             result = AlterConfigsResourceResponse(
-                resource_type=resource.resource_type, resource_name=resource.resource_name
+                error_message=None,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
             )
             try:
                 if counts[resource.resource_type, resource.resource_name] > 1:

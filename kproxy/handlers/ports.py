@@ -34,6 +34,8 @@ class RequestContext:
     api_version: int
     client_id: str
     client_host: str
+    peer: str = ""
+    """The client's address with its port, for logs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,19 +18,22 @@ Rules, all of them Kafka's:
 """
 
 from collections import deque
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from kproxy.errors import MalformedMessage, PeerViolation
 from kproxy.interception.broker_addresses import BackingBroker, UnknownBrokers
+from kproxy.interception.gathering import Gathering
 from kproxy.interception.request_stream import RequestStream
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.interception.response_stream import ResponseStream
 from kproxy.interception.rewrites.api_versions import unsupported_version_answer
 from kproxy.interception.rewrites.find_coordinator import answer_share_coordinator
 from kproxy.interception.rewrites.responses import ResponseRewriter
-from kproxy.interception.routing import Disposition, RoutingTable
+from kproxy.interception.routing import GROUP_CONFIG_KEYS, Disposition, RoutingTable
+from kproxy.interception.translations import translate
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest
@@ -71,6 +74,7 @@ class ClientSession:
     """
 
     __slots__ = (
+        "_broker_versions",
         "_call",
         "_new_brokers",
         "_request_counts",
@@ -95,6 +99,7 @@ class ClientSession:
         self._slots: deque[ResponseSlot] = deque()
         self._requests = RequestStream(routes, max_request_bytes, self._owe, self._examine)
         self._responses = ResponseStream(self._slots, max_request_bytes, self._rewrite, self._settle_head)
+        self._broker_versions: Mapping[int, tuple[int, int]] = {}
         self._call: Call | None = None
         self._new_brokers: tuple[BackingBroker, ...] = ()
 
@@ -119,6 +124,11 @@ class ClientSession:
     def buffered_bytes(self) -> int:
         """Bytes held in both directions: what waits behind an answer, and frames that are held."""
         return self._requests.backlog_bytes + self._requests.held_bytes + self._responses.held_bytes
+
+    @property
+    def held_frame_bytes(self) -> int:
+        """The full size of the frames, of either side, that are held and not whole yet."""
+        return self._requests.held_frame_bytes + self._responses.held_frame_bytes
 
     @property
     def unsent_bytes(self) -> int:
@@ -215,17 +225,19 @@ class ClientSession:
         self._count(head)
 
     def _examine(self, head: RequestHead, frame: memoryview) -> bool:
+        """Decide a held request; whether those behind it have to wait for its answer."""
         self._count(head)
-        disposition = self._routes.disposition(head.api_key, head.api_version)
         if head.api_key == ApiKey.API_VERSIONS:
             answer = codecs.encode_response(
                 head.api_key, 0, head.correlation_id, unsupported_version_answer()
             )
             self._answer_at_once(head, answer)
             return False
+        disposition = self._routes.disposition(head.api_key, head.api_version)
+        if disposition is Disposition.EXAMINE and head.api_key not in GROUP_CONFIG_KEYS:
+            self._find_or_translate(head, frame)
+            return False
         request = _decode(head, frame)
-        if isinstance(request.message, FindCoordinatorRequest):
-            return self._find_coordinator(head, frame, request.message)
         if disposition is Disposition.EXAMINE and not _names_a_group(request):
             self._relay_held(SlotKind.FORWARD, head, frame)
             return False
@@ -234,15 +246,35 @@ class ClientSession:
         self._call = Call(slot, request, disposition)
         return True
 
-    def _find_coordinator(
-        self, head: RequestHead, frame: memoryview, request: FindCoordinatorRequest
-    ) -> bool:
-        answer = answer_share_coordinator(request, head.api_version)
-        if answer is None:
-            self._relay_held(SlotKind.REWRITE, head, frame)
+    def _find_or_translate(self, head: RequestHead, frame: memoryview) -> None:
+        if head.api_key == ApiKey.FIND_COORDINATOR:
+            sought = _decode(head, frame).message
+            assert isinstance(sought, FindCoordinatorRequest)
+            answer = answer_share_coordinator(sought, head.api_version)
+            if answer is not None:
+                self._answer_at_once(head, codecs.encode_response(*head, answer))
+                return
+        _, broker_version = self._broker_versions.get(head.api_key, (0, head.api_version))
+        if head.api_version > broker_version:
+            self._translate(head, _decode(head, frame), broker_version)
         else:
-            self._answer_at_once(head, codecs.encode_response(*head, answer))
-        return False
+            names_brokers = head.api_key in {ApiKey.FIND_COORDINATOR, ApiKey.METADATA}
+            self._relay_held(SlotKind.REWRITE if names_brokers else SlotKind.FORWARD, head, frame)
+
+    def _translate(self, head: RequestHead, request: DecodedRequest, broker_version: int) -> None:
+        """Ask an older broker in its own version, once or several times, and answer once in the client's."""
+        translation = translate(request.message, broker_version, self._rewriter.topic_name)
+        if not translation.requests:
+            self._answer_at_once(head, codecs.encode_response(*head, translation.merge([])))
+            return
+        gathering = Gathering(head, broker_version, translation, self._rewriter)
+        for position, message in enumerate(translation.requests):
+            slot = ResponseSlot(SlotKind.REWRITE, *head)
+            slot.rewrite = partial(gathering.take, position)
+            self._slots.append(slot)
+            self._requests.for_broker += codecs.encode_request(
+                head.api_key, broker_version, head.correlation_id, request.client_id, message
+            )
 
     def _relay_held(self, kind: SlotKind, head: RequestHead, frame: memoryview) -> None:
         self._slots.append(ResponseSlot(kind, *head))
@@ -272,6 +304,11 @@ class ClientSession:
         return True
 
     def _rewritten(self, slot: ResponseSlot, frame: memoryview) -> list[bytes | memoryview]:
+        if slot.api_key == ApiKey.API_VERSIONS:
+            answer = self._rewriter.rewrite_api_versions(slot.api_version, frame)
+            self._broker_versions = answer.upstream
+            self._requests.advertised = answer.advertised or self._requests.advertised
+            return answer.buffers
         if slot.rewrite is None:
             return self._rewriter.rewrite(slot.api_key, slot.api_version, frame)
         try:

@@ -5,10 +5,11 @@ What is held back at most: 11 bytes of a head split over chunks; a Produce up to
 or served, up to `socket.request.max.bytes`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from kproxy.errors import PeerViolation
+from kproxy.interception.known_versions import SHARE_KEYS
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.frames import (
@@ -47,6 +48,7 @@ class RequestStream:
         "_on_held",
         "_on_relayed",
         "_routes",
+        "advertised",
         "for_broker",
         "is_barred",
     )
@@ -68,6 +70,8 @@ class RequestStream:
         self._backlog: list[bytes | memoryview] = []
         self.for_broker: list[bytes | memoryview] = []
         self.is_barred = False
+        self.advertised: Mapping[int, tuple[int, int]] | None = None
+        """What the client was told on this connection, both ends inclusive; None when it did not ask."""
 
     @property
     def is_mid_frame(self) -> bool:
@@ -83,6 +87,11 @@ class RequestStream:
     def held_bytes(self) -> int:
         """Bytes of a frame that is held until it is whole."""
         return len(self._held)
+
+    @property
+    def held_frame_bytes(self) -> int:
+        """The full size of a frame that is held and not whole yet, 0 when there is none."""
+        return self._held_bytes
 
     def receive(self, data: bytes | memoryview) -> None:
         """Take what the client sent. Raises PeerViolation when it cannot be Kafka's protocol."""
@@ -139,6 +148,8 @@ class RequestStream:
             if not (disposition is _FORWARD or disposition is _REWRITE or disposition is _NEUTRALISE):
                 self._forward(data, position)
                 return self._hold(data, position, end)
+            if self.advertised is not None:
+                _refuse_unadvertised(self.advertised, api_key, api_version)
             owes = api_key != _PRODUCE or _owes_response(data, position, end, api_version)
             if owes is UNDECIDED:
                 break
@@ -186,8 +197,22 @@ class RequestStream:
 
     def _hand_over(self, frame: memoryview) -> None:
         _length, api_key, api_version, correlation_id = unpack_request_head(frame)
+        # Share APIs come and go while connections stay, and ApiVersions is answered whatever its version.
+        is_enforced = api_key not in SHARE_KEYS and api_key != ApiKey.API_VERSIONS
+        if self.advertised is not None and is_enforced:
+            _refuse_unadvertised(self.advertised, api_key, api_version)
         head = RequestHead(api_key, api_version, correlation_id)
         self.is_barred = self._on_held(head, frame[LENGTH_BYTES:])
+
+
+def _refuse_unadvertised(advertised: Mapping[int, tuple[int, int]], api_key: int, api_version: int) -> None:
+    lowest, highest = advertised.get(api_key, (0, -1))
+    if lowest <= api_version <= highest:
+        return
+    if highest < 0:
+        raise PeerViolation("unknown_api_key", f"API key {api_key} was not advertised on this connection")
+    detail = f"version {api_version} of API key {api_key}; {lowest} to {highest} were advertised on this connection"
+    raise PeerViolation("version_not_advertised", detail)
 
 
 def _owes_response(data: bytes | memoryview, position: int, end: int, api_version: int) -> bool | None:

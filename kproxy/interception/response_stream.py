@@ -77,6 +77,11 @@ class ResponseStream:
         """Bytes of a response that is held, and of what waits behind it."""
         return len(self._held) + sum(map(len, self._stuck or ()))
 
+    @property
+    def held_frame_bytes(self) -> int:
+        """The full size of a response that is held and not whole yet, 0 when there is none."""
+        return self._held_bytes
+
     def receive(self, data: bytes | memoryview) -> None:
         """Take what the broker sent. Raises PeerViolation when it is no answer to what it was asked."""
         rest: bytes | memoryview | None = data

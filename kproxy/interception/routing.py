@@ -46,6 +46,11 @@ _REWRITTEN_FROM: Final[Mapping[int, int]] = {
 _EXAMINED_FROM: Final[Mapping[int, int]] = {
     # Key type SHARE exists in every version that has a key type; it is never the backing broker's business.
     ApiKey.FIND_COORDINATOR: 0,
+    # Translated for a broker that has only older versions.
+    ApiKey.LIST_GROUPS: 0,
+    ApiKey.DELETE_GROUPS: 0,
+    # The first version that can name topics by id.
+    ApiKey.METADATA: 12,
 }
 
 _EXAMINED_FOR_GROUP_CONFIGS: Final[Mapping[int, int]] = {
@@ -53,6 +58,9 @@ _EXAMINED_FOR_GROUP_CONFIGS: Final[Mapping[int, int]] = {
     ApiKey.INCREMENTAL_ALTER_CONFIGS: 0,
     ApiKey.DESCRIBE_CONFIGS: 1,
 }
+
+GROUP_CONFIG_KEYS: Final[frozenset[int]] = frozenset(_EXAMINED_FOR_GROUP_CONFIGS)
+"""The APIs that may name configurations of groups."""
 
 
 class RoutingTable:

@@ -13,6 +13,7 @@ from kproxy.errors import BrokerUnavailable, KproxyError, PeerViolation
 from kproxy.handlers.ports import RequestContext
 from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.interception.client_session import Call
+from kproxy.net.buffer_budget import SMALL_FRAME_BYTES
 from kproxy.net.calls import answer_call
 from kproxy.net.relay import MAX_BACKLOG_BYTES, MAX_OWED_RESPONSES, WRITE_HIGH_WATER_BYTES, Relay
 from kproxy.net.upstream_twin import UpstreamTwin, dial
@@ -26,6 +27,7 @@ class ClientConnection(asyncio.Protocol):
 
     __slots__ = (
         "_at_eof",
+        "_awaits_budget",
         "_broker_is_full",
         "_called",
         "_client_is_full",
@@ -36,6 +38,7 @@ class ClientConnection(asyncio.Protocol):
         "_last_twin_ms",
         "_loop",
         "_relay",
+        "_reserved_bytes",
         "_twin",
         "connection_id",
         "node_id",
@@ -53,6 +56,8 @@ class ClientConnection(asyncio.Protocol):
         self.peer = "?"
         self._loop = asyncio.get_running_loop()
         self._twin: UpstreamTwin | None = None
+        self._awaits_budget = False
+        self._reserved_bytes = 0
         self._broker_is_full = False
         self._client_is_full = False
         self._at_eof = False
@@ -105,6 +110,8 @@ class ClientConnection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._is_closed = True
         self._relay.connections.discard(self)
+        self._relay.budget.release(self)
+        self._relay.budget.note_waiting(self, 0)
         log.debug("client_disconnected", peer=self.peer, node=self.node_id, err=error)
         if self._twin is not None:
             self._twin.close()
@@ -153,9 +160,7 @@ class ClientConnection(asyncio.Protocol):
     @property
     def buffered_bytes(self) -> int:
         """Bytes held for this connection, write buffers included."""
-        waiting = self.transport.get_write_buffer_size() if self.transport is not None else 0
-        twin = self._twin.buffered_bytes if self._twin is not None else 0
-        return waiting + twin + self.session.buffered_bytes
+        return self._unwritten_bytes() + self.session.buffered_bytes
 
     @property
     def is_closed(self) -> bool:
@@ -167,6 +172,8 @@ class ClientConnection(asyncio.Protocol):
         limits = self._relay.limits
         if self._twin is None or self._is_closed:
             return
+        self._account()
+        self._adjust_reading()
         is_stalled = self.session.is_client_mid_frame and self._is_reading()
         if is_stalled and now_ms - self._last_client_ms > limits.frame_deadline_ms:
             detail = f"nothing came for {limits.frame_deadline_ms} ms in the middle of a frame"
@@ -236,6 +243,7 @@ class ClientConnection(asyncio.Protocol):
         if (call := self.session.take_call()) is not None:
             self._called = True
             self._relay.tasks.spawn(self._answer(call), name=f"API key {call.slot.api_key} for {self.peer}")
+        self._account()
         self._adjust_reading()
 
     def _write(self, buffers: list[bytes | memoryview]) -> None:
@@ -246,18 +254,45 @@ class ClientConnection(asyncio.Protocol):
         else:
             self.transport.writelines(buffers)
 
+    def _account(self) -> None:
+        """Reserve what the frame that is being held will take, and tell what waits for slow peers."""
+        held_bytes = self.session.held_frame_bytes
+        needed_bytes = held_bytes if held_bytes > SMALL_FRAME_BYTES else 0
+        if needed_bytes != self._reserved_bytes:
+            self._relay.budget.release(self)
+            self._reserved_bytes = needed_bytes
+            self._awaits_budget = bool(needed_bytes) and not self._relay.budget.reserve(
+                self, needed_bytes, self._budget_granted
+            )
+        self._relay.budget.note_waiting(self, self._unwritten_bytes())
+
+    def _budget_granted(self) -> None:
+        self._awaits_budget = False
+        self._adjust_reading()
+
+    def _unwritten_bytes(self) -> int:
+        waiting = self.transport.get_write_buffer_size() if self.transport is not None else 0
+        return waiting + (self._twin.buffered_bytes if self._twin is not None else 0)
+
     def _adjust_reading(self) -> None:
         """Read from each side exactly when there is room for what it may send."""
         if self.transport is None or self.transport.is_closing() or self._is_draining:
             return
-        is_wanted = not self._broker_is_full and not self._is_clogged()
+        is_throttled = self._awaits_budget or self._is_over_budget()
+        is_wanted = not (self._broker_is_full or is_throttled or self._is_clogged())
         if is_wanted is not self.transport.is_reading():
             if is_wanted:
                 self.transport.resume_reading()
             else:
                 self.transport.pause_reading()
-        if self._twin is not None and not self._client_is_full:
-            self._twin.resume_reading()
+        if self._twin is not None:
+            if self._client_is_full or is_throttled:
+                self._twin.pause_reading()
+            else:
+                self._twin.resume_reading()
+
+    def _is_over_budget(self) -> bool:
+        return self._relay.budget.is_exceeded and self._unwritten_bytes() > 0
 
     def _is_clogged(self) -> bool:
         if self._twin is None:
@@ -286,6 +321,7 @@ class ClientConnection(asyncio.Protocol):
             api_version=request.api_version,
             client_id=request.client_id or "",
             client_host="/" + self.peer.rpartition(":")[0],
+            peer=self.peer,
         )
         try:
             await answer_call(self, call, self._relay.apis, context)

@@ -164,7 +164,7 @@ class ClusterMetadataCache:
         return self._view.topic_with_id(topic_id, self._clock.now_ms())
 
     async def confirm(self, topic_ids: Collection[TopicId], *, not_older_than_ms: int) -> None:
-        """Make sure that topics in the cache were seen under these ids within the last `not_older_than_ms`.
+        """Make sure that topics in the cache were seen under these ids less than `not_older_than_ms` ago; 0 asks.
 
         Whoever goes by names afterwards knows that a topic deleted and created anew is not taken for the
         old one. Topics not in the cache are nobody's concern here.
@@ -173,7 +173,7 @@ class ClusterMetadataCache:
             BrokerUnavailable: it had to be asked, and nobody answers.
         """
         now_ms = self._clock.now_ms()
-        if stale := self._view.names_not_confirmed_since(topic_ids, now_ms - not_older_than_ms):
+        if stale := self._view.names_not_confirmed_after(topic_ids, now_ms - not_older_than_ms):
             await self._rounds.join(names=stale)
 
     async def probe_share_groups(self) -> ShareSupport:

@@ -96,10 +96,10 @@ class ClusterView:
             return False
         return self._missing_until_ms.get(name_or_id, now_ms) <= now_ms
 
-    def names_not_confirmed_since(self, topic_ids: Iterable[TopicId], moment_ms: int) -> set[str]:
-        """Return the names of those topics in the view that no broker has spoken of since `moment_ms`."""
+    def names_not_confirmed_after(self, topic_ids: Iterable[TopicId], moment_ms: int) -> set[str]:
+        """Return the names of those topics in the view that no broker has spoken of after `moment_ms`."""
         known_topics = (self._by_id[topic_id] for topic_id in topic_ids if topic_id in self._by_id)
-        return {known.description.name for known in known_topics if known.confirmed_ms < moment_ms}
+        return {known.description.name for known in known_topics if known.confirmed_ms <= moment_ms}
 
     def note_missing(self, names: Iterable[str], topic_ids: Iterable[TopicId], now_ms: int) -> None:
         """Remember for a moment which of these, just asked for, do not exist."""

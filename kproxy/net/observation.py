@@ -20,12 +20,13 @@ class ShellObserver:
     def refused(self, context: RequestContext, *, reason: str, detail: str) -> None:
         api = api_name(context.api_key)
         self._counting.count("requests_refused", 1, api, reason)
-        log.warning(
+        # What a client did wrong or too late is no reason for an operator to act.
+        log.info(
             "request_refused",
             reason=reason,
             api=api,
             version=context.api_version,
-            peer=context.client_host.removeprefix("/"),
+            peer=context.peer,
             client_id=context.client_id,
             node=context.node_id,
             detail=detail,
@@ -35,7 +36,7 @@ class ShellObserver:
         """Tell of a fault of kproxy's own in a request: it was answered UNKNOWN_SERVER_ERROR."""
         api = api_name(context.api_key)
         self._counting.count("requests_refused", 1, api, "internal_error")
-        log.crash("request_failed", error, api=api, version=context.api_version, peer=context.client_host)
+        log.crash("request_failed", error, api=api, version=context.api_version, peer=context.peer)
 
 
 def api_name(api_key: int) -> str:

@@ -9,6 +9,7 @@ from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.interception.client_session import ClientSession
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
+from kproxy.net.buffer_budget import BufferBudget
 from kproxy.net.calls import Apis
 from kproxy.net.counting import Counting
 from kproxy.net.tasks import TaskKeeper
@@ -25,6 +26,9 @@ MAX_BACKLOG_BYTES: Final = 256 * 1024
 
 MAX_OWED_RESPONSES: Final = 1000
 """A client that pipelines more unanswered requests than this is read no further until some are answered."""
+
+DEFAULT_BUDGET_BYTES: Final = 256 * 1024 * 1024
+"""`kproxy.max.buffered.bytes` where nobody set it."""
 
 _CLOSE_DELAY_SECONDS: Final = (0.05, 0.25)
 """After a violation or an unreachable broker: a client that reconnects at once would otherwise spin."""
@@ -66,6 +70,7 @@ class Relay:
     binder: PortBinder | None = None
     on_unreachable: Callable[[], None] = lambda: None
     connections: "set[ClientConnection]" = field(default_factory=set)
+    budget: BufferBudget = field(default_factory=lambda: BufferBudget(DEFAULT_BUDGET_BYTES))
     traffic: Traffic = field(default_factory=Traffic)
     open_twins: int = 0
     _last_connection_id: int = 0

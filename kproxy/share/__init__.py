@@ -3,8 +3,8 @@
 Where to begin:
 
 - `share_partition.SharePartition` is the in-flight state of one share-partition: acquire, acknowledge,
-  release, expire. Below it, `offset_ranges` holds runs of equal state, `acquisition` decides which offsets a
-  fetch takes, `acknowledgement` says what each acknowledgement makes of them.
+  release, expire. Below it, `offset_ranges` holds runs of equal state, `acquisition` and `redelivery` decide
+  which offsets a fetch takes, `acknowledgement` says what is made of them.
 - `share_session.ShareSessionCache` counts session epochs and knows which partitions a member fetches.
 - `group_coordinator.GroupCoordinator` is the membership side: `share_group` and `assignor` do its work.
 - `state_batches` is what must become durable, and how it is laid over what already is.

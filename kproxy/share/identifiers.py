@@ -1,5 +1,6 @@
 """The names of things: who, which share-partition, and the seven integers that Kafka calls an epoch."""
 
+from base64 import urlsafe_b64encode
 from dataclasses import dataclass
 from typing import Final, NewType, TypeAlias
 
@@ -59,6 +60,15 @@ class SharePartitionKey:
     group_id: GroupId
     topic_id: TopicId
     partition: int
+
+    def __str__(self) -> str:
+        """Return the key as FindCoordinator has it: `groupId:topicId:partition`, the id in Kafka's base64 form."""
+        return f"{self.group_id}:{topic_id_text(self.topic_id)}:{self.partition}"
+
+
+def topic_id_text(topic_id: TopicId) -> str:
+    """Return a topic id in Kafka's text form: 22 characters of URL-safe base64 without padding (`Uuid.java`)."""
+    return urlsafe_b64encode(topic_id).decode("ascii").rstrip("=")
 
 
 def require_group_id(text: str | None) -> GroupId:

@@ -18,16 +18,12 @@ from typing import Final
 
 from kproxy.errors import SharePartitionFenced, UnusableShareState
 from kproxy.share.acknowledgement import Acknowledgement, AcknowledgementBatch, state_after_attempt
-from kproxy.share.acquisition import (
-    AcquiredRange,
-    DeliveryBatches,
-    NewOffsets,
-    Redelivery,
-)
+from kproxy.share.acquisition import AcquiredRange, NewOffsets
 from kproxy.share.identifiers import MemberId, SharePartitionKey
 from kproxy.share.limits import ShareLimits
 from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRanges, joined
 from kproxy.share.record_state import RecordState
+from kproxy.share.redelivery import DeliveryBatches, Redelivery
 from kproxy.share.state_batches import NO_CHANGE, StateBatch, StateDelta
 
 _AVAILABLE: Final = RecordState.AVAILABLE
@@ -63,8 +59,8 @@ class SharePartition:
     """The window of offsets in flight, from the start offset (SPSO) to the end offset (SPEO).
 
     Every method is atomic. Those that return a StateDelta have changed the state already; nothing that
-    follows from it may be told to a client before the delta is durable. Once fenced, every method raises
-    SharePartitionFenced.
+    follows from it may be told to a client before the delta is durable. Once fenced, every method that
+    decides or changes something raises SharePartitionFenced.
 
     `limits` may be replaced at any time.
     """
@@ -172,8 +168,9 @@ class SharePartition:
         4. Then new ones: up to the end of the record batch in which the budget ends, or strictly with
            `is_record_limit`; in pieces of about `batch_size`, cut between record batches.
 
-        The ranges are ascending and disjoint. Nothing of this is durable: a first delivery is counted in
-        memory until an attempt ends.
+        The ranges are ascending and disjoint. None may be acquired although `next_fetch_offset` has moved:
+        then the next read finds more. Nothing of this is durable: deliveries are counted in memory until an
+        attempt ends.
         """
         self._refuse_if_fenced()
         ranges = self._ranges

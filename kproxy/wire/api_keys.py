@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class ApiKey(IntEnum):
-    """An API of Kafka. Numbers that are missing were never given out or were withdrawn."""
+    """An API of Kafka. LEADER_AND_ISR to CONTROLLED_SHUTDOWN are gone from Kafka 4; their numbers stay theirs."""
 
     PRODUCE = 0
     FETCH = 1

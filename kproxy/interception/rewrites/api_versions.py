@@ -14,6 +14,7 @@ from kproxy.interception.known_versions import (
     OLDEST_KNOWN,
     SHARE_KEYS,
 )
+from kproxy.interception.translations import advertised_range
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.api_versions_response import (
     ApiVersion,
@@ -39,7 +40,8 @@ def rewrite_api_versions(
         served: version ranges of the share APIs that kproxy serves, both ends inclusive; empty while they are off.
         api_version: the version of the answer, which decides whether it has features.
     """
-    forwarded = [entry for entry in map(_passable, response.api_keys) if entry is not None]
+    passable = (_passable(entry, serves_share_groups=bool(served)) for entry in response.api_keys)
+    forwarded = [entry for entry in passable if entry is not None]
     if response.error_code != ErrorCode.NONE:
         response.api_keys = forwarded
         return response
@@ -56,10 +58,13 @@ def unsupported_version_answer() -> ApiVersionsResponse:
     return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[supported])
 
 
-def _passable(entry: ApiVersion) -> ApiVersion | None:
+def _passable(entry: ApiVersion, *, serves_share_groups: bool) -> ApiVersion | None:
     if entry.api_key in SHARE_KEYS or entry.api_key not in NEWEST_KNOWN:
         return None
-    entry.max_version = min(entry.max_version, NEWEST_KNOWN[entry.api_key])
+    highest = min(entry.max_version, NEWEST_KNOWN[entry.api_key])
+    entry.min_version, entry.max_version = advertised_range(
+        entry.api_key, entry.min_version, highest, serves_share_groups=serves_share_groups
+    )
     entry.min_version = max(entry.min_version, OLDEST_KNOWN.get(entry.api_key, 0))
     return entry if entry.min_version <= entry.max_version else None
 

@@ -1,6 +1,7 @@
 """Which function rewrites which response, and the way from a broker's frame to the frame that leaves."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kproxy.error_codes import ErrorCode
@@ -13,6 +14,7 @@ from kproxy.interception.rewrites.metadata import rewrite_metadata
 from kproxy.interception.rewrites.node_endpoints import rewrite_produce
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.codecs import Message
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
 
 _ADDRESS_REWRITES: Final[Mapping[int, Callable[[Any, BrokerAddresses], Any]]] = {
@@ -26,21 +28,37 @@ _ERROR_CODE_AT: Final = 4
 """In an ApiVersions response: behind the correlation id, in every version."""
 
 
+@dataclass(frozen=True, slots=True)
+class VersionsAnswer:
+    """A rewritten ApiVersions response, and what it says. Ranges are (lowest, highest) by API key, both inclusive."""
+
+    buffers: list[bytes | memoryview]
+    upstream: Mapping[int, tuple[int, int]]
+    """What the broker on the other side of this connection serves."""
+    advertised: Mapping[int, tuple[int, int]]
+    """What this client was told; empty when the answer was an error."""
+
+
 class ResponseRewriter:
     """Rewrites whole response frames, for every connection.
 
     Args:
         addresses: the advertised addresses, read at each call.
         served: called for the version ranges of the share APIs, both ends inclusive.
+        topic_name: called for the name of the topic with an id; None for one that is not known.
     """
 
-    __slots__ = ("_addresses", "_served")
+    __slots__ = ("_addresses", "_served", "topic_name")
 
     def __init__(
-        self, addresses: BrokerAddresses, served: Callable[[], Mapping[int, tuple[int, int]]]
+        self,
+        addresses: BrokerAddresses,
+        served: Callable[[], Mapping[int, tuple[int, int]]],
+        topic_name: Callable[[bytes], str | None] = lambda _topic_id: None,
     ) -> None:
         self._addresses = addresses
         self._served = served
+        self.topic_name = topic_name
 
     def rewrite(self, api_key: int, api_version: int, frame: memoryview) -> list[bytes | memoryview]:
         """Return the frame to send, its length included, for a broker's `frame` without it.
@@ -49,21 +67,37 @@ class ResponseRewriter:
             UnknownBrokers: it names brokers without a port; call again when they have one.
             PeerViolation: the frame is no such response.
         """
-        try:
-            if api_key == ApiKey.API_VERSIONS:
-                return self._rewrite_api_versions(api_version, frame)
-            correlation_id, message = codecs.decode_response(api_key, api_version, frame)
-        except MalformedMessage as malformed:
-            detail = f"API key {api_key} version {api_version}: {malformed}"
-            raise PeerViolation("malformed_response", detail) from malformed
-        rewritten = _ADDRESS_REWRITES[api_key](message, self._addresses)
-        return codecs.encode_response(api_key, api_version, correlation_id, rewritten)
+        correlation_id, message = _decode(api_key, api_version, frame)
+        return codecs.encode_response(api_key, api_version, correlation_id, self.readdress(api_key, message))
 
-    def _rewrite_api_versions(self, api_version: int, frame: memoryview) -> list[bytes | memoryview]:
+    def readdress(self, api_key: int, message: Message) -> Message:
+        """Return `message`, a response of `api_key`, with advertised addresses. Raises UnknownBrokers."""
+        rewritten: Message = _ADDRESS_REWRITES[api_key](message, self._addresses)
+        return rewritten
+
+    def rewrite_api_versions(self, api_version: int, frame: memoryview) -> VersionsAnswer:
+        """Do the same for an ApiVersions response, and tell what it says. Raises PeerViolation."""
         error_code = int.from_bytes(frame[_ERROR_CODE_AT : _ERROR_CODE_AT + 2], "big", signed=True)
         # KIP-511: whatever version was asked for, this error is said in version 0.
         version = 0 if error_code == ErrorCode.UNSUPPORTED_VERSION else api_version
-        correlation_id, message = codecs.decode_response(ApiKey.API_VERSIONS, version, frame)
+        correlation_id, message = _decode(ApiKey.API_VERSIONS, version, frame)
         assert isinstance(message, ApiVersionsResponse)
+        upstream = _ranges(message)
         rewritten = rewrite_api_versions(message, self._served(), version)
-        return codecs.encode_response(ApiKey.API_VERSIONS, version, correlation_id, rewritten)
+        return VersionsAnswer(
+            buffers=codecs.encode_response(ApiKey.API_VERSIONS, version, correlation_id, rewritten),
+            upstream=upstream,
+            advertised={} if rewritten.error_code else _ranges(rewritten),
+        )
+
+
+def _decode(api_key: int, api_version: int, frame: memoryview) -> tuple[int, Message]:
+    try:
+        return codecs.decode_response(api_key, api_version, frame)
+    except MalformedMessage as malformed:
+        detail = f"API key {api_key} version {api_version}: {malformed}"
+        raise PeerViolation("malformed_response", detail) from malformed
+
+
+def _ranges(response: ApiVersionsResponse) -> dict[int, tuple[int, int]]:
+    return {entry.api_key: (entry.min_version, entry.max_version) for entry in response.api_keys}

@@ -11,6 +11,8 @@ from kproxy.wire.messages.alter_share_group_offsets_request import AlterShareGro
 from kproxy.wire.messages.alter_share_group_offsets_response import AlterShareGroupOffsetsResponse
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
+from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
+from kproxy.wire.messages.delete_groups_response import DeleteGroupsResponse
 from kproxy.wire.messages.delete_share_group_offsets_request import DeleteShareGroupOffsetsRequest
 from kproxy.wire.messages.delete_share_group_offsets_response import DeleteShareGroupOffsetsResponse
 from kproxy.wire.messages.delete_share_group_state_request import DeleteShareGroupStateRequest
@@ -31,6 +33,8 @@ from kproxy.wire.messages.init_producer_id_request import InitProducerIdRequest
 from kproxy.wire.messages.init_producer_id_response import InitProducerIdResponse
 from kproxy.wire.messages.initialize_share_group_state_request import InitializeShareGroupStateRequest
 from kproxy.wire.messages.initialize_share_group_state_response import InitializeShareGroupStateResponse
+from kproxy.wire.messages.list_groups_request import ListGroupsRequest
+from kproxy.wire.messages.list_groups_response import ListGroupsResponse
 from kproxy.wire.messages.list_offsets_request import ListOffsetsRequest
 from kproxy.wire.messages.list_offsets_response import ListOffsetsResponse
 from kproxy.wire.messages.metadata_request import MetadataRequest
@@ -62,11 +66,13 @@ REQUEST_CLASSES: Final[Mapping[int, type[Message]]] = {
     2: ListOffsetsRequest,
     3: MetadataRequest,
     10: FindCoordinatorRequest,
+    16: ListGroupsRequest,
     17: SaslHandshakeRequest,
     18: ApiVersionsRequest,
     22: InitProducerIdRequest,
     32: DescribeConfigsRequest,
     36: SaslAuthenticateRequest,
+    42: DeleteGroupsRequest,
     44: IncrementalAlterConfigsRequest,
     60: DescribeClusterRequest,
     76: ShareGroupHeartbeatRequest,
@@ -90,11 +96,13 @@ RESPONSE_CLASSES: Final[Mapping[int, type[Message]]] = {
     2: ListOffsetsResponse,
     3: MetadataResponse,
     10: FindCoordinatorResponse,
+    16: ListGroupsResponse,
     17: SaslHandshakeResponse,
     18: ApiVersionsResponse,
     22: InitProducerIdResponse,
     32: DescribeConfigsResponse,
     36: SaslAuthenticateResponse,
+    42: DeleteGroupsResponse,
     44: IncrementalAlterConfigsResponse,
     60: DescribeClusterResponse,
     76: ShareGroupHeartbeatResponse,

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.handlers.ports import PartitionLeader
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.share_fetch_request import (
@@ -16,9 +15,7 @@ from kproxy.wire.messages.share_fetch_request import (
 )
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
 from tests.unit.handlers.share_group_world import (
-    NO_SUCH_TOPIC,
     ORDERS,
-    PAYMENTS,
     ShareGroupWorld,
     acknowledge_errors,
     acquired,
@@ -38,19 +35,6 @@ async def a_world_with_two_partitions() -> ShareGroupWorld:
 
 
 # ---- sessions
-
-
-async def test_a_request_that_opens_a_session_is_answered_for_every_partition_it_names() -> None:
-    # Given
-    world = await a_world_with_two_partitions()
-    alice = world.member()
-
-    # When
-    answer = await alice.fetch(add=BOTH)
-
-    # Then
-    assert answer.error_code == ErrorCode.NONE
-    assert set(partitions_of(answer)) == {(ORDERS, 0), (ORDERS, 1)}
 
 
 async def test_the_request_after_the_one_that_opened_the_session_carries_epoch_1() -> None:
@@ -265,21 +249,6 @@ async def test_a_request_without_a_group_id_is_refused() -> None:
     assert answer.error_code == ErrorCode.INVALID_REQUEST
 
 
-async def test_later_answers_name_only_partitions_with_news() -> None:
-    # Given
-    world = await a_world_with_two_partitions()
-    alice = world.member()
-    await alice.fetch(add=[(ORDERS, 0)])
-
-    # When
-    silent = await alice.fetch()
-    with_new_partition = await alice.fetch(add=[(ORDERS, 1)])
-
-    # Then
-    assert silent.responses == []
-    assert set(partitions_of(with_new_partition)) == {(ORDERS, 1)}
-
-
 # ---- locks and modes
 
 
@@ -378,62 +347,6 @@ async def test_a_renewed_lock_lasts_one_duration_from_the_renewal() -> None:
     assert acquired(await bob.fetch(max_wait_ms=0)) == [(0, 4, 2)]
 
 
-# ---- where a partition is led
-
-
-async def test_a_client_on_the_wrong_port_is_told_who_leads_the_partition() -> None:
-    # Given
-    world = ShareGroupWorld(node_ids=(1, 2))
-    world.metadata.move_leader(ORDERS, 0, PartitionLeader(leader_id=2, leader_epoch=7))
-    await world.initialize()
-
-    # When
-    answer = await world.member(node_id=1).fetch(add=[(ORDERS, 0)])
-
-    # Then
-    data = partitions_of(answer)[ORDERS, 0]
-    assert data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert (data.current_leader.leader_id, data.current_leader.leader_epoch) == (2, 7)
-    assert [(point.node_id, point.host, point.port) for point in answer.node_endpoints] == [
-        (2, "127.0.0.1", 19094)
-    ]
-    assert world.state_log.loads == []
-
-
-async def test_the_bootstrap_port_serves_every_partition() -> None:
-    # Given
-    world = ShareGroupWorld(node_ids=(1, 2))
-    world.metadata.move_leader(ORDERS, 0, PartitionLeader(leader_id=2, leader_epoch=7))
-    await world.initialize()
-    world.produce(3)
-
-    # When
-    answer = await world.member(node_id=-1).fetch(add=[(ORDERS, 0)])
-
-    # Then
-    assert acquired(answer) == [(0, 2, 1)]
-
-
-async def test_a_partition_that_does_not_exist_does_not_spoil_the_others() -> None:
-    # Given
-    world = ShareGroupWorld()
-    await world.initialize()
-    world.produce(3)
-
-    # When
-    answer = await world.member().fetch(add=[(ORDERS, 0), (ORDERS, 5), (NO_SUCH_TOPIC, 0), (PAYMENTS, 0)])
-
-    # Then
-    assert acquired(answer) == [(0, 2, 1)]
-    codes = {key: data.error_code for key, data in partitions_of(answer).items()}
-    assert codes == {
-        (ORDERS, 0): ErrorCode.NONE,
-        (ORDERS, 5): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        (NO_SUCH_TOPIC, 0): ErrorCode.UNKNOWN_TOPIC_ID,
-        (PAYMENTS, 0): ErrorCode.UNKNOWN_TOPIC_ID,
-    }
-
-
 # ---- acknowledgements along the way
 
 
@@ -458,25 +371,3 @@ async def test_the_answer_waits_for_both_the_records_and_the_state_log() -> None
     assert reads_while_waiting == 2
     assert not is_answered
     assert acquired(fetch.result()) == [(5, 9, 1)]
-
-
-async def test_errors_of_fetching_and_of_acknowledging_are_told_apart() -> None:
-    # Given
-    world = await a_world_with_two_partitions()
-    world.produce(5)
-    alice = world.member()
-    await alice.open(*BOTH)
-    world.reader.fail(ORDERS, 1, ErrorCode.KAFKA_STORAGE_ERROR)
-
-    # When
-    answer = await alice.fetch(acks={(ORDERS, 0): [(0, 4, [1])]})
-
-    # Then
-    codes = {
-        key: (data.error_code, data.acknowledge_error_code) for key, data in partitions_of(answer).items()
-    }
-    assert codes == {
-        (ORDERS, 0): (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        (ORDERS, 1): (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NONE),
-    }
-    assert acquired(answer) == [(0, 4, 1)]

@@ -5,10 +5,9 @@ import struct
 import pytest
 
 from kproxy.errors import PeerViolation
-from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroker, BrokerAddresses
-from kproxy.interception.client_session import KEEPALIVE_CORRELATION_ID, ClientSession
-from kproxy.interception.rewrites.responses import ResponseRewriter
-from kproxy.interception.routing import Disposition, RoutingTable
+from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroker
+from kproxy.interception.client_session import KEEPALIVE_CORRELATION_ID
+from kproxy.interception.routing import Disposition
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
@@ -19,52 +18,14 @@ from kproxy.wire.messages.find_coordinator_response import FindCoordinatorRespon
 from kproxy.wire.messages.metadata_request import MetadataRequest
 from kproxy.wire.messages.metadata_response import MetadataResponse, MetadataResponseBroker
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
-
-SERVED = {76: (1, 1), 78: (1, 2), 79: (1, 2)}
-
-
-def joined(buffers: list[bytes | memoryview]) -> bytes:
-    return b"".join(buffers)
-
-
-def request(api_key: int, version: int, correlation_id: int, message: object) -> bytes:
-    return joined(codecs.encode_request(api_key, version, correlation_id, "client", message))  # type: ignore[arg-type]  # any message
-
-
-def response(api_key: int, version: int, correlation_id: int, message: object) -> bytes:
-    return joined(codecs.encode_response(api_key, version, correlation_id, message))  # type: ignore[arg-type]  # any message
-
-
-def opaque_request(correlation_id: int) -> bytes:
-    return struct.pack(">ihhi", 12, 12, 4, correlation_id) + b"beat"
-
-
-def opaque_response(correlation_id: int) -> bytes:
-    return struct.pack(">ii", 6, correlation_id) + b"ok"
-
-
-class Conversation:
-    """A session whose kproxy has a port for broker 1."""
-
-    def __init__(self) -> None:
-        self.addresses = BrokerAddresses({1: AdvertisedAddress("kproxy", 19101)})
-        self.routes = RoutingTable(SERVED)
-        self.counts: dict[tuple[int, int], int] = {}
-        rewriter = ResponseRewriter(self.addresses, lambda: self.routes.served)
-        self.session = ClientSession(
-            self.routes, rewriter, max_request_bytes=1 << 20, request_counts=self.counts
-        )
-
-    def client_sends(self, data: bytes) -> bytes:
-        """Return what goes to the broker."""
-        self.session.receive_from_client(data)
-        return joined(self.session.take_for_broker())
-
-    def broker_sends(self, data: bytes) -> bytes:
-        """Return what goes to the client."""
-        self.session.receive_from_broker(data)
-        return joined(self.session.take_for_client())
-
+from tests.unit.interception.conversing import (
+    Conversation,
+    joined,
+    opaque_request,
+    opaque_response,
+    request,
+    response,
+)
 
 METADATA_RESPONSE = MetadataResponse(
     brokers=[MetadataResponseBroker(node_id=1, host="broker-1", port=9092)], controller_id=1, cluster_id="c"

@@ -231,7 +231,7 @@ def test_names_are_trusted_from_the_moment_a_broker_last_spoke_of_them() -> None
     view.absorb(response(topic("orders", ORDERS, (1, 5))), asked_names=["orders"], now_ms=300)
 
     # When
-    stale = view.names_not_confirmed_since([ORDERS, PAYMENTS, RECREATED_ORDERS], 300)
+    stale = view.names_not_confirmed_after([ORDERS, PAYMENTS, RECREATED_ORDERS], 299)
 
     # Then
     assert stale == {"payments"}

@@ -9,7 +9,7 @@ from kproxy.telemetry import logs
 from tests.unit.net.relaying import CountedThings
 
 CONTEXT = RequestContext(
-    connection_id=1, node_id=2, api_key=79, api_version=1, client_id="client", client_host="/127.0.0.1"
+    connection_id=1, node_id=2, api_key=79, api_version=1, client_id="client", client_host="/127.0.0.1", peer="127.0.0.1:5000"
 )
 
 
@@ -29,7 +29,7 @@ def test_a_refusal_names_the_peer_the_api_and_the_reason() -> None:
         "request_refused",
         "invalid_record_state",
         "ShareAcknowledge",
-        "127.0.0.1",
+        "127.0.0.1:5000",
         "client",
         "offset 7 is not held",
     )

@@ -81,8 +81,7 @@ class Watching:
 
     async def look(self) -> None:
         self.watch.look()
-        while len(self.tasks):
-            await asyncio.sleep(0)
+        await asyncio.wait(self.tasks._tasks)
 
     async def _probe(self) -> ShareSupport:
         await asyncio.sleep(0)

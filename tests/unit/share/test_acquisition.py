@@ -1,6 +1,6 @@
 """Which offsets a fetch acquires (KIP-932, KIP-1206, KAFKA-17541)."""
 
-from kproxy.share.acquisition import AcquiredRange, DeliveryBatches, NewOffsets
+from kproxy.share.acquisition import AcquiredRange, NewOffsets
 from kproxy.share.limits import ShareLimits
 from tests.unit.share.builders import (
     ACCEPT,
@@ -109,102 +109,6 @@ def test_two_members_never_get_the_same_record() -> None:
     assert of_bob == [AcquiredRange(10, 19, 1)]
 
 
-def test_a_released_record_is_delivered_before_new_ones_with_a_higher_count() -> None:
-    # Given
-    share_partition = a_share_partition()
-    fetch(share_partition, ALICE, (0, 9))
-    share_partition.acknowledge(ALICE, say(3, 3, RELEASE), now_ms=1)
-
-    # When
-    fetch_offset = share_partition.next_fetch_offset()
-    acquired = fetch(share_partition, BOB, (0, 9), (10, 19))
-
-    # Then
-    assert fetch_offset == 3
-    assert acquired == [AcquiredRange(3, 3, 2), AcquiredRange(10, 19, 1)]
-
-
-def test_neighbours_redelivered_with_one_count_come_as_one_range() -> None:
-    # Given
-    share_partition = a_share_partition()
-    fetch(share_partition, ALICE, (0, 9), (10, 19), batch_size=10)
-    share_partition.release(ALICE)
-
-    # When
-    acquired = fetch(share_partition, BOB, (0, 9), (10, 19))
-
-    # Then
-    assert acquired == [AcquiredRange(0, 19, 2)]
-
-
-def test_neighbours_redelivered_with_different_counts_come_apart() -> None:
-    # Given
-    share_partition = a_share_partition()
-    deliver_and_release(share_partition, (0, 4), times=1)
-    deliver_and_release(share_partition, (0, 4), (5, 9), times=1)
-
-    # When
-    acquired = fetch(share_partition, BOB, (0, 4), (5, 9))
-
-    # Then
-    assert acquired == [AcquiredRange(0, 4, 3), AcquiredRange(5, 9, 2)]
-
-
-def test_records_in_the_read_that_others_hold_are_left_out() -> None:
-    # Given
-    share_partition = a_share_partition()
-    fetch(share_partition, ALICE, (0, 9))
-    share_partition.acknowledge(ALICE, say(2, 3, RELEASE) + say(6, 6, RELEASE), now_ms=1)
-
-    # When
-    acquired = fetch(share_partition, BOB, (0, 9))
-
-    # Then
-    assert acquired == [AcquiredRange(2, 3, 2), AcquiredRange(6, 6, 2)]
-
-
-def test_the_budget_does_not_split_the_delivery_batch_in_which_it_ends() -> None:
-    # Given
-    share_partition = a_share_partition()
-    fetch(share_partition, ALICE, (0, 9), (10, 19), (20, 29), batch_size=10)
-    share_partition.release(ALICE)
-
-    # When
-    acquired = fetch(share_partition, BOB, (0, 9), (10, 19), (20, 29), max_records=12)
-
-    # Then
-    assert acquired == [AcquiredRange(0, 19, 2)]
-
-
-def test_a_strict_limit_splits_redelivered_records_too() -> None:
-    # Given
-    share_partition = a_share_partition()
-    fetch(share_partition, ALICE, (0, 9), (10, 19), (20, 29), batch_size=10)
-    share_partition.release(ALICE)
-
-    # When
-    acquired = fetch(share_partition, BOB, (0, 9), (10, 19), (20, 29), max_records=12, is_record_limit=True)
-
-    # Then
-    assert acquired == [AcquiredRange(0, 11, 2)]
-    assert share_partition.next_fetch_offset() == 12
-
-
-def test_a_full_window_gives_nothing_until_a_record_comes_back() -> None:
-    # Given
-    share_partition = a_share_partition(limits=ShareLimits(partition_max_record_locks=100))
-    fetch(share_partition, ALICE, (0, 99))
-    while_full = share_partition.can_acquire(), fetch(share_partition, BOB, (100, 109))
-
-    # When
-    share_partition.acknowledge(ALICE, say(42, 42, RELEASE), now_ms=1)
-    acquired = fetch(share_partition, BOB, (0, 99), (100, 109))
-
-    # Then
-    assert while_full == (False, [])
-    assert acquired == [AcquiredRange(42, 42, 2)]
-
-
 def test_the_window_is_overshot_once_rather_than_split_a_record_batch() -> None:
     # Given
     share_partition = a_share_partition(limits=ShareLimits(partition_max_record_locks=100))
@@ -265,6 +169,28 @@ def test_what_is_held_stays_held_when_a_read_begins_later_than_asked() -> None:
     ]
 
 
+def test_what_came_back_after_a_read_began_is_not_taken_for_missing() -> None:
+    """Offset 2 was released after a read from offset 10 had been sent: that read says nothing about it."""
+    # Given
+    share_partition = a_share_partition()
+    fetch(share_partition, ALICE, (0, 9))
+    share_partition.acknowledge(ALICE, say(2, 2, RELEASE), now_ms=1)
+
+    # When
+    share_partition.acquire(
+        BOB,
+        [(12, 14)],
+        fetch_offset=10,
+        max_records=500,
+        batch_size=500,
+        is_record_limit=False,
+        now_ms=1,
+    )
+
+    # Then
+    assert share_partition.next_fetch_offset() == 2
+
+
 def test_a_hole_before_the_first_record_is_passed_at_once() -> None:
     # Given
     share_partition = a_share_partition(start_offset=3)
@@ -275,112 +201,3 @@ def test_a_hole_before_the_first_record_is_passed_at_once() -> None:
     # Then
     assert acquired == [AcquiredRange(7, 9, 1)]
     assert share_partition.start_offset == 7
-
-
-def test_a_batch_that_failed_half_of_its_attempts_is_divided_and_then_delivered_singly() -> None:
-    """Limit 5, a batch of 8: the fourth attempt takes a half, the fifth one record at a time."""
-    # Given
-    share_partition = a_share_partition()
-    deliver_and_release(share_partition, (0, 7), times=3)
-
-    # When
-    fourth = fetch(share_partition, ALICE, (0, 7), (8, 15))
-    share_partition.release(ALICE)
-    fifth = fetch(share_partition, ALICE, (0, 7), (8, 15))
-    sixth = fetch(share_partition, ALICE, (0, 7), (8, 15))
-
-    # Then
-    assert fourth == [AcquiredRange(0, 3, 4)]
-    assert fifth == [AcquiredRange(0, 0, 5)]
-    assert sixth == [AcquiredRange(1, 1, 5)]
-
-
-def test_each_further_failure_halves_the_part_of_the_original_batch() -> None:
-    """Kafka's own example: limit 7, a batch of 20 that failed four times gives 10, then 5, then single records."""
-    # Given
-    share_partition = a_share_partition(limits=ShareLimits(delivery_count_limit=7))
-    deliver_and_release(share_partition, (0, 19), times=4)
-
-    # When
-    fifth = fetch(share_partition, ALICE, (0, 19))
-    share_partition.release(ALICE)
-    sixth = fetch(share_partition, ALICE, (0, 19))
-    share_partition.release(ALICE)
-    seventh = fetch(share_partition, ALICE, (0, 19))
-
-    # Then
-    assert fifth == [AcquiredRange(0, 9, 5)]
-    assert sixth == [AcquiredRange(0, 4, 6)]
-    assert seventh == [AcquiredRange(0, 0, 7)]
-
-
-def test_a_failing_batch_waits_for_a_fetch_of_its_own() -> None:
-    # Given
-    share_partition = a_share_partition()
-    fetch(share_partition, BOB, (0, 1))
-    deliver_and_release(share_partition, (2, 5), times=3)
-    share_partition.release(BOB)
-
-    # When
-    first = fetch(share_partition, ALICE, (0, 1), (2, 5), (6, 9))
-    second = fetch(share_partition, ALICE, (2, 5), (6, 9))
-
-    # Then
-    assert first == [AcquiredRange(0, 1, 2)]
-    assert second == [AcquiredRange(2, 3, 4)]
-
-
-def test_a_record_before_its_last_attempt_travels_alone() -> None:
-    # Given
-    share_partition = a_share_partition()
-    deliver_and_release(share_partition, (0, 7), times=3)
-    fetch(share_partition, ALICE, (0, 7))
-    share_partition.acknowledge(ALICE, say(0, 1, ACCEPT) + say(2, 3, RELEASE), now_ms=1)
-
-    # When
-    acquired = [fetch(share_partition, ALICE, (2, 7)) for _ in range(3)]
-
-    # Then
-    assert acquired == [[AcquiredRange(2, 2, 5)], [AcquiredRange(3, 3, 5)], [AcquiredRange(4, 7, 4)]]
-
-
-def test_others_of_its_batch_stop_before_a_record_with_one_attempt_left() -> None:
-    # Given
-    share_partition = a_share_partition(limits=ShareLimits(delivery_count_limit=7))
-    deliver_and_release(share_partition, (0, 19), times=4)
-    fetch(share_partition, BOB, (0, 19))
-    deliver_and_release(share_partition, (10, 19), times=2)
-    share_partition.acknowledge(BOB, say(0, 8, ACCEPT) + say(9, 9, RELEASE), now_ms=1)
-
-    # When
-    acquired = fetch(share_partition, ALICE, (0, 19))
-
-    # Then
-    assert in_flight(share_partition)[1:] == [(10, 14, "AVAILABLE", 6), (15, 19, "AVAILABLE", 5)]
-    assert acquired == [AcquiredRange(9, 9, 6)]
-
-
-def test_with_a_limit_of_two_a_last_attempt_does_not_travel_alone() -> None:
-    # Given
-    share_partition = a_share_partition(limits=ShareLimits(delivery_count_limit=2))
-    deliver_and_release(share_partition, (0, 7), times=1)
-
-    # When
-    acquired = fetch(share_partition, ALICE, (0, 7), (8, 9))
-
-    # Then
-    assert acquired == [AcquiredRange(0, 7, 2), AcquiredRange(8, 9, 1)]
-
-
-def test_a_delivery_batch_reaches_to_the_next_one_or_to_the_end_of_the_window() -> None:
-    # Given
-    batches = DeliveryBatches()
-    batches.begin(10)
-    batches.begin(15)
-
-    # When
-    batches.drop_below(12, end_offset=20)
-
-    # Then
-    assert batches.extent(14, end_offset=20) == (10, 14)
-    assert batches.extent(15, end_offset=20) == (15, 19)

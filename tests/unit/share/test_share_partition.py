@@ -85,11 +85,25 @@ def test_a_changed_lock_duration_spares_the_locks_already_taken() -> None:
     assert share_partition.next_deadline_ms() == 30_000
 
 
+def test_locks_that_end_together_are_found_whatever_the_order_of_their_deadlines() -> None:
+    # Given
+    share_partition = a_share_partition()
+    fetch(share_partition, ALICE, (0, 9), now_ms=0)
+    share_partition.limits = ShareLimits(record_lock_duration_ms=15_000)
+    fetch(share_partition, BOB, (10, 19), now_ms=0)
+
+    # When
+    delta = share_partition.expire_locks(30_000)
+
+    # Then
+    assert delta.batches == (StateBatch(0, 19, RecordState.AVAILABLE, 1),)
+
+
 def test_a_record_that_is_never_acknowledged_is_delivered_five_times_and_archived() -> None:
     # Given
     share_partition = a_share_partition()
     counts = []
-    written = []
+    written: list[StateBatch] = []
 
     # When
     for attempt in range(5):

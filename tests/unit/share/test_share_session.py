@@ -1,5 +1,7 @@
 """Share sessions: conformance cases 1 to 20 as far as no request is needed to state them."""
 
+from collections.abc import Callable
+
 import pytest
 
 from kproxy.error_codes import ErrorCode
@@ -87,7 +89,7 @@ def test_a_wrong_epoch_is_refused_and_changes_nothing() -> None:
 def test_without_a_session_no_epoch_but_0_is_possible() -> None:
     # Given
     cache = a_cache()
-    attempts = [
+    attempts: list[Callable[[], object]] = [
         lambda: advance(cache, 1),
         lambda: cache.acknowledge(OF_ALICE, ShareSessionEpoch(1)),
         lambda: cache.find(OF_ALICE),

@@ -1,0 +1,148 @@
+"""APIs that kproxy advertises in its own range, and translates down to what an older broker has.
+
+So that admin tools of today work in front of brokers of yesterday: FindCoordinator with several keys becomes one
+request for each, ListGroups by type is filtered here, DeleteGroups 3 differs from 2 only in a message of its response.
+
+And so that share consumers do: librdkafka's asks for metadata by topic id, which needs Metadata 12, and ends the whole
+process where there is only 11 (Kafka 2.8 and 3.0, whose topics have ids all the same). There ids become names.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kproxy.error_codes import ErrorCode
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.codecs import Message
+from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
+from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
+from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
+from kproxy.wire.messages.list_groups_request import ListGroupsRequest
+from kproxy.wire.messages.list_groups_response import ListGroupsResponse
+from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from kproxy.wire.messages.metadata_response import MetadataResponse, MetadataResponseTopic
+
+OWN_HIGHEST: Final[Mapping[int, int]] = {
+    ApiKey.FIND_COORDINATOR: 6,
+    ApiKey.LIST_GROUPS: 5,
+    ApiKey.DELETE_GROUPS: 3,
+    ApiKey.METADATA: 12,
+}
+"""The highest version advertised of each translated API, whatever the broker's."""
+
+LOWEST_TRANSLATED: Final[Mapping[int, int]] = {
+    # Version 0 has no key type.
+    ApiKey.FIND_COORDINATOR: 1,
+    # Before version 4 a broker does not tell the states of its groups, which the states filter needs.
+    ApiKey.LIST_GROUPS: 4,
+    ApiKey.DELETE_GROUPS: 0,
+    # The first one whose responses have topic ids.
+    ApiKey.METADATA: 10,
+}
+"""A broker whose highest version is below this one is advertised as it is."""
+
+_FIRST_BATCHED: Final = 4
+_CLASSIC: Final = "classic"
+"""The one type of groups at brokers whose ListGroups knows no types (`Group.GroupType`)."""
+
+
+TopicName = Callable[[bytes], str | None]
+"""The name of the topic with an id, None when no such topic is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """Requests for the broker, in order, and how their responses become the one that the client gets."""
+
+    requests: Sequence[Message]
+    merge: Callable[[Sequence[Message]], Message]
+
+
+def advertised_range(
+    api_key: int, lowest: int, highest: int, *, serves_share_groups: bool
+) -> tuple[int, int]:
+    """Return the versions to advertise of an API, from the broker's; both ends inclusive."""
+    is_translated = highest >= LOWEST_TRANSLATED.get(api_key, highest + 1)
+    if not is_translated or (api_key == ApiKey.METADATA and not serves_share_groups):
+        return lowest, highest
+    return lowest, max(highest, OWN_HIGHEST[api_key])
+
+
+def translate(request: Message, broker_version: int, topic_name: TopicName) -> Translation:
+    """Return what to ask a broker in `broker_version` for a request of a newer version."""
+    match request:
+        case MetadataRequest():
+            return _metadata(request, topic_name)
+        case FindCoordinatorRequest() if broker_version < _FIRST_BATCHED:
+            return _one_by_one(request)
+        case ListGroupsRequest():
+            return _list_groups(request)
+        case FindCoordinatorRequest() | DeleteGroupsRequest():
+            return Translation([request], lambda responses: responses[0])
+        case _:
+            raise AssertionError(f"{type(request).__name__} is not translated")
+
+
+def _one_by_one(request: FindCoordinatorRequest) -> Translation:
+    keys = request.coordinator_keys
+    requests = [FindCoordinatorRequest(key=key, key_type=request.key_type) for key in keys]
+
+    def merge(responses: Sequence[Message]) -> Message:
+        merged = FindCoordinatorResponse()
+        for key, response in zip(keys, responses, strict=True):
+            assert isinstance(response, FindCoordinatorResponse)
+            merged.throttle_time_ms = max(merged.throttle_time_ms, response.throttle_time_ms)
+            merged.coordinators.append(_coordinator(key, response))
+        return merged
+
+    return Translation(requests, merge)
+
+
+def _coordinator(key: str, response: FindCoordinatorResponse) -> Coordinator:
+    return Coordinator(
+        key=key,
+        node_id=response.node_id,
+        host=response.host,
+        port=response.port,
+        error_code=response.error_code,
+        error_message=response.error_message,
+    )
+
+
+def _list_groups(request: ListGroupsRequest) -> Translation:
+    types = {name.lower() for name in request.types_filter}
+
+    def merge(responses: Sequence[Message]) -> Message:
+        (response,) = responses
+        assert isinstance(response, ListGroupsResponse)
+        for group in response.groups:
+            group.group_type = _CLASSIC
+        if types and _CLASSIC not in types:
+            response.groups = []
+        return response
+
+    return Translation([ListGroupsRequest(states_filter=request.states_filter)], merge)
+
+
+def _metadata(request: MetadataRequest, topic_name: TopicName) -> Translation:
+    """Ask by name for topics that were asked for by id; an id that nobody knows is answered UNKNOWN_TOPIC_ID."""
+    if request.topics is None:
+        return Translation([request], lambda responses: responses[0])
+    names = {topic.topic_id: topic_name(topic.topic_id) for topic in request.topics if not topic.name}
+    topics = [
+        MetadataRequestTopic(name=name)
+        for topic in request.topics
+        if (name := topic.name or names[topic.topic_id]) is not None
+    ]
+    unknown = [topic_id for topic_id, name in names.items() if name is None]
+
+    def merge(responses: Sequence[Message]) -> Message:
+        (response,) = responses
+        assert isinstance(response, MetadataResponse)
+        response.topics += [
+            MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
+            for topic_id in unknown
+        ]
+        return response
+
+    return Translation([replace(request, topics=topics)], merge)

@@ -1,0 +1,185 @@
+"""Acknowledgements that ShareFetch and ShareAcknowledge share: put together, durable, and mapped when they are not."""
+
+import asyncio
+from typing import ClassVar
+
+import pytest
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import ApiError
+from kproxy.handlers.acknowledgements import requested_partitions
+from kproxy.share.acknowledgement import AcknowledgementBatch
+from kproxy.share.identifiers import TopicIdPartition
+from kproxy.wire.messages import share_acknowledge_request as wire
+from tests.unit.handlers.share_group_world import (
+    ORDERS,
+    Member,
+    ShareGroupWorld,
+    acknowledge_errors,
+    acquired,
+    partitions_of,
+    until_all_wait,
+)
+
+ACCEPT, RELEASE = 1, 2
+
+
+async def a_member_with_records(world: ShareGroupWorld, record_count: int = 10) -> Member:
+    await world.initialize()
+    world.produce(record_count)
+    alice = world.member("alice")
+    await alice.open(max_records=record_count)
+    return alice
+
+
+def test_what_is_said_of_a_partition_in_several_places_is_put_together() -> None:
+    # Given
+    first = wire.AcknowledgePartition(0, [wire.AcknowledgementBatch(0, 1, [1])])
+    other = wire.AcknowledgePartition(3, [])
+    second = wire.AcknowledgePartition(0, [wire.AcknowledgementBatch(2, 3, [2, 3])])
+    topics = [wire.AcknowledgeTopic(ORDERS, [first, other]), wire.AcknowledgeTopic(ORDERS, [second])]
+
+    # When
+    requested = requested_partitions(topics)
+
+    # Then
+    assert requested == {
+        TopicIdPartition(ORDERS, 0): [
+            AcknowledgementBatch(0, 1, [1]),
+            AcknowledgementBatch(2, 3, [2, 3]),
+        ],
+        TopicIdPartition(ORDERS, 3): [],
+    }
+
+
+async def test_an_acknowledgement_is_answered_when_it_is_durable_and_not_before() -> None:
+    # Given
+    world = ShareGroupWorld()
+    alice = await a_member_with_records(world)
+    world.state_log.hold_writes = asyncio.Event()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        answer = tasks.create_task(alice.acknowledge({(ORDERS, 0): [(0, 9, [ACCEPT])]}))
+        await until_all_wait()
+        is_answered = answer.done()
+        world.state_log.hold_writes.set()
+
+    # Then
+    assert not is_answered
+    assert acknowledge_errors(answer.result()) == {(ORDERS, 0): ErrorCode.NONE}
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.GROUP_ID_NOT_FOUND),
+        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (ErrorCode.FENCED_STATE_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (ErrorCode.INVALID_REQUEST, ErrorCode.UNKNOWN_SERVER_ERROR),
+    ],
+)
+async def test_a_failed_write_discards_the_share_partition_and_is_told_in_clients_terms(
+    failure: ErrorCode, told: ErrorCode
+) -> None:
+    # Given
+    class Refusal(ApiError):
+        error_code: ClassVar[ErrorCode] = failure
+
+    world = ShareGroupWorld()
+    alice = await a_member_with_records(world)
+    world.state_log.persist_failure = Refusal("no")
+
+    # When
+    answer = await alice.acknowledge({(ORDERS, 0): [(0, 9, [ACCEPT])]})
+
+    # Then
+    assert acknowledge_errors(answer) == {(ORDERS, 0): told}
+    assert world.groups.share_partition_count == 0
+
+
+async def test_a_fenced_write_names_the_leader_also_when_it_rode_on_a_fetch() -> None:
+    # Given
+    class Fenced(ApiError):
+        error_code = ErrorCode.FENCED_STATE_EPOCH
+
+    world = ShareGroupWorld()
+    alice = await a_member_with_records(world)
+    world.state_log.persist_failure = Fenced("state epoch 1 is behind 2")
+
+    # When
+    answer = await alice.fetch(acks={(ORDERS, 0): [(0, 9, [ACCEPT])]}, max_wait_ms=0)
+
+    # Then
+    data = partitions_of(answer)[ORDERS, 0]
+    assert data.acknowledge_error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert data.current_leader.leader_id == 1
+    assert [point.node_id for point in answer.node_endpoints] == [1]
+
+
+async def test_the_state_log_is_told_the_start_from_before_and_the_count_from_after() -> None:
+    # Given
+    world = ShareGroupWorld()
+    alice = await a_member_with_records(world)
+
+    # When
+    await alice.acknowledge({(ORDERS, 0): [(0, 3, [ACCEPT]), (6, 7, [ACCEPT])]})
+
+    # Then
+    [(key, delta)] = world.state_log.deltas
+    assert key == world.key()
+    assert (delta.start_offset, delta.delivery_complete_count) == (0, 2)
+    assert [(batch.first_offset, batch.last_offset) for batch in delta.batches] == [(0, 3), (6, 7)]
+
+
+async def test_accepting_records_wakes_nobody_who_could_not_use_it() -> None:
+    # Given
+    world = ShareGroupWorld()
+    alice = await a_member_with_records(world)
+    world.availability.signalled.clear()
+
+    # When
+    await alice.acknowledge({(ORDERS, 0): [(0, 4, [ACCEPT])]})
+    after_accepting = list(world.availability.signalled)
+    await alice.acknowledge({(ORDERS, 0): [(5, 9, [RELEASE])]})
+
+    # Then
+    assert after_accepting == []
+    assert world.availability.signalled == [world.key()]
+
+
+async def test_acknowledging_what_the_log_has_lost_succeeds() -> None:
+    # Given
+    world = ShareGroupWorld()
+    alice = await a_member_with_records(world)
+    world.produce(5)
+    world.log().move_start(10)
+    await alice.acknowledge({(ORDERS, 0): [(0, 0, [RELEASE])]})
+    assert acquired(await alice.fetch()) == [(10, 14, 1)]
+
+    # When
+    answer = await alice.acknowledge({(ORDERS, 0): [(1, 9, [ACCEPT])]})
+
+    # Then
+    assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.NONE}
+
+
+async def test_a_request_that_is_cut_short_leaves_doubt_and_the_share_partition_is_discarded() -> None:
+    # Given
+    world = ShareGroupWorld()
+    alice = await a_member_with_records(world)
+    world.state_log.hold_writes = asyncio.Event()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        answer = tasks.create_task(alice.acknowledge({(ORDERS, 0): [(0, 9, [ACCEPT])]}))
+        await until_all_wait()
+        answer.cancel()
+
+    # Then
+    assert answer.cancelled()
+    assert world.groups.share_partition_count == 0

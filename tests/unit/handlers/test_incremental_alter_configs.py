@@ -1,0 +1,70 @@
+"""IncrementalAlterConfigs: one result for each resource, in order."""
+
+from kproxy.error_codes import ErrorCode
+from kproxy.handlers.group_configs import GroupConfigBounds, GroupConfigs
+from kproxy.handlers.incremental_alter_configs import IncrementalAlterConfigsHandler
+from kproxy.handlers.ports import RequestContext
+from kproxy.wire.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from tests.in_memory.recording_observer import RecordingObserver
+
+CONTEXT = RequestContext(1, 1, 44, 1, "client", "/127.0.0.1")
+LOCK = "share.record.lock.duration.ms"
+
+
+def a_resource(group_id: str, value: str | None, *, name: str = LOCK) -> AlterConfigsResource:
+    return AlterConfigsResource(32, group_id, [AlterableConfig(name, 0, value)])
+
+
+async def test_each_resource_gets_its_own_result_and_good_ones_take_effect() -> None:
+    # Given
+    configs, observer = GroupConfigs(GroupConfigBounds()), RecordingObserver()
+    handler = IncrementalAlterConfigsHandler(configs, observer)
+    resources = [a_resource("g", "15000"), a_resource("h", "1"), a_resource("", "15000")]
+
+    # When
+    answer = await handler.serve(IncrementalAlterConfigsRequest(resources), CONTEXT)
+
+    # Then
+    results = [(result.resource_type, result.resource_name, result.error_code) for result in answer.responses]
+    assert results == [
+        (32, "g", ErrorCode.NONE),
+        (32, "h", ErrorCode.INVALID_CONFIG),
+        (32, "", ErrorCode.INVALID_REQUEST),
+    ]
+    assert answer.responses[0].error_message is None
+    assert answer.responses[1].error_message == f"{LOCK} must be between 15000 and 60000, not 1"
+    assert [configs.record_lock_duration_ms(group_id) for group_id in ("g", "h")] == [15_000, 30_000]
+    assert observer.reasons == ["invalid_config", "invalid_request"]
+
+
+async def test_a_resource_that_stands_twice_is_refused_both_times() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+    handler = IncrementalAlterConfigsHandler(configs, RecordingObserver())
+
+    # When
+    answer = await handler.serve(
+        IncrementalAlterConfigsRequest([a_resource("g", "15000"), a_resource("g", "20000")]), CONTEXT
+    )
+
+    # Then
+    assert [result.error_code for result in answer.responses] == [ErrorCode.INVALID_REQUEST] * 2
+    assert configs.record_lock_duration_ms("g") == 30_000
+
+
+async def test_validating_alone_answers_the_same_and_changes_nothing() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+    handler = IncrementalAlterConfigsHandler(configs, RecordingObserver())
+    request = IncrementalAlterConfigsRequest([a_resource("g", "15000")], validate_only=True)
+
+    # When
+    answer = await handler.serve(request, CONTEXT)
+
+    # Then
+    assert answer.responses[0].error_code == ErrorCode.NONE
+    assert configs.record_lock_duration_ms("g") == 30_000

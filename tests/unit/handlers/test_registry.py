@@ -1,0 +1,157 @@
+"""The gate in front of the served APIs: on, unavailable, off; refusals and faults become answers."""
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import FencedMemberEpoch
+from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.registry import ServedApi, ServedApis, Service
+from kproxy.wire.codecs import DecodedRequest, Message
+from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
+from kproxy.wire.messages.share_acknowledge_response import ShareAcknowledgeResponse
+from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
+from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
+from tests.in_memory.recording_observer import RecordingObserver
+
+CONTEXT = RequestContext(7, 1, 76, 1, "client", "/127.0.0.1")
+
+
+class Gate:
+    """A `ServedApis` with two share APIs and one for configurations; each answers, or raises, what `outcome` is."""
+
+    def __init__(self, outcome: Message | Exception) -> None:
+        self.observer = RecordingObserver()
+        self.faults: list[tuple[RequestContext, Exception]] = []
+        self.closed: list[int] = []
+        self.apis = ServedApis(
+            [
+                ServedApi(76, 1, 1, self._serve, ShareGroupHeartbeatResponse),
+                ServedApi(79, 1, 2, self._serve, ShareAcknowledgeResponse),
+            ],
+            [ServedApi(32, 1, 4, self._serve, ShareGroupHeartbeatResponse)],
+            observer=self.observer,
+            on_internal_error=lambda context, fault: self.faults.append((context, fault)),
+            on_connection_closed=self._close,
+        )
+        self._outcome = outcome
+
+    async def heartbeat(self) -> ShareGroupHeartbeatResponse:
+        request = DecodedRequest(76, 1, 1, "client", ShareGroupHeartbeatRequest())
+        answer = await self.apis.serve(request, CONTEXT)
+        assert isinstance(answer, ShareGroupHeartbeatResponse)
+        return answer
+
+    async def _serve(self, _request: Message, _context: RequestContext) -> Message:
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return self._outcome
+
+    async def _close(self, connection_id: int) -> None:
+        self.closed.append(connection_id)
+
+
+async def test_while_on_everything_is_advertised_and_served() -> None:
+    # Given
+    answer = ShareGroupHeartbeatResponse(member_epoch=3)
+    gate = Gate(answer)
+
+    # When
+    gate.apis.set_available()
+
+    # Then
+    assert gate.apis.version_ranges() == {76: (1, 1), 79: (1, 2)}
+    assert await gate.heartbeat() is answer
+    assert (gate.apis.service, gate.apis.reason) == (Service.ON, "")
+
+
+async def test_before_it_is_turned_on_nothing_is_advertised_or_served() -> None:
+    # Given
+    gate = Gate(ShareGroupHeartbeatResponse())
+
+    # When
+    answer = await gate.heartbeat()
+
+    # Then
+    assert gate.apis.version_ranges() == {}
+    assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert gate.observer.reasons == ["share_groups_off"]
+
+
+async def test_while_unavailable_clients_are_told_to_try_again_and_why() -> None:
+    # Given
+    gate = Gate(ShareGroupHeartbeatResponse())
+
+    # When
+    gate.apis.set_unavailable("the state log is being read")
+
+    # Then
+    answer = await gate.heartbeat()
+    assert gate.apis.version_ranges() == {76: (1, 1), 79: (1, 2)}
+    assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert answer.error_message == "the state log is being read"
+    assert gate.observer.refusals == [("share_groups_unavailable", "the state log is being read")]
+
+
+async def test_turning_off_takes_the_apis_away_again() -> None:
+    # Given
+    gate = Gate(ShareGroupHeartbeatResponse())
+    gate.apis.set_available()
+
+    # When
+    gate.apis.turn_off("the cluster serves share groups itself")
+
+    # Then
+    assert gate.apis.version_ranges() == {}
+    assert (await gate.heartbeat()).error_message == "the cluster serves share groups itself"
+
+
+async def test_a_refusal_becomes_an_answer_of_its_api_and_is_reported() -> None:
+    # Given
+    gate = Gate(FencedMemberEpoch("member epoch 7 is not 3"))
+    gate.apis.set_available()
+
+    # When
+    request = DecodedRequest(79, 2, 1, "client", ShareAcknowledgeRequest())
+    answer = await gate.apis.serve(request, CONTEXT)
+
+    # Then
+    assert answer == ShareAcknowledgeResponse(error_code=110, error_message="member epoch 7 is not 3")
+    assert gate.observer.refusals == [("fenced_member_epoch", "member epoch 7 is not 3")]
+    assert gate.observer.contexts == [CONTEXT]
+
+
+async def test_a_fault_becomes_an_answer_and_the_shell_is_told_once() -> None:
+    # Given
+    fault = AssertionError("a broken invariant")
+    gate = Gate(fault)
+    gate.apis.set_available()
+
+    # When
+    answer = await gate.heartbeat()
+
+    # Then
+    assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert "invariant" not in (answer.error_message or "")
+    assert gate.faults == [(CONTEXT, fault)]
+
+
+async def test_configurations_are_served_while_share_groups_are_unavailable() -> None:
+    # Given
+    served = ShareGroupHeartbeatResponse(member_epoch=5)
+    gate = Gate(served)
+    gate.apis.set_unavailable("for a moment")
+
+    # When
+    answer = await gate.apis.serve(DecodedRequest(32, 4, 1, "client", ShareGroupHeartbeatRequest()), CONTEXT)
+
+    # Then
+    assert answer is served
+
+
+async def test_a_closed_connection_is_handed_on_whether_or_not_anything_is_served() -> None:
+    # Given
+    gate = Gate(ShareGroupHeartbeatResponse())
+
+    # When
+    await gate.apis.connection_closed(7)
+
+    # Then
+    assert gate.closed == [7]

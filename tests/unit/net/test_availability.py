@@ -1,0 +1,326 @@
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import pytest
+
+from kproxy.error_codes import ErrorCode
+from kproxy.handlers.ports import Availability
+from kproxy.net.availability import MOST_BELIEFS
+from kproxy.share.identifiers import TopicId
+from kproxy.wire.api_keys import ApiKey
+from tests.in_memory.availability_contract import AVAILABILITY_CONTRACT, AvailabilityWorld
+from tests.in_memory.in_memory_availability import InMemoryAvailability
+from tests.in_memory.manual_clock import ManualClock
+from tests.in_memory.scripted_cluster import ScriptedCluster
+from tests.unit.net.backing import BOTH_LOOPS, ORDERS, PAYMENTS, Backing, run, share_partition
+
+
+class DoubleWorld:
+    def __init__(self) -> None:
+        self.topic_id = ORDERS
+        self._clock = ManualClock()
+        self._double = InMemoryAvailability(self._clock)
+        self.availability: Availability = self._double
+        self._end_offsets = [0, 0, 0]
+
+    def in_ms(self, delay_ms: int) -> int:
+        return self._clock.now_ms() + delay_ms
+
+    async def append_one(self, partition: int) -> None:
+        self._end_offsets[partition] += 1
+        self._double.raise_high_watermark(ORDERS, partition, self._end_offsets[partition])
+
+    def pass_time(self, delay_ms: int) -> None:
+        self._clock.advance(delay_ms)
+
+
+class SocketWorld:
+    def __init__(self, cluster: ScriptedCluster, backing: Backing) -> None:
+        self.topic_id = ORDERS
+        self.availability: Availability = backing.availability
+        self._cluster = cluster
+        self._backing = backing
+
+    def in_ms(self, delay_ms: int) -> int:
+        return self._backing.clock.now_ms() + delay_ms
+
+    async def append_one(self, partition: int) -> None:
+        await self._cluster.append(ORDERS, partition, [b"a"])
+
+    def pass_time(self, delay_ms: int) -> None:
+        """Time passes by itself."""
+
+
+@pytest.mark.parametrize("clause", AVAILABILITY_CONTRACT)
+def test_the_double_keeps_the_contract(clause: Callable[[AvailabilityWorld], Awaitable[None]]) -> None:
+    async def scenario() -> None:
+        await clause(DoubleWorld())
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+@pytest.mark.parametrize("clause", AVAILABILITY_CONTRACT)
+def test_the_availability_keeps_the_contract(
+    clause: Callable[[AvailabilityWorld], Awaitable[None]], loop_kind: str
+) -> None:
+    async def scenario() -> None:
+        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+            cluster.create_topic("orders", ORDERS, partition_count=3)
+            await clause(SocketWorld(cluster, backing))
+
+    run(scenario, loop_kind)
+
+
+def with_orders(
+    scenario: Callable[[ScriptedCluster, Backing], Awaitable[None]],
+    *,
+    node_ids: Sequence[int] = (1,),
+    partition_count: int = 2,
+) -> None:
+    async def whole() -> None:
+        async with ScriptedCluster(node_ids) as cluster, Backing(cluster.bootstrap_servers) as backing:
+            cluster.create_topic("orders", ORDERS, partition_count=partition_count)
+            await backing.metadata.topics_named(["orders"])
+            await scenario(cluster, backing)
+
+    run(whole)
+
+
+ORDERS_0 = share_partition(ORDERS, 0)
+ORDERS_1 = share_partition(ORDERS, 1)
+
+
+def test_a_watch_follows_the_leader_that_a_broker_names_by_disowning_the_partition() -> None:
+    async def scenario(cluster: ScriptedCluster, backing: Backing) -> None:
+        # Given
+        wait = backing.wait_for((ORDERS_0, 0))
+        await cluster.brokers[1].until_asked(ApiKey.FETCH)
+
+        # When
+        cluster.lead(ORDERS, 0, 2)
+        await cluster.wake_polls()
+        await cluster.brokers[2].until_asked(ApiKey.FETCH)
+        await cluster.append(ORDERS, 0, [b"a"])
+
+        # Then
+        await wait
+
+    with_orders(scenario, node_ids=(1, 2))
+
+
+def test_a_watch_follows_the_leader_when_its_broker_dies() -> None:
+    async def scenario(cluster: ScriptedCluster, backing: Backing) -> None:
+        # Given
+        wait = backing.wait_for((ORDERS_0, 0))
+        await cluster.brokers[1].until_asked(ApiKey.FETCH)
+
+        # When
+        cluster.lead(ORDERS, 0, 2)
+        await cluster.brokers[1].stop()
+        await cluster.brokers[2].until_asked(ApiKey.FETCH)
+        await cluster.append(ORDERS, 0, [b"a"])
+
+        # Then
+        await wait
+        await cluster.brokers[1].start()
+
+    with_orders(scenario, node_ids=(1, 2))
+
+
+def test_a_leader_that_disowns_its_partition_for_a_while_is_tried_again() -> None:
+    async def scenario(cluster: ScriptedCluster, backing: Backing) -> None:
+        # Given
+        cluster.refuse(ORDERS, 0, ErrorCode.UNKNOWN_LEADER_EPOCH)
+        wait = backing.wait_for((ORDERS_0, 0))
+        await cluster.brokers[1].until_asked(ApiKey.FETCH, 3)
+
+        # When
+        cluster.refuse(ORDERS, 0, ErrorCode.NONE)
+        await cluster.append(ORDERS, 0, [b"a"])
+
+        # Then
+        await wait
+
+    with_orders(scenario)
+
+
+def test_a_partition_without_a_leader_is_watched_as_soon_as_it_has_one() -> None:
+    async def scenario(cluster: ScriptedCluster, backing: Backing) -> None:
+        # Given
+        cluster.lead(ORDERS, 0, -1)
+        await backing.metadata.refresh()
+        wait = backing.wait_for((ORDERS_0, 0))
+        refreshed = asyncio.Event()
+        backing.metadata.on_refreshed.append(refreshed.set)
+        await refreshed.wait()
+
+        # When
+        cluster.lead(ORDERS, 0, 1)
+        await cluster.brokers[1].until_asked(ApiKey.FETCH)
+        await cluster.append(ORDERS, 0, [b"a"])
+
+        # Then
+        await wait
+
+    with_orders(scenario)
+
+
+def test_a_topic_that_was_never_heard_of_is_looked_up() -> None:
+    async def scenario(cluster: ScriptedCluster, backing: Backing) -> None:
+        # Given
+        cluster.create_topic("payments", PAYMENTS)
+        wait = backing.wait_for((share_partition(PAYMENTS, 0), 0))
+        await cluster.brokers[1].until_asked(ApiKey.FETCH)
+
+        # When
+        await cluster.append(PAYMENTS, 0, [b"a"])
+
+        # Then
+        await wait
+
+    with_orders(scenario)
+
+
+def test_a_topic_that_is_gone_wakes_its_sleepers_so_that_their_reads_find_out() -> None:
+    async def scenario(cluster: ScriptedCluster, backing: Backing) -> None:
+        # Given
+        wait = backing.wait_for((ORDERS_0, 0))
+        await cluster.brokers[1].until_asked(ApiKey.FETCH)
+
+        # When
+        cluster.create_topic("orders", TopicId(b"topic-id-orders2"))
+        await backing.metadata.refresh()
+
+        # Then
+        await wait
+
+    with_orders(scenario)
+
+
+@pytest.mark.parametrize("error_code", [ErrorCode.OFFSET_OUT_OF_RANGE, ErrorCode.TOPIC_AUTHORIZATION_FAILED])
+def test_a_partition_that_cannot_be_watched_wakes_its_sleepers(error_code: ErrorCode) -> None:
+    async def scenario(cluster: ScriptedCluster, backing: Backing) -> None:
+        # Given
+        cluster.refuse(ORDERS, 0, error_code)
+
+        # When
+        wait = backing.wait_for((ORDERS_0, 0))
+
+        # Then
+        await wait
+
+    with_orders(scenario)
+
+
+def test_while_the_cluster_is_away_a_wait_ends_at_its_deadline() -> None:
+    async def scenario(cluster: ScriptedCluster, backing: Backing) -> None:
+        # Given
+        await cluster.brokers[1].stop()
+        began_ms = backing.clock.now_ms()
+
+        # When
+        await backing.wait_for((ORDERS_0, 0), for_ms=30)
+
+        # Then
+        assert 30 <= backing.clock.now_ms() - began_ms < 5_000
+        await cluster.brokers[1].start()
+
+    with_orders(scenario)
+
+
+def test_callers_whose_reads_never_find_what_was_heard_of_are_not_sent_to_read_without_end() -> None:
+    """An unclean election can take back records that the tail had heard of."""
+
+    async def scenario(cluster: ScriptedCluster, backing: Backing) -> None:
+        # Given
+        for _ in range(5):
+            cluster.log(ORDERS, 0).append([b"a"])
+        await backing.wait_for((ORDERS_0, 0))
+        cluster.log(ORDERS, 0).batches.clear()
+        cluster.log(ORDERS, 0).end_offset = 3
+
+        # When
+        for _ in range(MOST_BELIEFS):
+            await backing.wait_for((ORDERS_0, 3))
+        disbelieving = backing.wait_for((ORDERS_0, 3))
+        await cluster.brokers[1].until_asked(ApiKey.FETCH, 2)
+
+        # Then
+        assert not disbelieving.done()
+        await cluster.append(ORDERS, 0, [b"b"])
+        await disbelieving
+
+    with_orders(scenario)
+
+
+def test_a_busy_partition_that_nobody_waits_for_leaves_the_tail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kproxy.net.availability.BUSY_WATCH_TTL_MS", -1)
+
+    async def scenario(cluster: ScriptedCluster, backing: Backing) -> None:
+        # Given
+        quiet = backing.wait_for((ORDERS_1, 0))
+        busy = backing.wait_for((ORDERS_0, 0))
+        await cluster.brokers[1].until_asked(ApiKey.FETCH)
+        await cluster.append(ORDERS, 0, [b"a"])
+        await busy
+        session = cluster.sessions[1].open_sessions[1]
+
+        # When
+        await cluster.append(ORDERS, 0, [b"b"])
+        await cluster.append(ORDERS, 1, [b"a"])
+        await quiet
+        await backing.wait_for((ORDERS_1, 1), for_ms=10)
+
+        # Then
+        assert [watched.partition for watched in session.partitions] == [1]
+
+    with_orders(scenario)
+
+
+def test_a_quiet_partition_that_nobody_waited_for_in_a_long_time_leaves_the_tail(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kproxy.net.availability.QUIET_WATCH_TTL_MS", -1)
+    monkeypatch.setattr("kproxy.net.availability.SWEEP_INTERVAL_MS", -1)
+
+    async def scenario(cluster: ScriptedCluster, backing: Backing) -> None:
+        # Given
+        await backing.wait_for((ORDERS_0, 0), for_ms=10)
+        assert len(cluster.sessions[1].open_sessions[1].partitions) == 1
+
+        # When
+        wait = backing.wait_for((ORDERS_1, 0))
+        await cluster.append(ORDERS, 1, [b"a"])
+        await wait
+        wait = backing.wait_for((ORDERS_1, 1))
+        await cluster.append(ORDERS, 1, [b"a"])
+        await wait
+
+        # Then
+        watched = cluster.sessions[1].open_sessions[1].partitions
+        assert [each.partition for each in watched] == [1]
+
+    with_orders(scenario)
+
+
+def test_a_read_that_saw_more_than_the_tail_moves_the_watch_on() -> None:
+    """Otherwise the next poll would return at once, with a batch that everybody has read."""
+
+    async def scenario(cluster: ScriptedCluster, backing: Backing) -> None:
+        # Given
+        await backing.wait_for((ORDERS_0, 0), for_ms=10)
+        for _ in range(5):
+            cluster.log(ORDERS, 0).append([b"a"])
+
+        # When
+        wait = backing.wait_for((ORDERS_0, 5))
+        await cluster.brokers[1].until_asked(ApiKey.FETCH, 2)
+
+        # Then
+        ((_, watched),) = cluster.sessions[1].open_sessions[1].partitions.items()
+        assert watched.fetch_offset == 5
+        await cluster.append(ORDERS, 0, [b"b"])
+        await wait
+
+    with_orders(scenario)

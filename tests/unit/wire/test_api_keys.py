@@ -1,0 +1,19 @@
+"""The API keys of Kafka 4.4."""
+
+from kproxy.wire.api_keys import ApiKey
+
+
+def test_every_number_up_to_the_newest_share_api_has_its_name() -> None:
+    assert [int(key) for key in ApiKey] == list(range(93))
+
+
+def test_the_keys_that_kproxy_treats_in_a_special_way_have_kafkas_numbers() -> None:
+    assert {key.name: int(key) for key in ApiKey if key.name.startswith(("SHARE_", "API_", "SASL_"))} == {
+        "SASL_HANDSHAKE": 17,
+        "API_VERSIONS": 18,
+        "SASL_AUTHENTICATE": 36,
+        "SHARE_GROUP_HEARTBEAT": 76,
+        "SHARE_GROUP_DESCRIBE": 77,
+        "SHARE_FETCH": 78,
+        "SHARE_ACKNOWLEDGE": 79,
+    }

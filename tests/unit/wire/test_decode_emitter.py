@@ -1,0 +1,115 @@
+"""The decoding half of emitted codecs: what it reads, how, and that it never reads past the end."""
+
+import struct
+from typing import Any
+
+import pytest
+
+from kproxy.errors import MalformedMessage
+from kproxy.wire.codec_emitter import emit_codec
+from kproxy.wire.codec_source import CodecSource
+from kproxy.wire.decode_emitter import DecodeEmitter
+from kproxy.wire.message_struct import message_struct
+from kproxy.wire.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
+from kproxy.wire.messages.request_header import RequestHeader
+from tests.unit.wire.sample_message import SAMPLE, SAMPLE_V0, SAMPLE_V2, SampleMessage
+
+FAILURES = (MalformedMessage, IndexError, struct.error)
+"""What a decode function may raise; `codecs` makes MalformedMessage of all."""
+
+
+def decoder(message_class: Any, version: int, *, reads_in_place: bool) -> Any:
+    source = CodecSource()
+    DecodeEmitter(source, reads_in_place=reads_in_place).emit(message_struct(message_class, version))
+    exec(source.text, source.namespace)
+    return source.namespace["decode"]
+
+
+@pytest.mark.parametrize("reads_in_place", [True, False])
+@pytest.mark.parametrize("buffer_type", [bytes, bytearray, memoryview])
+@pytest.mark.parametrize(("version", "encoded"), [(0, SAMPLE_V0), (2, SAMPLE_V2)])
+def test_every_kind_of_buffer_is_read(
+    version: int, encoded: bytes, buffer_type: Any, *, reads_in_place: bool
+) -> None:
+    decode = decoder(SampleMessage, version, reads_in_place=reads_in_place)
+    assert decode(buffer_type(encoded), 0) == (SAMPLE, len(encoded))
+
+
+@pytest.mark.parametrize("reads_in_place", [True, False])
+@pytest.mark.parametrize(("version", "encoded"), [(0, SAMPLE_V0), (2, SAMPLE_V2)])
+def test_a_message_cut_anywhere_is_refused(version: int, encoded: bytes, *, reads_in_place: bool) -> None:
+    decode = decoder(SampleMessage, version, reads_in_place=reads_in_place)
+    for size in range(len(encoded)):
+        with pytest.raises(FAILURES):
+            decode(encoded[:size], 0)
+
+
+def test_values_of_fixed_width_are_read_together() -> None:
+    source = emit_codec(SampleMessage, 2).source
+    assert (
+        "message.flag, message.ratio, message.port, message.size, message.topic_id, number_1 = "
+        "unpack_from_booldHI16sB(buffer, position)"
+    ) in source
+
+
+def test_records_are_views_into_the_received_buffer() -> None:
+    # Given
+    message = FetchResponse(
+        responses=[FetchableTopicResponse("t", partitions=[PartitionData(records=b"batch")])]
+    )
+    codec = emit_codec(FetchResponse, 12)
+    received = bytearray(b"".join(codec.encode(message)))
+
+    # When
+    decoded: Any = codec.decode(memoryview(received), 0)[0]
+    received[received.index(b"batch")] = ord("B")
+
+    # Then
+    assert decoded.responses[0].partitions[0].records == b"Batch"
+
+
+def test_a_header_is_read_where_it_stands() -> None:
+    """The body behind it may be megabytes of records, which must not be copied for the sake of twelve bytes."""
+    source = emit_codec(RequestHeader, 2).source
+    assert "bytes(buffer)" not in source
+
+
+def test_what_is_wrong_is_named_with_its_place() -> None:
+    codec = emit_codec(SampleMessage, 0)
+    with pytest.raises(MalformedMessage, match=r"^points\.label: length 5 at byte 75 of 76$"):
+        codec.decode(SAMPLE_V0[:-2] + b"\x05b", 0)
+
+
+@pytest.mark.parametrize(
+    ("version", "position", "wrong", "reason"),
+    [
+        (0, 31, b"\x7f\xff\xff\xff", "topic_ids: 2147483647 elements"),
+        (0, 31, b"\xff\xff\xff\xff", "topic_ids: -1 elements"),
+        (0, 51, b"\x7f\xff\xff\xff", "flags: 2147483647 elements"),
+        (0, 51, b"\xff\xff\xff\xfe", "flags: -2 elements"),
+        (0, 57, b"\x7f\xff\xff\xff", "payload: length 2147483647"),
+        (2, 31, b"\xff\xff\xff\xff\x0f", "topic_ids: 4294967294 elements"),
+        (2, 31, b"\x00", "topic_ids: -1 elements"),
+        (2, 48, b"\xff\xff\xff\xff\x0f", "flags: length 4294967295"),
+    ],
+)
+def test_a_length_that_cannot_be_is_refused_before_anything_is_made_of_it(
+    version: int, position: int, wrong: bytes, reason: str
+) -> None:
+    encoded = SAMPLE_V0 if version == 0 else SAMPLE_V2
+    codec = emit_codec(SampleMessage, version)
+    with pytest.raises(MalformedMessage, match=reason):
+        codec.decode(encoded[:position] + wrong + encoded[position + len(wrong) :], 0)
+
+
+def test_a_marker_of_a_struct_says_null_or_present() -> None:
+    codec = emit_codec(SampleMessage, 0)
+    marker = SAMPLE_V0.index(b"xyz") + 3
+    with pytest.raises(MalformedMessage, match="point: 2 says neither null nor present"):
+        codec.decode(SAMPLE_V0[:marker] + b"\x02" + SAMPLE_V0[marker + 1 :], 0)
+
+
+def test_a_tagged_field_ends_where_its_size_says() -> None:
+    codec = emit_codec(SampleMessage, 2)
+    with pytest.raises(MalformedMessage, match="tagged_size: a tagged field that should end at byte"):
+        codec.decode(SAMPLE_V2[:-1] + b"\x01\x04\x03\x00\x05\x00", 0)
