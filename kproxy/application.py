@@ -41,7 +41,8 @@ from kproxy.net.relay import Relay, RelayLimits
 from kproxy.net.share_support import ShareSupport, ShareSupportWatch
 from kproxy.net.sweeper import Sweeper
 from kproxy.net.tasks import TaskKeeper
-from kproxy.settings import Settings, ShareUpstream
+from kproxy.settings import HostPort, Settings, ShareUpstream
+from kproxy.settings.addresses import NODE_ID_PLACE
 from kproxy.share.identifiers import TopicId
 from kproxy.share.limits import GroupLimits, ShareLimits
 from kproxy.statelog.in_memory_state_log import InMemoryStateLog
@@ -316,7 +317,10 @@ class Proxy:
 
     def _bootstrap_address(self) -> str:
         port = self._listeners.bound_ports.get(BOOTSTRAP_NODE_ID)
-        return f"{self._settings.advertised_host}:{port}" if port is not None else ""
+        told = self._settings.advertised_host
+        # The bootstrap port belongs to no node.
+        host = self._settings.listen.host if NODE_ID_PLACE in told else told
+        return f"{host}:{port}" if port is not None else ""
 
     def _say_where(self) -> None:
         """Print the start line: everything that a person or a script needs to go on."""
@@ -343,11 +347,9 @@ class Proxy:
         description = self._metadata.describe(TopicId(topic_id))
         return description.name if description is not None else None
 
-    def _upstream_addresses(self, node_id: int) -> list[tuple[str, int]]:
+    def _upstream_addresses(self, node_id: int) -> Sequence[HostPort]:
         broker = self._listeners.backing_brokers.get(node_id)
-        if broker is not None:
-            return [(broker.host, broker.port)]
-        return [(server.host, server.port) for server in self._settings.bootstrap_servers]
+        return [HostPort(broker.host, broker.port)] if broker is not None else self._settings.bootstrap_servers
 
     # ------------------------------------------------ readiness
 

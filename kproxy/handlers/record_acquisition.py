@@ -78,11 +78,6 @@ def _slice(
     records: memoryview, extents: Sequence[BatchExtent], first_offset: int, last_offset: int
 ) -> memoryview:
     """Return the batches that hold offsets between these two, both inclusive; they lie side by side."""
-    wanted = [
-        extent
-        for extent in extents
-        if extent.last_offset >= first_offset and extent.first_offset <= last_offset
-    ]
-    if not wanted:
-        return records[:0]
-    return records[wanted[0].position : wanted[-1].position + wanted[-1].size_bytes]
+    begin = next((extent.position for extent in extents if extent.last_offset >= first_offset), 0)
+    ends = [extent.position + extent.size_bytes for extent in extents if extent.first_offset <= last_offset]
+    return records[begin : max(ends, default=0)]

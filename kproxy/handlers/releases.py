@@ -48,8 +48,7 @@ class Releases:
         writes = StateWrites(self._services.directory, self._services.state_log)
         for key in self._services.directory.due(now_ms):
             share_partition = self._services.directory.find(key)
-            if share_partition is None:
-                continue
+            assert share_partition is not None, f"{key} is due and not live"
             delta = share_partition.expire_locks(now_ms)
             self._services.directory.note_deadline(key)
             if not delta.is_empty:

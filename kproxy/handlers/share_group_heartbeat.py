@@ -125,8 +125,8 @@ class ShareGroupHeartbeatHandler:
 
     def _watch_sessions(self) -> None:
         deadline_ms = self._coordinator.next_deadline_ms()
-        if deadline_ms is not None:
-            self._alarm.ring_by(deadline_ms)
+        assert deadline_ms is not None, "a member was admitted, so its session ends some time"
+        self._alarm.ring_by(deadline_ms)
 
 
 def _heartbeat(request: ShareGroupHeartbeatRequest, context: RequestContext) -> Heartbeat:

@@ -41,10 +41,11 @@ MOST_BELIEFS: Final = 16
 class _Sleeper:
     """One call of `wait`."""
 
-    __slots__ = ("keys", "woken")
+    __slots__ = ("keys", "watches", "woken")
 
     def __init__(self, keys: Collection[SharePartitionKey]) -> None:
         self.keys = keys
+        self.watches: list[_Watch] = []
         self.woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def wake(self) -> None:
@@ -182,11 +183,11 @@ class ShareAvailability:
             sleepers.discard(sleeper)
             if not sleepers:
                 del self._sleepers[key]
-            watch = self._watches.get(TopicIdPartition(key.topic_id, key.partition))
-            if watch is not None and watch.sleepers.pop(sleeper, None) is not None:
-                watch.last_awaited_ms = now_ms
-                if not watch.sleepers and watch.tail is not None:
-                    watch.tail.set_awaited(watch.topic_partition, is_awaited=False)
+        for watch in sleeper.watches:
+            watch.sleepers.pop(sleeper, None)
+            watch.last_awaited_ms = now_ms
+            if not watch.sleepers and watch.tail is not None:
+                watch.tail.set_awaited(watch.topic_partition, is_awaited=False)
 
     # ------------------------------------------------ private: watching
 
@@ -200,8 +201,10 @@ class ShareAvailability:
             # A read has seen more than the tail, which rests while nobody waits.
             self._move(watch, missing_offset)
         watch.sleepers[sleeper] = min(missing_offset, watch.sleepers.get(sleeper, missing_offset))
+        sleeper.watches.append(watch)
         if watch.tail is not None:
-            watch.tail.set_awaited(topic_partition, is_awaited=True)
+            if len(watch.sleepers) == 1:
+                watch.tail.set_awaited(topic_partition, is_awaited=True)
         elif topic_partition not in self._homeless:
             self._house(watch)
 

@@ -9,10 +9,11 @@ Back-pressure, both ways:
 import asyncio
 from typing import cast
 
-from kproxy.errors import BrokerUnavailable, KproxyError, PeerViolation
+from kproxy.errors import KproxyError, PeerViolation
 from kproxy.handlers.ports import RequestContext
 from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.interception.client_session import Call
+from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.buffer_budget import SMALL_FRAME_BYTES
 from kproxy.net.calls import answer_call
 from kproxy.net.relay import MAX_BACKLOG_BYTES, MAX_OWED_RESPONSES, WRITE_HIGH_WATER_BYTES, Relay
@@ -213,9 +214,9 @@ class ClientConnection(asyncio.Protocol):
     async def _connect(self) -> None:
         try:
             twin = await dial(self, self._relay, self.node_id)
-        except BrokerUnavailable as unavailable:
+        except BrokerFailure as failure:
             self._relay.on_unreachable()
-            self._fail("broker", "connect_failed", str(unavailable))
+            self._fail("broker", failure.reason, failure.detail)
             return
         if self._is_closed:
             twin.abort()

@@ -11,6 +11,7 @@ from kproxy.errors import KproxyError
 from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroker, BrokerAddresses
 from kproxy.net.client_connection import ClientConnection
 from kproxy.net.relay import Relay
+from kproxy.settings.addresses import NODE_ID_PLACE
 from kproxy.telemetry import logs
 
 log = logs.logger("net.listeners")
@@ -30,7 +31,7 @@ class PortUnavailable(KproxyError):
 class PortPlan:
     """Which port belongs to which node id, and what clients are told.
 
-    `broker_port_map` wins over `broker_port_start + node id`.
+    `broker_port_map` wins over `broker_port_start + node id`. `$(nodeId)` in `advertised_host` stands for the node id.
     """
 
     bind_host: str
@@ -38,6 +39,10 @@ class PortPlan:
     broker_port_start: int
     advertised_host: str
     broker_port_map: Mapping[int, int] = field(default_factory=dict)
+
+    def host_of(self, node_id: int) -> str:
+        """Return the host that clients are told for `node_id`."""
+        return self.advertised_host.replace(NODE_ID_PLACE, str(node_id))
 
     def port_of(self, node_id: int) -> int:
         """Return the port for `node_id`. Raises PortUnavailable when the number cannot be a port."""
@@ -84,10 +89,10 @@ class Listeners:
                     continue
                 port = self._plan.port_of(broker.node_id)
                 await self._listen(broker.node_id, port, "kproxy.broker.port.start")
-                self._addresses.advertise(
-                    broker.node_id,
-                    AdvertisedAddress(self._plan.advertised_host, self.bound_ports[broker.node_id]),
+                address = AdvertisedAddress(
+                    self._plan.host_of(broker.node_id), self.bound_ports[broker.node_id]
                 )
+                self._addresses.advertise(broker.node_id, address)
                 log.info(
                     "broker_port_bound", node=broker.node_id, port=port, broker=f"{broker.host}:{broker.port}"
                 )

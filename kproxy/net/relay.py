@@ -1,7 +1,7 @@
 """What all relayed connections share: the tables they route by, the limits they keep, and their counters."""
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -14,6 +14,7 @@ from kproxy.net.calls import Apis
 from kproxy.net.counting import Counting
 from kproxy.net.tasks import TaskKeeper
 from kproxy.net.traffic import Traffic
+from kproxy.settings.addresses import HostPort
 
 if TYPE_CHECKING:
     from kproxy.net.client_connection import ClientConnection
@@ -66,7 +67,7 @@ class Relay:
     apis: Apis
     tasks: TaskKeeper
     counting: Counting
-    upstream_addresses: Callable[[int], list[tuple[str, int]]]
+    upstream_addresses: Callable[[int], Sequence[HostPort]]
     binder: PortBinder | None = None
     on_unreachable: Callable[[], None] = lambda: None
     connections: "set[ClientConnection]" = field(default_factory=set)

@@ -3,7 +3,8 @@
 import asyncio
 from typing import TYPE_CHECKING, cast
 
-from kproxy.errors import BrokerUnavailable
+from kproxy.net.broker_failures import BrokerFailure
+from kproxy.net.dialing import connect
 from kproxy.net.relay import WRITE_HIGH_WATER_BYTES, Relay
 
 if TYPE_CHECKING:
@@ -85,18 +86,15 @@ async def dial(client: "ClientConnection", relay: Relay, node_id: int) -> Upstre
     Each address is tried once, with all addresses its name resolves to, within `kproxy.connect.timeout.ms` each.
 
     Raises:
-        BrokerUnavailable: none answered; the message says what was tried and how each failed.
+        BrokerFailure: none answered; the text says what was tried and how each failed.
     """
-    failures = []
-    loop = asyncio.get_running_loop()
-    for host, port in relay.upstream_addresses(node_id):
+    failures: list[BrokerFailure] = []
+    for address in relay.upstream_addresses(node_id):
         try:
-            async with asyncio.timeout(relay.limits.connect_timeout_ms / 1000):
-                _, twin = await loop.create_connection(lambda: UpstreamTwin(client, relay), host, port)
-        except TimeoutError:
-            failures.append(f"{host}:{port} did not answer within {relay.limits.connect_timeout_ms} ms")
-        except OSError as error:
-            failures.append(f"{host}:{port}: {error.strerror or error}")
-        else:
-            return twin
-    raise BrokerUnavailable("; ".join(failures) or f"no address is known for broker {node_id}")
+            return await connect(
+                address, lambda: UpstreamTwin(client, relay), timeout_ms=relay.limits.connect_timeout_ms
+            )
+        except BrokerFailure as failure:
+            failures.append(failure)
+    assert failures, f"no address is known for broker {node_id}"
+    raise BrokerFailure(failures[-1].reason, "; ".join(failure.detail for failure in failures))

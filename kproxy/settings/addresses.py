@@ -6,6 +6,9 @@ from typing import Final
 WILDCARD_HOSTS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - named so as to be refused
 """Hosts that bind every address of the machine and that nobody can connect to by name."""
 
+NODE_ID_PLACE: Final = "$(nodeId)"
+"""Stands for a broker's node id in an advertised host."""
+
 LAST_PORT: Final = 65535
 """The highest TCP port, inclusive."""
 

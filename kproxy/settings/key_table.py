@@ -97,7 +97,8 @@ class Settings:
         "kproxy.advertised.host",
         host_name(),
         "",
-        "The host that clients are told to connect to; empty takes the host of kproxy.listen.",
+        "The host that clients are told to connect to, $(nodeId) standing for the broker's node id; empty takes "
+        "the host of kproxy.listen.",
     )
     admin_listener: HostPort | None = _key(
         "kproxy.admin.listener",

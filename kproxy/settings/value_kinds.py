@@ -7,7 +7,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, Generic, TypeVar
 
-from kproxy.settings.addresses import LAST_PORT, HostPort, check_host, parse_host_port
+from kproxy.settings.addresses import LAST_PORT, NODE_ID_PLACE, HostPort, check_host, parse_host_port
 
 T = TypeVar("T")
 ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
@@ -115,7 +115,7 @@ def _host(text: str) -> str:
             "expected a host name or an address without a port: ports are kproxy.broker.port.start's"
         )
     if host:
-        check_host(host)
+        check_host(host.replace(NODE_ID_PLACE, "0"))
     return host
 
 

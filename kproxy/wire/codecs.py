@@ -8,7 +8,7 @@ escapes.
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, TypeVar, assert_never
+from typing import Final, Literal, Protocol, TypeVar
 
 from kproxy.errors import MalformedMessage
 from kproxy.wire.api_keys import ApiKey
@@ -114,13 +114,7 @@ def select_codec(kind: Literal["emitted", "construct"]) -> None:
     The trees are the reference and some fifty times slower.
     """
     global _codecs  # noqa: PLW0603 - one switch for the process, set by the application at start
-    match kind:
-        case "emitted":
-            _codecs = _EMITTED
-        case "construct":
-            _codecs = _CONSTRUCT
-        case _:
-            assert_never(kind)
+    _codecs = _EMITTED if kind == "emitted" else _CONSTRUCT
 
 
 def decode(message_class: type[M], version: int, buffer: bytes | memoryview) -> M:
@@ -151,6 +145,8 @@ def encode(message: Message, version: int) -> list[bytes | memoryview]:
 def decode_request(frame: bytes | memoryview) -> DecodedRequest:
     """Return the request in `frame`, which begins behind the four bytes of the length.
 
+    Bytes behind the message are ignored, as brokers do: librdkafka's Metadata 12 for all topics has three of them.
+
     Raises:
         MalformedMessage: see `decode`; also when the API key or the version has no schema.
     """
@@ -163,8 +159,7 @@ def decode_request(frame: bytes | memoryview) -> DecodedRequest:
     header, position = _decode_at(
         RequestHeader, _request_header_version(message_class, api_version), frame, 0
     )
-    message, end = _decode_at(message_class, api_version, frame, position)
-    _check_whole(message_class, api_version, frame, end)
+    message, _ = _decode_at(message_class, api_version, frame, position)
     return DecodedRequest(api_key, api_version, header.correlation_id, header.client_id, message)
 
 

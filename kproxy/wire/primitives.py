@@ -83,13 +83,28 @@ UUID: Final = Uuid()
 
 
 class LengthPrefixed(WireConstruct):
-    """A value behind its length in bytes; `is_nullable` allows the length that means null."""
+    """A value behind its length, in bytes or elements; `is_nullable` allows the length that means null."""
 
     def __init__(self, length: LengthPrefix, *, is_nullable: bool) -> None:
         super().__init__()
         self.length: Final = length
         self.is_nullable: Final = is_nullable
         self.minimum_size = length.minimum_size
+
+    def _read_length(self, stream: ByteSource, path: str) -> int | None:
+        length = self.length.read(stream, path)
+        if length is None and not self.is_nullable:
+            raise MalformedMessage(f"{path}: null is not allowed here")
+        return length
+
+    def _write_null(self, stream: ByteSink, path: str) -> None:
+        if not self.is_nullable:
+            raise UnencodableMessage(f"{path}: null is not allowed here")
+        self.length.write(stream, None)
+
+
+class ByteString(LengthPrefixed):
+    """Bytes, copied out of the message on parse."""
 
     def _parse(self, stream: ByteSource, context: Any, path: str) -> Any:
         length = self._read_length(stream, path)
@@ -103,31 +118,22 @@ class LengthPrefixed(WireConstruct):
         self.length.write(stream, len(data))
         self._write_data(stream, data)
 
-    def _read_length(self, stream: ByteSource, path: str) -> int | None:
-        length = self.length.read(stream, path)
-        if length is None and not self.is_nullable:
-            raise MalformedMessage(f"{path}: null is not allowed here")
-        return length
-
-    def _write_null(self, stream: ByteSink, path: str) -> None:
-        if not self.is_nullable:
-            raise UnencodableMessage(f"{path}: null is not allowed here")
-        self.length.write(stream, None)
-
     def _value(self, data: memoryview, path: str) -> Any:
-        raise NotImplementedError
+        return bytes(data)
 
     def _data(self, obj: Any, path: str) -> bytes | memoryview:
-        raise NotImplementedError
+        if not isinstance(obj, bytes | memoryview):
+            raise UnencodableMessage(f"{path}: {obj!r} is not bytes")
+        return obj
 
     def _write_data(self, stream: ByteSink, data: bytes | memoryview) -> None:
         stream.write(data)
 
 
-class String(LengthPrefixed):
+class String(ByteString):
     """Text in UTF-8, at most 32767 bytes of it."""
 
-    def _value(self, data: memoryview, path: str) -> str:
+    def _value(self, data: memoryview, path: str) -> Any:
         if len(data) > MAXIMUM_STRING_BYTES:
             raise MalformedMessage(f"{path}: a string of {len(data)} bytes")
         try:
@@ -145,22 +151,10 @@ class String(LengthPrefixed):
         return data
 
 
-class ByteString(LengthPrefixed):
-    """Bytes, copied out of the message on parse."""
-
-    def _value(self, data: memoryview, path: str) -> bytes:
-        return bytes(data)
-
-    def _data(self, obj: Any, path: str) -> bytes | memoryview:
-        if not isinstance(obj, bytes | memoryview):
-            raise UnencodableMessage(f"{path}: {obj!r} is not bytes")
-        return obj
-
-
 class Records(ByteString):
     """Record batches: a view into the message on parse, a chunk of its own on build; never copied."""
 
-    def _value(self, data: memoryview, path: str) -> memoryview:  # type: ignore[override]  # ByteString owns its bytes
+    def _value(self, data: memoryview, path: str) -> Any:
         return data
 
     def _write_data(self, stream: ByteSink, data: bytes | memoryview) -> None:

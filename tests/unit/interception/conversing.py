@@ -35,9 +35,11 @@ def opaque_response(correlation_id: int) -> bytes:
 class Conversation:
     """A session whose kproxy has a port for broker 1."""
 
-    def __init__(self, topic_names: dict[bytes, str] | None = None) -> None:
+    def __init__(
+        self, topic_names: dict[bytes, str] | None = None, *, served: dict[int, tuple[int, int]] = SERVED
+    ) -> None:
         self.addresses = BrokerAddresses({1: AdvertisedAddress("kproxy", 19101)})
-        self.routes = RoutingTable(SERVED)
+        self.routes = RoutingTable(served)
         self.counts: dict[tuple[int, int], int] = {}
         rewriter = ResponseRewriter(self.addresses, lambda: self.routes.served, (topic_names or {}).get)
         self.session = ClientSession(

@@ -15,6 +15,7 @@ from kproxy.net.listeners import Listeners, PortPlan
 from kproxy.net.relay import Relay, RelayLimits
 from kproxy.net.sweeper import Sweeper
 from kproxy.net.tasks import TaskKeeper
+from kproxy.settings import HostPort
 from kproxy.wire.codecs import DecodedRequest
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
 
@@ -84,7 +85,7 @@ class RelayUnderTest:
             apis=self.apis,
             tasks=self.tasks,
             counting=self.counted,
-            upstream_addresses=lambda _node_id: [(BIND_HOST, upstream_port)],
+            upstream_addresses=lambda _node_id: [HostPort(BIND_HOST, upstream_port)],
         )
         self.listeners = Listeners(PortPlan(BIND_HOST, 0, 1, "kproxy"), self.relay, self.addresses)
         self.relay.binder = self.listeners

@@ -4,57 +4,20 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.handlers.ports import Availability
 from kproxy.net.availability import MOST_BELIEFS
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.fetch_request import FetchRequest
 from tests.in_memory.availability_contract import AVAILABILITY_CONTRACT, AvailabilityWorld
-from tests.in_memory.in_memory_availability import InMemoryAvailability
-from tests.in_memory.manual_clock import ManualClock
 from tests.in_memory.scripted_cluster import ScriptedCluster
 from tests.unit.net.backing import BOTH_LOOPS, ORDERS, PAYMENTS, Backing, run, share_partition
-
-
-class DoubleWorld:
-    def __init__(self) -> None:
-        self.topic_id = ORDERS
-        self._clock = ManualClock()
-        self._double = InMemoryAvailability(self._clock)
-        self.availability: Availability = self._double
-        self._end_offsets = [0, 0, 0]
-
-    def in_ms(self, delay_ms: int) -> int:
-        return self._clock.now_ms() + delay_ms
-
-    async def append_one(self, partition: int) -> None:
-        self._end_offsets[partition] += 1
-        self._double.raise_high_watermark(ORDERS, partition, self._end_offsets[partition])
-
-    def pass_time(self, delay_ms: int) -> None:
-        self._clock.advance(delay_ms)
-
-
-class SocketWorld:
-    def __init__(self, cluster: ScriptedCluster, backing: Backing) -> None:
-        self.topic_id = ORDERS
-        self.availability: Availability = backing.availability
-        self._cluster = cluster
-        self._backing = backing
-
-    def in_ms(self, delay_ms: int) -> int:
-        return self._backing.clock.now_ms() + delay_ms
-
-    async def append_one(self, partition: int) -> None:
-        await self._cluster.append(ORDERS, partition, [b"a"])
-
-    def pass_time(self, delay_ms: int) -> None:
-        """Time passes by itself."""
+from tests.unit.net.contract_worlds import DoubleAvailabilityWorld, ScriptedAvailabilityWorld
 
 
 @pytest.mark.parametrize("clause", AVAILABILITY_CONTRACT)
 def test_the_double_keeps_the_contract(clause: Callable[[AvailabilityWorld], Awaitable[None]]) -> None:
     async def scenario() -> None:
-        await clause(DoubleWorld())
+        await clause(DoubleAvailabilityWorld())
 
     run(scenario)
 
@@ -66,8 +29,7 @@ def test_the_availability_keeps_the_contract(
 ) -> None:
     async def scenario() -> None:
         async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS, partition_count=3)
-            await clause(SocketWorld(cluster, backing))
+            await clause(ScriptedAvailabilityWorld(cluster, backing))
 
     run(scenario, loop_kind)
 
@@ -254,6 +216,29 @@ def test_callers_whose_reads_never_find_what_was_heard_of_are_not_sent_to_read_w
     with_orders(scenario)
 
 
+def test_what_the_tail_says_anew_is_believed_anew() -> None:
+    async def scenario(cluster: ScriptedCluster, backing: Backing) -> None:
+        # Given
+        for _ in range(5):
+            cluster.log(ORDERS, 0).append([b"a"])
+        await backing.wait_for((ORDERS_0, 0))
+        for _ in range(MOST_BELIEFS):
+            await backing.wait_for((ORDERS_0, 3))
+        wait = backing.wait_for((ORDERS_0, 5))
+        await cluster.append(ORDERS, 0, [b"b"])
+        await wait
+        asked_count = len(cluster.asked(ApiKey.FETCH))
+
+        # When
+        for _ in range(MOST_BELIEFS):
+            await backing.wait_for((ORDERS_0, 3))
+
+        # Then
+        assert len(cluster.asked(ApiKey.FETCH)) == asked_count
+
+    with_orders(scenario)
+
+
 def test_a_busy_partition_that_nobody_waits_for_leaves_the_tail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kproxy.net.availability.BUSY_WATCH_TTL_MS", -1)
 
@@ -309,17 +294,20 @@ def test_a_read_that_saw_more_than_the_tail_moves_the_watch_on() -> None:
 
     async def scenario(cluster: ScriptedCluster, backing: Backing) -> None:
         # Given
-        await backing.wait_for((ORDERS_0, 0), for_ms=10)
+        wait = backing.wait_for((ORDERS_0, 0), (ORDERS_1, 0))
+        await cluster.brokers[1].until_asked(ApiKey.FETCH)
+        await cluster.append(ORDERS, 1, [b"a"])
+        await wait
         for _ in range(5):
             cluster.log(ORDERS, 0).append([b"a"])
 
         # When
         wait = backing.wait_for((ORDERS_0, 5))
-        await cluster.brokers[1].until_asked(ApiKey.FETCH, 2)
+        poll = await cluster.brokers[1].until_asked(ApiKey.FETCH, 2)
 
         # Then
-        ((_, watched),) = cluster.sessions[1].open_sessions[1].partitions.items()
-        assert watched.fetch_offset == 5
+        assert isinstance(poll.message, FetchRequest)
+        assert [part.fetch_offset for topic in poll.message.topics for part in topic.partitions] == [1, 5]
         await cluster.append(ORDERS, 0, [b"b"])
         await wait
 

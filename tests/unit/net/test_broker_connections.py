@@ -152,6 +152,26 @@ def test_a_broker_that_cannot_be_reached_is_left_alone_for_a_while() -> None:
     run_with_broker(scenario)
 
 
+def test_a_failed_dialling_is_told_to_all_who_waited_each_in_an_exception_of_its_own() -> None:
+    async def scenario(connecting: Connecting, broker: AnsweringBroker) -> None:
+        # Given
+        await broker.stop()
+
+        # When
+        outcomes = await asyncio.gather(
+            *(connecting.connections.control(1) for _ in range(3)), return_exceptions=True
+        )
+
+        # Then
+        assert [outcome.reason for outcome in outcomes if isinstance(outcome, BrokerFailure)] == [
+            "unreachable"
+        ] * 3
+        assert len({id(outcome) for outcome in outcomes}) == 3
+        await broker.start()
+
+    run_with_broker(scenario)
+
+
 def test_that_a_broker_went_and_came_back_is_said_once_each(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario(connecting: Connecting, broker: AnsweringBroker) -> None:
         # Given

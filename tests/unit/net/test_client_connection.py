@@ -150,7 +150,7 @@ def test_a_client_of_a_broker_that_is_down_is_closed_and_told_apart_in_the_count
             writer.write(request(1))
 
             assert await ended(reader) == b""
-            assert under_test.counted.of("connection_errors", "broker", "connect_failed") == 1
+            assert under_test.counted.of("connection_errors", "broker", "unreachable") == 1
             writer.close()
 
     run(scenario, loop_kind)

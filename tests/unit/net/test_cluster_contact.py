@@ -35,9 +35,10 @@ def with_two_brokers(
 
 
 def test_the_bootstrap_servers_are_asked_in_their_order() -> None:
-    async def scenario(contact: ClusterContact, _first: AnsweringBroker, second: AnsweringBroker) -> None:
+    async def scenario(contact: ClusterContact, first: AnsweringBroker, second: AnsweringBroker) -> None:
         assert await contact.ask(ask) == "1"
         assert second.accepted_count == 0
+        await first.until_connected(0)
 
     with_two_brokers(scenario)
 

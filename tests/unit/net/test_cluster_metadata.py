@@ -159,6 +159,17 @@ def test_concurrent_refreshes_share_one_request() -> None:
     run(scenario)
 
 
+def test_once_the_brokers_are_known_one_of_them_is_asked_on_a_connection_that_stays() -> None:
+    async def scenario() -> None:
+        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+            for _ in range(4):
+                await backing.metadata.refresh()
+            assert cluster.brokers[1].accepted_count == 2
+            await cluster.brokers[1].until_connected(1)
+
+    run(scenario)
+
+
 def test_a_refresh_brings_new_leaders_and_says_so() -> None:
     async def scenario() -> None:
         # Given

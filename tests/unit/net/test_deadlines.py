@@ -90,6 +90,43 @@ def test_a_new_deadline_that_is_earlier_moves_the_timer_forward() -> None:
     run(scenario)
 
 
+def test_a_later_deadline_does_not_move_the_timer_back() -> None:
+    async def scenario() -> None:
+        # Given
+        ringing = Ringing()
+        now_ms = ringing.clock.now_ms()
+        source = Source(now_ms + 10)
+        ringing.deadlines.add(source)
+
+        # When
+        ringing.deadlines.ring_by(now_ms + 60_000)
+
+        # Then
+        await source.is_done.wait()
+        await ringing.close()
+
+    run(scenario)
+
+
+def test_a_source_that_is_not_due_is_left_alone() -> None:
+    async def scenario() -> None:
+        # Given
+        ringing = Ringing()
+        now_ms = ringing.clock.now_ms()
+        due, later = Source(now_ms + 10), Source(now_ms + 60_000)
+
+        # When
+        ringing.deadlines.add(later)
+        ringing.deadlines.add(due)
+
+        # Then
+        await due.is_done.wait()
+        assert later.expired_at_ms == []
+        await ringing.close()
+
+    run(scenario)
+
+
 def test_a_source_that_raises_is_logged_and_the_others_are_expired(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         # Given

@@ -1,6 +1,7 @@
 import asyncio
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -20,17 +21,23 @@ def closed_port() -> int:
         return int(free.getsockname()[1])
 
 
-@pytest.fixture
-def full_port() -> Iterator[int]:
+@contextmanager
+def port_that_swallows(host: str, port: int) -> Iterator[int]:
     """A port whose queue of connections is full: what comes is dropped, as by a firewall."""
     with socket.socket() as listener, socket.socket() as first, socket.socket() as second:
-        listener.bind(("127.0.0.1", 0))
+        listener.bind((host, port))
         listener.listen(0)
-        port = listener.getsockname()[1]
+        bound_port = int(listener.getsockname()[1])
         for client in (first, second):
             client.setblocking(False)
-            client.connect_ex(("127.0.0.1", port))
-        yield int(port)
+            client.connect_ex((host, bound_port))
+        yield bound_port
+
+
+@pytest.fixture
+def full_port() -> Iterator[int]:
+    with port_that_swallows("127.0.0.1", 0) as port:
+        yield port
 
 
 def test_a_connection_is_made(loop_kind: str) -> None:
@@ -65,6 +72,26 @@ def test_every_address_of_a_name_is_tried(loop_kind: str, monkeypatch: pytest.Mo
 
             # Then
             assert isinstance(connected, asyncio.Protocol)
+
+    run(scenario, loop_kind)
+
+
+def test_an_address_that_swallows_packets_leaves_time_for_the_next(
+    loop_kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        # Given
+        async def two_addresses(_: HostPort) -> list[tuple[str, int]]:
+            return [("127.0.0.2", socket.AF_INET), ("127.0.0.1", socket.AF_INET)]
+
+        monkeypatch.setattr("kproxy.net.dialing._resolve", two_addresses)
+        async with AnsweringBroker() as broker:
+            with port_that_swallows("127.0.0.2", broker.address.port):
+                # When
+                connected = await connect(broker.address, asyncio.Protocol, timeout_ms=200)
+
+                # Then
+                assert isinstance(connected, asyncio.Protocol)
 
     run(scenario, loop_kind)
 

@@ -24,6 +24,12 @@ def test_a_broker_has_the_same_port_at_every_start_unless_the_map_names_another(
     assert plan.port_of(node_id) == port
 
 
+def test_the_advertised_host_may_have_the_node_id_in_it() -> None:
+    plan = PortPlan(BIND_HOST, 19092, 19100, "broker-$(nodeId).kproxy.svc")
+
+    assert [plan.host_of(node_id) for node_id in (0, 12)] == ["broker-0.kproxy.svc", "broker-12.kproxy.svc"]
+
+
 def test_a_node_id_that_leads_beyond_the_last_port_is_refused_with_the_keys_to_change() -> None:
     plan = PortPlan(BIND_HOST, 19092, 65_000, "kproxy")
 

@@ -9,7 +9,13 @@ from kproxy.telemetry import logs
 from tests.unit.net.relaying import CountedThings
 
 CONTEXT = RequestContext(
-    connection_id=1, node_id=2, api_key=79, api_version=1, client_id="client", client_host="/127.0.0.1", peer="127.0.0.1:5000"
+    connection_id=1,
+    node_id=2,
+    api_key=79,
+    api_version=1,
+    client_id="client",
+    client_host="/127.0.0.1",
+    peer="127.0.0.1:5000",
 )
 
 

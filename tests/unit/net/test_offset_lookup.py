@@ -41,6 +41,18 @@ def test_the_leader_is_asked_as_a_consumer_would_with_the_leader_epoch() -> None
     run(scenario)
 
 
+@pytest.mark.parametrize(("timestamp", "offset"), [(1000, 0), (1001, 1), (2000, 1), (2001, 2)])
+def test_when_no_record_is_that_young_it_is_the_high_watermark(timestamp: int, offset: int) -> None:
+    async def scenario() -> None:
+        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+            cluster.create_topic("orders", ORDERS)
+            await cluster.append(ORDERS, 0, [b"a"], timestamp_ms=1000)
+            await cluster.append(ORDERS, 0, [b"b"], timestamp_ms=2000)
+            assert await lookup(backing).find(ORDERS, 0, timestamp) == offset
+
+    run(scenario)
+
+
 def test_a_leader_that_disowns_the_partition_is_looked_up_anew_once() -> None:
     async def scenario() -> None:
         # Given

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.handlers.ports import PartitionRead, PartitionReader
+from kproxy.handlers.ports import PartitionRead
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest
@@ -14,45 +14,18 @@ from tests.in_memory.answering_broker import Reply
 from tests.in_memory.partition_reader_contract import PARTITION_READER_CONTRACT, ReaderWorld, extents
 from tests.in_memory.record_batch_bytes import record_batch
 from tests.in_memory.scripted_cluster import ScriptedCluster
-from tests.in_memory.scripted_partition_reader import ScriptedPartitionReader
 from tests.unit.net.backing import BOTH_LOOPS, ORDERS, PAYMENTS, Backing, never, run
+from tests.unit.net.contract_worlds import DoubleReaderWorld, ScriptedReaderWorld
 
 NEW_ORDERS = TopicId(b"topic-id-orders2")
 BY_ID = (4, 17)
 BY_NAME = (4, 12)
 
 
-class DoubleWorld:
-    def __init__(self) -> None:
-        self.topic_id = ORDERS
-        self._double = ScriptedPartitionReader()
-        self.reader: PartitionReader = self._double
-
-    async def append(self, partition: int, values: Sequence[bytes], *, timestamp_ms: int = 1) -> None:
-        self._double.log(ORDERS, partition).append(values, timestamp_ms=timestamp_ms)
-
-    async def move_start(self, partition: int, log_start_offset: int) -> None:
-        self._double.log(ORDERS, partition).move_start(log_start_offset)
-
-
-class SocketWorld:
-    def __init__(self, cluster: ScriptedCluster, backing: Backing) -> None:
-        self.topic_id = ORDERS
-        self.reader: PartitionReader = backing.reader
-        self._cluster = cluster
-        cluster.create_topic("orders", ORDERS, partition_count=3)
-
-    async def append(self, partition: int, values: Sequence[bytes], *, timestamp_ms: int = 1) -> None:
-        await self._cluster.append(ORDERS, partition, values, timestamp_ms=timestamp_ms)
-
-    async def move_start(self, partition: int, log_start_offset: int) -> None:
-        self._cluster.log(ORDERS, partition).move_start(log_start_offset)
-
-
 @pytest.mark.parametrize("clause", PARTITION_READER_CONTRACT)
 def test_the_double_keeps_the_contract(clause: Callable[[ReaderWorld], Awaitable[None]]) -> None:
     async def scenario() -> None:
-        await clause(DoubleWorld())
+        await clause(DoubleReaderWorld())
 
     run(scenario)
 
@@ -68,7 +41,7 @@ def test_the_reader_keeps_the_contract(
             ScriptedCluster(fetch_versions=fetch_versions) as cluster,
             Backing(cluster.bootstrap_servers) as backing,
         ):
-            await clause(SocketWorld(cluster, backing))
+            await clause(ScriptedReaderWorld(cluster, backing))
 
     run(scenario, loop_kind)
 
@@ -215,6 +188,23 @@ def test_a_leader_that_goes_on_disowning_is_asked_twice_and_then_told(
         assert len(fetches(cluster)) == 2
 
     with_orders(scenario)
+
+
+def test_what_is_read_again_gets_the_bytes_that_are_left() -> None:
+    async def scenario(cluster: ScriptedCluster, backing: Backing) -> None:
+        # Given
+        await backing.metadata.topics_named(["orders"])
+        cluster.lead(ORDERS, 1, 1)
+
+        # When
+        reads = [PartitionRead(ORDERS, partition, 0, 500) for partition in (0, 1)]
+        first, second = await backing.reader.read(reads, max_bytes=1000)
+
+        # Then
+        assert (extents(first), extents(second)) == ([(0, 0)], [(0, 0)])
+        assert [request.max_bytes for request in fetches(cluster)] == [500, 1000 - len(first.records)]
+
+    with_orders(scenario, node_ids=(1, 2))
 
 
 def test_an_error_that_no_lookup_can_mend_is_told_at_once() -> None:

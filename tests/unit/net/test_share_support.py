@@ -112,14 +112,14 @@ def test_a_watch_tells_only_of_changes() -> None:
 def test_a_watch_does_not_look_twice_at_a_time() -> None:
     async def scenario() -> None:
         # Given
-        watching = Watching(ShareSupport.ABSENT)
+        watching = Watching(ShareSupport.ABSENT, ShareSupport.SERVED)
         watching.watch.look()
 
         # When
         await watching.look()
 
         # Then
-        assert watching.answers == []
+        assert watching.answers == [ShareSupport.SERVED]
         assert watching.changes == [ShareSupport.ABSENT]
 
     run(scenario)

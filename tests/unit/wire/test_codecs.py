@@ -116,11 +116,11 @@ def test_an_api_versions_response_never_has_a_flexible_header() -> None:
     # Given
     message = ApiVersionsResponse(api_keys=[ApiVersion(18, 0, 4)])
     frame = (
-        b"\x00\x00\x00\x01"
-        + b"\x00\x00"
-        + b"\x02\x00\x12\x00\x00\x00\x04\x00"
-        + b"\x00\x00\x00\x00"
-        + b"\x00"
+        b"\x00\x00\x00\x01"  # correlation id, and nothing behind it
+        b"\x00\x00"  # error code
+        b"\x02\x00\x12\x00\x00\x00\x04\x00"  # one API
+        b"\x00\x00\x00\x00"  # throttle time
+        b"\x00"
     )
 
     # When
@@ -185,13 +185,14 @@ def test_a_request_that_cannot_be_is_malformed(frame: bytes) -> None:
 
 
 def test_a_frame_cut_anywhere_is_malformed() -> None:
-    response = b"".join(encode_response(76, 1, 9, ShareGroupHeartbeatResponse()))[4:]
     for size in range(len(HEARTBEAT_FRAME)):
         with pytest.raises(MalformedMessage):
             decode_request(HEARTBEAT_FRAME[:size])
-    for size in range(len(response)):
-        with pytest.raises(MalformedMessage):
-            decode_response(76, 1, response[:size])
+    for api_key, message in ((76, ShareGroupHeartbeatResponse()), (18, ApiVersionsResponse())):
+        response = b"".join(encode_response(api_key, 1, 9, message))[4:]
+        for size in range(len(response)):
+            with pytest.raises(MalformedMessage):
+                decode_response(api_key, 1, response[:size])
 
 
 def test_a_response_of_an_api_without_schema_is_malformed() -> None:

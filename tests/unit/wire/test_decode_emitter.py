@@ -4,15 +4,17 @@ import struct
 from typing import Any
 
 import pytest
+from construct import Int8sb
 
 from kproxy.errors import MalformedMessage
 from kproxy.wire.codec_emitter import emit_codec
 from kproxy.wire.codec_source import CodecSource
 from kproxy.wire.decode_emitter import DecodeEmitter
-from kproxy.wire.message_struct import message_struct
+from kproxy.wire.message_struct import MessageStruct, message_struct
 from kproxy.wire.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from kproxy.wire.messages.request_header import RequestHeader
-from tests.unit.wire.sample_message import SAMPLE, SAMPLE_V0, SAMPLE_V2, SampleMessage
+from kproxy.wire.varints import encode_varint
+from tests.unit.wire.sample_message import SAMPLE, SAMPLE_V0, SAMPLE_V2, Point, SampleMessage
 
 FAILURES = (MalformedMessage, IndexError, struct.error)
 """What a decode function may raise; `codecs` makes MalformedMessage of all."""
@@ -113,3 +115,26 @@ def test_a_tagged_field_ends_where_its_size_says() -> None:
     codec = emit_codec(SampleMessage, 2)
     with pytest.raises(MalformedMessage, match="tagged_size: a tagged field that should end at byte"):
         codec.decode(SAMPLE_V2[:-1] + b"\x01\x04\x03\x00\x05\x00", 0)
+
+
+def test_a_string_longer_than_kafka_allows_is_refused() -> None:
+    # Given
+    codec = emit_codec(SampleMessage, 2)
+    before, after = SAMPLE_V2.split(b"\xff\xff\xff\xff\x01", 1)
+
+    def with_hint(size: int) -> bytes:
+        return before + b"\xff\xff\xff\xff" + encode_varint(size + 1) + b"a" * size + after
+
+    # When
+    longest: Any = codec.decode(with_hint(32767), 0)[0]
+
+    # Then
+    assert longest.hint == "a" * 32767
+    with pytest.raises(MalformedMessage, match="hint: length 32769"):
+        codec.decode(with_hint(32768), 0)
+
+
+def test_a_construct_that_the_emitter_does_not_know_is_a_broken_invariant() -> None:
+    tree = MessageStruct(Point, "x" / Int8sb)
+    with pytest.raises(AssertionError, match="no code for"):
+        DecodeEmitter(CodecSource(), reads_in_place=False).emit(tree)

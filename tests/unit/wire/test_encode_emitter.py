@@ -4,9 +4,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from construct import Int8sb
 
 from kproxy.wire.byte_streams import UnencodableMessage
 from kproxy.wire.codec_emitter import emit_codec
+from kproxy.wire.codec_source import CodecSource
+from kproxy.wire.encode_emitter import EncodeEmitter
+from kproxy.wire.message_struct import MessageStruct
 from kproxy.wire.messages import share_fetch_request
 from kproxy.wire.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from kproxy.wire.messages.share_fetch_request import AcknowledgementBatch, ShareFetchRequest
@@ -110,3 +114,9 @@ def test_unknown_tags_behind_an_array_of_numbers_are_written() -> None:
 def _fetch_with(batch: AcknowledgementBatch) -> ShareFetchRequest:
     partition = share_fetch_request.FetchPartition(0, acknowledgement_batches=[batch])
     return ShareFetchRequest("g", "m", topics=[share_fetch_request.FetchTopic(partitions=[partition])])
+
+
+def test_a_construct_that_the_emitter_does_not_know_is_a_broken_invariant() -> None:
+    tree = MessageStruct(Point, "x" / Int8sb)
+    with pytest.raises(AssertionError, match="no code for"):
+        EncodeEmitter(CodecSource()).emit(tree)

@@ -232,6 +232,31 @@ def test_the_brokers_own_share_entries_are_replaced_by_ours() -> None:
     )
 
 
+def test_described_resources_stand_in_the_order_of_the_request() -> None:
+    # Given
+    request = DescribeConfigsRequest(
+        [
+            DescribeConfigsResource(GROUP, "g", [SHARE]),
+            DescribeConfigsResource(TOPIC, "t", None),
+            DescribeConfigsResource(GROUP, "h", [OTHER]),
+        ]
+    )
+    local = DescribeConfigsResponse(results=[described(GROUP, "g", SHARE)])
+    upstream = DescribeConfigsResponse(
+        results=[described(GROUP, "h", OTHER), described(TOPIC, "t", "share.a")]
+    )
+
+    # When
+    merged = merge_describe(request, local, upstream)
+
+    # Then
+    assert merged.results == [
+        described(GROUP, "g", SHARE),
+        described(TOPIC, "t", "share.a"),
+        described(GROUP, "h", OTHER),
+    ]
+
+
 def test_a_broker_that_does_not_know_groups_leaves_ours_alone() -> None:
     # Given
     request = DescribeConfigsRequest([DescribeConfigsResource(GROUP, "g", None)])
