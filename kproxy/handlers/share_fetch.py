@@ -8,7 +8,7 @@ Known differences from a stock broker: the bootstrap port serves every partition
 `fetch_partitions`.
 """
 
-from kproxy.errors import InvalidRequest, ShareSessionLimitReached
+from kproxy.errors import InvalidRequest, ShareSessionLimitReached, ShareSessionNotFound
 from kproxy.handlers.acknowledgements import Acknowledgements, Acknowledger, requested_partitions
 from kproxy.handlers.effective_limits import EffectiveLimits
 from kproxy.handlers.fetch_partitions import PartitionFetch
@@ -50,7 +50,7 @@ class ShareFetchHandler:
         Raises:
             InvalidRequest: no group id, no usable member id, a renewal that asks for records, or an opening
                 request that acknowledges.
-            ShareSessionNotFound: the session is not open, or ended while the fetch waited.
+            ShareSessionNotFound: the session is not open.
             InvalidShareSessionEpoch: the epoch is not the expected one.
             ShareSessionLimitReached: there is no room for another session; raised when MaxWaitMs is over.
         """
@@ -72,6 +72,9 @@ class ShareFetchHandler:
             if not claim.closes and not request.is_renew_ack:
                 terms = self._terms(request, context, session, deadline_ms)
                 answer.add_fetched(await PartitionFetch(self._services, terms).run())
+        except ShareSessionNotFound as ending:
+            # Its connection is gone, or its member began anew on another one: nobody reads this, so it is no news.
+            return ShareFetchResponse(error_code=ending.error_code, error_message=str(ending))
         finally:
             refusals = await applied.settle()
         answer.add_acknowledged(applied.partitions, refusals)

@@ -17,7 +17,6 @@ HEADER_BYTES: Final = 61
 _LOG_OVERHEAD_BYTES: Final = 12
 """Base offset and batch length, which the batch length does not count."""
 
-_MAGIC_POSITION: Final = 16
 _HEADER: Final = struct.Struct(">qiibIhi")
 _IS_CONTROL: Final = 0x20
 _LARGEST_OFFSET: Final = 2**63 - 1

@@ -15,9 +15,9 @@ from rich.console import Console
 
 from tests.demo.failures import DemoFailed, WrongSetting
 from tests.demo.interruption import Interrupted, raise_on_stop_signals
-from tests.demo.plain_clients import NoAnswer
 from tests.demo.plan import Plan
-from tests.demo.story import LOG_FOLDER, perform
+from tests.demo.stage import LOG_FOLDER
+from tests.demo.story import perform
 from tests.demo.view import View
 from tests.kafka.administration import NotInTime
 from tests.kafka.jars import FetchFailed
@@ -26,7 +26,7 @@ from tests.kafka.paths import PROJECT_ROOT, kept_logs_folder
 from tests.kafka.prerequisites import MissingPrerequisite
 from tests.kafka.storage_format import FormatFailed
 
-FAILURES: Final = (DemoFailed, FetchFailed, FormatFailed, KafkaException, NoAnswer, NodeFailed, NotInTime)
+FAILURES: Final = (DemoFailed, FetchFailed, FormatFailed, KafkaException, NodeFailed, NotInTime)
 WIDEST: Final = 100
 EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def _console() -> Console:
-    # A terminal that cannot show a tick gets a question mark, not a stack trace.
+    # A terminal that cannot show a bar's line gets a question mark, not a stack trace.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     console = Console(highlight=False, markup=False)

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from tests.demo.book import Book
 from tests.demo.ledger import Check, Outcome, Tally, tally
-from tests.demo.view import OUTCOME_STYLES
+from tests.demo.view import OUTCOME_STYLES, mark
 
 TITLE_COLUMNS: Final = 40
 NUMBER_COLUMNS: Final = 9
@@ -25,7 +25,7 @@ FAULT_TITLES: Final = {Outcome.FAILED: "acknowledgement failed", Outcome.HELD: "
 
 def show_closing(console: Console, book: Book, checks: Sequence[Check]) -> None:
     """Write the table, each rule and whether it holds, and what acknowledgements failed with."""
-    lines = [Text(), *_table(book), Text(), *map(_line, checks)]
+    lines = [Text(), *_table(book), Text(), *(_line(console, check) for check in checks)]
     lines += [
         Text(f"    {count:,} acknowledgements were answered with {error}")
         for error, count in book.errors.items()
@@ -58,7 +58,6 @@ def _row(title: str, cells: Sequence[str], *, style: str = "") -> Text:
     return Text(f"  {title:<{TITLE_COLUMNS}}{numbers}", style=style)
 
 
-def _line(check: Check) -> Text:
-    mark, style = ("✓", "green") if check.holds else ("✗", "bold red")
+def _line(console: Console, check: Check) -> Text:
     evidence = f": {check.evidence}" if check.evidence else ""
-    return Text.assemble((f"  {mark} ", style), check.claim, (evidence, "red"))
+    return Text.assemble(mark(console, is_good=check.holds), check.claim, (evidence, "red"))

@@ -22,6 +22,7 @@ STOP_GRACE_SECONDS: Final = 15.0
 SHOWN_LOG_LINES: Final = 15
 CODEC_SWITCH: Final = "KPROXY_CODEC"
 
+READABLE_LOG: Final = "kproxy.log.format=text"
 QUICK_GROUPS: Final = (
     "group.share.min.heartbeat.interval.ms=1000",
     "group.share.heartbeat.interval.ms=1000",
@@ -90,7 +91,7 @@ class KproxyProcess:
     def _command(self, upstream_bootstrap_servers: str) -> list[str | Path]:
         # The port of broker 1 is one above the start.
         broker_port_start = self._ports["broker"].number - 1
-        settings = [f"kproxy.admin.listener={self._ports['admin'].address}", *QUICK_GROUPS]
+        settings = [f"kproxy.admin.listener={self._ports['admin'].address}", READABLE_LOG, *QUICK_GROUPS]
         return [
             *(sys.executable, "-m", "kproxy", "run", "-b", upstream_bootstrap_servers),
             *("--listen", self.bootstrap_servers, "--broker-port-start", str(broker_port_start)),

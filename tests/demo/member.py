@@ -22,7 +22,7 @@ from tests.demo.ledger import DeliveryId, Outcome, RecordId, outcome_of
 POLL_SECONDS: Final = 0.2
 COMMIT_TIMEOUT_SECONDS: Final = 20.0
 RECORDS_PER_POLL: Final = 50
-OVERSLEPT_SECONDS: Final = 2.0
+OVERSLEPT_SECONDS: Final = 3.0
 """How much longer than the lock's duration the records are held."""
 NOT_ANSWERED: Final = "NOT_ANSWERED"
 
@@ -45,7 +45,9 @@ class Member:
         self._seconds_per_record: float = options.seconds_per_record
         self._lock_seconds: float = options.lock_seconds
         self._oversleeps_after: int | None = options.oversleeps_after
+        self._oversleeps_with: int = options.oversleeps_with
         self._delivered = 0
+        """Without those of the poll at hand."""
         self._answers: dict[RecordId, str | None] = {}
 
     def work_until_told_to_finish(self) -> None:
@@ -58,16 +60,16 @@ class Member:
 
     def _settle(self, messages: Sequence[Message]) -> None:
         polled_at = time.monotonic()
-        self._delivered += len(messages)
         _tell(Delivered([_delivery_id(message) for message in messages]))
         self._work(len(messages))
+        self._delivered += len(messages)
         verdicts = {_delivery_id(message): _verdict(message) for message in messages}
         for message in messages:
             self._consumer.acknowledge(message, AcknowledgeType[verdicts[_delivery_id(message)]])
         self._tell_outcomes(verdicts, held_seconds=time.monotonic() - polled_at)
 
     def _work(self, record_count: int) -> None:
-        if self._oversleeps_after is not None and self._delivered > self._oversleeps_after:
+        if self._falls_asleep(record_count):
             self._oversleeps_after = None
             seconds = self._lock_seconds + OVERSLEPT_SECONDS
             _tell(FellAsleep(seconds))
@@ -75,6 +77,11 @@ class Member:
             _tell(Woke())
         else:
             time.sleep(record_count * self._seconds_per_record)
+
+    def _falls_asleep(self, record_count: int) -> bool:
+        if self._oversleeps_after is None or record_count < self._oversleeps_with:
+            return False
+        return self._delivered >= self._oversleeps_after
 
     def _tell_outcomes(self, verdicts: Mapping[DeliveryId, Verdict], *, held_seconds: float) -> None:
         errors = self._commit()
@@ -114,6 +121,7 @@ def main() -> None:
     parser.add_argument("--seconds-per-record", type=float, required=True)
     parser.add_argument("--lock-seconds", type=float, required=True)
     parser.add_argument("--oversleeps-after", type=int, help="deliveries; without it: never")
+    parser.add_argument("--oversleeps-with", type=int, default=1, help="so many records or more in hand")
     Member(parser.parse_args()).work_until_told_to_finish()
     _tell(Finished())
 

@@ -60,6 +60,11 @@ class Plan:
         """After so many deliveries one member sleeps: soon, but not at once."""
         return self.record_count // 15
 
+    @property
+    def oversleeps_with(self) -> int:
+        """With so many records in hand or more, so that it shows; far fewer than a usual poll brings."""
+        return min(10, self.record_count // 300)
+
 
 def _record_count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < FEWEST_RECORDS:

@@ -31,11 +31,23 @@ OUTCOME_STYLES: Final = {
 """The ways to end a delivery in the order in which they are shown."""
 
 
+GOOD_MARK: Final = "✓"
+BAD_MARK: Final = "✗"
+ASCII_MARKS: Final = {GOOD_MARK: "+", BAD_MARK: "!"}
+
+
 @dataclass(slots=True)
 class Step:
     """What a step says when it is done; may be put better on the way."""
 
     text: str
+
+
+def mark(console: Console, *, is_good: bool) -> tuple[str, str]:
+    """The start of a line that says whether something is well, and its style."""
+    sign = GOOD_MARK if is_good else BAD_MARK
+    shown = sign if console.encoding.startswith("utf") else ASCII_MARKS[sign]
+    return f"  {shown} ", "green" if is_good else "bold red"
 
 
 class View:
@@ -59,13 +71,19 @@ class View:
         """Write a line as it is."""
         self.console.print(Text(text, style=style), soft_wrap=True)
 
+    def done(self, text: str, seconds: float) -> None:
+        """Write that something is done, and what it took."""
+        line = Text.assemble(
+            mark(self.console, is_good=True), f"{text:<{STEP_COLUMNS}} ", (f"{seconds:5.1f} s", "dim")
+        )
+        self.console.print(line, soft_wrap=True)
+
     @contextmanager
-    def step(self, text: str, *, is_animated: bool = True) -> Iterator[Step]:
+    def step(self, text: str) -> Iterator[Step]:
         """Show that something goes on, and when it is done that it is, with the seconds it took."""
         began = time.monotonic()
         step = Step(text)
-        is_animated = is_animated and self._can_animate
-        with self.console.status(f"  {text} …") if is_animated else nullcontext():
+        with self.console.status(f"  {text} …") if self._can_animate else nullcontext():
             yield step
         self.done(step.text, time.monotonic() - began)
 
@@ -98,10 +116,6 @@ class View:
     @property
     def _can_animate(self) -> bool:
         return self.console.is_terminal and not self.console.is_dumb_terminal
-
-    def done(self, text: str, seconds: float) -> None:
-        line = Text.assemble(("  ✓ ", "green"), f"{text:<{STEP_COLUMNS}} ", (f"{seconds:5.1f} s", "dim"))
-        self.console.print(line, soft_wrap=True)
 
     def _show_plainly(self, book: Book, now: float) -> None:
         if not self._has_shown_titles:

@@ -90,6 +90,11 @@ class AnsweringBroker:
             await self._arrived.wait_for(lambda: len(self.asked(api_key)) >= count)
         return self.asked(api_key)[count - 1]
 
+    async def until_connected(self, count: int) -> None:
+        """Return when exactly `count` connections are open. At most ten seconds."""
+        async with asyncio.timeout(10), self._arrived:
+            await self._arrived.wait_for(lambda: len(self._writers) == count)
+
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
@@ -106,6 +111,8 @@ class AnsweringBroker:
             self._conversations.discard(task)
             self._writers.discard(writer)
             writer.transport.abort()
+            async with self._arrived:
+                self._arrived.notify_all()
 
     async def _answer_next(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         length = int.from_bytes(await reader.readexactly(4))

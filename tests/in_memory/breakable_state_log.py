@@ -39,9 +39,11 @@ class BreakableStateLog:
 
     def persist(self, key: SharePartitionKey, delta: StateDelta) -> Awaitable[None]:
         self.deltas.append((key, delta))
-        return self._persist(key, delta, self.persist_failure, self.hold_writes)
+        if self.persist_failure is None and self.hold_writes is None:
+            return self._log.persist(key, delta)
+        return self._persist_later(key, delta, self.persist_failure, self.hold_writes)
 
-    async def _persist(
+    async def _persist_later(
         self,
         key: SharePartitionKey,
         delta: StateDelta,

@@ -108,9 +108,11 @@ class ScriptedCluster:
         """Return a partition's log; appending to it directly wakes no long poll."""
         return self._logs[TopicIdPartition(topic_id, partition)]
 
-    async def append(self, topic_id: TopicId, partition: int, values: Sequence[bytes]) -> None:
+    async def append(
+        self, topic_id: TopicId, partition: int, values: Sequence[bytes], *, timestamp_ms: int = 0
+    ) -> None:
         """Append one batch, and let long polls see it."""
-        self.log(topic_id, partition).append(values)
+        self.log(topic_id, partition).append(values, timestamp_ms=timestamp_ms)
         await self.wake_polls()
 
     async def wake_polls(self) -> None:

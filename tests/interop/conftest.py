@@ -3,12 +3,10 @@
 A warning is an error here (pytest's filterwarnings), and one that is raised while a module is imported stays.
 """
 
+import importlib
 import warnings
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
-    import kafka.protocol.admin
-    import kafka.protocol.consumer
-    import kafka.protocol.metadata
-    import kafka.protocol.producer
-    import kafka.protocol.sasl
+    for name in ("admin", "consumer", "metadata", "producer", "sasl"):
+        importlib.import_module(f"kafka.protocol.{name}")

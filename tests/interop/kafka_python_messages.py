@@ -41,7 +41,7 @@ def kafka_python_class(message_class: type[Message], version: int) -> Any | None
 def to_kafka_python(part: MessagePart, their_class: Any, version: int) -> Any:
     """Return `part` as an object of kafka-python. Both list the same fields in the same order; that is checked."""
     ours = [field.name for field in part.SCHEMA.fields if version in field.versions]
-    theirs = [field for field in their_class._struct._fields if field.for_version_q(version)]
+    theirs = [field for field in their_class._struct.fields.values() if field.for_version_q(version)]
     assert [_RENAMED.get(name, name) for name in ours] == [field.name for field in theirs]
     values = {
         field.name: _value(getattr(part, name), field, version)

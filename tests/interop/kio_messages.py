@@ -1,10 +1,11 @@
 """Our messages as those of kio, a Kafka protocol library that shares no code with us (PyPI)."""
 
 import dataclasses
-import datetime
+import datetime as dt
 import importlib
 import re
 import uuid
+from collections.abc import Callable
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
@@ -13,7 +14,15 @@ from kproxy.wire.message_schema import ZERO_UUID, Message, MessagePart
 
 _WORD_START: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _KINDS: Final = {"request": "Request", "response": "Response", "header": "Header"}
-_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_CONVERSIONS: Final[dict[str, Callable[[Any], Any]]] = {
+    "error_code": ErrorCode,
+    "timedelta_i32": lambda value: dt.timedelta(milliseconds=value),
+    "timedelta_i64": lambda value: dt.timedelta(milliseconds=value),
+    "datetime_i64": lambda value: None if value == -1 else _EPOCH + dt.timedelta(milliseconds=value),
+    "uuid": lambda value: None if value == ZERO_UUID else uuid.UUID(bytes=value),
+}
+"""By kio's name of a type, how a value of ours becomes one of kio's."""
 
 
 def kio_class(message_class: type[Message], version: int) -> Any | None:
@@ -50,19 +59,8 @@ def _value(value: Any, field: Any, version: int) -> Any:
         return tuple(_value(element, field, version) for element in value)
     if isinstance(value, MessagePart):
         return to_kio(value, _class_named(type(value).__name__, field.type), version)
-    if value is None:
-        return None
-    match field.metadata.get("kafka_type"):
-        case "error_code":
-            return ErrorCode(value)
-        case "timedelta_i32" | "timedelta_i64":
-            return datetime.timedelta(milliseconds=value)
-        case "datetime_i64":
-            return None if value == -1 else _EPOCH + datetime.timedelta(milliseconds=value)
-        case "uuid":
-            return None if value == ZERO_UUID else uuid.UUID(bytes=value)
-        case _:
-            return value
+    convert = _CONVERSIONS.get(field.metadata.get("kafka_type"))
+    return value if value is None or convert is None else convert(value)
 
 
 def _class_named(name: str, annotation: Any) -> Any:

@@ -17,9 +17,9 @@ KNOWN_TO_BOTH = [
 ]
 
 
-def test_kafka_python_knows_everything_but_the_share_groups_and_the_newest_handshake() -> None:
+def test_kafka_python_knows_every_message_that_is_older_than_share_groups() -> None:
     known = {message_class.__name__ for message_class, _ in KNOWN_TO_BOTH}
-    assert known == {
+    assert known >= {
         f"{api}{kind}"
         for api in (
             *("ApiVersions", "DescribeCluster", "DescribeConfigs", "Fetch", "FindCoordinator"),
@@ -28,7 +28,6 @@ def test_kafka_python_knows_everything_but_the_share_groups_and_the_newest_hands
         )
         for kind in ("Request", "Response")
     }
-    assert len(KNOWN_TO_BOTH) == 168
 
 
 @pytest.mark.parametrize(("message_class", "version"), KNOWN_TO_BOTH, ids=name_of_version)

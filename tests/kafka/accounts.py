@@ -73,15 +73,25 @@ def receive_all(member: ShareMember, wanted: Iterable[RecordId], *, polls: int =
     """
     missing, received = set(wanted), list[ReceivedRecord]()
     for _ in range(polls):
-        records = member.poll()
+        records = _accepted(member)
         received += records
         missing.difference_update(values_by_id(records))
-        if records:
-            member.acknowledge_all(AcknowledgeType.ACCEPT)
-            assert not [outcome for outcome in member.commit() if outcome.error is not None]
         if not missing:
             break
     return received
+
+
+def receive_values(member: ShareMember, count: int, *, polls: int = 60) -> list[str | None]:
+    """Poll, accepting every record, until `count` records came or `polls` polls are over; their values in order.
+
+    An acceptance that is not answered, or refused, is an AssertionError.
+    """
+    values: list[str | None] = []
+    for _ in range(polls):
+        values += [record.value for record in _accepted(member)]
+        if len(values) >= count:
+            break
+    return values
 
 
 def received_after_the_end(
@@ -94,6 +104,14 @@ def received_after_the_end(
     last = produce_to_every_partition(bootstrap_servers, topic, partitions=partitions, each=1, label="last")
     with start_member(bootstrap_servers, group=group, topics=[topic]) as member:
         return values_by_id(receive_all(member, last)), last
+
+
+def _accepted(member: ShareMember) -> list[ReceivedRecord]:
+    records = member.poll()
+    if records:
+        member.acknowledge_all(AcknowledgeType.ACCEPT)
+        assert not [outcome for outcome in member.commit() if outcome.error is not None]
+    return records
 
 
 def _problem_of(history: Sequence[Delivery], value: str) -> str | None:

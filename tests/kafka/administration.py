@@ -129,6 +129,22 @@ def end_offset(
     return int(end)
 
 
+def topics(bootstrap_servers: str) -> set[str]:
+    """The names of all topics."""
+    return set(_admin(bootstrap_servers, None).list_topics(timeout=ANSWER_TIMEOUT_SECONDS).topics)
+
+
+def leader_of(bootstrap_servers: str, topic: str, partition: int) -> int:
+    """The node id of a partition's leader."""
+    metadata = _admin(bootstrap_servers, None).list_topics(topic, timeout=ANSWER_TIMEOUT_SECONDS)
+    return int(metadata.topics[topic].partitions[partition].leader)
+
+
+def cluster_id(bootstrap_servers: str) -> str:
+    """The id of the cluster."""
+    return str(_admin(bootstrap_servers, None).list_topics(timeout=ANSWER_TIMEOUT_SECONDS).cluster_id)
+
+
 def wait_until_brokers_are_listed(
     addresses: Sequence[str], deadline: float, *, client_settings: ClientSettings | None = None
 ) -> None:

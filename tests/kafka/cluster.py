@@ -1,7 +1,7 @@
-"""Clusters of real Apache Kafka brokers on loopback, each broker a plain `java` process."""
+"""Clusters of real Apache Kafka brokers on this machine, each broker a plain `java` process."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -12,6 +12,7 @@ from tests.kafka.cluster_layout import ClusterLayout, ClusterPlan, lay_out
 from tests.kafka.java_command import QUICK_START_OPTIONS
 from tests.kafka.node import Node
 from tests.kafka.node_settings import Settings
+from tests.kafka.ports import LOOPBACK
 from tests.kafka.versions import REFERENCE, release_of
 
 LARGEST_BROKER_COUNT: Final = 3
@@ -37,16 +38,19 @@ class KafkaCluster:
         *,
         brokers: int = 1,
         share_groups: bool = False,
+        host: str = LOOPBACK,
         broker_settings: Settings | None = None,
+        settings_by_node: Mapping[int, Settings] | None = None,
         client_settings: ClientSettings | None = None,
         heap: str = "512m",
         jvm_options: Sequence[str] = QUICK_START_OPTIONS,
     ) -> None:
         """Describe a cluster; nothing is started.
 
-        `broker_settings` overrides and adds to every broker's settings. `client_settings` are what a
-        librdkafka client needs to be let in where those settings ask for it. Raises `UnknownVersion`, and
-        `ValueError` for what the version cannot be asked.
+        The brokers listen on and advertise `host`, an IPv4 address of this machine. `broker_settings`
+        overrides and adds to every broker's settings, `settings_by_node` to those of single brokers by node
+        id. `client_settings` are what a librdkafka client needs to be let in where those settings ask for it.
+        Raises `UnknownVersion`, and `ValueError` for what the version cannot be asked.
         """
         release = release_of(version)
         if not 1 <= brokers <= LARGEST_BROKER_COUNT:
@@ -55,9 +59,11 @@ class KafkaCluster:
             raise ValueError(f"Apache Kafka {version} has no share groups to switch on")
         self._plan = ClusterPlan(
             release=release,
+            host=host,
             node_ids=tuple(range(1, brokers + 1)),
             share_groups=share_groups,
             broker_settings=dict(broker_settings or {}),
+            settings_by_node=dict(settings_by_node or {}),
             jvm_options=(f"-Xmx{heap}", *jvm_options),
         )
         self._client_settings = dict(client_settings or {})

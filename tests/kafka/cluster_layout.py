@@ -36,9 +36,13 @@ class ClusterPlan:
     """What was asked for."""
 
     release: KafkaRelease
+    host: str
+    """The IPv4 address that brokers listen on and advertise."""
     node_ids: tuple[int, ...]
     share_groups: bool
     broker_settings: Settings
+    settings_by_node: Mapping[int, Settings]
+    """Settings of single brokers by node id, over those of all."""
     jvm_options: tuple[str, ...]
 
 
@@ -85,7 +89,10 @@ def _lay_out_in(run: RunFolder, plan: ClusterPlan) -> ClusterLayout:
     uses_zookeeper = plan.release.metadata_mode is MetadataMode.ZOOKEEPER
     if not uses_zookeeper:
         _format_data_folders(run, plan)
-    ports = {node_id: BrokerPorts(node_id, ReservedPort(), ReservedPort()) for node_id in plan.node_ids}
+    ports = {
+        node_id: BrokerPorts(node_id, ReservedPort(plan.host), ReservedPort(plan.host))
+        for node_id in plan.node_ids
+    }
     zookeeper_port = ReservedPort() if uses_zookeeper else None
     zookeeper = _zookeeper_node(run, plan, zookeeper_port) if zookeeper_port else None
     brokers = {node_id: _broker_node(run, plan, ports, node_id, zookeeper_port) for node_id in plan.node_ids}
@@ -118,7 +125,8 @@ def _broker_node(
         settings = zookeeper_broker_settings(own, every, data, zookeeper_port)
     name = f"broker-{node_id}"
     settings_path = run.logs / f"{name}.properties"
-    write_settings(settings_path, {**settings, **plan.broker_settings})
+    more_settings = {**plan.broker_settings, **plan.settings_by_node.get(node_id, {})}
+    write_settings(settings_path, {**settings, **more_settings})
     return Node(
         NodePlan(
             name=name,

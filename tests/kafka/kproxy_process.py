@@ -23,6 +23,7 @@ from tests.kafka.ports import LOOPBACK, ReservedPort
 READY_TIMEOUT_SECONDS: Final = 30.0
 POLL_SECONDS: Final = 0.02
 HTTP_TIMEOUT_SECONDS: Final = 5.0
+HTTP_OK: Final = 200
 GRACE_SECONDS: Final = 15.0
 """More than `kproxy.shutdown.grace.ms` has by default, so that a drain that takes too long is seen as such."""
 ENVIRONMENT_PREFIX: Final = "KPROXY_"
@@ -128,7 +129,7 @@ class KproxyProcess(Child):
 
         Raises `ChildEnded` if it ends before that, `ChildTimedOut` if it is not ready in time.
         """
-        self.wait_until(lambda: self.readiness().status == 200, timeout_seconds=timeout_seconds)
+        self.wait_until(lambda: self.readiness().status == HTTP_OK, timeout_seconds=timeout_seconds)
 
     def wait_until(
         self, is_so: Callable[[], bool], *, timeout_seconds: float = READY_TIMEOUT_SECONDS
@@ -144,6 +145,10 @@ class KproxyProcess(Child):
             if time.monotonic() > deadline:
                 raise ChildTimedOut(f"waited {timeout_seconds:.0f} s in vain: {self.errors()}")
             time.sleep(POLL_SECONDS)
+
+    def is_alive(self) -> bool:
+        """Whether `/livez` says so. Raises OSError while the admin port is not bound."""
+        return self._ask("/livez").status == HTTP_OK
 
     def readiness(self) -> AdminAnswer:
         """What `/readyz` says. Raises OSError while the admin port is not bound."""

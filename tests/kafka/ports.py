@@ -1,4 +1,4 @@
-"""Loopback ports that nobody else gets while a cluster may need them."""
+"""Ports, on loopback unless told otherwise, that nobody else gets while a cluster may need them."""
 
 import socket
 from typing import Final, Self
@@ -14,23 +14,25 @@ class ReservedPort:
     let it go, hope" does not exist. Java sets SO_REUSEADDR on its listeners.
     """
 
-    __slots__ = ("_socket", "number")
+    __slots__ = ("_socket", "host", "number")
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = LOOPBACK) -> None:
+        """Reserve a free port of `host`, which is an IPv4 address of this machine."""
+        self.host: Final = host
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._socket.bind((LOOPBACK, 0))
+        self._socket.bind((host, 0))
         self.number: int = self._socket.getsockname()[1]
 
     @property
     def address(self) -> str:
         """`HOST:PORT`."""
-        return f"{LOOPBACK}:{self.number}"
+        return f"{self.host}:{self.number}"
 
     def accepts_connections(self) -> bool:
         """Whether somebody listens on the port now."""
         try:
-            socket.create_connection((LOOPBACK, self.number), timeout=1).close()
+            socket.create_connection((self.host, self.number), timeout=1).close()
         except OSError:
             return False
         return True

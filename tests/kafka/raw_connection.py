@@ -26,7 +26,11 @@ class RawConnection:
         if receive_buffer_bytes is not None:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         self._socket.settimeout(ANSWER_TIMEOUT_SECONDS)
-        self._socket.connect((host, int(port)))
+        try:
+            self._socket.connect((host, int(port)))
+        except OSError:
+            self._socket.close()
+            raise
         self._correlation_ids = itertools.count(1)
 
     @property

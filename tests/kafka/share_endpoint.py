@@ -6,12 +6,13 @@ A test that holds for both says with `native` what stock Kafka does, and otherwi
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from tests.kafka import administration
 from tests.kafka.administration import unique_name
 from tests.kafka.cluster import KafkaCluster
 from tests.kafka.kproxy_process import KproxyProcess
+from tests.kafka.session_clusters import ClusterOfSession
 from tests.kafka.versions import OLDEST, REFERENCE, WITHOUT_SHARE_GROUPS
 
 LONG_LOCK_MS: Final = 60_000
@@ -86,12 +87,6 @@ class ShareEndpoint:
             self.cluster.keep_logs()
         else:
             self.kproxy.keep_log()
-
-
-class ClusterOfSession(Protocol):
-    """Gives the running cluster of a kind, shared by all tests of the session."""
-
-    def __call__(self, version: str, *, brokers: int) -> KafkaCluster: ...
 
 
 class EndpointsOfSession:

@@ -65,7 +65,7 @@ BAD_INPUTS: Final = {
     ),
     "unknown-key": BadInput(frame(request_head(1234, 0)), "unknown_api_key"),
     "broker-to-broker-key": BadInput(frame(request_head(ApiKey.LEADER_AND_ISR, 4)), "unknown_api_key"),
-    "unadvertised-version": BadInput(frame(request_head(ApiKey.FETCH, 17)), "version_not_advertised"),
+    "unadvertised-version": BadInput(frame(request_head(ApiKey.FETCH, 30)), "version_not_advertised"),
     "unadvertised-share-version": BadInput(
         frame(request_head(ApiKey.SHARE_FETCH, 0)), "version_not_advertised"
     ),

@@ -24,7 +24,7 @@ from tests.kafka.paths import CACHE_VARIABLE, PROJECT_ROOT, runs_folder
 from tests.kafka.prerequisites import MissingPrerequisite
 from tests.kafka.session_clusters import ClusterOfSession
 from tests.kafka.share_member import MemberError
-from tests.kafka.versions import OLDEST, PINNED_RELEASES, REFERENCE, UnknownVersion
+from tests.kafka.versions import EVERYDAY_RELEASES, OLDEST, REFERENCE, UnknownVersion
 
 END_TIMEOUT_SECONDS: Final = 20.0
 
@@ -41,8 +41,8 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("version", [release.version for release in PINNED_RELEASES])
-def test_a_cluster_of_each_pinned_version_serves_and_leaves_nothing_behind(version: str) -> None:
+@pytest.mark.parametrize("version", [release.version for release in EVERYDAY_RELEASES])
+def test_a_cluster_of_each_everyday_version_serves_and_leaves_nothing_behind(version: str) -> None:
     # Given
     runs_before = _runs_of_this_process()
     cluster = KafkaCluster(version)

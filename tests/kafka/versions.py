@@ -54,9 +54,16 @@ RELOAD4J: Final = LogBinding(
 
 REFERENCE: Final = KafkaRelease("4.3.1", MetadataMode.KRAFT, LOG4J_2, has_share_groups=True)
 WITHOUT_SHARE_GROUPS: Final = KafkaRelease("3.9.2", MetadataMode.KRAFT, RELOAD4J, has_share_groups=False)
+FIRST_YEARS_OF_KRAFT: Final = KafkaRelease("3.5.2", MetadataMode.KRAFT, RELOAD4J, has_share_groups=False)
+"""Run by the compatibility tests only, so that nobody else waits for its download."""
+
 OLDEST: Final = KafkaRelease("2.8.2", MetadataMode.ZOOKEEPER, RELOAD4J, has_share_groups=False)
 
-PINNED_RELEASES: Final = (REFERENCE, WITHOUT_SHARE_GROUPS, OLDEST)
+EVERYDAY_RELEASES: Final = (REFERENCE, WITHOUT_SHARE_GROUPS, OLDEST)
+"""Those that the tests of share groups run on."""
+
+PINNED_RELEASES: Final = (REFERENCE, WITHOUT_SHARE_GROUPS, FIRST_YEARS_OF_KRAFT, OLDEST)
+"""All of them, newest first."""
 
 
 class UnknownVersion(ValueError):

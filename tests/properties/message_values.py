@@ -25,10 +25,15 @@ _VALUES: Final[Mapping[str, st.SearchStrategy[Any]]] = {
     "float64": st.floats(allow_nan=False),
     "uuid": st.binary(min_size=16, max_size=16),
     # Lengths around 127 need a second byte in a varint.
-    "string": st.text(max_size=8) | st.text("aé", min_size=120, max_size=130),
-    "bytes": st.binary(max_size=8) | st.binary(min_size=120, max_size=130),
-    "records": st.binary(max_size=8) | st.binary(min_size=120, max_size=130),
+    "string": st.text(max_size=8) | st.integers(120, 130).map("é".__mul__),
+    "bytes": st.binary(max_size=8) | st.integers(120, 130).map(b"b".__mul__),
+    "records": st.binary(max_size=8) | st.integers(120, 130).map(b"r".__mul__),
 }
+SHORT: Final = {
+    kind: st.text(max_size=3) if kind == "string" else st.binary(max_size=3)
+    for kind in ("string", "bytes", "records")
+}
+"""Strategies by wire type for messages of few bytes."""
 
 
 def message_classes() -> list[type[Message]]:
@@ -77,7 +82,8 @@ def is_tagged(field: FieldSchema, version: int) -> bool:
 class Values:
     """Strategies for the values that one version of a message can carry.
 
-    `special` replaces the strategy of fields by name; `unknown_tags` adds fields that the schema does not know.
+    `special` replaces the strategies of fields by name, or of wire types; `unknown_tags` adds fields that the schema
+    does not know.
     """
 
     def __init__(
@@ -106,10 +112,11 @@ class Values:
         return st.builds(part, **values)
 
     def _field(self, field: FieldSchema) -> st.SearchStrategy[Any]:
-        if field.name in self._special:
-            value = self._special[field.name]
+        if field.struct is not None:
+            value = self._struct(field.struct)
         else:
-            value = self._struct(field.struct) if field.struct else _VALUES[field.wire_type]
+            value = self._special.get(field.wire_type, _VALUES[field.wire_type])
+            value = self._special.get(field.name, value)
         if field.is_array:
             value = st.lists(value, max_size=3)
         if field.nullable_versions is not None and self._version in field.nullable_versions:
@@ -117,14 +124,14 @@ class Values:
         return value
 
 
-_STRATEGIES: Final[dict[tuple[type[Message], int], st.SearchStrategy[Any]]] = {}
+_STRATEGIES: Final[dict[tuple[type[Message], int, bool], st.SearchStrategy[Any]]] = {}
 
 
-def messages_of(message_class: type[Message], version: int) -> st.SearchStrategy[Any]:
-    """Return the strategy of everything that one version of a message can carry; made once, as that takes long."""
-    key = (message_class, version)
+def messages_of(message_class: type[Message], version: int, *, short: bool = False) -> st.SearchStrategy[Any]:
+    """Return the strategy of what one version of a message can carry, or of small ones; made once, being slow."""
+    key = (message_class, version, short)
     if key not in _STRATEGIES:
-        _STRATEGIES[key] = Values(message_class, version).messages()
+        _STRATEGIES[key] = Values(message_class, version, special=SHORT if short else None).messages()
     return _STRATEGIES[key]
 
 

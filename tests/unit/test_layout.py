@@ -17,7 +17,23 @@ JUNK_DRAWERS: Final = frozenset(
 )
 
 TESTED_ELSEWHERE: Final[dict[str, str]] = {
-    # "kproxy/package/module.py": "tests/where/it/is/tested.py, or why it needs no test of its own",
+    "kproxy/application.py": "tests/kafka: every test of a running kproxy starts it",
+    "kproxy/error_codes.py": "a table of numbers; the tests of the handlers name those that reach a client",
+    "kproxy/errors.py": "classes without behaviour",
+    "kproxy/handlers/share_services.py": "data only",
+    "kproxy/interception/gathering.py": "tests/unit/interception/test_translations.py",
+    "kproxy/interception/known_versions.py": "a table; tests/unit/interception/test_routing.py reads it",
+    "kproxy/interception/response_slots.py": "data only",
+    "kproxy/interception/rewrites/describe_cluster.py": "tests/unit/interception/rewrites/test_address_rewrites.py",
+    "kproxy/interception/rewrites/find_coordinator.py": "tests/unit/interception/rewrites/test_address_rewrites.py",
+    "kproxy/interception/rewrites/metadata.py": "tests/unit/interception/rewrites/test_address_rewrites.py",
+    "kproxy/interception/rewrites/node_endpoints.py": "tests/unit/interception/rewrites/test_address_rewrites.py",
+    "kproxy/interception/rewrites/responses.py": "tests/properties/test_untouched.py",
+    "kproxy/net/calls.py": "tests/unit/net/test_client_connection.py, tests/kafka/test_plain_traffic.py",
+    "kproxy/net/counting.py": "a protocol",
+    "kproxy/net/relay.py": "tests/unit/net/test_client_connection.py",
+    "kproxy/net/sweeper.py": "tests/unit/net/test_client_connection.py: stalled frames, keepalives, drain",
+    "kproxy/net/upstream_twin.py": "tests/unit/net/test_client_connection.py",
 }
 """Source files without a test file of their own, each with the reason. Generated files need none."""
 

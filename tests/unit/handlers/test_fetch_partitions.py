@@ -215,44 +215,48 @@ async def test_the_end_of_the_process_answers_parked_fetches_with_what_there_is(
     assert world.clock.now_ms() == 1_000
 
 
-# ---- sessions that end
+# ---- discarded meanwhile
 
 
-async def test_a_fetch_whose_session_ends_while_it_sleeps_acquires_nothing() -> None:
-    # Given
-    world = await a_world(passes_time=False)
-    alice, bob = world.member("alice"), world.member("bob")
-    await alice.open()
-    await bob.open()
-
-    # When
-    async with asyncio.TaskGroup() as tasks:
-        fetch = tasks.create_task(alice.fetch(max_wait_ms=500))
-        await until_all_wait()
-        await alice.disconnect()
-        world.produce(3)
-
-    # Then
-    assert fetch.result().error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
-    assert acquired(await bob.fetch()) == [(0, 2, 1)]
-
-
-async def test_a_fetch_whose_session_ends_while_it_reads_acquires_nothing() -> None:
+async def test_a_share_partition_that_is_discarded_during_its_read_is_loaded_and_read_again() -> None:
     # Given
     world = await a_world()
     world.produce(3)
-    alice, bob = world.member("alice"), world.member("bob")
+    alice = world.member()
     await alice.open()
-    await bob.open()
-    world.reader.before_read = alice.disconnect
+
+    async def discard_once() -> None:
+        world.reader.before_read = None
+        world.groups.directory.discard(world.key())
+
+    world.reader.before_read = discard_once
 
     # When
     answer = await alice.fetch()
 
     # Then
-    world.reader.before_read = None
-    assert answer.error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
-    assert acquired(await bob.fetch()) == [(0, 2, 1)]
+    assert acquired(answer) == [(0, 2, 1)]
+    assert world.availability.waits == []
+    assert world.state_log.loads == [world.key(), world.key()]
+
+
+async def test_a_partition_that_another_request_still_loads_is_left_out_of_the_answer() -> None:
+    # Given
+    world = await a_world(passes_time=False)
+    world.state_log.hold_loads = asyncio.Event()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(world.member("alice").fetch(add=[(ORDERS, 0)], max_wait_ms=0))
+        fetch = tasks.create_task(world.member("bob").fetch(add=[(ORDERS, 0)], max_wait_ms=500))
+        await until_all_wait()
+        world.clock.advance(500)
+        await until_all_wait()
+        world.state_log.hold_loads.set()
+
+    # Then
+    assert fetch.result().error_code == ErrorCode.NONE
+    assert fetch.result().responses == []
 
 
 # ---- budgets and turns
@@ -283,6 +287,50 @@ async def test_fewer_bytes_than_partitions_serve_the_first_in_turn() -> None:
 
     # Then
     assert [(read.partition, read.max_bytes) for read in world.reader.reads] == [(1, 1), (2, 1)]
+
+
+async def test_the_operator_bounds_what_any_request_may_ask_for() -> None:
+    # Given
+    world = ShareGroupWorld(limits=ShareGroupLimits(fetch_max_bytes=100))
+    await world.initialize()
+    alice = world.member()
+    await alice.open()
+
+    # When
+    await alice.fetch(max_bytes=1 << 20)
+
+    # Then
+    assert [read.max_bytes for read in world.reader.reads] == [100]
+
+
+async def test_more_is_read_than_the_records_need_when_the_client_waits_for_more_bytes() -> None:
+    # Given
+    world = await a_world()
+    world.produce(10)
+    alice = world.member()
+    await alice.open()
+    await alice.fetch()
+
+    # When
+    await alice.fetch(min_bytes=300_000, max_bytes=1 << 20)
+
+    # Then
+    assert world.reader.reads[-1].max_bytes == 300_000
+
+
+async def test_nobody_waits_for_more_bytes_than_an_answer_may_have() -> None:
+    # Given
+    world = await a_world()
+    world.produce(10)
+    alice = world.member()
+    await alice.open()
+
+    # When
+    answer = await alice.fetch(min_bytes=10_000, max_bytes=100)
+
+    # Then
+    assert acquired(answer) == [(0, 9, 1)]
+    assert world.clock.now_ms() == 1_000
 
 
 async def test_a_batch_larger_than_max_bytes_is_delivered_all_the_same() -> None:

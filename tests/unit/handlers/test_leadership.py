@@ -117,6 +117,20 @@ async def test_a_partition_without_a_leader_is_nobodys_to_serve() -> None:
     assert refusals == {partition: refusal}
 
 
+async def test_a_partition_whose_leader_is_not_known_yet_is_nobodys_to_serve() -> None:
+    # Given
+    metadata = InMemoryClusterMetadata()
+    metadata.create_topic("orders", ORDERS)
+    metadata._leaders.clear()
+    partition = TopicIdPartition(ORDERS, 0)
+
+    # When
+    refusals = await Leadership(metadata).refusals([partition], node_id=1)
+
+    # Then
+    assert refusals[partition].error_code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
 async def test_while_the_cluster_cannot_be_asked_an_unknown_topic_may_be_led_elsewhere() -> None:
     # Given
     metadata = InMemoryClusterMetadata()

@@ -2,6 +2,7 @@
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.share_groups import ShareGroupLimits
+from kproxy.share.identifiers import MemberId
 from kproxy.share.limits import ShareLimits
 from kproxy.wire.record_batches import batch_extents
 from tests.in_memory.scripted_partition_reader import LogBatch
@@ -40,6 +41,39 @@ async def test_records_reach_from_the_first_acquired_batch_to_the_last_one() -> 
     extents = batch_extents(memoryview(data.records))
     assert acquired(answer) == [(7, 7, 2), (12, 12, 2)]
     assert [(extent.first_offset, extent.last_offset) for extent in extents] == [(5, 9), (10, 14)]
+
+
+async def test_batches_that_another_member_took_during_the_read_are_left_out() -> None:
+    # Given
+    world = ShareGroupWorld()
+    world.produce(5)
+    world.produce(5)
+    alice = await a_member(world)
+    await alice.fetch(max_wait_ms=0, max_records=5)
+    await alice.acknowledge({(ORDERS, 0): [(0, 4, [RELEASE])]})
+
+    async def take_the_first_batch() -> None:
+        live = world.groups.directory.find(world.key())
+        assert live is not None
+        live.acquire(
+            MemberId("bob"),
+            [(0, 4)],
+            fetch_offset=0,
+            max_records=5,
+            batch_size=5,
+            is_record_limit=False,
+            now_ms=world.clock.now_ms(),
+        )
+
+    world.reader.before_read = take_the_first_batch
+
+    # When
+    answer = await alice.fetch()
+
+    # Then
+    extents = batch_extents(memoryview(partitions_of(answer)[ORDERS, 0].records))
+    assert acquired(answer) == [(5, 9, 1)]
+    assert [(extent.first_offset, extent.last_offset) for extent in extents] == [(5, 9)]
 
 
 async def test_records_are_the_bytes_of_the_log_and_no_copy() -> None:

@@ -93,6 +93,64 @@ async def test_records_of_a_forgotten_partition_wait_for_their_lock() -> None:
     assert acquired(await bob.fetch()) == [(0, 4, 2)]
 
 
+async def test_a_fetch_whose_session_ends_while_it_sleeps_acquires_nothing() -> None:
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    await world.initialize()
+    alice, bob = world.member("alice"), world.member("bob")
+    await alice.open()
+    await bob.open()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(alice.fetch(max_wait_ms=500))
+        await until_all_wait()
+        await alice.disconnect()
+        world.produce(3)
+
+    # Then
+    assert fetch.result().error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+    assert world.observer.refusals == []
+    assert acquired(await bob.fetch()) == [(0, 2, 1)]
+
+
+async def test_a_fetch_whose_session_ends_while_it_reads_acquires_nothing() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await world.initialize()
+    world.produce(3)
+    alice, bob = world.member("alice"), world.member("bob")
+    await alice.open()
+    await bob.open()
+    world.reader.before_read = alice.disconnect
+
+    # When
+    answer = await alice.fetch()
+
+    # Then
+    world.reader.before_read = None
+    assert answer.error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+    assert acquired(await bob.fetch()) == [(0, 2, 1)]
+
+
+async def test_a_session_that_ends_together_with_the_wait_is_gone_all_the_same() -> None:
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    await world.initialize()
+    alice = world.member("alice")
+    await alice.open()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(alice.fetch(max_wait_ms=500))
+        await until_all_wait()
+        await alice.disconnect()
+        world.clock.advance(500)
+
+    # Then
+    assert fetch.result().error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+
+
 # ---- closing
 
 
@@ -162,20 +220,19 @@ async def test_a_release_that_cannot_be_written_discards_the_share_partition() -
     assert acquired(await bob.fetch()) == [(0, 4, 1)]
 
 
-async def test_a_last_request_that_overlaps_with_the_loss_of_its_connection_releases_once() -> None:
+async def test_closing_a_session_that_was_replaced_meanwhile_releases_nothing() -> None:
     # Given
     world = ShareGroupWorld()
-    alice, bob = await two_members(world)
-    session = world.groups.sessions.sessions()[0]
-    await alice.disconnect()
-    await bob.fetch(max_wait_ms=0)
-    deltas_before = len(world.state_log.deltas)
+    alice, _ = await two_members(world)
+    replaced = world.groups.sessions.sessions()[0]
+    await alice.open()
 
     # When
-    await world.groups._releases.close(session).settle()
+    await world.groups._releases.close(replaced).settle()
 
     # Then
-    assert len(world.state_log.deltas) == deltas_before
+    answer = await alice.acknowledge({(ORDERS, 0): [(0, 4, [1])]})
+    assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.NONE}
 
 
 # ---- locks

@@ -210,6 +210,21 @@ async def test_a_renewal_tells_the_lock_duration_and_keeps_the_delivery_count() 
     assert acquired(await alice.fetch()) == [(0, 9, 2)]
 
 
+async def test_a_renewal_may_make_a_lock_shorter_when_the_group_was_configured_so() -> None:
+    # Given
+    world = ShareGroupWorld()
+    alice = await a_member_with_records(world)
+    world.configure("share.record.lock.duration.ms", "15000")
+    world.clock.advance(1_000)
+
+    # When
+    await alice.acknowledge({(ORDERS, 0): [(0, 9, [RENEW])]}, is_renew_ack=True)
+
+    # Then
+    assert world.groups.next_deadline_ms() == 17_000
+    assert world.alarm.deadlines_ms == [31_000, 17_000]
+
+
 async def test_another_member_cannot_settle_a_record() -> None:
     # Given
     world = ShareGroupWorld()

@@ -15,6 +15,7 @@ from kproxy.wire.messages.share_fetch_request import (
 )
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
 from tests.unit.handlers.share_group_world import (
+    NO_SUCH_TOPIC,
     ORDERS,
     ShareGroupWorld,
     acknowledge_errors,
@@ -315,6 +316,21 @@ async def test_a_renewal_asks_for_no_records() -> None:
     assert answer.error_code == ErrorCode.INVALID_REQUEST
     assert answer.error_message is not None
     assert answer.error_message.endswith("MaxRecords")
+
+
+async def test_a_renewal_looks_at_nothing_but_its_acknowledgements() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await world.initialize()
+    alice = world.member()
+    await alice.open((ORDERS, 0), (NO_SUCH_TOPIC, 0))
+
+    # When
+    answer = await alice.fetch(is_renew_ack=True, max_wait_ms=0, min_bytes=0, max_bytes=0, max_records=0)
+
+    # Then
+    assert answer.error_code == ErrorCode.NONE
+    assert answer.responses == []
 
 
 async def test_a_renewed_lock_lasts_one_duration_from_the_renewal() -> None:

@@ -1,6 +1,7 @@
 """The directory: loads once, resolves start offsets, discards on doubt, unloads, and knows when locks end."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -25,7 +26,9 @@ KEY = ShareGroupWorld.key()
 NEVER_MS = 1_000_000
 
 
-def a_directory(world: ShareGroupWorld, *, is_wanted: bool = True) -> SharePartitionDirectory:
+def a_directory(
+    world: ShareGroupWorld, *, is_wanted: Callable[[], bool] = lambda: True
+) -> SharePartitionDirectory:
     configs = GroupConfigs(GroupConfigBounds())
     ports = DirectoryPorts(
         state_log=world.state_log,
@@ -39,7 +42,7 @@ def a_directory(world: ShareGroupWorld, *, is_wanted: bool = True) -> ShareParti
         ports,
         limits_of=lambda _: ShareLimits(),
         offset_reset_of=configs.offset_reset,
-        is_wanted=lambda _: is_wanted,
+        is_wanted=lambda _: is_wanted(),
     )
 
 
@@ -231,7 +234,7 @@ async def test_a_group_that_nobody_fetches_for_is_unloaded() -> None:
     # Given
     world = ShareGroupWorld()
     await world.initialize()
-    directory = a_directory(world, is_wanted=False)
+    directory = a_directory(world, is_wanted=lambda: False)
     await directory.get(KEY, until_ms=NEVER_MS)
 
     # When
@@ -248,7 +251,7 @@ async def test_a_group_that_somebody_fetches_for_stays() -> None:
     # Given
     world = ShareGroupWorld()
     await world.initialize()
-    directory = a_directory(world, is_wanted=True)
+    directory = a_directory(world, is_wanted=lambda: True)
     await directory.get(KEY, until_ms=NEVER_MS)
 
     # When
@@ -263,7 +266,7 @@ async def test_an_unwanted_share_partition_stays_until_its_write_is_settled() ->
     # Given
     world = ShareGroupWorld()
     await world.initialize()
-    directory = a_directory(world, is_wanted=False)
+    directory = a_directory(world, is_wanted=lambda: False)
     await directory.get(KEY, until_ms=NEVER_MS)
     written = directory.begin_write(KEY)
 
@@ -275,6 +278,41 @@ async def test_an_unwanted_share_partition_stays_until_its_write_is_settled() ->
     # Then
     assert count_during_write == 1
     assert len(directory) == 0
+
+
+async def test_a_share_partition_that_is_wanted_again_when_its_write_is_settled_stays() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await world.initialize()
+    wanted = {"is_wanted": False}
+    directory = a_directory(world, is_wanted=lambda: wanted["is_wanted"])
+    live = await directory.get(KEY, until_ms=NEVER_MS)
+    written = directory.begin_write(KEY)
+    directory.unload_unwanted(GroupId("g"))
+
+    # When
+    wanted["is_wanted"] = True
+    directory.settle_write(KEY, written, is_durable=True)
+
+    # Then
+    assert directory.find(KEY) is live
+
+
+async def test_a_write_that_fails_after_its_share_partition_was_discarded_spares_the_successor() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await world.initialize()
+    directory = a_directory(world)
+    await directory.get(KEY, until_ms=NEVER_MS)
+    written = directory.begin_write(KEY)
+    directory.discard(KEY)
+    successor = await directory.get(KEY, until_ms=NEVER_MS)
+
+    # When
+    directory.settle_write(KEY, written, is_durable=False)
+
+    # Then
+    assert directory.find(KEY) is successor
 
 
 # ---- locks
@@ -309,6 +347,35 @@ async def test_share_partitions_are_due_once_when_their_first_lock_ends() -> Non
     assert list(directory.due(31_200)) == []
     assert directory.next_deadline_ms() == 31_300
     assert world.alarm.deadlines_ms == [31_100, 31_200, 31_300]
+
+
+async def test_the_locks_of_a_discarded_share_partition_say_nothing_of_its_successor() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await world.initialize()
+    world.produce(5)
+    alice = world.member()
+    await alice.open(max_records=5)
+    world.groups.directory.discard(KEY)
+    world.clock.advance(10_000)
+
+    # When
+    await alice.fetch()
+
+    # Then
+    assert list(world.groups.directory.due(35_000)) == []
+    assert list(world.groups.directory.due(41_000)) == [KEY]
+
+
+async def test_there_is_nothing_to_discard_of_what_is_not_live() -> None:
+    # Given
+    world = ShareGroupWorld()
+
+    # When
+    world.groups.directory.discard(KEY)
+
+    # Then
+    assert world.availability.signalled == []
 
 
 async def test_a_discarded_share_partition_is_never_due() -> None:

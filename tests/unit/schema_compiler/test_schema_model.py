@@ -111,6 +111,7 @@ REFUSED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "fields of a number": (lambda d: first_field(d).update(fields=[]), "a string has no fields"),
     "an unknown type": (lambda d: first_field(d).update(type="int24"), "'int24' is no type"),
+    "a struct whose name is none": (lambda d: d["fields"][2].update(type="[]topic"), "'topic' is no type"),
     "an array of arrays": (lambda d: first_field(d).update(type="[][]int8"), "is no type"),
     "a struct twice": (lambda d: d["fields"].append({**d["fields"][2], "name": "More"}), "defined twice"),
     "an unused struct": (lambda d: d["fields"][2]["fields"].pop(1), "nothing uses the common structs Range"),

@@ -4,7 +4,13 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import InvalidRequest
-from kproxy.share.identifiers import require_group_id, require_member_id
+from kproxy.share.identifiers import (
+    GroupId,
+    SharePartitionKey,
+    TopicId,
+    require_group_id,
+    require_member_id,
+)
 
 
 def test_a_member_id_is_any_text_of_1_to_36_characters() -> None:
@@ -29,3 +35,15 @@ def test_a_group_id_must_not_be_null() -> None:
 
 def test_a_group_id_is_any_text() -> None:
     assert require_group_id("orders") == "orders"
+
+
+def test_a_share_partition_is_written_as_find_coordinator_has_it() -> None:
+    """Kafka's own golden text for group gs1 and the topic id 1."""
+    # Given
+    key = SharePartitionKey(GroupId("gs1"), TopicId(bytes(15) + b"\x01"), 0)
+
+    # When
+    text = str(key)
+
+    # Then
+    assert text == "gs1:AAAAAAAAAAAAAAAAAAAAAQ:0"

@@ -171,7 +171,6 @@ MALFORMED_REQUESTS = {
     "a version that is too new": b"\x00\x4c\x00\x02" + HEARTBEAT_FRAME[4:],
     "a version that is too old": b"\x00\x4c\x00\x00" + HEARTBEAT_FRAME[4:],
     "a negative version": b"\x00\x4c\xff\xff" + HEARTBEAT_FRAME[4:],
-    "one byte more": HEARTBEAT_FRAME + b"\x00",
     "a client id that is no text": HEARTBEAT_FRAME.replace(b"app", b"\xff\xff\xff", 1),
     "a group id that is no text": HEARTBEAT_FRAME.replace(b"orders", b"\xff" * 6, 1),
     "HTTP": b"GET / HTTP/1.1\r\nHost: kafka\r\n\r\n",
@@ -182,6 +181,16 @@ MALFORMED_REQUESTS = {
 def test_a_request_that_cannot_be_is_malformed(frame: bytes) -> None:
     with pytest.raises(MalformedMessage):
         decode_request(frame)
+
+
+def test_bytes_behind_a_request_are_ignored() -> None:
+    """Brokers do so, and librdkafka relies on it (Metadata 12 for all topics)."""
+    assert decode_request(HEARTBEAT_FRAME + bytes(3)).message == HEARTBEAT
+
+
+def test_bytes_behind_a_response_are_malformed() -> None:
+    with pytest.raises(MalformedMessage, match=r"^SaslHandshakeResponse v1: 1 bytes too many$"):
+        decode_response(17, 1, b"\x00\x00\x00\x02" + b"\x00\x21" + b"\x00\x00\x00\x00" + b"\x00")
 
 
 def test_a_frame_cut_anywhere_is_malformed() -> None:

@@ -4,7 +4,6 @@ import struct
 from typing import Any
 
 import pytest
-from construct import Int8sb
 
 from kproxy.errors import MalformedMessage
 from kproxy.wire.codec_emitter import emit_codec
@@ -13,6 +12,7 @@ from kproxy.wire.decode_emitter import DecodeEmitter
 from kproxy.wire.message_struct import MessageStruct, message_struct
 from kproxy.wire.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from kproxy.wire.messages.request_header import RequestHeader
+from kproxy.wire.primitives import WireConstruct
 from kproxy.wire.varints import encode_varint
 from tests.unit.wire.sample_message import SAMPLE, SAMPLE_V0, SAMPLE_V2, Point, SampleMessage
 
@@ -134,7 +134,13 @@ def test_a_string_longer_than_kafka_allows_is_refused() -> None:
         codec.decode(with_hint(32768), 0)
 
 
+class Unheard(WireConstruct):
+    """A leaf that somebody added without telling the emitters."""
+
+    minimum_size = 1
+
+
 def test_a_construct_that_the_emitter_does_not_know_is_a_broken_invariant() -> None:
-    tree = MessageStruct(Point, "x" / Int8sb)
+    tree = MessageStruct(Point, "x" / Unheard())
     with pytest.raises(AssertionError, match="no code for"):
         DecodeEmitter(CodecSource(), reads_in_place=False).emit(tree)

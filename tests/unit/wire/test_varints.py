@@ -55,6 +55,7 @@ def test_a_number_that_does_not_fit_is_not_encoded(number: int) -> None:
 def test_reading_moves_on_and_names_the_place_of_what_is_wrong() -> None:
     # Given
     source = ByteSource(b"\xac\x02\x80")
+    endless = ByteSource(b"\x80" * 6)
 
     # When
     number = read_varint(source, "message -> topics")
@@ -63,3 +64,5 @@ def test_reading_moves_on_and_names_the_place_of_what_is_wrong() -> None:
     assert (number, source.position) == (300, 2)
     with pytest.raises(MalformedMessage, match="message -> topics: the message ends within a varint"):
         read_varint(source, "message -> topics")
+    with pytest.raises(MalformedMessage, match="message -> size: varint has no end within five bytes"):
+        read_varint(endless, "message -> size")

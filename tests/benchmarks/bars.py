@@ -1,0 +1,31 @@
+"""Bars: what a comparison has to reach, and whether it does."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from tests.benchmarks.comparison import Spread
+
+
+class Side(Enum):
+    """On which side of its limit a value is good."""
+
+    AT_MOST = "at most"
+    AT_LEAST = "at least"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A limit for the median of something that was measured; the limit itself is good."""
+
+    title: str
+    side: Side
+    limit: float
+    unit: str
+    reached: Spread
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the median is on the good side."""
+        if self.side is Side.AT_MOST:
+            return self.reached.median <= self.limit
+        return self.reached.median >= self.limit

@@ -1,0 +1,108 @@
+"""What the demo plays on: Kafka, kproxy in front of it, the topic and the group."""
+
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Final
+
+from confluent_kafka import KafkaException
+
+from tests.demo.failures import DemoFailed
+from tests.demo.kproxy_process import KproxyProcess
+from tests.demo.plain_clients import refusal_of_a_share_consumer
+from tests.demo.plan import GROUP, LOCK_SECONDS, PARTITIONS, TOPIC, Plan
+from tests.demo.view import View
+from tests.kafka import administration, jars
+from tests.kafka.cluster import KafkaCluster
+from tests.kafka.paths import PROJECT_ROOT
+from tests.kafka.versions import REFERENCE
+
+LOG_FOLDER: Final = PROJECT_ROOT / "build" / "demo"
+WORTH_A_LINE_SECONDS: Final = 1.0
+QUIET_CLIENT: Final = {"log_level": 0}
+
+GROUP_SETTINGS: Final[Mapping[str, str]] = {
+    "share.auto.offset.reset": "earliest",
+    "share.record.lock.duration.ms": str(LOCK_SECONDS * 1000),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A running Kafka and a running kproxy."""
+
+    cluster: KafkaCluster
+    kproxy: KproxyProcess | None
+    """None in the native demo."""
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where clients connect."""
+        return self.cluster.bootstrap_servers if self.kproxy is None else self.kproxy.bootstrap_servers
+
+    def check_it_stands(self) -> None:
+        """Raise `DemoFailed` if Kafka or kproxy has ended."""
+        if self.kproxy is not None:
+            self.kproxy.check_it_runs()
+        if dead := self.cluster.dead_nodes:
+            raise DemoFailed(f"Apache Kafka's {', '.join(dead)} ended")
+
+
+def set_up(plan: Plan, view: View, everything: ExitStack) -> Stage:
+    """Start all that the demo needs, and let `everything` end it."""
+    LOG_FOLDER.mkdir(parents=True, exist_ok=True)
+    _fetch_jars(view)
+    cluster = _start_kafka(plan, view, everything)
+    if plan.is_native:
+        stage = Stage(cluster, None)
+    else:
+        _ask_kafka_itself(view, cluster)
+        stage = Stage(cluster, _start_kproxy(view, cluster, everything))
+    with view.step(f"topic {TOPIC}: {PARTITIONS} partitions; group {GROUP}: locks of {LOCK_SECONDS} s"):
+        _create_topic_and_group(stage)
+    return stage
+
+
+def _fetch_jars(view: View) -> None:
+    # This shows a progress of its own.
+    began = time.monotonic()
+    jars.fetch(REFERENCE)
+    seconds = time.monotonic() - began
+    if seconds > WORTH_A_LINE_SECONDS:
+        view.done(f"Apache Kafka {REFERENCE.version} fetched through Maven", seconds)
+
+
+def _start_kafka(plan: Plan, view: View, everything: ExitStack) -> KafkaCluster:
+    share_groups = "on" if plan.is_native else "off"
+    with view.step(f"Apache Kafka {REFERENCE.version}, one broker, share groups {share_groups}") as step:
+        cluster = everything.enter_context(KafkaCluster(share_groups=plan.is_native))
+        step.text += f": {cluster.bootstrap_servers}"
+    return cluster
+
+
+def _ask_kafka_itself(view: View, cluster: KafkaCluster) -> None:
+    with view.step("a share consumer asks Kafka itself") as step:
+        refusal = refusal_of_a_share_consumer(cluster.bootstrap_servers, TOPIC)
+        if refusal is None:
+            raise DemoFailed("Kafka serves share groups though they are off")
+        step.text = f"Kafka itself refuses a share consumer: {refusal}"
+
+
+def _start_kproxy(view: View, cluster: KafkaCluster, everything: ExitStack) -> KproxyProcess:
+    with view.step("kproxy in front of it, share groups on") as step:
+        kproxy = everything.enter_context(KproxyProcess(cluster.bootstrap_servers, LOG_FOLDER / "kproxy.log"))
+        kproxy.wait_until_ready()
+        step.text += f": {kproxy.bootstrap_servers}"
+    return kproxy
+
+
+def _create_topic_and_group(stage: Stage) -> None:
+    clients = stage.bootstrap_servers
+    try:
+        administration.create_topic(clients, TOPIC, partitions=PARTITIONS, client_settings=QUIET_CLIENT)
+        administration.set_group_settings(clients, GROUP, GROUP_SETTINGS, client_settings=QUIET_CLIENT)
+    except (TimeoutError, KafkaException) as error:
+        stage.check_it_stands()
+        reason = str(error) or "no answer in time"
+        raise DemoFailed(f"the topic and the group cannot be set up at {clients}: {reason}") from error

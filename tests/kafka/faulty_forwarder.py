@@ -1,0 +1,107 @@
+"""Stands between kproxy and a broker, and lets the broker misbehave on the wire."""
+
+import contextlib
+import socket
+import threading
+from enum import Enum
+from types import TracebackType
+from typing import Final, Self
+
+from tests.kafka.ports import LOOPBACK
+
+CHUNK_BYTES: Final = 65_536
+GARBAGE: Final = bytes(range(0xE0, 0xF0)) * 8
+
+
+class Fault(Enum):
+    """What becomes of the first bytes that the broker sends on a connection."""
+
+    NONE = "they pass"
+    GARBAGE = "garbage comes in their place"
+    CUT_MID_FRAME = "all but the last one pass, then the connection is closed"
+    TLS_ALERT = "a TLS alert comes in their place, and the connection is closed"
+
+
+class FaultyForwarder:
+    """Forwards TCP connections from `address` to `target`, from the constructor to `close`."""
+
+    def __init__(self) -> None:
+        self.target = ""
+        """`HOST:PORT`; while it is empty, connections are closed at once."""
+        self._listener = socket.create_server((LOOPBACK, 0))
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self.fault = Fault.NONE
+        """What happens on connections that are made from now on."""
+        threading.Thread(target=self._accept, name="faulty forwarder", daemon=True).start()
+
+    @property
+    def address(self) -> str:
+        """`HOST:PORT` that it listens on."""
+        return f"{LOOPBACK}:{self._listener.getsockname()[1]}"
+
+    def drop_connections(self) -> None:
+        """Close every connection that is open now."""
+        with self._lock:
+            dropped, self._open = self._open, set()
+        for connection in dropped:
+            _close(connection)
+
+    def close(self) -> None:
+        """Stop listening and close all connections."""
+        _close(self._listener)
+        self.drop_connections()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        error_class: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                self._forward(client)
+
+    def _forward(self, client: socket.socket) -> None:
+        try:
+            host, _, port = self.target.rpartition(":")
+            broker = socket.create_connection((host, int(port)))
+        except (OSError, ValueError):
+            _close(client)
+            return
+        with self._lock:
+            self._open |= {client, broker}
+        for source, sink, fault in ((client, broker, Fault.NONE), (broker, client, self.fault)):
+            pump = threading.Thread(target=_pump, args=(source, sink, fault), daemon=True)
+            pump.start()
+
+
+def _pump(source: socket.socket, sink: socket.socket, fault: Fault) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(CHUNK_BYTES):
+            match fault:
+                case Fault.NONE:
+                    sink.sendall(data)
+                case Fault.GARBAGE:
+                    sink.sendall(GARBAGE)
+                case Fault.CUT_MID_FRAME:
+                    sink.sendall(data[:-1])
+                    break
+                case Fault.TLS_ALERT:
+                    sink.sendall(b"\x15\x03\x03\x00\x02\x02\x28")
+                    break
+    _close(source)
+    _close(sink)
+
+
+def _close(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()

@@ -1,0 +1,188 @@
+"""Being woken by real brokers: the contract on three versions of Kafka, how fast, and through what may happen."""
+
+import asyncio
+import statistics
+import time
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from kproxy.share.identifiers import GroupId, SharePartitionKey
+from tests.in_memory.availability_contract import AVAILABILITY_CONTRACT, AvailabilityWorld
+from tests.kafka.backing_topics import BackingTopic, backing_topic
+from tests.kafka.cluster import KafkaCluster
+from tests.kafka.session_clusters import ClusterOfSession
+from tests.unit.net.backing import BOTH_LOOPS, Backing, run, share_partition
+
+VERSIONS = ("4.3.1", "3.9.2", "2.8.2")
+PARTITIONS = 100
+SILENT = PARTITIONS - 1
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("clause", AVAILABILITY_CONTRACT)
+def test_the_availability_keeps_the_contract_on_real_kafka(
+    kafka_cluster: ClusterOfSession, clause: Callable[[AvailabilityWorld], Awaitable[None]], version: str
+) -> None:
+    cluster = kafka_cluster(version)
+
+    async def scenario() -> None:
+        async with backing_topic(cluster) as (_, topic):
+            await clause(topic)
+
+    run(scenario, "uvloop")
+
+
+async def wake_up_ms(backing: Backing, topic: BackingTopic, partition: int, offset: int) -> float:
+    """Return how long after its acknowledgement a record woke one who was asleep; below 0 when it was before."""
+    woken_at = 0.0
+
+    async def sleep() -> None:
+        nonlocal woken_at
+        await backing.wait_for((share_partition(topic.topic_id, partition), offset))
+        woken_at = time.perf_counter()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(sleep())
+        await asyncio.sleep(0.02)
+        await topic.append(partition, [b"a"])
+    return (woken_at - topic.acknowledged_at) * 1000
+
+
+@pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_record_wakes_sleepers_within_milliseconds(
+    kafka_cluster: ClusterOfSession, version: str, loop_kind: str
+) -> None:
+    cluster = kafka_cluster(version)
+
+    async def scenario() -> None:
+        # Given
+        async with backing_topic(cluster, partitions=1) as (backing, topic):
+            for offset in range(20):
+                await wake_up_ms(backing, topic, 0, offset)
+
+            # When
+            latencies_ms = [await wake_up_ms(backing, topic, 0, 20 + number) for number in range(100)]
+
+            # Then
+            p50, p99 = statistics.median(latencies_ms), statistics.quantiles(latencies_ms, n=100)[98]
+            print(f"\nacknowledged to woken, {version}, {loop_kind}: p50 {p50:.2f} ms, p99 {p99:.2f} ms")
+            assert p50 < 10
+
+    run(scenario, loop_kind)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_silent_partition_among_a_hundred_busy_ones_wakes_its_sleepers(
+    kafka_cluster: ClusterOfSession, version: str
+) -> None:
+    cluster = kafka_cluster(version)
+
+    async def scenario() -> None:
+        # Given
+        async with (
+            backing_topic(cluster, partitions=PARTITIONS) as (backing, topic),
+            asyncio.TaskGroup() as group,
+        ):
+            busy = [group.create_task(consume(backing, topic, partition)) for partition in range(SILENT)]
+            noise = group.create_task(produce_to_all_but_one(topic))
+
+            # When
+            latencies_ms = [await wake_up_ms(backing, topic, SILENT, offset) for offset in range(20)]
+
+            # Then
+            noise.cancel()
+            for consumer in busy:
+                consumer.cancel()
+            print(f"\nsilent among {SILENT} busy, {version}: p50 {statistics.median(latencies_ms):.1f} ms")
+            assert statistics.median(latencies_ms) < 100
+
+    run(scenario, "uvloop")
+
+
+async def produce_to_all_but_one(topic: BackingTopic) -> None:
+    while True:
+        for partition in range(SILENT):
+            await topic.append(partition, [b"noise" * 20])
+
+
+async def consume(backing: Backing, topic: BackingTopic, partition: int) -> None:
+    """Do what a share consumer's fetches do: read, and sleep when there is nothing."""
+    key = SharePartitionKey(GroupId("busy"), topic.topic_id, partition)
+    offset = 0
+    while True:
+        data = await backing.read_one(topic.topic_id, partition, offset)
+        if data.records:
+            offset = data.high_watermark
+        else:
+            await backing.availability.wait({key: offset}, backing.clock.now_ms() + 500)
+
+
+@pytest.mark.parametrize("version", ["4.3.1", "2.8.2"])
+def test_sleepers_are_woken_by_the_new_leader_when_it_moves(version: str) -> None:
+    with KafkaCluster(version, brokers=3) as cluster:
+
+        async def scenario() -> None:
+            # Given
+            async with backing_topic(cluster, partitions=3, replicas=3) as (backing, topic):
+                keys = [share_partition(topic.topic_id, partition) for partition in range(3)]
+                waits = [backing.wait_for((key, 0), for_ms=25_000) for key in keys]
+                before = backing.metadata.leader_of(topic.topic_id, 0)
+                assert before is not None
+
+                # When
+                await asyncio.to_thread(cluster.stop_broker, before.leader_id)
+                for partition in range(3):
+                    await topic.append(partition, [b"a"])
+                acknowledged_ms = backing.clock.now_ms()
+                await asyncio.gather(*waits)
+
+                # Then
+                took_ms = backing.clock.now_ms() - acknowledged_ms
+                print(f"\nleader moved, {version}: woken {took_ms} ms after the last acknowledgement")
+                assert took_ms < 5_000
+
+        run(scenario)
+
+
+def test_sleepers_are_woken_after_their_broker_restarted() -> None:
+    with KafkaCluster() as cluster:
+
+        async def scenario() -> None:
+            # Given
+            async with backing_topic(cluster, partitions=1) as (backing, topic):
+                wait = backing.wait_for((share_partition(topic.topic_id, 0), 0), for_ms=25_000)
+                await asyncio.to_thread(cluster.kill_broker, 1)
+                await asyncio.to_thread(cluster.start_broker, 1)
+
+                # When
+                await topic.append(0, [b"a"])
+                acknowledged_ms = backing.clock.now_ms()
+                await wait
+
+                # Then
+                took_ms = backing.clock.now_ms() - acknowledged_ms
+                print(f"\nbroker restarted: woken {took_ms} ms after the acknowledgement")
+                assert took_ms < 5_000
+
+        run(scenario, "uvloop")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_topic_that_is_deleted_wakes_its_sleepers(kafka_cluster: ClusterOfSession, version: str) -> None:
+    cluster = kafka_cluster(version)
+
+    async def scenario() -> None:
+        # Given
+        async with backing_topic(cluster, partitions=1) as (backing, topic):
+            wait = backing.wait_for((share_partition(topic.topic_id, 0), 0), for_ms=25_000)
+
+            # When
+            await topic.delete()
+
+            # Then
+            async with asyncio.timeout(10):
+                await wait
+
+    run(scenario)
