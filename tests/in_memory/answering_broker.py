@@ -84,16 +84,19 @@ class AnsweringBroker:
         """Return the requests of one API so far."""
         return [request for request in self.requests if request.api_key == api_key]
 
+    async def until(self, is_so: Callable[[], bool]) -> None:
+        """Return when `is_so()`; looked at when a request came and when a connection ended. At most ten seconds."""
+        async with asyncio.timeout(10), self._arrived:
+            await self._arrived.wait_for(is_so)
+
     async def until_asked(self, api_key: int, count: int = 1) -> DecodedRequest:
         """Return the `count`th request of an API once it has come. At most ten seconds."""
-        async with asyncio.timeout(10), self._arrived:
-            await self._arrived.wait_for(lambda: len(self.asked(api_key)) >= count)
+        await self.until(lambda: len(self.asked(api_key)) >= count)
         return self.asked(api_key)[count - 1]
 
     async def until_connected(self, count: int) -> None:
         """Return when exactly `count` connections are open. At most ten seconds."""
-        async with asyncio.timeout(10), self._arrived:
-            await self._arrived.wait_for(lambda: len(self._writers) == count)
+        await self.until(lambda: len(self._writers) == count)
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

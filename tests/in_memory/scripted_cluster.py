@@ -66,6 +66,8 @@ class ScriptedCluster:
         self._leaders: dict[TopicIdPartition, tuple[int, int]] = {}
         self._refusals: dict[TopicIdPartition, ErrorCode] = {}
         self._appended = asyncio.Condition()
+        self._polls_out = 0
+        self._poll_ended = asyncio.Condition()
         self._running = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -120,6 +122,11 @@ class ScriptedCluster:
         async with self._appended:
             self._appended.notify_all()
 
+    async def until_no_poll_is_out(self) -> None:
+        """Return when every Fetch has been answered."""
+        async with self._poll_ended:
+            await self._poll_ended.wait_for(lambda: self._polls_out == 0)
+
     def lead(self, topic_id: TopicId, partition: int, node_id: int) -> None:
         """Elect `node_id`, with the next leader epoch."""
         key = TopicIdPartition(topic_id, partition)
@@ -133,7 +140,13 @@ class ScriptedCluster:
 
     def _broker(self, node_id: int, ranges: Mapping[int, tuple[int, int]]) -> AnsweringBroker:
         async def fetch(request: DecodedRequest) -> FetchResponse:
-            return await self._fetch(node_id, request)
+            self._polls_out += 1
+            try:
+                return await self._fetch(node_id, request)
+            finally:
+                self._polls_out -= 1
+                async with self._poll_ended:
+                    self._poll_ended.notify_all()
 
         answers: dict[int, Answer] = {
             ApiKey.METADATA: self._metadata,

@@ -21,7 +21,7 @@ from tests.unit.net.backing import Backing
 
 KEPT_FOR_EVER: Final = {"retention.ms": "-1", "retention.bytes": "-1"}
 AS_SHIPPED: Final = ConnectionLimits()
-IMPATIENT: Final = ConnectionLimits(connect_timeout_ms=500, request_timeout_ms=500)
+IMPATIENT: Final = ConnectionLimits(connect_timeout_ms=2_000, request_timeout_ms=2_000)
 
 
 def addresses(cluster: KafkaCluster) -> list[HostPort]:

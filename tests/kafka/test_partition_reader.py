@@ -167,6 +167,6 @@ def test_a_broker_that_freezes_costs_no_more_than_the_timeouts() -> None:
                 # Then
                 cluster.resume_broker(1)
                 assert frozen.error_code is ErrorCode.NOT_LEADER_OR_FOLLOWER
-                assert took_ms < 10_000
+                assert took_ms < 15_000
 
         run(scenario)
