@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kproxy.errors import KproxyError
+from kproxy.errors import KproxyError, PeerViolation
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,21 @@ class BrokerAddresses:
         """Return the address for `node_id`, None when no port is bound for it."""
         return self._addresses.get(node_id)
 
+    def known(self) -> Mapping[int, AdvertisedAddress]:
+        """Return every address that may be told, by node id."""
+        return self._addresses
+
     def require(self, brokers: Iterable[BackingBroker]) -> None:
-        """Raise UnknownBrokers unless every one of `brokers` has an address."""
+        """Return when every one of `brokers` has an address.
+
+        Raises:
+            UnknownBrokers: some have none yet.
+            PeerViolation: a broker with a negative id, for which no port can ever be bound; -1 means nobody.
+        """
         unknown = [broker for broker in brokers if broker.node_id not in self._addresses]
+        for broker in unknown:
+            if broker.node_id < 0:
+                detail = f"a broker with id {broker.node_id} at {broker.host}:{broker.port}"
+                raise PeerViolation("malformed_response", detail)
         if unknown:
             raise UnknownBrokers(unknown)

@@ -26,6 +26,7 @@ from typing import Final
 from kproxy.errors import MalformedMessage, PeerViolation
 from kproxy.interception.broker_addresses import BackingBroker, UnknownBrokers
 from kproxy.interception.gathering import Gathering
+from kproxy.interception.known_versions import MAX_API_VERSIONS_VERSION
 from kproxy.interception.request_stream import RequestStream
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.interception.response_stream import ResponseStream
@@ -33,7 +34,7 @@ from kproxy.interception.rewrites.api_versions import unsupported_version_answer
 from kproxy.interception.rewrites.find_coordinator import answer_share_coordinator
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import GROUP_CONFIG_KEYS, Disposition, RoutingTable
-from kproxy.interception.translations import translate
+from kproxy.interception.translations import LOWEST_TRANSLATED, translate
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest
@@ -226,19 +227,24 @@ class ClientSession:
 
     def _examine(self, head: RequestHead, frame: memoryview) -> bool:
         """Decide a held request; whether those behind it have to wait for its answer."""
-        self._count(head)
         if head.api_key == ApiKey.API_VERSIONS:
+            # Counted as one: version numbers that clients make up would become labels without end.
+            self._count(head._replace(api_version=MAX_API_VERSIONS_VERSION + 1))
             answer = codecs.encode_response(
                 head.api_key, 0, head.correlation_id, unsupported_version_answer()
             )
             self._answer_at_once(head, answer)
             return False
+        self._count(head)
         disposition = self._routes.disposition(head.api_key, head.api_version)
         if disposition is Disposition.EXAMINE and head.api_key not in GROUP_CONFIG_KEYS:
             self._find_or_translate(head, frame)
             return False
         request = _decode(head, frame)
-        if disposition is Disposition.EXAMINE and not _names_a_group(request):
+        # Share groups may have been turned off since the frame began: then it is FORWARD.
+        if disposition is not Disposition.SERVE and not (
+            disposition is Disposition.EXAMINE and _names_a_group(request)
+        ):
             self._relay_held(SlotKind.FORWARD, head, frame)
             return False
         slot = ResponseSlot(SlotKind.LOCAL, *head)
@@ -255,7 +261,7 @@ class ClientSession:
                 self._answer_at_once(head, codecs.encode_response(*head, answer))
                 return
         _, broker_version = self._broker_versions.get(head.api_key, (0, head.api_version))
-        if head.api_version > broker_version:
+        if LOWEST_TRANSLATED[head.api_key] <= broker_version < head.api_version:
             self._translate(head, _decode(head, frame), broker_version)
         else:
             names_brokers = head.api_key in {ApiKey.FIND_COORDINATOR, ApiKey.METADATA}
@@ -306,8 +312,9 @@ class ClientSession:
     def _rewritten(self, slot: ResponseSlot, frame: memoryview) -> list[bytes | memoryview]:
         if slot.api_key == ApiKey.API_VERSIONS:
             answer = self._rewriter.rewrite_api_versions(slot.api_version, frame)
-            self._broker_versions = answer.upstream
-            self._requests.advertised = answer.advertised or self._requests.advertised
+            if answer.advertised:
+                self._broker_versions = answer.upstream
+                self._requests.advertised = answer.advertised
             return answer.buffers
         if slot.rewrite is None:
             return self._rewriter.rewrite(slot.api_key, slot.api_version, frame)

@@ -41,6 +41,7 @@ class RequestStream:
 
     __slots__ = (
         "_backlog",
+        "_backlog_bytes",
         "_body_left",
         "_held",
         "_held_bytes",
@@ -68,6 +69,7 @@ class RequestStream:
         self._held = bytearray()
         self._held_bytes = 0
         self._backlog: list[bytes | memoryview] = []
+        self._backlog_bytes = 0
         self.for_broker: list[bytes | memoryview] = []
         self.is_barred = False
         self.advertised: Mapping[int, tuple[int, int]] | None = None
@@ -81,7 +83,7 @@ class RequestStream:
     @property
     def backlog_bytes(self) -> int:
         """Bytes that wait behind a request being answered."""
-        return sum(map(len, self._backlog))
+        return self._backlog_bytes
 
     @property
     def held_bytes(self) -> int:
@@ -99,13 +101,14 @@ class RequestStream:
         while rest is not None:
             if self.is_barred:
                 self._backlog.append(rest)
+                self._backlog_bytes += len(rest)
                 return
             rest = self._advance(rest)
 
     def unbar(self) -> None:
         """Go on with the requests that waited for an answer."""
         self.is_barred = False
-        backlog, self._backlog = self._backlog, []
+        backlog, self._backlog, self._backlog_bytes = self._backlog, [], 0
         for data in backlog:
             self.receive(data)
 
@@ -133,33 +136,45 @@ class RequestStream:
         return memoryview(data)[missing:] if len(data) > missing else None
 
     def _cut(self, data: bytes | memoryview) -> bytes | memoryview | None:
-        """Walk over the frames in `data`, which begins with the rest of a forwarded body or with a frame."""
+        """Let pass what streams on in `data`, which begins with the rest of a forwarded body or with a frame."""
+        position, held_end = self._walk(data)
+        self._forward(data, min(position, len(data)))
+        if held_end:
+            return self._hold(data, position, held_end)
+        self._held += data[position:]
+        self._body_left = max(position - len(data), 0)
+        return None
+
+    def _walk(self, data: bytes | memoryview) -> tuple[int, int]:
+        """Return where the frames that stream on end, and where the one to hold ends that begins there; 0 for none.
+
+        The first number is beyond `data` when the last frame goes on. Raises PeerViolation, having let pass what
+        came before it.
+        """
         size = len(data)
         position, self._body_left = self._body_left, 0
-        while position < size:
-            if size - position < REQUEST_HEAD_BYTES:
-                self._refuse_early(data, position)
-                break
-            length, api_key, api_version, correlation_id = unpack_request_head(data, position)
-            if not MIN_REQUEST_BYTES <= length <= self._max_request_bytes:
-                refuse_request_length(data[position : position + 4], length, self._max_request_bytes)
-            end = position + LENGTH_BYTES + length
-            disposition = self._routes.disposition(api_key, api_version)
-            if not (disposition is _FORWARD or disposition is _REWRITE or disposition is _NEUTRALISE):
-                self._forward(data, position)
-                return self._hold(data, position, end)
-            if self.advertised is not None:
-                _refuse_unadvertised(self.advertised, api_key, api_version)
-            owes = api_key != _PRODUCE or _owes_response(data, position, end, api_version)
-            if owes is UNDECIDED:
-                break
-            if owes:
-                self._on_relayed(RequestHead(api_key, api_version, correlation_id), disposition)
-            position = end
-        self._forward(data, min(position, size))
-        self._held += data[position:]
-        self._body_left = max(position - size, 0)
-        return None
+        try:
+            while size - position >= REQUEST_HEAD_BYTES:
+                length, api_key, api_version, correlation_id = unpack_request_head(data, position)
+                if not MIN_REQUEST_BYTES <= length <= self._max_request_bytes:
+                    refuse_request_length(data[position : position + 4], length, self._max_request_bytes)
+                end = position + LENGTH_BYTES + length
+                disposition = self._routes.disposition(api_key, api_version)
+                if not (disposition is _FORWARD or disposition is _REWRITE or disposition is _NEUTRALISE):
+                    return position, end
+                if self.advertised is not None:
+                    _refuse_unadvertised(self.advertised, api_key, api_version)
+                owes = api_key != _PRODUCE or _owes_response(data, position, end, api_version)
+                if owes is UNDECIDED:
+                    return position, 0
+                if owes:
+                    self._on_relayed(RequestHead(api_key, api_version, correlation_id), disposition)
+                position = end
+            self._refuse_early(data, position)
+        except PeerViolation:
+            self._forward(data, position)
+            raise
+        return position, 0
 
     def _refuse_early(self, data: bytes | memoryview, position: int) -> None:
         """Name nonsense by its first four bytes: a TLS client waits for an answer before it sends twelve."""
@@ -197,9 +212,10 @@ class RequestStream:
 
     def _hand_over(self, frame: memoryview) -> None:
         _length, api_key, api_version, correlation_id = unpack_request_head(frame)
-        # Share APIs come and go while connections stay, and ApiVersions is answered whatever its version.
-        is_enforced = api_key not in SHARE_KEYS and api_key != ApiKey.API_VERSIONS
-        if self.advertised is not None and is_enforced:
+        # Share APIs come and go while connections stay.
+        if api_key in SHARE_KEYS:
+            self._refuse_unrouted(frame[:REQUEST_HEAD_BYTES])
+        elif self.advertised is not None:
             _refuse_unadvertised(self.advertised, api_key, api_version)
         head = RequestHead(api_key, api_version, correlation_id)
         self.is_barred = self._on_held(head, frame[LENGTH_BYTES:])
@@ -207,7 +223,8 @@ class RequestStream:
 
 def _refuse_unadvertised(advertised: Mapping[int, tuple[int, int]], api_key: int, api_version: int) -> None:
     lowest, highest = advertised.get(api_key, (0, -1))
-    if lowest <= api_version <= highest:
+    # ApiVersions is answered whatever its version.
+    if lowest <= api_version <= highest or api_key == ApiKey.API_VERSIONS:
         return
     if highest < 0:
         raise PeerViolation("unknown_api_key", f"API key {api_key} was not advertised on this connection")

@@ -124,11 +124,12 @@ class ResponseStream:
         if self._body_left:
             return self._end_body(data)
         size, position = len(data), 0
-        while position < size:
-            if size - position < RESPONSE_HEAD_BYTES:
-                self._refuse_early(data, position)
-                break
-            slot, end = self._match(data, position)
+        while size - position >= RESPONSE_HEAD_BYTES:
+            try:
+                slot, end = self._match(data, position)
+            except PeerViolation:
+                self._forward(data, position)
+                raise
             if slot.kind is SlotKind.NEUTRALISE:
                 body = position + LENGTH_BYTES
                 self._forward(data, body)
@@ -145,6 +146,7 @@ class ResponseStream:
                 self._on_passed()
                 return memoryview(data)[end:] if end < size else None
         self._forward(data, min(position, size))
+        self._refuse_early(data, position)
         self._held += data[position:]
         self._body_left = max(position - size, 0)
         return None

@@ -22,6 +22,9 @@ _MAX_VARINT_BYTES: Final = 5
 MAX_PREFIX_BYTES: Final = 1 << 17
 """Client id and transactional id are at most 32,767 bytes each; tags of the header are tiny in every known client."""
 
+MAX_HEADER_TAGS: Final = 64
+"""No known client sends any. More would be walked over again with every byte of a prefix that drips in."""
+
 
 def acks_of_produce(frame: bytes | memoryview, api_version: int, start: int = 0) -> int | None:
     """Return acks (-1, 0 or 1; what else a client sends is returned as it is), or UNDECIDED.
@@ -71,6 +74,8 @@ def _after_compact_string(view: memoryview, position: int) -> int:
 
 def _after_tags(view: memoryview, position: int) -> int:
     count, position = _varint(view, position)
+    if count > MAX_HEADER_TAGS:
+        raise PeerViolation("malformed_request", f"{count} tags in the header of a Produce request")
     for _ in range(count):
         _tag, position = _varint(view, position)
         size, position = _varint(view, position)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, TypeAlias
+from typing import Final, NoReturn, Self, TypeAlias
 
 from tests.kafka.child import Child
 from tests.kafka.prerequisites import MissingPrerequisite
@@ -53,7 +53,8 @@ def command_on_brokers_host(command: Command) -> list[str | Path]:
 
     Raises `MissingPrerequisite` where a program is missing, `NamespacesRefused` where the kernel forbids it.
     """
-    unshare = [_program("unshare", "util-linux"), "--user", "--map-root-user", "--net", "--"]
+    unshare: list[str | Path] = [_program("unshare", "util-linux")]
+    unshare += ["--user", "--map-root-user", "--net", "--"]
     _program("nsenter", "util-linux")
     _program("ip", "iproute2")
     answer = subprocess.run([*unshare, "true"], capture_output=True, text=True, timeout=30, check=False)
@@ -67,12 +68,23 @@ def command_on_brokers_host(command: Command) -> list[str | Path]:
     return [*unshare, *command]
 
 
+def start_again_on_brokers_host(module: str, arguments: Sequence[str]) -> NoReturn:
+    """Turn this process into `python -m MODULE ARGUMENTS…` in new namespaces. Raises what the above raises."""
+    command = [str(word) for word in command_on_brokers_host([sys.executable, "-m", module, *arguments])]
+    os.execv(command[0], command)
+
+
 class ThreeHosts:
     """The hosts and the two links between them, from `with` to its end, for a program on the brokers' host."""
 
     def __init__(self) -> None:
         self._holders = ExitStack()
         self._kproxy = self._clients = 0
+
+    @property
+    def holders(self) -> list[int]:
+        """The ids of the processes that hold the two other hosts."""
+        return [self._kproxy, self._clients]
 
     def on_kproxy_host(self, command: Command = ()) -> list[str | Path]:
         """The command that runs `command` on kproxy's host; a prefix if `command` is left out."""
@@ -98,8 +110,8 @@ class ThreeHosts:
     def __enter__(self) -> Self:
         self._kproxy = self._holders.enter_context(_new_host("kproxy's host")).process_id
         self._clients = self._holders.enter_context(_new_host("the clients' host")).process_id
-        _run_ip("link", "set", "lo", "up")
-        _run_ip(
+        run_ip("link", "set", "lo", "up")
+        run_ip(
             "link",
             "add",
             "to-kproxy",
@@ -111,8 +123,8 @@ class ThreeHosts:
             "netns",
             str(self._kproxy),
         )
-        _run_ip("addr", "add", f"{BROKERS_ADDRESS}/{PREFIX_LENGTH}", "dev", "to-kproxy")
-        _run_ip("link", "set", "to-kproxy", "up")
+        run_ip("addr", "add", f"{BROKERS_ADDRESS}/{PREFIX_LENGTH}", "dev", "to-kproxy")
+        run_ip("link", "set", "to-kproxy", "up")
         self._set_up_kproxy_host()
         self._set_up_clients_host()
         return self
@@ -128,20 +140,20 @@ class ThreeHosts:
     def _set_up_kproxy_host(self) -> None:
         prefix = self.on_kproxy_host()
         peer = ("peer", "name", "to-kproxy", "netns", str(self._clients))
-        _run_ip("link", "set", "lo", "up", prefix=prefix)
-        _run_ip("addr", "add", f"{KPROXY_BACK_ADDRESS}/{PREFIX_LENGTH}", "dev", "to-brokers", prefix=prefix)
-        _run_ip("link", "set", "to-brokers", "up", prefix=prefix)
-        _run_ip("link", "add", "to-clients", "type", "veth", *peer, prefix=prefix)
-        _run_ip("addr", "add", f"{KPROXY_FRONT_ADDRESS}/{PREFIX_LENGTH}", "dev", "to-clients", prefix=prefix)
-        _run_ip("link", "set", "to-clients", "up", prefix=prefix)
+        run_ip("link", "set", "lo", "up", prefix=prefix)
+        run_ip("addr", "add", f"{KPROXY_BACK_ADDRESS}/{PREFIX_LENGTH}", "dev", "to-brokers", prefix=prefix)
+        run_ip("link", "set", "to-brokers", "up", prefix=prefix)
+        run_ip("link", "add", "to-clients", "type", "veth", *peer, prefix=prefix)
+        run_ip("addr", "add", f"{KPROXY_FRONT_ADDRESS}/{PREFIX_LENGTH}", "dev", "to-clients", prefix=prefix)
+        run_ip("link", "set", "to-clients", "up", prefix=prefix)
         # A new namespace takes this over from the machine, and a machine that runs containers forwards.
         _run([*prefix, _program("sh", "dash"), "-c", "echo 0 > /proc/sys/net/ipv4/ip_forward"])
 
     def _set_up_clients_host(self) -> None:
         prefix = self.on_clients_host()
-        _run_ip("link", "set", "lo", "up", prefix=prefix)
-        _run_ip("addr", "add", f"{CLIENTS_ADDRESS}/{PREFIX_LENGTH}", "dev", "to-kproxy", prefix=prefix)
-        _run_ip("link", "set", "to-kproxy", "up", prefix=prefix)
+        run_ip("link", "set", "lo", "up", prefix=prefix)
+        run_ip("addr", "add", f"{CLIENTS_ADDRESS}/{PREFIX_LENGTH}", "dev", "to-kproxy", prefix=prefix)
+        run_ip("link", "set", "to-kproxy", "up", prefix=prefix)
 
 
 def _new_host(name: str) -> Child:
@@ -156,7 +168,8 @@ def _entering(holder_process_id: int) -> list[str | Path]:
     return [_program("nsenter", "util-linux"), f"--net=/proc/{holder_process_id}/ns/net", "--"]
 
 
-def _run_ip(*arguments: str, prefix: Command = ()) -> None:
+def run_ip(*arguments: str, prefix: Command = ()) -> None:
+    """Run `ip` on the host that `prefix` leads to. Raises `NamespacesRefused` with what it said if it fails."""
     _run([*prefix, _program("ip", "iproute2"), *arguments])
 
 

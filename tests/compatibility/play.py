@@ -4,7 +4,7 @@ import json
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -115,15 +115,15 @@ def _play_java(stage: Stage, client: Client, scenarios: tuple[Scenario, ...]) ->
     for scenario in scenarios:
         started = time.monotonic()
         check = JAVA_CHECKS[client.name][scenario]
-        error = _error_of(lambda check=check: check(ground))
+        error = _error_of(check, ground)
         seconds = round(time.monotonic() - started, 2)
         yield Result(stage.backing.label, client.name, scenario, error, seconds)
 
 
-def _error_of(check: Callable[[], None]) -> str:
+def _error_of(check: JavaCheck, ground: JavaGround) -> str:
     # Whatever goes wrong is an answer that the test judges, but for what no client is to blame for.
     try:
-        check()
+        check(ground)
     except MissingPrerequisite:
         raise
     except Exception:  # noqa: BLE001

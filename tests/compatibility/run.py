@@ -2,17 +2,19 @@
 
 `python -m tests.compatibility.run 4.3.1x1 [--client NAME]… [--scenario NAME]… [--direct]`, or `--help`. The program
 replaces itself by one in new namespaces. A person sees on standard error how far it is; `--direct` lets the clients
-talk to the brokers themselves, to see what is not kproxy's doing. The exit status is 0 if all passed.
+talk to the brokers themselves, to see what is not kproxy's doing; `--leaky` puts a proxy in kproxy's place that
+rewrites nothing, to see that this makes clients fail. The exit status is 0 if all passed.
 """
 
 import argparse
-import os
 import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from enum import Enum, auto
 from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
@@ -20,11 +22,12 @@ from typing import Final, NoReturn
 from tests.compatibility import kafkajs_packages
 from tests.compatibility.backings import BACKINGS, Backing, UnknownBacking, backing_of
 from tests.compatibility.kproxy_host import KproxyOnItsHost
+from tests.compatibility.leaky_proxy import LeakyProxy
 from tests.compatibility.namespaces import (
     BROKERS_ADDRESS,
     NamespacesRefused,
     ThreeHosts,
-    command_on_brokers_host,
+    start_again_on_brokers_host,
 )
 from tests.compatibility.play import Stage, play
 from tests.compatibility.results import Result
@@ -48,6 +51,18 @@ QUICK_GROUPS: Final = {
 """A member of a KIP-848 group learns its assignment with a heartbeat, every 5 s by default."""
 
 
+class Way(Enum):
+    """What stands between clients and brokers."""
+
+    KPROXY = auto()
+    DIRECT = auto()
+    LEAKY_PROXY = auto()
+
+
+class KproxyComplained(RuntimeError):
+    """kproxy logged a warning or worse, though nothing was wrong with the brokers and the clients."""
+
+
 def main() -> int:
     """Run what the command line asks for; the exit status."""
     signal.signal(signal.SIGTERM, _end_in_order)
@@ -55,13 +70,13 @@ def main() -> int:
     try:
         backing = backing_of(options.backing)
         if not options.inside:
-            _go_inside(backing, options.direct)
+            _go_inside(backing)
         clients = [client for client in CLIENTS if client.name in (options.client or _names(CLIENTS))]
         scenarios = {Scenario(name) for name in options.scenario or Scenario}
-        return _run(backing, clients, scenarios, is_direct=options.direct)
+        return _run(backing, clients, scenarios, options.way or Way.KPROXY)
     except (UnknownBacking, ValueError) as mistake:
         return _complain(mistake, EXIT_USAGE)
-    except (NamespacesRefused, MissingPrerequisite) as failure:
+    except (KproxyComplained, NamespacesRefused, MissingPrerequisite) as failure:
         return _complain(failure, EXIT_FAILED)
 
 
@@ -74,22 +89,34 @@ def _options() -> argparse.Namespace:
         "--client", action="append", choices=_names(CLIENTS), help="only this one; repeatable"
     )
     parser.add_argument("--scenario", action="append", help="only this one; repeatable")
-    parser.add_argument("--direct", action="store_true", help="no kproxy: clients get the brokers' addresses")
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument(
+        "--direct",
+        dest="way",
+        action="store_const",
+        const=Way.DIRECT,
+        help="clients get the brokers' addresses",
+    )
+    ways.add_argument(
+        "--leaky",
+        dest="way",
+        action="store_const",
+        const=Way.LEAKY_PROXY,
+        help="a proxy that rewrites nothing",
+    )
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
-def _go_inside(backing: Backing, is_direct: bool) -> NoReturn:
+def _go_inside(backing: Backing) -> NoReturn:
     """Fetch what is needed while there is a network, then start again where there is none."""
     jars.fetch(backing.release)
     jars.fetch(REFERENCE)
     kafkajs_packages.node_modules()
-    myself = [sys.executable, "-m", "tests.compatibility.run", *sys.argv[1:], "--inside"]
-    command = [str(word) for word in command_on_brokers_host(myself)]
-    os.execv(command[0], command)
+    start_again_on_brokers_host("tests.compatibility.run", [*sys.argv[1:], "--inside"])
 
 
-def _run(backing: Backing, clients: Sequence[Client], scenarios: set[Scenario], *, is_direct: bool) -> int:
+def _run(backing: Backing, clients: Sequence[Client], scenarios: set[Scenario], way: Way) -> int:
     cluster = KafkaCluster(
         backing.version,
         brokers=backing.broker_count,
@@ -98,16 +125,34 @@ def _run(backing: Backing, clients: Sequence[Client], scenarios: set[Scenario], 
         settings_by_node=backing.settings_by_node(),
     )
     with ThreeHosts() as hosts, cluster, tempfile.TemporaryDirectory() as scratch:
-        direct = cluster.bootstrap_servers
-        tools.record_class_data(direct)
-        if is_direct:
-            return _play_all(Stage(backing, direct, direct, (), Path(scratch)), clients, scenarios)
-        with KproxyOnItsHost(hosts, direct, binds_every_address=backing.broker_count > 1) as kproxy:
-            kproxy.wait_until_ready()
+        tools.record_class_data(cluster.bootstrap_servers)
+        with _reachable(way, hosts, cluster) as bootstrap_servers:
             stage = Stage(
-                backing, kproxy.bootstrap_servers, direct, tuple(hosts.on_clients_host()), Path(scratch)
+                backing=backing,
+                bootstrap_servers=bootstrap_servers,
+                direct_servers=cluster.bootstrap_servers,
+                within=() if way is Way.DIRECT else tuple(hosts.on_clients_host()),
+                scratch=Path(scratch),
             )
             return _play_all(stage, clients, scenarios)
+
+
+@contextmanager
+def _reachable(way: Way, hosts: ThreeHosts, cluster: KafkaCluster) -> Iterator[str]:
+    """The bootstrap servers that clients are given, while they are served."""
+    direct = cluster.bootstrap_servers
+    match way:
+        case Way.DIRECT:
+            yield direct
+        case Way.LEAKY_PROXY:
+            with LeakyProxy(hosts, cluster.broker_address(1)) as proxy:
+                yield proxy.bootstrap_servers
+        case Way.KPROXY:
+            with KproxyOnItsHost(hosts, direct, binds_every_address=len(cluster.node_ids) > 1) as kproxy:
+                kproxy.wait_until_ready()
+                yield kproxy.bootstrap_servers
+                if kproxy.troubles():
+                    raise KproxyComplained(f"kproxy's warnings: {kproxy.troubles()}")
 
 
 def _play_all(stage: Stage, clients: Sequence[Client], scenarios: set[Scenario]) -> int:

@@ -103,11 +103,6 @@ class KproxyProcess(Child):
         return self._listen.address
 
     @property
-    def listening_port(self) -> int:
-        """The number of its bootstrap port."""
-        return self._listen.number
-
-    @property
     def broker_addresses(self) -> dict[int, str]:
         """`HOST:PORT` of the port that stands for each broker, by node id."""
         return {node_id: port.address for node_id, port in self._broker_ports.items()}

@@ -25,6 +25,12 @@ QUICK_HEARTBEATS: Final = {
     "group.share.min.heartbeat.interval.ms": 500,
 }
 """A member of a stock broker learns its assignment with its second heartbeat, by default 5 s after the first."""
+QUICK_GROUPS: Final = {
+    **QUICK_HEARTBEATS,
+    "group.share.session.timeout.ms": 5_000,
+    "group.share.min.session.timeout.ms": 5_000,
+}
+"""A member that says nothing any more is assigned its partitions for a session timeout, by default 45 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,8 @@ class EndpointKind:
     brokers: int = 1
     is_native: bool = False
     """No kproxy; the cluster serves share groups."""
+    settings: Mapping[str, str | int] = field(default_factory=dict)
+    """Of kproxy, or of the brokers where there is none."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Of kproxy."""
 
@@ -44,14 +52,16 @@ KPROXY_REFERENCE: Final = f"kproxy-{REFERENCE.version}"
 KPROXY_WITHOUT_SHARE_GROUPS: Final = f"kproxy-{WITHOUT_SHARE_GROUPS.version}"
 KPROXY_OLDEST: Final = f"kproxy-{OLDEST.version}"
 KPROXY_CONSTRUCT: Final = f"kproxy-{REFERENCE.version}-construct"
+KPROXY_QUICK_GROUPS: Final = f"kproxy-{REFERENCE.version}-quick-groups"
 KPROXY_THREE_BROKERS: Final = f"kproxy-{REFERENCE.version}-three-brokers"
 
 ENDPOINT_KINDS: Final[Mapping[str, EndpointKind]] = {
-    NATIVE: EndpointKind(REFERENCE.version, is_native=True),
+    NATIVE: EndpointKind(REFERENCE.version, is_native=True, settings=QUICK_HEARTBEATS),
     KPROXY_REFERENCE: EndpointKind(REFERENCE.version),
     KPROXY_WITHOUT_SHARE_GROUPS: EndpointKind(WITHOUT_SHARE_GROUPS.version),
     KPROXY_OLDEST: EndpointKind(OLDEST.version),
     KPROXY_CONSTRUCT: EndpointKind(REFERENCE.version, environment={"KPROXY_CODEC": "construct"}),
+    KPROXY_QUICK_GROUPS: EndpointKind(REFERENCE.version, settings=QUICK_GROUPS),
     KPROXY_THREE_BROKERS: EndpointKind(REFERENCE.version, brokers=3),
 }
 
@@ -113,7 +123,7 @@ class EndpointsOfSession:
 
     def _native(self, kind: EndpointKind) -> ShareEndpoint:
         cluster = KafkaCluster(
-            kind.version, brokers=kind.brokers, share_groups=True, broker_settings=QUICK_HEARTBEATS
+            kind.version, brokers=kind.brokers, share_groups=True, broker_settings=kind.settings
         )
         self._owned.enter_context(cluster)
         return ShareEndpoint(cluster.bootstrap_servers, cluster, kproxy=None)
@@ -121,7 +131,10 @@ class EndpointsOfSession:
     def _through_kproxy(self, kind: EndpointKind) -> ShareEndpoint:
         cluster = self._cluster_of_session(kind.version, brokers=kind.brokers)
         kproxy = KproxyProcess(
-            cluster.bootstrap_servers, node_ids=cluster.node_ids, environment=kind.environment
+            cluster.bootstrap_servers,
+            node_ids=cluster.node_ids,
+            settings=kind.settings,
+            environment=kind.environment,
         )
         self._owned.callback(kproxy.stop)
         kproxy.wait_until_ready()

@@ -72,9 +72,6 @@ BAD_INPUTS: Final = {
     "malformed-body": BadInput(
         frame(request_head(ApiKey.SHARE_GROUP_HEARTBEAT, 1) + b"\x00\xff\xff"), "malformed_request"
     ),
-    "body-with-more-behind-it": BadInput(
-        frame(request_head(ApiKey.FIND_COORDINATOR, 0) + b"\x00\x01gx"), "malformed_request"
-    ),
     "array-longer-than-its-frame": BadInput(
         frame(request_head(ApiKey.SHARE_FETCH, 1) + b"\x00\x02g\x02m" + bytes(24) + b"\xff\xff\xff\xff\x07"),
         "malformed_request",

@@ -2,23 +2,27 @@
 
 import itertools
 from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Final
 
 import pytest
 
 from tests.kafka import accounts
-from tests.kafka.consumption import Rule, consume_together, settled
+from tests.kafka.accounts import misaccounted
+from tests.kafka.consumption import Delivery, Rule, accept, consume_together, settled
 from tests.kafka.share_endpoint import (
     KPROXY_CONSTRUCT,
     KPROXY_OLDEST,
+    KPROXY_QUICK_GROUPS,
     KPROXY_REFERENCE,
     KPROXY_WITHOUT_SHARE_GROUPS,
+    LONG_LOCK_MS,
     NATIVE,
     SHORT_LOCK_MS,
     EndpointsOfSession,
 )
-from tests.kafka.share_member import AcknowledgeType, ReceivedRecord
+from tests.kafka.share_member import AcknowledgeType, ReceivedRecord, ShareMember
 from tests.kafka.share_members import MEMBER_KINDS
 
 RECORDS: Final = 160
@@ -34,6 +38,16 @@ def release_some_reject_some(record: ReceivedRecord) -> AcknowledgeType:
 
 
 RULE: Final[Rule] = release_some_reject_some
+
+LESS_THAN_A_LONG_LOCK_SECONDS: Final = 45.0
+HOLDER: Final = -1
+"""Stands for the member that says nothing of its records."""
+NEVER_SAID: Final = "never acknowledged"
+ENDS: Final[Mapping[str, Callable[[ShareMember], None]]] = {
+    "killed": ShareMember.kill,
+    "closed": ShareMember.close,
+    "lock-expired": ShareMember.pause,
+}
 
 
 @pytest.mark.parametrize("client", MEMBER_KINDS)
@@ -72,7 +86,7 @@ def test_every_record_is_settled_once_and_released_ones_come_again(
         deliveries = consume_together(started, RULE, until=settled(RECORDS))
 
     # Then
-    assert accounts.misaccounted(deliveries, produced) == {}
+    assert misaccounted(deliveries, produced) == {}
     answered = Counter(delivery.how for delivery in deliveries if delivery.error is None)
     assert answered[AcknowledgeType.ACCEPT] == RECORDS * 3 // 4
     assert answered[AcknowledgeType.REJECT] == RECORDS // 4
@@ -82,3 +96,36 @@ def test_every_record_is_settled_once_and_released_ones_come_again(
         start_member, bootstrap_servers, group=group, topic=topic, partitions=partitions
     )
     assert received == last
+
+
+@pytest.mark.parametrize("end", ["killed", "closed", "lock-expired"])
+@pytest.mark.parametrize("client", MEMBER_KINDS)
+def test_what_one_of_three_members_holds_when_it_is_gone_is_settled_by_the_others(
+    share_endpoint: EndpointsOfSession, client: str, end: str
+) -> None:
+    # Given
+    endpoint, start_member = share_endpoint(KPROXY_QUICK_GROUPS), MEMBER_KINDS[client]
+    bootstrap_servers = endpoint.bootstrap_servers
+    topic = endpoint.new_topic(partitions=8)
+    group = endpoint.new_group(lock_ms=SHORT_LOCK_MS if end == "lock-expired" else LONG_LOCK_MS)
+    produced = accounts.produce_to_every_partition(bootstrap_servers, topic, partitions=8, each=20)
+    with ExitStack() as stack:
+        holder, *others = (start_member(bootstrap_servers, group=group, topics=[topic]) for _ in range(3))
+        stack.callback(holder.kill)
+        for other in others:
+            stack.enter_context(other)
+        held = holder.poll_until_records()
+
+        # When
+        ENDS[end](holder)
+
+        # Then
+        deliveries = [Delivery(HOLDER, record, AcknowledgeType.ACCEPT, NEVER_SAID) for record in held]
+        deliveries += consume_together(
+            others, accept, until=settled(len(produced)), timeout_seconds=LESS_THAN_A_LONG_LOCK_SECONDS
+        )
+    assert misaccounted(deliveries, produced) == {}
+    delivered = [(delivery.record.partition, delivery.record.offset) for delivery in deliveries]
+    assert {record_id for record_id in delivered if delivered.count(record_id) > 1} >= accounts.counts_by_id(
+        held
+    ).keys()

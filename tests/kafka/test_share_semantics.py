@@ -39,6 +39,7 @@ every_client = pytest.mark.parametrize("start_member", MEMBER_KINDS.values(), id
 everywhere = pytest.mark.parametrize(
     "behind", [NATIVE, KPROXY_REFERENCE, KPROXY_WITHOUT_SHARE_GROUPS, KPROXY_CONSTRUCT]
 )
+"""For the basic rules: on a stock broker as well, and with the codecs that are the reference."""
 through_kproxy = pytest.mark.parametrize("behind", [KPROXY_REFERENCE, KPROXY_WITHOUT_SHARE_GROUPS])
 
 
@@ -70,7 +71,7 @@ def test_a_released_record_is_delivered_again_with_a_higher_count(
 
 
 @every_client
-@everywhere
+@through_kproxy
 def test_a_rejected_record_is_never_delivered_again(
     share_endpoint: EndpointsOfSession, behind: str, start_member: ShareMemberFactory
 ) -> None:
@@ -95,7 +96,7 @@ def test_a_rejected_record_is_never_delivered_again(
 
 
 @every_client
-@everywhere
+@through_kproxy
 def test_a_record_released_at_its_fifth_delivery_is_delivered_no_more(
     share_endpoint: EndpointsOfSession, behind: str, start_member: ShareMemberFactory
 ) -> None:
@@ -120,7 +121,7 @@ def test_a_record_released_at_its_fifth_delivery_is_delivered_no_more(
     assert received == last
 
 
-@everywhere
+@through_kproxy
 def test_a_record_whose_lock_expired_goes_to_another_member_and_is_no_longer_the_first_ones(
     share_endpoint: EndpointsOfSession, behind: str
 ) -> None:
@@ -141,7 +142,7 @@ def test_a_record_whose_lock_expired_goes_to_another_member_and_is_no_longer_the
 
 
 @every_client
-@everywhere
+@through_kproxy
 def test_records_of_a_member_that_closes_without_acknowledging_go_to_another_member(
     share_endpoint: EndpointsOfSession, behind: str, start_member: ShareMemberFactory
 ) -> None:
@@ -199,7 +200,7 @@ def test_records_of_a_killed_member_go_to_another_member_at_once(
 
 
 @every_client
-@everywhere
+@through_kproxy
 def test_the_commit_callback_tells_of_every_record_that_its_acknowledgement_was_answered(
     share_endpoint: EndpointsOfSession, behind: str, start_member: ShareMemberFactory
 ) -> None:

@@ -18,6 +18,7 @@ def rewrite_describe_cluster(
 
     Raises:
         UnknownBrokers: a broker has no port here yet; nothing was changed.
+        PeerViolation: a broker with a negative id.
     """
     if response.endpoint_type != _BROKERS:
         return response

@@ -23,9 +23,10 @@ def rewrite_find_coordinator(
 
     Raises:
         UnknownBrokers: a coordinator has no port here yet; nothing was changed.
+        PeerViolation: a node with a negative id has a host.
     """
     candidates: list[FindCoordinatorResponse | Coordinator] = [response, *response.coordinators]
-    entries = [entry for entry in candidates if entry.node_id >= 0 and entry.host]
+    entries = [entry for entry in candidates if entry.host]
     addresses.require(BackingBroker(entry.node_id, entry.host, entry.port) for entry in entries)
     for entry in entries:
         address = addresses.address_of(entry.node_id)

@@ -9,6 +9,7 @@ def rewrite_produce(response: ProduceResponse, addresses: BrokerAddresses) -> Pr
 
     Raises:
         UnknownBrokers: a broker has no port here yet; nothing was changed.
+        PeerViolation: a broker with a negative id.
     """
     endpoints = response.node_endpoints
     addresses.require(BackingBroker(endpoint.node_id, endpoint.host, endpoint.port) for endpoint in endpoints)

@@ -118,6 +118,7 @@ def _follower_fetching(ground: Ground) -> None:
         # Small fetches, so that what the leader says at first is a small part.
         "fetch.message.max.bytes": 100_000,
         "fetch.max.bytes": 100_000,
+        "message.max.bytes": 100_000,
     }
     consumed = _consume(ground, topic, len(sent), settings, until=lambda: received.get(str(follower), 0) > 0)
     expect_values(_values_of(consumed), sent)

@@ -1,5 +1,6 @@
 """Waits until every broker knows a topic: clients ask any broker, and one of three may not have heard of it yet."""
 
+import functools
 from typing import Final
 
 from kproxy.wire.api_keys import ApiKey
@@ -20,10 +21,8 @@ def wait_until_known_everywhere(bootstrap_servers: str, topic: str, partitions: 
     addresses = _broker_addresses(bootstrap_servers)
     for address in addresses:
         with RawConnection(address) as connection:
-            eventually(
-                lambda connection=connection: _is_known(connection, topic, partitions),
-                f"{address} knows {topic} and its leaders",
-            )
+            is_known = functools.partial(_is_known, connection, topic, partitions)
+            eventually(is_known, f"{address} knows {topic} and its leaders")
 
 
 def _broker_addresses(bootstrap_servers: str) -> list[str]:

@@ -347,8 +347,8 @@ async function acls() {
   await withAdmin(async admin => {
     const found = async () => (await admin.describeAcls(every)).resources
     await admin.createAcls({ acl: [acl] })
-    await eventually(async () => (await found()).length === 1, 'the ACL is listed')
-    assert.equal((await found())[0].acls[0].principal, 'User:alice')
+    const isListed = async () => (await found())[0]?.acls[0].principal === 'User:alice'
+    await eventually(isListed, 'the ACL is listed')
     const deleted = await admin.deleteAcls({ filters: [every] })
     assert.equal(deleted.filterResponses[0].matchingAcls.length, 1)
     await eventually(async () => (await found()).length === 0, 'the ACL is gone')

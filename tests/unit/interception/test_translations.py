@@ -127,6 +127,15 @@ def test_groups_are_deleted_in_the_version_that_the_broker_has() -> None:
     assert to_client == response(DELETE, 3, 7, DeleteGroupsResponse(results=[result]))
 
 
+def test_a_tag_that_nobody_knows_is_left_out_where_the_brokers_version_has_no_tags() -> None:
+    conversation = in_front_of({**OLD_BROKER, DELETE: (0, 1)})
+    deletion = DeleteGroupsRequest(groups_names=["g"], unknown_tagged_fields=((5, b"x"),))
+
+    to_broker = conversation.client_sends(request(DELETE, 2, 7, deletion))
+
+    assert to_broker == request(DELETE, 1, 7, DeleteGroupsRequest(groups_names=["g"]))
+
+
 def test_without_share_groups_metadata_stays_as_old_as_the_broker() -> None:
     assert advertised_range(ApiKey.METADATA, 0, 11, serves_share_groups=False) == (0, 11)
 

@@ -86,3 +86,13 @@ def test_acks_further_in_than_any_client_would_put_them_are_refused() -> None:
 def test_a_varint_without_end_is_refused() -> None:
     with pytest.raises(PeerViolation, match="varint"):
         acks_of_produce(produce(9, 0, tags=b"\xff\xff\xff\xff\xff\xff"), 9)
+
+
+def test_more_tags_than_any_client_sends_are_refused_before_they_are_walked_over() -> None:
+    tag = b"\x01\x00"
+    most = acks_of_produce(produce(9, 0, tags=varint(64) + tag * 64), 9)
+
+    with pytest.raises(PeerViolation, match="65 tags"):
+        acks_of_produce(produce(9, 0, tags=varint(65)), 9)
+
+    assert most == 0
