@@ -349,7 +349,9 @@ class Proxy:
 
     def _upstream_addresses(self, node_id: int) -> Sequence[HostPort]:
         broker = self._listeners.backing_brokers.get(node_id)
-        return [HostPort(broker.host, broker.port)] if broker is not None else self._settings.bootstrap_servers
+        return (
+            [HostPort(broker.host, broker.port)] if broker is not None else self._settings.bootstrap_servers
+        )
 
     # ------------------------------------------------ readiness
 

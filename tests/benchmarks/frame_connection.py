@@ -27,17 +27,48 @@ class ConnectionEnded(RuntimeError):
     """The other end closed a connection that was being measured."""
 
 
-class FrameConnection:
-    """One connection, introduced with ApiVersions as every client does; blocking until told otherwise."""
+class ResponseCounter:
+    """Counts the responses in what a socket gives, wherever that is cut."""
 
-    __slots__ = ("_body_left", "_head", "received_bytes", "socket")
+    __slots__ = ("_begun_length", "_body_left")
+
+    def __init__(self) -> None:
+        self._body_left = 0
+        self._begun_length = b""
+
+    def count(self, received: memoryview) -> int:
+        """How many responses end in `received`, which follows what was given before."""
+        if len(received) < self._body_left:
+            self._body_left -= len(received)
+            return 0
+        ended = 1 if self._body_left else 0
+        rest = received[self._body_left :]
+        data = memoryview(self._begun_length + rest) if self._begun_length else rest
+        self._body_left, self._begun_length = 0, b""
+        return ended + self._walk(data)
+
+    def _walk(self, data: memoryview) -> int:
+        position, size, ended = 0, len(data), 0
+        while size - position >= LENGTH_BYTES:
+            position += LENGTH_BYTES + int.from_bytes(data[position : position + LENGTH_BYTES], "big")
+            if position > size:
+                self._body_left = position - size
+                return ended
+            ended += 1
+        self._begun_length = bytes(data[position:])
+        return ended
+
+
+class FrameConnection:
+    """One connection, introduced with ApiVersions as every client does."""
+
+    __slots__ = ("_counter", "received_bytes", "socket")
 
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
         self.socket = socket.create_connection((host, int(port)), timeout=TIMEOUT_SECONDS)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._body_left = 0
-        self._head = b""
+        self._counter = ResponseCounter()
         self.received_bytes = 0
         """Everything that came so far, lengths included."""
         introduction = ApiVersionsRequest(
@@ -56,7 +87,7 @@ class FrameConnection:
             pass
 
     def receive(self) -> int:
-        """Receive what has come, at most 256 KiB; how many responses are whole now that were not before.
+        """Receive what has come, at most 256 KiB; how many responses have ended in it.
 
         Raises `ConnectionEnded`, and what the socket raises.
         """
@@ -64,25 +95,7 @@ class FrameConnection:
         if not size:
             raise ConnectionEnded("the relay or the broker closed a connection")
         self.received_bytes += size
-        if size < self._body_left:
-            self._body_left -= size
-            return 0
-        return self._count(_buffer[:size])
-
-    def _count(self, received: memoryview) -> int:
-        """Walk over what begins with the rest of a response, or with the rest of a length."""
-        responses = 1 if self._body_left else 0
-        position, self._body_left = self._body_left, 0
-        data = self._head + received[position:]
-        position, size = 0, len(data)
-        while size - position >= LENGTH_BYTES:
-            position += LENGTH_BYTES + int.from_bytes(data[position : position + LENGTH_BYTES], "big")
-            if position > size:
-                self._body_left = position - size
-                break
-            responses += 1
-        self._head = data[position:] if position < size else b""
-        return responses
+        return self._counter.count(_buffer[:size])
 
     def close(self) -> None:
         """Close it. May be called again."""

@@ -64,7 +64,8 @@ def run(*, is_quick: bool) -> Result:
         stages = _stages(setting, amounts, pinned, shared)
         _measure(setting, stages)
     alone, memory, together = (stage.measurements for stage in stages)
-    return relay_report.result(describe_machine(), alone, memory, together)
+    name = "relay-quick" if is_quick else "relay"
+    return relay_report.result(name, describe_machine(), alone=alone, memory=memory, together=together)
 
 
 def _stages(setting: RelaySetting, amounts: Amounts, pinned: Cores, shared: Cores) -> list[_Stage]:

