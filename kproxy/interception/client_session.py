@@ -51,6 +51,9 @@ _RELAYED: Final = {
     Disposition.REWRITE: SlotKind.REWRITE,
 }
 
+MAX_COORDINATOR_KEYS: Final = 100_000
+"""Of one FindCoordinator request: each key may become a request of its own, or an answer forty times as long."""
+
 KEEPALIVE_CORRELATION_ID: Final = 0x6B707879
 """Of the requests that kproxy sends on a silent twin; it only has to come back."""
 
@@ -256,6 +259,9 @@ class ClientSession:
         if head.api_key == ApiKey.FIND_COORDINATOR:
             sought = _decode(head, frame).message
             assert isinstance(sought, FindCoordinatorRequest)
+            if len(sought.coordinator_keys) > MAX_COORDINATOR_KEYS:
+                detail = f"a search for {len(sought.coordinator_keys)} coordinators; {MAX_COORDINATOR_KEYS} are served"
+                raise PeerViolation("malformed_request", detail)
             answer = answer_share_coordinator(sought, head.api_version)
             if answer is not None:
                 self._answer_at_once(head, codecs.encode_response(*head, answer))

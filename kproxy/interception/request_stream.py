@@ -2,7 +2,7 @@
 
 A forwarded frame is never held whole: once its head is known the rest streams on, one buffer per received chunk.
 What is held back at most: 11 bytes of a head split over chunks; a Produce up to its acks; a frame that is examined
-or served, up to `socket.request.max.bytes`.
+or served, up to `MAX_HELD_BYTES`.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,6 +21,10 @@ from kproxy.wire.frames import (
     unpack_request_head,
 )
 from kproxy.wire.produce_acks import NO_ACKS, UNDECIDED, acks_of_produce
+
+MAX_HELD_BYTES: Final = 8 * 1024 * 1024
+"""Of a request that is examined or served. 150,000 topics or groups fit in; decoding more, made of empty elements,
+would hold up every connection for seconds."""
 
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FORWARD: Final = Disposition.FORWARD
@@ -191,6 +195,9 @@ class RequestStream:
     def _hold(self, data: bytes | memoryview, position: int, end: int) -> bytes | memoryview | None:
         view = memoryview(data)
         self._refuse_unrouted(view[position : position + REQUEST_HEAD_BYTES])
+        if end - position > MAX_HELD_BYTES:
+            detail = f"a request of {end - position} bytes is too large to be looked into; {MAX_HELD_BYTES} are not"
+            raise PeerViolation("frame_too_large", detail)
         if end > len(data):
             self._held += view[position:]
             self._held_bytes = end - position

@@ -35,6 +35,14 @@ class BufferBudget:
         """Whether those whose peers are slow should read no further."""
         return self._reserved_bytes + self._waiting_bytes > self._limit_bytes
 
+    def exceeds_share(self, amount: int) -> bool:
+        """Whether one who has `amount` bytes waiting should read no further: too much is held, and that is why.
+
+        Only those who have at least as much waiting as the average of all who wait. So those whose peers are fast go
+        on, whatever the slow ones hold.
+        """
+        return self.is_exceeded and amount > 0 and amount * len(self._waiting) >= self._waiting_bytes
+
     @property
     def held_bytes(self) -> int:
         """What is reserved and what waits, together."""

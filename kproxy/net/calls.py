@@ -31,6 +31,9 @@ class Apis(Protocol):
 class Answered(Protocol):
     """The connection that an answer goes to; it may be gone by the time there is one."""
 
+    connection_id: int
+    node_id: int
+    peer: str
     session: ClientSession
 
     @property
@@ -39,18 +42,31 @@ class Answered(Protocol):
         ...
 
 
-async def answer_call(connection: Answered, call: Call, apis: Apis, context: RequestContext) -> None:
+async def answer_call(connection: Answered, call: Call, apis: Apis) -> None:
     """Answer `call` from the served APIs, or from the broker and them together.
 
     Raises:
         PeerViolation: by requests that waited behind this one.
     """
+    context = _context(connection, call.request)
     if call.disposition is Disposition.EXAMINE:
         await _answer_group_configs(connection, call, apis, context)
         return
     response = await apis.serve(call.request, context)
     if not connection.is_closed:
         connection.session.answer(call.slot, _framed(call.request, response))
+
+
+def _context(connection: Answered, request: DecodedRequest) -> RequestContext:
+    return RequestContext(
+        connection_id=connection.connection_id,
+        node_id=connection.node_id,
+        api_key=request.api_key,
+        api_version=request.api_version,
+        client_id=request.client_id or "",
+        client_host="/" + connection.peer.rpartition(":")[0],
+        peer=connection.peer,
+    )
 
 
 async def _answer_group_configs(

@@ -2,20 +2,25 @@
 
 Back-pressure, both ways:
 - the broker's socket is full: the client is read no further;
-- the client's socket is full: the broker is read no further;
+- the client's socket is full: nobody is read any further, neither the broker nor the client, whose requests kproxy
+  may answer itself, and no answer of kproxy's own is made;
 - something waits (for the twin to connect, for an answer of kproxy's own, for too many owed responses): likewise.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import cast
 
 from kproxy.errors import KproxyError, PeerViolation
-from kproxy.handlers.ports import RequestContext
 from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.interception.client_session import Call
+from kproxy.interception.routing import Disposition
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.buffer_budget import SMALL_FRAME_BYTES
 from kproxy.net.calls import answer_call
+from kproxy.net.closing import close_behind_buffer
+from kproxy.net.connection_times import ConnectionTimes
 from kproxy.net.relay import MAX_BACKLOG_BYTES, MAX_OWED_RESPONSES, WRITE_HIGH_WATER_BYTES, Relay
 from kproxy.net.upstream_twin import UpstreamTwin, dial
 from kproxy.telemetry import logs
@@ -30,16 +35,16 @@ class ClientConnection(asyncio.Protocol):
         "_at_eof",
         "_awaits_budget",
         "_broker_is_full",
-        "_called",
         "_client_is_full",
         "_has_failed",
+        "_high_water_bytes",
         "_is_closed",
         "_is_draining",
-        "_last_client_ms",
-        "_last_twin_ms",
+        "_is_share_member",
         "_loop",
         "_relay",
         "_reserved_bytes",
+        "_times",
         "_twin",
         "connection_id",
         "node_id",
@@ -59,14 +64,15 @@ class ClientConnection(asyncio.Protocol):
         self._twin: UpstreamTwin | None = None
         self._awaits_budget = False
         self._reserved_bytes = 0
+        self._high_water_bytes = WRITE_HIGH_WATER_BYTES
         self._broker_is_full = False
         self._client_is_full = False
         self._at_eof = False
         self._has_failed = False
         self._is_draining = False
         self._is_closed = False
-        self._called = False
-        self._last_client_ms = self._last_twin_ms = self._now_ms()
+        self._is_share_member = False
+        self._times = ConnectionTimes(relay.limits, self._now_ms())
 
     # ---- the client's side
 
@@ -78,35 +84,37 @@ class ClientConnection(asyncio.Protocol):
         self._relay.connections.add(self)
         self._relay.counting.count("connections", 1, "client")
         log.debug("client_connected", peer=self.peer, node=self.node_id)
-        self._relay.tasks.spawn(self._connect(), name=f"dial for {self.peer}")
+        self._spawn(self._connect, name=f"dial for {self.peer}")
 
     def data_received(self, data: bytes) -> None:
-        self._last_client_ms = self._now_ms()
+        self._times.client_ms = self._now_ms()
         self._relay.traffic.from_clients += len(data)
         if self._has_failed:
             return
         try:
             self.session.receive_from_client(data)
         except PeerViolation as violation:
-            self._refuse("client", violation)
+            self._fail("client", violation.reason, violation.detail)
+        except Exception as fault:  # noqa: BLE001 - the top of a callback
+            self._crash(fault)
         self._pump()
 
     def eof_received(self) -> bool:
-        """Close, unless the broker still owes this client answers: a client may shut its writing side and read on.
+        """Close, unless something has to go on: a client may shut its writing side and read on, or want no answers.
 
         A request that kproxy itself is answering does not count: nobody waits for records of a share group any more.
         """
-        self._at_eof = self.session.owed_responses > 0 and not self.session.is_barred
+        self._times.client_ms = self._now_ms()
+        self._at_eof = self._is_busy() and not self.session.is_barred
         return self._at_eof
 
     def pause_writing(self) -> None:
         self._client_is_full = True
-        if self._twin is not None:
-            self._twin.pause_reading()
+        self._adjust_reading()
 
     def resume_writing(self) -> None:
         self._client_is_full = False
-        self._adjust_reading()
+        self._pump()
 
     def connection_lost(self, error: Exception | None) -> None:
         self._is_closed = True
@@ -116,7 +124,7 @@ class ClientConnection(asyncio.Protocol):
         log.debug("client_disconnected", peer=self.peer, node=self.node_id, err=error)
         if self._twin is not None:
             self._twin.close()
-        if self._called:
+        if self._is_share_member:
             self._relay.tasks.spawn(
                 self._relay.apis.connection_closed(self.connection_id), name=f"release for {self.peer}"
             )
@@ -125,13 +133,15 @@ class ClientConnection(asyncio.Protocol):
 
     def receive_from_broker(self, data: bytes) -> None:
         """Take bytes of the twin."""
-        self._last_twin_ms = self._now_ms()
+        self._times.twin_ms = self._now_ms()
         if self._is_closed or self._has_failed:
             return
         try:
             self.session.receive_from_broker(data)
         except PeerViolation as violation:
-            self._refuse("broker", violation)
+            self._fail("broker", violation.reason, violation.detail)
+        except Exception as fault:  # noqa: BLE001 - the top of a callback
+            self._crash(fault)
         self._pump()
 
     def pause_for_broker(self) -> None:
@@ -142,11 +152,14 @@ class ClientConnection(asyncio.Protocol):
     def resume_for_broker(self) -> None:
         """Read the client again: the broker has caught up."""
         self._broker_is_full = False
-        self._adjust_reading()
+        self._pump()
 
-    def broker_lost(self, error: Exception | None) -> None:
-        """Close the client's side as well, after what has come has left."""
-        if self._is_closed:
+    def broker_lost(self, twin: UpstreamTwin, error: Exception | None) -> None:
+        """Close the client's side as well, after what has come has left.
+
+        A twin that is not this connection's (yet) changes nothing: `dial` has given it up, or has not returned.
+        """
+        if self._is_closed or twin is not self._twin:
             return
         reason = "lost_mid_frame" if self.session.is_broker_mid_frame else "lost"
         tell = log.debug
@@ -168,31 +181,35 @@ class ClientConnection(asyncio.Protocol):
         """Whether the client is gone."""
         return self._is_closed
 
+    @property
+    def may_be_closed(self) -> bool:
+        """Whether nobody owes anybody anything, and it is not being closed already."""
+        return self._is_open() and not self._is_busy()
+
     def sweep(self, now_ms: int) -> None:
-        """End a connection that stalls in the middle of a frame; keep a silent twin alive."""
-        limits = self._relay.limits
-        if self._twin is None or self._is_closed:
+        """End a connection that stalls or that nobody is at the other end of; keep a share member's twin alive."""
+        if self._twin is None or not self._is_open():
             return
         self._account()
         self._adjust_reading()
-        is_stalled = self.session.is_client_mid_frame and self._is_reading()
-        if is_stalled and now_ms - self._last_client_ms > limits.frame_deadline_ms:
-            detail = f"nothing came for {limits.frame_deadline_ms} ms in the middle of a frame"
-            self._refuse("client", PeerViolation("frame_stalled", detail))
-        elif now_ms - self._last_twin_ms > limits.keepalive_ms and self.session.inject_keepalive():
-            self._relay.counting.count("keepalives")
-            self._pump()
+        times, is_gone = self._times, self._times.is_client_gone(now_ms)
+        if stall := self._stalled_frame(now_ms):
+            self._fail("client" if self.session.is_client_mid_frame else "broker", "frame_stalled", stall)
+        elif times.stands_still(now_ms, self._unwritten_bytes()) or (self._at_eof and is_gone):
+            side = "broker" if self._at_eof or self._twin.buffered_bytes else "client"
+            self._fail(side, "stands_still", f"it took, or said, nothing for {times.idle_limit_ms} ms")
+        elif self._is_share_member and not is_gone and times.is_twin_silent(now_ms):
+            self._keep_alive()
 
     def stop_reading(self) -> None:
         """Take no further requests: the connection, or kproxy, is about to end."""
         self._is_draining = True
-        if self.transport is not None and not self.transport.is_closing() and self._is_reading():
-            self.transport.pause_reading()
+        self._adjust_reading()
 
     def close(self) -> None:
         """Close both sides after what is buffered has left."""
-        if self.transport is not None and not self.transport.is_closing():
-            self.transport.close()
+        if self.transport is not None:
+            close_behind_buffer(self.transport, patience_ms=self._relay.limits.frame_deadline_ms)
         if self._twin is not None:
             self._twin.close()
 
@@ -208,8 +225,34 @@ class ClientConnection(asyncio.Protocol):
     def _now_ms(self) -> int:
         return int(self._loop.time() * 1000)
 
-    def _is_reading(self) -> bool:
-        return self.transport is not None and self.transport.is_reading()
+    def _is_open(self) -> bool:
+        return self.transport is not None and not self.transport.is_closing()
+
+    def _is_busy(self) -> bool:
+        """Whether the broker has yet to answer this client, or to hear it."""
+        return self.session.owed_responses > 0 or self.session.unsent_bytes > 0
+
+    def _stalled_frame(self, now_ms: int) -> str:
+        is_reading = self.transport is not None and self.transport.is_reading()
+        return self._times.stalled_frame(
+            now_ms,
+            is_client_awaited=self.session.is_client_mid_frame and is_reading,
+            reserved_bytes=0 if self._awaits_budget else self._reserved_bytes,
+        )
+
+    def _keep_alive(self) -> None:
+        if self.session.inject_keepalive():
+            self._relay.counting.count("keepalives")
+            self._pump()
+
+    def _spawn(self, work: Callable[[], Awaitable[None]], *, name: str) -> None:
+        self._relay.tasks.spawn(self._guarded(work), name=name)
+
+    async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        except Exception as fault:  # noqa: BLE001 - the top of a task
+            self._crash(fault)
 
     async def _connect(self) -> None:
         try:
@@ -222,28 +265,30 @@ class ClientConnection(asyncio.Protocol):
             twin.abort()
             return
         self._twin = twin
-        self._last_twin_ms = self._now_ms()
+        self._times.twin_ms = self._now_ms()
         self._relay.counting.count("connections", 1, "broker")
+        if twin.transport is None:
+            self.broker_lost(twin, None)
         self._pump()
 
     def _pump(self) -> None:
         """Move what the session has ready."""
-        if self.transport is None or self.transport.is_closing():
+        if not self._is_open():
             return
         twin = self._twin
         if twin is not None and twin.is_open and (buffers := self.session.take_for_broker()):
-            self._last_twin_ms = self._now_ms()
+            self._times.twin_ms = self._now_ms()
             twin.write(buffers)
         if buffers := self.session.take_for_client():
             self._write(buffers)
         if brokers := self.session.take_new_brokers():
-            self._relay.tasks.spawn(self._bind(brokers), name="bind new brokers")
-        if self._at_eof and self.session.owed_responses == 0:
+            self._spawn(partial(self._bind, brokers), name="bind new brokers")
+        if self._at_eof and not self._is_busy():
             self.close()
             return
-        if (call := self.session.take_call()) is not None:
-            self._called = True
-            self._relay.tasks.spawn(self._answer(call), name=f"API key {call.slot.api_key} for {self.peer}")
+        if not self._client_is_full and (call := self.session.take_call()) is not None:
+            self._is_share_member |= call.disposition is Disposition.SERVE
+            self._spawn(partial(self._answer, call), name=f"API key {call.slot.api_key} for {self.peer}")
         self._account()
         self._adjust_reading()
 
@@ -257,19 +302,32 @@ class ClientConnection(asyncio.Protocol):
 
     def _account(self) -> None:
         """Reserve what the frame that is being held will take, and tell what waits for slow peers."""
+        budget = self._relay.budget
         held_bytes = self.session.held_frame_bytes
         needed_bytes = held_bytes if held_bytes > SMALL_FRAME_BYTES else 0
         if needed_bytes != self._reserved_bytes:
-            self._relay.budget.release(self)
-            self._reserved_bytes = needed_bytes
-            self._awaits_budget = bool(needed_bytes) and not self._relay.budget.reserve(
+            budget.release(self)
+            self._reserved_bytes, self._times.reserved_ms = needed_bytes, self._now_ms()
+            self._awaits_budget = bool(needed_bytes) and not budget.reserve(
                 self, needed_bytes, self._budget_granted
             )
-        self._relay.budget.note_waiting(self, self._unwritten_bytes())
+        waiting_bytes = self._unwritten_bytes() + self.session.waiting_bytes + self.session.unsent_bytes
+        budget.note_waiting(self, waiting_bytes)
+        self._set_high_water(0 if budget.exceeds_share(waiting_bytes) else WRITE_HIGH_WATER_BYTES)
 
     def _budget_granted(self) -> None:
         self._awaits_budget = False
+        self._times.reserved_ms = self._now_ms()
         self._adjust_reading()
+
+    def _set_high_water(self, high_bytes: int) -> None:
+        """At 0 the peers have to take everything that waits for them before more is read."""
+        if high_bytes == self._high_water_bytes or self.transport is None:
+            return
+        self._high_water_bytes = high_bytes
+        self.transport.set_write_buffer_limits(high=high_bytes)
+        if self._twin is not None:
+            self._twin.set_high_water(high_bytes)
 
     def _unwritten_bytes(self) -> int:
         waiting = self.transport.get_write_buffer_size() if self.transport is not None else 0
@@ -277,61 +335,49 @@ class ClientConnection(asyncio.Protocol):
 
     def _adjust_reading(self) -> None:
         """Read from each side exactly when there is room for what it may send."""
-        if self.transport is None or self.transport.is_closing() or self._is_draining:
+        if self.transport is None or self.transport.is_closing():
             return
-        is_throttled = self._awaits_budget or self._is_over_budget()
-        is_wanted = not (self._broker_is_full or is_throttled or self._is_clogged())
+        is_throttled = self._client_is_full or self._awaits_budget
+        is_ending = self._is_draining or self._at_eof
+        is_wanted = not (is_throttled or is_ending or self._broker_is_full or self._is_clogged())
         if is_wanted is not self.transport.is_reading():
             if is_wanted:
+                # The time in which nothing was read is not the client's.
+                self._times.client_ms = self._now_ms()
                 self.transport.resume_reading()
             else:
                 self.transport.pause_reading()
         if self._twin is not None:
-            if self._client_is_full or is_throttled:
-                self._twin.pause_reading()
-            else:
-                self._twin.resume_reading()
-
-    def _is_over_budget(self) -> bool:
-        return self._relay.budget.is_exceeded and self._unwritten_bytes() > 0
+            self._twin.read(is_wanted=not is_throttled)
 
     def _is_clogged(self) -> bool:
-        if self._twin is None:
-            return self.session.unsent_bytes > 0
         return (
-            self.session.owed_responses > MAX_OWED_RESPONSES or self.session.waiting_bytes > MAX_BACKLOG_BYTES
+            (self._twin is None and self.session.unsent_bytes > 0)
+            or self.session.owed_responses > MAX_OWED_RESPONSES
+            or self.session.waiting_bytes > MAX_BACKLOG_BYTES
         )
 
     async def _bind(self, brokers: tuple[BackingBroker, ...]) -> None:
         assert self._relay.binder is not None
         try:
-            await self._relay.binder.bind(brokers)
+            await self._relay.binder.bind_newcomers(brokers)
             self.session.brokers_are_bound()
         except PeerViolation as violation:
-            self._refuse("broker", violation)
+            self._fail("broker", violation.reason, violation.detail)
         except KproxyError as error:
             self._fail("client", "port_unavailable", str(error))
         self._pump()
 
     async def _answer(self, call: Call) -> None:
-        request = call.request
-        context = RequestContext(
-            connection_id=self.connection_id,
-            node_id=self.node_id,
-            api_key=request.api_key,
-            api_version=request.api_version,
-            client_id=request.client_id or "",
-            client_host="/" + self.peer.rpartition(":")[0],
-            peer=self.peer,
-        )
         try:
-            await answer_call(self, call, self._relay.apis, context)
+            await answer_call(self, call, self._relay.apis)
         except PeerViolation as violation:
-            self._refuse("client", violation)
+            self._fail("client", violation.reason, violation.detail)
         self._pump()
 
-    def _refuse(self, side: str, violation: PeerViolation) -> None:
-        self._fail(side, violation.reason, violation.detail)
+    def _crash(self, fault: Exception) -> None:
+        log.crash("connection_failed", fault, peer=self.peer, node=self.node_id)
+        self._fail("kproxy", "internal_error", type(fault).__name__)
 
     def _fail(self, side: str, reason: str, detail: str) -> None:
         """Say why, count it, and close after a small delay."""

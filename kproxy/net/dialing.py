@@ -55,6 +55,9 @@ async def _resolve(address: HostPort) -> list[tuple[str, int]]:
     except OSError as error:
         detail = f"the name {address.host!r} cannot be resolved: {_in_words(error)}"
         raise BrokerFailure("unresolvable", detail) from error
+    except UnicodeError as error:
+        # What Python makes of a label that is empty or too long, before anybody is asked.
+        raise BrokerFailure("unresolvable", f"{address.host!r} can be no host name: {error}") from error
     return [(str(sockaddr[0]), family) for family, _, _, _, sockaddr in found]
 
 

@@ -81,21 +81,48 @@ class Listeners:
         await self._listen(BOOTSTRAP_NODE_ID, self._plan.bootstrap_port, "kproxy.listen")
 
     async def bind(self, brokers: Iterable[BackingBroker]) -> None:
-        """Return when each of `brokers` has its port, and its address may be told. Raises PortUnavailable."""
+        """Return when each of `brokers` has its port and its address may be told; from now on they are dialled there.
+
+        For brokers as the cluster's own metadata names them.
+
+        Raises:
+            PortUnavailable: some have none; all others have.
+        """
+        moved = {broker.node_id: broker for broker in brokers}
+        self._brokers.update(moved)
+        await self._open_ports(moved.values())
+
+    async def bind_newcomers(self, brokers: Iterable[BackingBroker]) -> None:
+        """Do the same for brokers that a response to a client names, which may be older than what is known.
+
+        One that is known stays where it is.
+
+        Raises:
+            PortUnavailable: some have no port; all others have.
+        """
+        newcomers = {broker.node_id: broker for broker in brokers}
+        self._brokers = {**newcomers, **self._brokers}
+        await self._open_ports(newcomers.values())
+
+    async def _open_ports(self, brokers: Iterable[BackingBroker]) -> None:
+        failures: list[PortUnavailable] = []
         async with self._binding:
             for broker in brokers:
-                self._brokers[broker.node_id] = broker
-                if broker.node_id in self._servers:
-                    continue
-                port = self._plan.port_of(broker.node_id)
-                await self._listen(broker.node_id, port, "kproxy.broker.port.start")
-                address = AdvertisedAddress(
-                    self._plan.host_of(broker.node_id), self.bound_ports[broker.node_id]
-                )
-                self._addresses.advertise(broker.node_id, address)
-                log.info(
-                    "broker_port_bound", node=broker.node_id, port=port, broker=f"{broker.host}:{broker.port}"
-                )
+                try:
+                    await self._open_port(broker)
+                except PortUnavailable as failure:
+                    failures.append(failure)
+        if failures:
+            raise PortUnavailable("; ".join(map(str, failures)))
+
+    async def _open_port(self, broker: BackingBroker) -> None:
+        if broker.node_id in self._servers:
+            return
+        port = self._plan.port_of(broker.node_id)
+        await self._listen(broker.node_id, port, "kproxy.broker.port.start")
+        address = AdvertisedAddress(self._plan.host_of(broker.node_id), self.bound_ports[broker.node_id])
+        self._addresses.advertise(broker.node_id, address)
+        log.info("broker_port_bound", node=broker.node_id, port=port, broker=f"{broker.host}:{broker.port}")
 
     async def stop_accepting(self) -> None:
         """Close every port; connections that are open stay."""

@@ -38,8 +38,8 @@ _CLOSE_DELAY_SECONDS: Final = (0.05, 0.25)
 class PortBinder(Protocol):
     """Opens the port of a virtual broker."""
 
-    async def bind(self, brokers: Iterable[BackingBroker]) -> None:
-        """Return when every one of `brokers` has a port. Raises PortUnavailable."""
+    async def bind_newcomers(self, brokers: Iterable[BackingBroker]) -> None:
+        """Return when every one of `brokers`, which a response names, has a port. Raises PortUnavailable."""
         ...
 
 
@@ -50,7 +50,10 @@ class RelayLimits:
     max_request_bytes: int
     connect_timeout_ms: int
     frame_deadline_ms: int
+    """How long a frame that has begun may stand still, and what is left to be sent when a connection is closed."""
     keepalive_ms: int
+    client_idle_ms: int = 600_000
+    """How long nothing is heard of a client before its twin is kept alive no more; brokers' connections.max.idle.ms."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Once a second: stalled frames, silent twins. And the way out: draining all connections before the process ends."""
+"""Once a second: stalled frames, silent twins, peers that stand still. And the way out: a drain of them all."""
 
 import asyncio
 from typing import Final
@@ -22,7 +22,7 @@ class Sweeper:
     async def run(self) -> None:
         """Sweep for ever, a second apart; the interval is bounded below by half of the shortest limit."""
         limits = self._relay.limits
-        shortest_ms = min(limits.keepalive_ms, limits.frame_deadline_ms)
+        shortest_ms = min(limits.keepalive_ms, limits.frame_deadline_ms, limits.client_idle_ms)
         pause = min(_SWEEP_SECONDS, max(shortest_ms / 2000, _DRAIN_STEP_SECONDS))
         loop = asyncio.get_running_loop()
         while True:
@@ -44,7 +44,7 @@ class Sweeper:
         for connection in tuple(self._relay.connections):
             connection.stop_reading()
         while self._relay.connections and loop.time() < deadline:
-            finished = [each for each in self._relay.connections if each.session.owed_responses == 0]
+            finished = [each for each in self._relay.connections if each.may_be_closed]
             for connection in finished[:_DRAIN_WAVE]:
                 connection.close()
             await asyncio.sleep(_DRAIN_STEP_SECONDS)

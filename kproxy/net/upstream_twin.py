@@ -4,6 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, cast
 
 from kproxy.net.broker_failures import BrokerFailure
+from kproxy.net.closing import close_behind_buffer
 from kproxy.net.dialing import connect
 from kproxy.net.relay import WRITE_HIGH_WATER_BYTES, Relay
 
@@ -20,6 +21,7 @@ class UpstreamTwin(asyncio.Protocol):
         self._client = client
         self._relay = relay
         self.transport: asyncio.Transport | None = None
+        """None before the connection is made, and again when it is lost."""
 
     @property
     def is_open(self) -> bool:
@@ -47,8 +49,9 @@ class UpstreamTwin(asyncio.Protocol):
         self._client.resume_for_broker()
 
     def connection_lost(self, error: Exception | None) -> None:
+        self.transport = None
         self._relay.open_twins -= 1
-        self._client.broker_lost(error)
+        self._client.broker_lost(self, error)
 
     def write(self, buffers: list[bytes | memoryview]) -> None:
         """Send `buffers` in one system call where possible. The twin is open."""
@@ -59,20 +62,24 @@ class UpstreamTwin(asyncio.Protocol):
         else:
             self.transport.writelines(buffers)
 
-    def pause_reading(self) -> None:
-        """Read nothing more from the broker for now."""
-        if self.is_open and self.transport is not None and self.transport.is_reading():
+    def set_high_water(self, high_bytes: int) -> None:
+        """Call the broker slow from now on when more than `high_bytes` wait for it."""
+        if self.is_open and self.transport is not None:
+            self.transport.set_write_buffer_limits(high=high_bytes)
+
+    def read(self, *, is_wanted: bool) -> None:
+        """Read from the broker, or nothing more for now."""
+        if not self.is_open or self.transport is None or is_wanted is self.transport.is_reading():
+            return
+        if is_wanted:
+            self.transport.resume_reading()
+        else:
             self.transport.pause_reading()
 
-    def resume_reading(self) -> None:
-        """Read from the broker again."""
-        if self.is_open and self.transport is not None and not self.transport.is_reading():
-            self.transport.resume_reading()
-
     def close(self) -> None:
-        """Close after what is buffered has left."""
+        """Close after what is buffered has left; see `close_behind_buffer`."""
         if self.transport is not None:
-            self.transport.close()
+            close_behind_buffer(self.transport, patience_ms=self._relay.limits.frame_deadline_ms)
 
     def abort(self) -> None:
         """Close now."""

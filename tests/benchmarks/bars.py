@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from tests.benchmarks.comparison import Spread
 
@@ -29,3 +30,12 @@ class Bar:
         if self.side is Side.AT_MOST:
             return self.reached.median <= self.limit
         return self.reached.median >= self.limit
+
+    def as_json(self) -> dict[str, Any]:
+        """The bar and what was reached, ready for a JSON file."""
+        return {
+            "title": self.title,
+            "limit": f"{self.side.value} {self.limit:g}{self.unit}",
+            "measured": self.reached.median,
+            "met": self.is_met,
+        }

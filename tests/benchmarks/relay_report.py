@@ -51,6 +51,7 @@ def result(
     together: Measurements,
 ) -> Result:
     """Put together what was measured with relays alone on their core, of memory, and with all on all cores."""
+    bars = _bars(alone, memory)
     return Result(
         name=name,
         machine=machine,
@@ -60,12 +61,13 @@ def result(
             *_request_tables(alone),
             _connection_table(memory),
             *_record_tables("everything on all cores", together),
-            bar_table(_bars(alone, memory)),
+            bar_table(bars),
         ],
         values={
             "alone": alone.as_json(),
             "memory": memory.as_json(),
             "together": together.as_json(),
+            "bars": [bar.as_json() for bar in bars],
         },
     )
 

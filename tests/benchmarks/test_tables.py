@@ -68,6 +68,12 @@ def test_a_bar_is_met_by_its_limit_itself_and_missed_beyond_it() -> None:
     ]
 
 
+def test_a_bar_is_written_down_with_what_was_reached() -> None:
+    bar = Bar("CPU", Side.AT_MOST, 1.3, "x", Spread(1.25, 1.1, 1.6))
+
+    assert bar.as_json() == {"title": "CPU", "limit": "at most 1.3x", "measured": 1.25, "met": True}
+
+
 def test_markdown_aligns_figures_to_the_right() -> None:
     table = Table("Rates", ["", "direct"], [["produce", "604"], ["consume", "1,150"]])
 

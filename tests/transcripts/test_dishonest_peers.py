@@ -8,11 +8,18 @@ from kproxy.wire import codecs
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.fetch_request import FetchRequest
 from kproxy.wire.messages.fetch_response import FetchResponse, NodeEndpoint
+from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.metadata_request import MetadataRequest
 from kproxy.wire.messages.metadata_response import MetadataResponse
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 from tests.transcripts.transcript import BROKER, CHUNK_SIZES, CLIENT, Answers, Anything, Refuses, Step, play
-from tests.unit.interception.conversing import opaque_request, opaque_response, request, response
+from tests.unit.interception.conversing import (
+    Conversation,
+    opaque_request,
+    opaque_response,
+    request,
+    response,
+)
 
 pytestmark = pytest.mark.parametrize("chunk_bytes", CHUNK_SIZES)
 
@@ -189,3 +196,31 @@ def test_addresses_behind_the_records_of_a_fetch_are_hidden_however_many_there_a
     assert isinstance(message, FetchResponse)
     assert message.node_endpoints == []
     assert [tag for tag, _ in message.unknown_tagged_fields] == [0x7F]
+
+
+@pytest.mark.parametrize(
+    ("api_key", "reason"), [(10, "frame_too_large"), (12, None)], ids=["looked-into", "passed-on"]
+)
+def test_a_request_too_large_to_be_looked_into_is_refused_before_it_is_held(
+    api_key: int, reason: str | None, chunk_bytes: int
+) -> None:
+    announced = struct.pack(">i", 8 * 1024 * 1024 - 3) + head(api_key, 4)
+    passed_on: Step = BROKER << announced
+
+    play(
+        CLIENT >> announced,
+        passed_on if reason is None else Refuses(reason),
+        conversation=Conversation(max_request_bytes=100 << 20),
+        chunk_bytes=chunk_bytes,
+    )
+
+
+@pytest.mark.parametrize("key_type", [0, 2])
+def test_a_search_for_more_coordinators_than_there_can_be_groups_is_refused(
+    key_type: int, chunk_bytes: int
+) -> None:
+    if chunk_bytes < 100:
+        chunk_bytes *= 10_000  # A hundred thousand chunks would only take time.
+    keys = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[""] * 100_001)
+
+    play(CLIENT >> request(10, 6, 1, keys), Refuses("malformed_request"), chunk_bytes=chunk_bytes)

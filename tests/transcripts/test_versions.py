@@ -100,6 +100,34 @@ def test_versions_may_be_asked_for_twice_and_each_answer_counts(version: int, ch
     )
 
 
+def test_what_both_sides_know_is_told_as_the_broker_tells_it(chunk_bytes: int) -> None:
+    """Produce keeps its 0, which tells librdkafka about compression, and Metadata its versions with topic ids."""
+    ranges = {0: (0, 13), 1: (4, 18), 3: (0, 13), 9: (1, 10)}
+
+    play(
+        CLIENT >> ask(1),
+        BROKER << ask(1),
+        BROKER >> tell(1, ranges),
+        CLIENT << told(1, ranges),
+        chunk_bytes=chunk_bytes,
+    )
+
+
+def test_a_broker_that_finds_fault_with_the_name_of_the_client_software_is_believed(chunk_bytes: int) -> None:
+    asked = request(18, 3, 1, ApiVersionsRequest(client_software_name="-no name-"))
+    refusal = tell(1, {}, error_code=42)
+
+    play(
+        CLIENT >> asked,
+        BROKER << asked,
+        BROKER >> refusal,
+        CLIENT << refusal,
+        CLIENT >> opaque_request(2),
+        BROKER << opaque_request(2),
+        chunk_bytes=chunk_bytes,
+    )
+
+
 def test_versions_may_be_asked_for_before_and_after_sasl(chunk_bytes: int) -> None:
     ranges = {12: (0, 4), 17: (1, 1), 36: (0, 2)}
     handshake = request(17, 1, 2, SaslHandshakeRequest(mechanism="PLAIN"))

@@ -28,12 +28,8 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/interception/rewrites/find_coordinator.py": "tests/unit/interception/rewrites/test_address_rewrites.py",
     "kproxy/interception/rewrites/metadata.py": "tests/unit/interception/rewrites/test_address_rewrites.py",
     "kproxy/interception/rewrites/node_endpoints.py": "tests/unit/interception/rewrites/test_address_rewrites.py",
-    "kproxy/interception/rewrites/responses.py": "tests/properties/test_untouched.py",
     "kproxy/net/calls.py": "tests/unit/net/test_client_connection.py, tests/kafka/test_plain_traffic.py",
     "kproxy/net/counting.py": "a protocol",
-    "kproxy/net/relay.py": "tests/unit/net/test_client_connection.py",
-    "kproxy/net/sweeper.py": "tests/unit/net/test_client_connection.py: stalled frames, keepalives, drain",
-    "kproxy/net/upstream_twin.py": "tests/unit/net/test_client_connection.py",
 }
 """Source files without a test file of their own, each with the reason. Generated files need none."""
 

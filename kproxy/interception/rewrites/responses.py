@@ -1,7 +1,7 @@
 """Which function rewrites which response, and the way from a broker's frame to the frame that leaves."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from kproxy.error_codes import ErrorCode
@@ -15,6 +15,7 @@ from kproxy.interception.rewrites.node_endpoints import rewrite_produce
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import Message
+from kproxy.wire.frames import LENGTH_BYTES
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
 
 _ADDRESS_REWRITES: Final[Mapping[int, Callable[[Any, BrokerAddresses], Any]]] = {
@@ -24,8 +25,11 @@ _ADDRESS_REWRITES: Final[Mapping[int, Callable[[Any, BrokerAddresses], Any]]] = 
     ApiKey.PRODUCE: rewrite_produce,
 }
 
-_ERROR_CODE_AT: Final = 4
-"""In an ApiVersions response: behind the correlation id, in every version."""
+_BODY_AT: Final = 4
+"""In an ApiVersions response: behind the correlation id. It begins with the error code, in every version."""
+
+_MOST_KEPT_ANSWERS: Final = 64
+"""A cluster gives a handful of different ones, its clients asking in a few versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,7 @@ class VersionsAnswer:
     """A rewritten ApiVersions response, and what it says. Ranges are (lowest, highest) by API key, both inclusive."""
 
     buffers: list[bytes | memoryview]
+    """The frame; where the same answer serves many, all of it but the correlation id."""
     upstream: Mapping[int, tuple[int, int]]
     """What the broker on the other side of this connection serves."""
     advertised: Mapping[int, tuple[int, int]]
@@ -48,7 +53,7 @@ class ResponseRewriter:
         topic_name: called for the name of the topic with an id; None for one that is not known.
     """
 
-    __slots__ = ("_addresses", "_served", "topic_name")
+    __slots__ = ("_addresses", "_served", "_versions_answers", "topic_name")
 
     def __init__(
         self,
@@ -58,6 +63,7 @@ class ResponseRewriter:
     ) -> None:
         self._addresses = addresses
         self._served = served
+        self._versions_answers: dict[tuple[object, ...], VersionsAnswer] = {}
         self.topic_name = topic_name
 
     def rewrite(self, api_key: int, api_version: int, frame: memoryview) -> list[bytes | memoryview]:
@@ -76,19 +82,39 @@ class ResponseRewriter:
         return rewritten
 
     def rewrite_api_versions(self, api_version: int, frame: memoryview) -> VersionsAnswer:
-        """Do the same for an ApiVersions response, and tell what it says. Raises PeerViolation."""
-        error_code = int.from_bytes(frame[_ERROR_CODE_AT : _ERROR_CODE_AT + 2], "big", signed=True)
-        # KIP-511: whatever version was asked for, this error is said in version 0.
-        version = 0 if error_code == ErrorCode.UNSUPPORTED_VERSION else api_version
-        correlation_id, message = _decode(ApiKey.API_VERSIONS, version, frame)
-        assert isinstance(message, ApiVersionsResponse)
-        upstream = _ranges(message)
-        rewritten = rewrite_api_versions(message, self._served(), version)
-        return VersionsAnswer(
-            buffers=codecs.encode_response(ApiKey.API_VERSIONS, version, correlation_id, rewritten),
-            upstream=upstream,
-            advertised={} if rewritten.error_code else _ranges(rewritten),
-        )
+        """Do the same for an ApiVersions response, and tell what it says. Raises PeerViolation.
+
+        Equal answers are made once: connections that were told the same share what they remember of it, which is
+        most of what an idle one needs.
+        """
+        served = self._served()
+        key = (api_version, bytes(frame[_BODY_AT:]), *served.items())
+        answer = self._versions_answers.get(key)
+        if answer is None:
+            answer = _versions_answer(api_version, frame, served)
+            if len(self._versions_answers) >= _MOST_KEPT_ANSWERS:
+                self._versions_answers.clear()
+            self._versions_answers[key] = answer
+        length, body = answer.buffers
+        return replace(answer, buffers=[length, frame[:_BODY_AT], body])
+
+
+def _versions_answer(
+    api_version: int, frame: memoryview, served: Mapping[int, tuple[int, int]]
+) -> VersionsAnswer:
+    error_code = int.from_bytes(frame[_BODY_AT : _BODY_AT + 2], "big", signed=True)
+    # KIP-511: whatever version was asked for, this error is said in version 0.
+    version = 0 if error_code == ErrorCode.UNSUPPORTED_VERSION else api_version
+    correlation_id, message = _decode(ApiKey.API_VERSIONS, version, frame)
+    assert isinstance(message, ApiVersionsResponse)
+    upstream = _ranges(message)
+    rewritten = rewrite_api_versions(message, served, version)
+    encoded = b"".join(codecs.encode_response(ApiKey.API_VERSIONS, version, correlation_id, rewritten))
+    return VersionsAnswer(
+        buffers=[encoded[:LENGTH_BYTES], encoded[LENGTH_BYTES + _BODY_AT :]],
+        upstream=upstream,
+        advertised={} if rewritten.error_code else _ranges(rewritten),
+    )
 
 
 def _decode(api_key: int, api_version: int, frame: memoryview) -> tuple[int, Message]:

@@ -36,14 +36,18 @@ class Conversation:
     """A session whose kproxy has a port for broker 1."""
 
     def __init__(
-        self, topic_names: dict[bytes, str] | None = None, *, served: dict[int, tuple[int, int]] = SERVED
+        self,
+        topic_names: dict[bytes, str] | None = None,
+        *,
+        served: dict[int, tuple[int, int]] = SERVED,
+        max_request_bytes: int = 1 << 20,
     ) -> None:
         self.addresses = BrokerAddresses({1: AdvertisedAddress("kproxy", 19101)})
         self.routes = RoutingTable(served)
         self.counts: dict[tuple[int, int], int] = {}
         rewriter = ResponseRewriter(self.addresses, lambda: self.routes.served, (topic_names or {}).get)
         self.session = ClientSession(
-            self.routes, rewriter, max_request_bytes=1 << 20, request_counts=self.counts
+            self.routes, rewriter, max_request_bytes=max_request_bytes, request_counts=self.counts
         )
 
     def client_sends(self, data: bytes) -> bytes:

@@ -1,6 +1,8 @@
 """A relay between a scripted broker and raw client sockets, for the tests of `kproxy.net`."""
 
 import asyncio
+import socket
+import struct
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any, Self
@@ -11,16 +13,64 @@ from kproxy.handlers.ports import RequestContext
 from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddresses
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
+from kproxy.net.buffer_budget import BufferBudget
 from kproxy.net.listeners import Listeners, PortPlan
 from kproxy.net.relay import Relay, RelayLimits
 from kproxy.net.sweeper import Sweeper
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings import HostPort
+from kproxy.wire import codecs
 from kproxy.wire.codecs import DecodedRequest
-from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
+from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
+from kproxy.wire.messages.share_fetch_response import (
+    PartitionData,
+    ShareFetchableTopicResponse,
+    ShareFetchResponse,
+)
 
+BOTH_LOOPS = ["asyncio", "uvloop"]
 SERVED = {76: (1, 1), 78: (1, 2), 79: (1, 2)}
 BIND_HOST = "127.0.0.1"
+
+
+def request(correlation_id: int, body: bytes = b"beat") -> bytes:
+    """Return a request that is only forwarded."""
+    return struct.pack(">ihhi", 8 + len(body), 12, 4, correlation_id) + body
+
+
+def response(correlation_id: int, body: bytes = b"ok") -> bytes:
+    """Return a response to it."""
+    return struct.pack(">ii", 4 + len(body), correlation_id) + body
+
+
+def share_fetch(correlation_id: int) -> bytes:
+    """Return a request that kproxy answers."""
+    return b"".join(codecs.encode_request(78, 1, correlation_id, "client", ShareFetchRequest(group_id="g")))
+
+
+async def ended(reader: asyncio.StreamReader) -> bytes:
+    """Return what still came before the other side closed."""
+    try:
+        return await reader.read()
+    except ConnectionError:
+        return b""
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Return when `is_so()`, asked again and again; at most ten seconds."""
+    async with asyncio.timeout(10):
+        while not is_so():  # noqa: ASYNC110 - what is asked about tells nobody when it changes
+            await asyncio.sleep(0.005)
+
+
+async def settled(read: Callable[[], int]) -> int:
+    """Return what `read` says when it has said the same for a tenth of a second: nothing moves any more."""
+    value, unchanged = read(), 0
+    while unchanged < 10:
+        await asyncio.sleep(0.01)
+        before, value = value, read()
+        unchanged = unchanged + 1 if value == before else 0
+    return value
 
 
 class CountedThings:
@@ -45,15 +95,19 @@ class ParkedApis:
         self.contexts: list[RequestContext] = []
         self.closed: list[int] = []
         self.may_answer = asyncio.Event()
+        self.records = b""
         self.was_asked = asyncio.Event()
         self.was_closed = asyncio.Event()
 
     async def serve(self, _request: DecodedRequest, context: RequestContext) -> ShareFetchResponse:
-        """Answer an empty ShareFetch once `may_answer` is set."""
+        """Answer a ShareFetch with `records` once `may_answer` is set."""
         self.contexts.append(context)
         self.was_asked.set()
         await self.may_answer.wait()
-        return ShareFetchResponse()
+        if not self.records:
+            return ShareFetchResponse()
+        topic = ShareFetchableTopicResponse(partitions=[PartitionData(records=self.records)])
+        return ShareFetchResponse(responses=[topic])
 
     async def connection_closed(self, connection_id: int) -> None:
         """Note which connection is gone."""
@@ -61,10 +115,46 @@ class ParkedApis:
         self.was_closed.set()
 
 
+class UnreadClient:
+    """A client socket with small buffers that reads only when it is told to."""
+
+    def __init__(self) -> None:
+        self._socket = socket.socket()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self._socket.setblocking(False)
+
+    async def connect(self, port: int) -> Self:
+        """Connect to the relay."""
+        await asyncio.get_running_loop().sock_connect(self._socket, (BIND_HOST, port))
+        return self
+
+    async def send(self, data: bytes) -> None:
+        """Send all of `data`."""
+        await asyncio.get_running_loop().sock_sendall(self._socket, data)
+
+    async def read(self, most: int = 1 << 20) -> bytes:
+        """Return what has come; nothing when the other end has closed or reset the connection."""
+        try:
+            return await asyncio.get_running_loop().sock_recv(self._socket, most)
+        except ConnectionError:
+            return b""
+
+    async def read_exactly(self, count: int) -> bytes:
+        """Return `count` bytes, or fewer when the other end closes before that."""
+        received = bytearray()
+        while len(received) < count and (more := await self.read(count - len(received))):
+            received += more
+        return bytes(received)
+
+    def close(self) -> None:
+        """Close it."""
+        self._socket.close()
+
+
 class RelayUnderTest:
     """A relay with a bootstrap port, all of whose traffic goes to `upstream_port`."""
 
-    def __init__(self, upstream_port: int, **limits: int) -> None:
+    def __init__(self, upstream_port: int, *, budget_bytes: int = 256 << 20, **limits: int) -> None:
         self.counted = CountedThings()
         self.apis = ParkedApis()
         self.tasks = TaskKeeper()
@@ -83,6 +173,7 @@ class RelayUnderTest:
                 }
             ),
             apis=self.apis,
+            budget=BufferBudget(budget_bytes),
             tasks=self.tasks,
             counting=self.counted,
             upstream_addresses=lambda _node_id: [HostPort(BIND_HOST, upstream_port)],
@@ -94,6 +185,17 @@ class RelayUnderTest:
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Open a client connection to the bootstrap port."""
         return await asyncio.open_connection(BIND_HOST, self.listeners.bound_ports[-1])
+
+    async def connect_unread(self) -> UnreadClient:
+        """Open a client connection with small buffers that nobody reads; kproxy's end has a small buffer, too."""
+        before = set(self.relay.connections)
+        client = await UnreadClient().connect(self.listeners.bound_ports[-1])
+        await until(lambda: len(self.relay.connections) > len(before))
+        (connection,) = self.relay.connections - before
+        assert connection.transport is not None
+        own_end = connection.transport.get_extra_info("socket")
+        own_end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        return client
 
     async def __aenter__(self) -> Self:
         await self.listeners.bind_bootstrap()

@@ -6,32 +6,18 @@ import struct
 import pytest
 
 from kproxy.wire import codecs
-from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
-from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 from tests.in_memory.scripted_broker import ScriptedBroker
-from tests.unit.net.relaying import RelayUnderTest, run
+from tests.unit.net.relaying import (
+    BOTH_LOOPS,
+    RelayUnderTest,
+    ended,
+    request,
+    response,
+    run,
+    share_fetch,
+)
 
-pytestmark = pytest.mark.parametrize("loop_kind", ["asyncio", "uvloop"])
-
-
-def request(correlation_id: int, body: bytes = b"beat") -> bytes:
-    return struct.pack(">ihhi", 8 + len(body), 12, 4, correlation_id) + body
-
-
-def response(correlation_id: int, body: bytes = b"ok") -> bytes:
-    return struct.pack(">ii", 4 + len(body), correlation_id) + body
-
-
-def share_fetch(correlation_id: int) -> bytes:
-    return b"".join(codecs.encode_request(78, 1, correlation_id, "client", ShareFetchRequest(group_id="g")))
-
-
-async def ended(reader: asyncio.StreamReader) -> bytes:
-    """Return what still came before the other side closed."""
-    try:
-        return await reader.read()
-    except ConnectionError:
-        return b""
+pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
 
 
 def test_requests_and_responses_pass_byte_for_byte(loop_kind: str) -> None:
@@ -187,27 +173,6 @@ def test_a_client_that_shuts_its_writing_side_still_gets_its_answers(loop_kind: 
     run(scenario, loop_kind)
 
 
-def test_a_silent_twin_is_kept_alive_and_the_client_sees_nothing_of_it(loop_kind: str) -> None:
-    def answer(data: bytes) -> bytes:
-        head = codecs.decode_request(data[4:])
-        return b"".join(codecs.encode_response(18, 0, head.correlation_id, ApiVersionsResponse()))
-
-    async def scenario() -> None:
-        async with (
-            ScriptedBroker(answer) as broker,
-            RelayUnderTest(broker.port, keepalive_ms=100) as under_test,
-        ):
-            reader, writer = await under_test.connect()
-            await broker.until_received(3 * 30)
-
-            assert under_test.counted.of("keepalives") >= 2
-            writer.write_eof()
-            assert await ended(reader) == b""
-            writer.close()
-
-    run(scenario, loop_kind)
-
-
 def test_a_slow_reader_stops_the_broker_before_memory_grows(loop_kind: str) -> None:
     async def scenario() -> None:
         async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
@@ -262,22 +227,5 @@ def test_a_client_that_goes_away_during_a_share_request_is_noticed_at_once(loop_
 
             assert under_test.apis.closed == [under_test.apis.contexts[0].connection_id]
             under_test.apis.may_answer.set()
-
-    run(scenario, loop_kind)
-
-
-def test_a_drain_answers_what_is_owed_and_then_closes(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            reader, writer = await under_test.connect()
-            writer.write(request(1))
-            await broker.until_received(len(request(1)))
-            await under_test.listeners.stop_accepting()
-            drained = asyncio.ensure_future(under_test.sweeper.drain(5000))  # noqa: TID251 - awaited below
-            broker.send(response(1))
-
-            assert await ended(reader) == response(1)
-            assert await drained == 0
-            writer.close()
 
     run(scenario, loop_kind)

@@ -155,3 +155,38 @@ def test_a_peer_that_swallows_packets_costs_no_more_than_the_timeout(loop_kind: 
         assert failure.value.reason == "connect_timeout"
 
     run(scenario, loop_kind)
+
+
+def test_a_name_that_can_be_none_is_named(loop_kind: str) -> None:
+    async def scenario() -> None:
+        # When
+        with pytest.raises(BrokerFailure) as failure:
+            await connect(HostPort("broker..example", 9092), asyncio.Protocol, timeout_ms=10_000)
+
+        # Then
+        assert str(failure.value).startswith("'broker..example' can be no host name: ")
+        assert failure.value.reason == "unresolvable"
+
+    run(scenario, loop_kind)
+
+
+def test_a_name_is_resolved_anew_at_each_dial(loop_kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        # Given
+        async with AnsweringBroker() as broker:
+            hosts = ["127.0.0.2", "127.0.0.1"]
+
+            async def moving(_: HostPort) -> list[tuple[str, int]]:
+                return [(hosts.pop(0), socket.AF_INET)]
+
+            monkeypatch.setattr("kproxy.net.dialing._resolve", moving)
+            with pytest.raises(BrokerFailure):
+                await connect(broker.address, asyncio.Protocol, timeout_ms=2000)
+
+            # When
+            connected = await connect(broker.address, asyncio.Protocol, timeout_ms=2000)
+
+            # Then
+            assert isinstance(connected, asyncio.Protocol)
+
+    run(scenario, loop_kind)

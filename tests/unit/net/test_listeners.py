@@ -1,5 +1,6 @@
 """Ports: bound before anybody is told, kept once bound, and refused in words that help."""
 
+import asyncio
 import socket
 
 import pytest
@@ -88,5 +89,76 @@ def test_a_port_in_use_is_refused_with_the_port_and_the_key_and_nobody_is_told_o
                     await listeners.bind([BackingBroker(5, "broker-5", 9092)])
 
                 assert under_test.addresses.address_of(5) is None
+
+    run(scenario, "uvloop")
+
+
+def test_a_port_that_is_taken_leaves_the_other_brokers_with_theirs_and_says_so_in_the_end() -> None:
+    async def scenario() -> None:
+        with socket.create_server((BIND_HOST, 0)) as occupant:
+            port = occupant.getsockname()[1]
+            async with RelayUnderTest(upstream_port=1) as under_test:
+                plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: port, 6: free_port(), 7: port})
+                listeners = Listeners(plan, under_test.relay, under_test.addresses)
+
+                with pytest.raises(PortUnavailable, match=rf"{port}.*; .*{port}"):
+                    await listeners.bind([BackingBroker(node_id, "broker", 9092) for node_id in (5, 6, 7)])
+
+                assert set(listeners.bound_ports) == {6}
+                assert set(listeners.backing_brokers) == {5, 6, 7}
+                await listeners.stop_accepting()
+
+    run(scenario, "uvloop")
+
+
+def test_a_response_to_a_client_does_not_move_a_broker_that_is_known() -> None:
+    """It may have come from a broker that has not heard of the move."""
+
+    async def scenario() -> None:
+        async with RelayUnderTest(upstream_port=1) as under_test:
+            plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: free_port(), 6: free_port()})
+            listeners = Listeners(plan, under_test.relay, under_test.addresses)
+            await listeners.bind([BackingBroker(5, "new", 9093)])
+
+            await listeners.bind_newcomers([BackingBroker(5, "old", 9092), BackingBroker(6, "sixth", 9094)])
+
+            assert listeners.backing_brokers[5] == BackingBroker(5, "new", 9093)
+            assert listeners.backing_brokers[6] == BackingBroker(6, "sixth", 9094)
+            assert set(listeners.bound_ports) == {5, 6}
+            await listeners.stop_accepting()
+
+    run(scenario, "uvloop")
+
+
+def test_two_clients_that_learn_of_a_broker_at_the_same_time_get_one_port() -> None:
+    async def scenario() -> None:
+        async with RelayUnderTest(upstream_port=1) as under_test:
+            plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: free_port()})
+            listeners = Listeners(plan, under_test.relay, under_test.addresses)
+            newcomer = [BackingBroker(5, "broker", 9092)]
+
+            await asyncio.gather(*(listeners.bind_newcomers(newcomer) for _ in range(3)))
+
+            assert set(listeners.bound_ports) == {5}
+            await listeners.stop_accepting()
+
+    run(scenario, "uvloop")
+
+
+def test_a_broker_that_metadata_leaves_out_keeps_its_port_and_its_address() -> None:
+    """It may only be restarting, and its clients go on dialling it."""
+
+    async def scenario() -> None:
+        async with RelayUnderTest(upstream_port=1) as under_test:
+            plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: free_port(), 6: free_port()})
+            listeners = Listeners(plan, under_test.relay, under_test.addresses)
+            await listeners.bind([BackingBroker(5, "fifth", 9092), BackingBroker(6, "sixth", 9092)])
+
+            await listeners.bind([BackingBroker(6, "sixth", 9092)])
+
+            assert set(listeners.bound_ports) == {5, 6}
+            assert listeners.backing_brokers[5] == BackingBroker(5, "fifth", 9092)
+            assert under_test.addresses.address_of(5) is not None
+            await listeners.stop_accepting()
 
     run(scenario, "uvloop")
