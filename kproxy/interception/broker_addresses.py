@@ -41,14 +41,24 @@ class BrokerAddresses:
     that merely restart, and clients go on dialling them.
     """
 
-    __slots__ = ("_addresses",)
+    __slots__ = ("_addresses", "_in_doubt")
 
     def __init__(self, addresses: Mapping[int, AdvertisedAddress] | None = None) -> None:
         self._addresses = dict(addresses or {})
+        self._in_doubt: set[int] = set()
 
     def advertise(self, node_id: int, address: AdvertisedAddress) -> None:
         """From now on name `address` for `node_id`."""
         self._addresses[node_id] = address
+        self._in_doubt.discard(node_id)
+
+    def doubt(self) -> None:
+        """Ask for every broker anew when a response names it next: it may have moved, and nobody else can tell."""
+        self._in_doubt.update(self._addresses)
+
+    def is_in_doubt(self, node_id: int) -> bool:
+        """Tell whether a broker was doubted and not advertised since."""
+        return node_id in self._in_doubt
 
     def address_of(self, node_id: int) -> AdvertisedAddress | None:
         """Return the address for `node_id`, None when no port is bound for it."""
@@ -62,10 +72,14 @@ class BrokerAddresses:
         """Return when every one of `brokers` has an address.
 
         Raises:
-            UnknownBrokers: some have none yet.
+            UnknownBrokers: some have none yet, or are in doubt.
             PeerViolation: a broker with a negative id, for which no port can ever be bound; -1 means nobody.
         """
-        unknown = [broker for broker in brokers if broker.node_id not in self._addresses]
+        unknown = [
+            broker
+            for broker in brokers
+            if broker.node_id not in self._addresses or broker.node_id in self._in_doubt
+        ]
         for broker in unknown:
             if broker.node_id < 0:
                 detail = f"a broker with id {broker.node_id} at {broker.host}:{broker.port}"

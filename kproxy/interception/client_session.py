@@ -24,7 +24,7 @@ from functools import partial
 from typing import Final
 
 from kproxy.errors import MalformedMessage, PeerViolation
-from kproxy.interception.broker_addresses import BackingBroker, UnknownBrokers
+from kproxy.interception.broker_addresses import BackingBroker, BrokerAddresses, UnknownBrokers
 from kproxy.interception.gathering import Gathering
 from kproxy.interception.known_versions import MAX_API_VERSIONS_VERSION
 from kproxy.interception.request_stream import RequestStream
@@ -45,11 +45,6 @@ from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 
 _GROUP_RESOURCE: Final = 32
-_RELAYED: Final = {
-    Disposition.FORWARD: SlotKind.FORWARD,
-    Disposition.NEUTRALISE: SlotKind.NEUTRALISE,
-    Disposition.REWRITE: SlotKind.REWRITE,
-}
 
 MAX_COORDINATOR_KEYS: Final = 100_000
 """Of one FindCoordinator request: each key may become a request of its own, or an answer forty times as long."""
@@ -87,6 +82,8 @@ class ClientSession:
         "_rewriter",
         "_routes",
         "_slots",
+        "passes_from_broker",
+        "passes_from_client",
     )
 
     def __init__(
@@ -103,6 +100,13 @@ class ClientSession:
         self._slots: deque[ResponseSlot] = deque()
         self._requests = RequestStream(routes, max_request_bytes, self._owe, self._examine)
         self._responses = ResponseStream(self._slots, max_request_bytes, self._rewrite, self._settle_head)
+        self.passes_from_client = self._requests.passes
+        """Tells of the client's next so many bytes whether they only have to be written to the broker.
+
+        If so, they count as received. This is what a relay does nearly all the time, and so the shortest way there is.
+        """
+        self.passes_from_broker = self._responses.passes
+        """The same the other way."""
         self._broker_versions: Mapping[int, tuple[int, int]] = {}
         self._call: Call | None = None
         self._new_brokers: tuple[BackingBroker, ...] = ()
@@ -151,12 +155,14 @@ class ClientSession:
 
     def take_for_broker(self) -> list[bytes | memoryview]:
         """Return what to write to the broker, once."""
-        buffers, self._requests.for_broker = self._requests.for_broker, []
+        if buffers := self._requests.for_broker:
+            self._requests.for_broker = []
         return buffers
 
     def take_for_client(self) -> list[bytes | memoryview]:
         """Return what to write to the client, once."""
-        buffers, self._responses.for_client = self._responses.for_client, []
+        if buffers := self._responses.for_client:
+            self._responses.for_client = []
         return buffers
 
     def take_call(self) -> Call | None:
@@ -223,9 +229,12 @@ class ClientSession:
     # ---- requests
 
     def _owe(self, head: RequestHead, disposition: Disposition) -> None:
-        self._slots.append(
-            ResponseSlot(_RELAYED[disposition], head.api_key, head.api_version, head.correlation_id)
-        )
+        # Not a dict: hashing a member of an Enum is a call of a Python function.
+        if disposition is Disposition.FORWARD:
+            kind = SlotKind.FORWARD
+        else:
+            kind = SlotKind.REWRITE if disposition is Disposition.REWRITE else SlotKind.NEUTRALISE
+        self._slots.append(ResponseSlot(kind, *head))
         self._count(head)
 
     def _examine(self, head: RequestHead, frame: memoryview) -> bool:
@@ -262,7 +271,7 @@ class ClientSession:
             if len(sought.coordinator_keys) > MAX_COORDINATOR_KEYS:
                 detail = f"a search for {len(sought.coordinator_keys)} coordinators; {MAX_COORDINATOR_KEYS} are served"
                 raise PeerViolation("malformed_request", detail)
-            answer = answer_share_coordinator(sought, head.api_version)
+            answer = answer_share_coordinator(sought, head.api_version, self._share_coordinator_addresses())
             if answer is not None:
                 self._answer_at_once(head, codecs.encode_response(*head, answer))
                 return
@@ -272,6 +281,11 @@ class ClientSession:
         else:
             names_brokers = head.api_key in {ApiKey.FIND_COORDINATOR, ApiKey.METADATA}
             self._relay_held(SlotKind.REWRITE if names_brokers else SlotKind.FORWARD, head, frame)
+
+    def _share_coordinator_addresses(self) -> BrokerAddresses | None:
+        """Return where the share coordinator is found, None when it is not served on the wire."""
+        is_served = ApiKey.READ_SHARE_GROUP_STATE in self._routes.served
+        return self._rewriter.addresses if is_served else None
 
     def _translate(self, head: RequestHead, request: DecodedRequest, broker_version: int) -> None:
         """Ask an older broker in its own version, once or several times, and answer once in the client's."""
@@ -301,6 +315,15 @@ class ClientSession:
     def _count(self, head: RequestHead) -> None:
         key = (head.api_key, head.api_version)
         self._request_counts[key] = self._request_counts.get(key, 0) + 1
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the client was told of other share APIs than are served by now.
+
+        A share consumer does not ask a second time, and Java's spins on a connection that has none of them.
+        """
+        told, heartbeat = self._requests.advertised, ApiKey.SHARE_GROUP_HEARTBEAT
+        return told is not None and told.get(heartbeat) != self._routes.served.get(heartbeat)
 
     # ---- responses
 

@@ -109,6 +109,13 @@ class RequestStream:
                 return
             rest = self._advance(rest)
 
+    def passes(self, size: int) -> bool:
+        """Tell whether the next `size` bytes only have to be sent on, by the caller; if so, they count as received."""
+        if size > self._body_left or self.for_broker:
+            return False
+        self._body_left -= size
+        return True
+
     def unbar(self) -> None:
         """Go on with the requests that waited for an answer."""
         self.is_barred = False
@@ -196,7 +203,11 @@ class RequestStream:
         view = memoryview(data)
         self._refuse_unrouted(view[position : position + REQUEST_HEAD_BYTES])
         if end - position > MAX_HELD_BYTES:
-            detail = f"a request of {end - position} bytes is too large to be looked into; {MAX_HELD_BYTES} are not"
+            _length, api_key, api_version, _correlation_id = unpack_request_head(data, position)
+            detail = (
+                f"a request of {end - position} bytes is too large to be looked into; {MAX_HELD_BYTES} are not "
+                f"(API key {api_key} version {api_version})"
+            )
             raise PeerViolation("frame_too_large", detail)
         if end > len(data):
             self._held += view[position:]

@@ -14,7 +14,6 @@ from kproxy.wire.frames import (
     LENGTH_BYTES,
     MIN_RESPONSE_BYTES,
     RESPONSE_HEAD_BYTES,
-    name_foreign_protocol,
     refuse_response_length,
     unpack_response_head,
 )
@@ -90,6 +89,20 @@ class ResponseStream:
                 self._stuck.append(rest)
                 return
             rest = self._advance(rest)
+
+    def passes(self, size: int) -> bool:
+        """Tell whether the next `size` bytes only have to be sent on, by the caller; if so, they count as received.
+
+        The last bytes of a response never do: something may have waited for them.
+        """
+        if self.for_client:
+            return False
+        if self._walk is not None:
+            return self._walk.passes(size)
+        if size >= self._body_left:
+            return False
+        self._body_left -= size
+        return True
 
     def release(self) -> None:
         """Try the held response again, and go on with what came behind it."""
@@ -170,16 +183,13 @@ class ResponseStream:
     def _match(self, data: bytes | memoryview, position: int) -> tuple[ResponseSlot, int]:
         """Return the slot that the response at `position` fills, and where the response ends."""
         length, correlation_id = unpack_response_head(data, position)
-        first_bytes = data[position : position + LENGTH_BYTES]
-        if length < MIN_RESPONSE_BYTES or name_foreign_protocol(bytes(first_bytes)) is not None:
-            refuse_response_length(first_bytes, length)
-        if not self._slots or self._slots[0].kind is SlotKind.LOCAL:
-            detail = f"the broker sent correlation id {correlation_id}, and no response was owed"
-            raise PeerViolation("unsolicited_response", detail)
-        slot = self._slots[0]
-        if correlation_id != slot.correlation_id:
-            detail = f"the broker sent correlation id {correlation_id}, expected {slot.correlation_id}"
-            raise PeerViolation("correlation_id_mismatch", detail)
+        slot = self._slots[0] if self._slots else None
+        if slot is None or correlation_id != slot.correlation_id or slot.kind is SlotKind.LOCAL:
+            # Only here is another protocol looked for: it would not have the number that is expected.
+            refuse_response_length(data[position : position + LENGTH_BYTES], length)
+            raise _unexpected(correlation_id, slot)
+        if length < MIN_RESPONSE_BYTES:
+            refuse_response_length(data[position : position + LENGTH_BYTES], length)
         return slot, position + LENGTH_BYTES + length
 
     def _pass_slot(self) -> bool:
@@ -192,7 +202,8 @@ class ResponseStream:
     ) -> bytes | memoryview | None:
         if end - position > self._max_held_bytes:
             detail = (
-                f"a response of {end - position} bytes to API key {slot.api_key} is too large to be rewritten"
+                f"a response of {end - position} bytes to API key {slot.api_key} version {slot.api_version} "
+                "is too large to be rewritten"
             )
             raise PeerViolation("frame_too_large", detail)
         if end > len(view):
@@ -216,3 +227,14 @@ class ResponseStream:
             self.for_client.append(data)
         elif end > 0:
             self.for_client.append(memoryview(data)[:end])
+
+
+def _unexpected(correlation_id: int, slot: ResponseSlot | None) -> PeerViolation:
+    if slot is None or slot.kind is SlotKind.LOCAL:
+        detail = f"the broker sent correlation id {correlation_id}, and no response was owed"
+        return PeerViolation("unsolicited_response", detail)
+    detail = (
+        f"the broker sent correlation id {correlation_id}, expected {slot.correlation_id}, "
+        f"which answers API key {slot.api_key} version {slot.api_version}"
+    )
+    return PeerViolation("correlation_id_mismatch", detail)

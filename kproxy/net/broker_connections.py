@@ -20,6 +20,7 @@ from kproxy.net.broker_client import (
 )
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.counting import Counting
+from kproxy.net.read_buffers import ReadBuffers
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings.addresses import HostPort
 from kproxy.telemetry import logs
@@ -31,16 +32,17 @@ READ_CONNECTION_COUNT: Final = 4
 
 
 class Dialler:
-    """Opens connections and tells the operator what becomes of them."""
+    """Opens connections, which share their read buffers, and tells the operator what becomes of them."""
 
     def __init__(self, limits: ConnectionLimits, counting: Counting) -> None:
         self.limits = limits
         self._counting = counting
+        self._read_buffers = ReadBuffers()
 
     async def open(self, address: HostPort) -> BrokerClient:
         """Return a new connection to `address`. Raises BrokerFailure."""
         try:
-            client = await dial(address, self.limits)
+            client = await dial(address, self.limits, self._read_buffers)
         except BrokerFailure as failure:
             self._counting.count("connection_errors", 1, "broker", failure.reason)
             raise
@@ -159,6 +161,7 @@ class _BrokerConnections:
         self.broker = broker
         self.control = _Connection(broker, dialler, tasks)
         self.tail = _Connection(broker, dialler, tasks)
+        self.appender = _Connection(broker, dialler, tasks)
         self.readers = [_Connection(broker, dialler, tasks) for _ in range(read_connection_count)]
 
     def least_busy_reader(self) -> _Connection:
@@ -166,14 +169,15 @@ class _BrokerConnections:
         return min(self.readers, key=lambda connection: (connection.load, connection.is_open))
 
     def all(self) -> Sequence[_Connection]:
-        return (self.control, self.tail, *self.readers)
+        return (self.control, self.tail, self.appender, *self.readers)
 
 
 class BrokerConnections:
     """All of kproxy's own connections, by node id and purpose.
 
-    `control` is for metadata and the like, `tail` for the long polls that watch for new records, `reader`
-    for reads that the broker answers at once, so that none of them waits behind another purpose. A broker
+    `control` is for metadata and the like, `tail` for the long polls that watch for new records, `appender` for
+    writes to the state log, `reader` for reads that the broker answers at once, so that none of them waits
+    behind another purpose. A broker
     that could not be reached is left alone for a while that grows up to a second; in that time every call
     fails at once.
     """
@@ -205,6 +209,10 @@ class BrokerConnections:
     async def tail(self, node_id: int) -> BrokerClient:
         """Return the connection that one long poll at a time may occupy. Raises BrokerUnavailable."""
         return await self._of(node_id).tail.client()
+
+    async def appender(self, node_id: int) -> BrokerClient:
+        """Return the connection for writes, which wait until they are replicated. Raises BrokerUnavailable."""
+        return await self._of(node_id).appender.client()
 
     async def reader(self, node_id: int) -> BrokerClient:
         """Return the read connection with the shortest queue. Raises BrokerUnavailable."""

@@ -17,12 +17,13 @@ from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.interception.client_session import Call
 from kproxy.interception.routing import Disposition
 from kproxy.net.broker_failures import BrokerFailure
-from kproxy.net.buffer_budget import SMALL_FRAME_BYTES
+from kproxy.net.budget_account import BudgetAccount
 from kproxy.net.calls import answer_call
 from kproxy.net.closing import close_behind_buffer
 from kproxy.net.connection_times import ConnectionTimes
 from kproxy.net.relay import MAX_BACKLOG_BYTES, MAX_OWED_RESPONSES, WRITE_HIGH_WATER_BYTES, Relay
 from kproxy.net.upstream_twin import UpstreamTwin, dial
+from kproxy.net.writing import LARGE_CHUNK_BYTES, stream_on, write_together
 from kproxy.telemetry import logs
 
 log = logs.logger("net.relay")
@@ -33,8 +34,8 @@ class ClientConnection(asyncio.Protocol):
 
     __slots__ = (
         "_at_eof",
-        "_awaits_budget",
         "_broker_is_full",
+        "_budget",
         "_client_is_full",
         "_has_failed",
         "_high_water_bytes",
@@ -43,7 +44,6 @@ class ClientConnection(asyncio.Protocol):
         "_is_share_member",
         "_loop",
         "_relay",
-        "_reserved_bytes",
         "_times",
         "_twin",
         "connection_id",
@@ -62,8 +62,7 @@ class ClientConnection(asyncio.Protocol):
         self.peer = "?"
         self._loop = asyncio.get_running_loop()
         self._twin: UpstreamTwin | None = None
-        self._awaits_budget = False
-        self._reserved_bytes = 0
+        self._budget = BudgetAccount(relay.budget)
         self._high_water_bytes = WRITE_HIGH_WATER_BYTES
         self._broker_is_full = False
         self._client_is_full = False
@@ -87,17 +86,12 @@ class ClientConnection(asyncio.Protocol):
         self._spawn(self._connect, name=f"dial for {self.peer}")
 
     def data_received(self, data: bytes) -> None:
-        self._times.client_ms = self._now_ms()
         self._relay.traffic.from_clients += len(data)
-        if self._has_failed:
+        if len(data) >= LARGE_CHUNK_BYTES and self._streams_to_broker(data):
             return
-        try:
-            self.session.receive_from_client(data)
-        except PeerViolation as violation:
-            self._fail("client", violation.reason, violation.detail)
-        except Exception as fault:  # noqa: BLE001 - the top of a callback
-            self._crash(fault)
-        self._pump()
+        self._times.client_ms = self._now_ms()
+        if not self._has_failed:
+            self._receive("client", self.session.receive_from_client, data)
 
     def eof_received(self) -> bool:
         """Close, unless something has to go on: a client may shut its writing side and read on, or want no answers.
@@ -110,6 +104,7 @@ class ClientConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._client_is_full = True
+        self._account()
         self._adjust_reading()
 
     def resume_writing(self) -> None:
@@ -119,8 +114,7 @@ class ClientConnection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._is_closed = True
         self._relay.connections.discard(self)
-        self._relay.budget.release(self)
-        self._relay.budget.note_waiting(self, 0)
+        self._budget.close()
         log.debug("client_disconnected", peer=self.peer, node=self.node_id, err=error)
         if self._twin is not None:
             self._twin.close()
@@ -133,20 +127,16 @@ class ClientConnection(asyncio.Protocol):
 
     def receive_from_broker(self, data: bytes) -> None:
         """Take bytes of the twin."""
-        self._times.twin_ms = self._now_ms()
-        if self._is_closed or self._has_failed:
+        if len(data) >= LARGE_CHUNK_BYTES and self._streams_to_client(data):
             return
-        try:
-            self.session.receive_from_broker(data)
-        except PeerViolation as violation:
-            self._fail("broker", violation.reason, violation.detail)
-        except Exception as fault:  # noqa: BLE001 - the top of a callback
-            self._crash(fault)
-        self._pump()
+        self._times.twin_ms = self._now_ms()
+        if not self._is_closed and not self._has_failed:
+            self._receive("broker", self.session.receive_from_broker, data)
 
     def pause_for_broker(self) -> None:
         """Read nothing more from the client: the broker is slow."""
         self._broker_is_full = True
+        self._account()
         self._adjust_reading()
 
     def resume_for_broker(self) -> None:
@@ -158,8 +148,9 @@ class ClientConnection(asyncio.Protocol):
         """Close the client's side as well, after what has come has left.
 
         A twin that is not this connection's (yet) changes nothing: `dial` has given it up, or has not returned.
+        Nor does any when the connection has failed: it is closed after its delay.
         """
-        if self._is_closed or twin is not self._twin:
+        if self._is_closed or self._has_failed or twin is not self._twin:
             return
         reason = "lost_mid_frame" if self.session.is_broker_mid_frame else "lost"
         tell = log.debug
@@ -190,6 +181,7 @@ class ClientConnection(asyncio.Protocol):
         """End a connection that stalls or that nobody is at the other end of; keep a share member's twin alive."""
         if self._twin is None or not self._is_open():
             return
+        self._times.note_streaming(now_ms)
         self._account()
         self._adjust_reading()
         times, is_gone = self._times, self._times.is_client_gone(now_ms)
@@ -237,7 +229,7 @@ class ClientConnection(asyncio.Protocol):
         return self._times.stalled_frame(
             now_ms,
             is_client_awaited=self.session.is_client_mid_frame and is_reading,
-            reserved_bytes=0 if self._awaits_budget else self._reserved_bytes,
+            reserved_bytes=0 if self._budget.awaits_grant else self._budget.reserved_bytes,
         )
 
     def _keep_alive(self) -> None:
@@ -258,9 +250,13 @@ class ClientConnection(asyncio.Protocol):
         try:
             twin = await dial(self, self._relay, self.node_id)
         except BrokerFailure as failure:
+            # What is the matter is said once: while it lasts, every client comes back again and again.
+            tell = log.info if self.node_id in self._relay.unreachable else log.warning
+            self._relay.unreachable.add(self.node_id)
             self._relay.on_unreachable()
-            self._fail("broker", failure.reason, failure.detail)
+            self._fail("broker", failure.reason, failure.detail, tell=tell)
             return
+        self._relay.unreachable.discard(self.node_id)
         if self._is_closed:
             twin.abort()
             return
@@ -271,16 +267,43 @@ class ClientConnection(asyncio.Protocol):
             self.broker_lost(twin, None)
         self._pump()
 
+    def _receive(self, side: str, receive: Callable[[bytes], None], data: bytes) -> None:
+        try:
+            receive(data)
+        except PeerViolation as violation:
+            self._fail(side, violation.reason, violation.detail)
+        except Exception as fault:  # noqa: BLE001 - the top of a callback
+            self._crash(fault)
+        self._pump()
+
+    def _streams_to_broker(self, data: bytes) -> bool:
+        transport = None if self._twin is None or self._has_failed else self._twin.transport
+        if not stream_on(transport, self.session.passes_from_client, data):
+            return False
+        self._times.has_client_streamed = True
+        self._relay.traffic.to_brokers += len(data)
+        return True
+
+    def _streams_to_client(self, data: bytes) -> bool:
+        if self._has_failed or not stream_on(self.transport, self.session.passes_from_broker, data):
+            return False
+        self._times.has_broker_streamed = True
+        self._relay.traffic.to_clients += len(data)
+        return True
+
     def _pump(self) -> None:
         """Move what the session has ready."""
-        if not self._is_open():
+        transport = self.transport
+        if transport is None or transport.is_closing():
             return
+        # Before anything is written: what is written now has had no chance to leave.
+        self._account()
         twin = self._twin
         if twin is not None and twin.is_open and (buffers := self.session.take_for_broker()):
             self._times.twin_ms = self._now_ms()
             twin.write(buffers)
         if buffers := self.session.take_for_client():
-            self._write(buffers)
+            self._relay.traffic.to_clients += write_together(transport, buffers)
         if brokers := self.session.take_new_brokers():
             self._spawn(partial(self._bind, brokers), name="bind new brokers")
         if self._at_eof and not self._is_busy():
@@ -289,34 +312,18 @@ class ClientConnection(asyncio.Protocol):
         if not self._client_is_full and (call := self.session.take_call()) is not None:
             self._is_share_member |= call.disposition is Disposition.SERVE
             self._spawn(partial(self._answer, call), name=f"API key {call.slot.api_key} for {self.peer}")
-        self._account()
         self._adjust_reading()
-
-    def _write(self, buffers: list[bytes | memoryview]) -> None:
-        assert self.transport is not None
-        self._relay.traffic.to_clients += sum(map(len, buffers))
-        if len(buffers) == 1:
-            self.transport.write(buffers[0])
-        else:
-            self.transport.writelines(buffers)
 
     def _account(self) -> None:
         """Reserve what the frame that is being held will take, and tell what waits for slow peers."""
-        budget = self._relay.budget
-        held_bytes = self.session.held_frame_bytes
-        needed_bytes = held_bytes if held_bytes > SMALL_FRAME_BYTES else 0
-        if needed_bytes != self._reserved_bytes:
-            budget.release(self)
-            self._reserved_bytes, self._times.reserved_ms = needed_bytes, self._now_ms()
-            self._awaits_budget = bool(needed_bytes) and not budget.reserve(
-                self, needed_bytes, self._budget_granted
-            )
-        waiting_bytes = self._unwritten_bytes() + self.session.waiting_bytes + self.session.unsent_bytes
-        budget.note_waiting(self, waiting_bytes)
-        self._set_high_water(0 if budget.exceeds_share(waiting_bytes) else WRITE_HIGH_WATER_BYTES)
+        if self._budget.reserve(self.session.held_frame_bytes, self._budget_granted):
+            self._times.reserved_ms = self._now_ms()
+        waiting_bytes = self._unwritten_bytes() + self.session.waiting_bytes
+        if self._twin is None:
+            waiting_bytes += self.session.unsent_bytes
+        self._set_high_water(0 if self._budget.note_waiting(waiting_bytes) else WRITE_HIGH_WATER_BYTES)
 
     def _budget_granted(self) -> None:
-        self._awaits_budget = False
         self._times.reserved_ms = self._now_ms()
         self._adjust_reading()
 
@@ -337,7 +344,7 @@ class ClientConnection(asyncio.Protocol):
         """Read from each side exactly when there is room for what it may send."""
         if self.transport is None or self.transport.is_closing():
             return
-        is_throttled = self._client_is_full or self._awaits_budget
+        is_throttled = self._client_is_full or self._budget.awaits_grant
         is_ending = self._is_draining or self._at_eof
         is_wanted = not (is_throttled or is_ending or self._broker_is_full or self._is_clogged())
         if is_wanted is not self.transport.is_reading():
@@ -379,14 +386,12 @@ class ClientConnection(asyncio.Protocol):
         log.crash("connection_failed", fault, peer=self.peer, node=self.node_id)
         self._fail("kproxy", "internal_error", type(fault).__name__)
 
-    def _fail(self, side: str, reason: str, detail: str) -> None:
+    def _fail(self, side: str, reason: str, detail: str, *, tell: Callable[..., None] = log.warning) -> None:
         """Say why, count it, and close after a small delay."""
         if self._is_closed or self._has_failed:
             return
         self._has_failed = True
         self._relay.counting.count("connection_errors", 1, side, reason)
-        log.warning(
-            "connection_refused", peer=self.peer, node=self.node_id, side=side, reason=reason, err=detail
-        )
+        tell("connection_refused", peer=self.peer, node=self.node_id, side=side, reason=reason, err=detail)
         self.stop_reading()
         self._loop.call_later(self._relay.close_delay_seconds(), self.close)

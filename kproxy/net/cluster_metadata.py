@@ -6,9 +6,9 @@ of requests.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import BrokerEndpoint, Clock, PartitionLeader, TopicDescription
@@ -26,6 +26,8 @@ from kproxy.telemetry import logs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kproxy.wire.messages.metadata_response import MetadataResponse
+
+Answer = TypeVar("Answer")
 
 log = logs.logger("net.cluster_metadata")
 
@@ -123,6 +125,22 @@ class ClusterMetadataCache:
             await self._rounds.join(topic_ids={topic_id})
         return self._view.topic_with_id(topic_id, now_ms)
 
+    async def missing_topics(self, topics: Mapping[TopicId, str]) -> Collection[TopicId]:
+        """Ask by name, and return those of `topics` that the cluster does not have any more.
+
+        Raises:
+            BrokerUnavailable: nobody answers.
+        """
+        if not topics:
+            return ()
+        asked_ms = self._clock.now_ms()
+        await self._rounds.join(names=set(topics.values()))
+        return [
+            topic_id
+            for topic_id, name in topics.items()
+            if self._view.is_gone(topic_id, name, asked_ms=asked_ms)
+        ]
+
     def leader_of(self, topic_id: TopicId, partition: int) -> PartitionLeader | None:
         return self._view.leader_of(topic_id, partition)
 
@@ -176,11 +194,19 @@ class ClusterMetadataCache:
         if stale := self._view.names_not_confirmed_after(topic_ids, now_ms - not_older_than_ms):
             await self._rounds.join(names=stale)
 
+    def expect(self, names: Collection[str]) -> None:
+        """Look for these topics at the next question, although they were missing a moment ago."""
+        self._view.expect(names)
+
     async def probe_share_groups(self) -> ShareSupport:
         """Ask a broker whether it serves share groups itself. Raises BrokerUnavailable."""
         support = await self._contact.ask(probe_share_groups)
         self._counting.count("upstream_probe", 1, support.value)
         return support
+
+    async def ask(self, question: Callable[[BrokerClient], Awaitable[Answer]]) -> Answer:
+        """Return what the first broker that can be asked answers. Raises BrokerUnavailable."""
+        return await self._contact.ask(question)
 
     def start(self) -> None:
         """Begin to refresh every `metadata.max.age.ms`, and at once while the cluster cannot be reached."""

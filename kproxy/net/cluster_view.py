@@ -64,6 +64,7 @@ class ClusterView:
         self._id_by_name: dict[str, TopicId] = {}
         self._unknown_ttl_ms = unknown_ttl_ms
         self._missing_until_ms: dict[str | TopicId, int] = {}
+        self._denied_ms: dict[str, int] = {}
 
     @property
     def topic_names(self) -> Collection[str]:
@@ -108,6 +109,23 @@ class ClusterView:
         kept.update((name, until_ms) for name in names if name not in self._id_by_name)
         kept.update((topic_id, until_ms) for topic_id in topic_ids if topic_id not in self._by_id)
         self._missing_until_ms = kept
+        oldest_ms = now_ms - self._unknown_ttl_ms
+        self._denied_ms = {name: at_ms for name, at_ms in self._denied_ms.items() if at_ms > oldest_ms}
+
+    def is_gone(self, topic_id: TopicId, name: str, *, asked_ms: int) -> bool:
+        """Return whether the topic was denied since `asked_ms`: its name is unknown, or another topic's.
+
+        A topic that a broker would not speak of, for want of authorization or for any other error, is not gone.
+        """
+        current_id = self._id_by_name.get(name)
+        if current_id is not None:
+            return current_id != topic_id and self._by_id[current_id].confirmed_ms >= asked_ms
+        return self._denied_ms.get(name, asked_ms - 1) >= asked_ms
+
+    def expect(self, names: Iterable[str]) -> None:
+        """Forget that these topics were found missing: somebody has created them."""
+        for name in names:
+            self._missing_until_ms.pop(name, None)
 
     def forget_idle(self, asked_before_ms: int) -> None:
         """Drop the topics that nobody asked about since `asked_before_ms`."""
@@ -126,6 +144,8 @@ class ClusterView:
             if topic.name is not None and _is_usable(topic):
                 heard.add(topic.name)
                 self._absorb_topic(topic.name, topic, changes, now_ms)
+            elif topic.name is not None and topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                self._denied_ms[topic.name] = now_ms
         for name in asked_names:
             if name not in heard and (topic_id := self._id_by_name.get(name)) is not None:
                 self._drop(self._by_id[topic_id].description)

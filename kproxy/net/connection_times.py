@@ -11,7 +11,16 @@ HELD_FRAME_DEADLINES: Final = 10
 class ConnectionTimes:
     """The moments of one connection, in milliseconds of the event loop's clock, read against its limits."""
 
-    __slots__ = ("_limits", "_moved_ms", "_unwritten_bytes", "client_ms", "reserved_ms", "twin_ms")
+    __slots__ = (
+        "_limits",
+        "_moved_ms",
+        "_unwritten_bytes",
+        "client_ms",
+        "has_broker_streamed",
+        "has_client_streamed",
+        "reserved_ms",
+        "twin_ms",
+    )
 
     def __init__(self, limits: RelayLimits, now_ms: int) -> None:
         self._limits = limits
@@ -21,6 +30,10 @@ class ConnectionTimes:
         """When anything last passed between kproxy and the broker."""
         self.reserved_ms = now_ms
         """When the frame that is being held got its reservation."""
+        self.has_client_streamed = False
+        """Set when the client's bytes passed to the broker at a moment that nobody noted."""
+        self.has_broker_streamed = False
+        """Set when the broker's bytes did the other way."""
         self._moved_ms = now_ms
         self._unwritten_bytes = 0
 
@@ -28,6 +41,14 @@ class ConnectionTimes:
     def idle_limit_ms(self) -> int:
         """How long a connection may be idle, or stand still."""
         return self._limits.client_idle_ms
+
+    def note_streaming(self, now_ms: int) -> None:
+        """Take what streamed since the last call for having come now. To be called before the moments are read."""
+        if self.has_client_streamed:
+            self.client_ms = now_ms
+        if self.has_client_streamed or self.has_broker_streamed:
+            self.twin_ms = now_ms
+        self.has_client_streamed = self.has_broker_streamed = False
 
     def stalled_frame(self, now_ms: int, *, is_client_awaited: bool, reserved_bytes: int) -> str:
         """Return which frame has been waited for too long, empty if none.

@@ -5,7 +5,9 @@ A port once bound stays bound. Metadata leaves out a broker that merely restarts
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Final
 
 from kproxy.errors import KproxyError
 from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroker, BrokerAddresses
@@ -17,6 +19,8 @@ from kproxy.telemetry import logs
 log = logs.logger("net.listeners")
 
 BOOTSTRAP_NODE_ID = -1
+HOLD_SECONDS: Final = 5.0
+"""How long a response that names a new broker waits for the start to be over."""
 _MAX_PORT = 65535
 
 
@@ -64,6 +68,8 @@ class Listeners:
         self._addresses = addresses
         self._servers: dict[int, asyncio.Server] = {}
         self._binding = asyncio.Lock()
+        self._is_first_bind_over = asyncio.Event()
+        self._is_first_bind_over.set()
         self._brokers: dict[int, BackingBroker] = {}
 
     @property
@@ -80,6 +86,13 @@ class Listeners:
         """Open the bootstrap port. Raises PortUnavailable."""
         await self._listen(BOOTSTRAP_NODE_ID, self._plan.bootstrap_port, "kproxy.listen")
 
+    def hold_newcomers(self) -> None:
+        """Let `bind_newcomers` wait for the next `bind`, up to 5 s.
+
+        Before kproxy knows what it serves it must not open the port that a share consumer would ask.
+        """
+        self._is_first_bind_over.clear()
+
     async def bind(self, brokers: Iterable[BackingBroker]) -> None:
         """Return when each of `brokers` has its port and its address may be told; from now on they are dialled there.
 
@@ -90,19 +103,45 @@ class Listeners:
         """
         moved = {broker.node_id: broker for broker in brokers}
         self._brokers.update(moved)
+        self._is_first_bind_over.set()
         await self._open_ports(moved.values())
+
+    async def follow(self, brokers: Iterable[BackingBroker]) -> None:
+        """Do the same for brokers that joined or moved meanwhile; of one without a port the log tells, and `/readyz`.
+
+        It is tried again when a response to a client names that broker.
+        """
+        try:
+            await self.bind(brokers)
+        except PortUnavailable as failure:
+            log.error("port_unavailable", err=failure)  # noqa: TRY400 - what it says is enough, a trace would tell no more
 
     async def bind_newcomers(self, brokers: Iterable[BackingBroker]) -> None:
         """Do the same for brokers that a response to a client names, which may be older than what is known.
 
-        One that is known stays where it is.
+        One that is known stays where it is, unless it is in doubt.
 
         Raises:
             PortUnavailable: some have no port; all others have.
         """
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._is_first_bind_over.wait(), HOLD_SECONDS)
         newcomers = {broker.node_id: broker for broker in brokers}
-        self._brokers = {**newcomers, **self._brokers}
+        certain = {
+            node_id: broker
+            for node_id, broker in self._brokers.items()
+            if not self._addresses.is_in_doubt(node_id)
+        }
+        self._brokers.update({**newcomers, **certain})
         await self._open_ports(newcomers.values())
+
+    def doubt(self) -> None:
+        """Believe the next response that names a broker about where it lives; until then it is dialled where it was.
+
+        For when a broker cannot be reached and kproxy itself cannot ask where it went, as in front of a cluster that
+        turns kproxy's own connections away.
+        """
+        self._addresses.doubt()
 
     async def _open_ports(self, brokers: Iterable[BackingBroker]) -> None:
         failures: list[PortUnavailable] = []
@@ -116,13 +155,14 @@ class Listeners:
             raise PortUnavailable("; ".join(map(str, failures)))
 
     async def _open_port(self, broker: BackingBroker) -> None:
-        if broker.node_id in self._servers:
-            return
-        port = self._plan.port_of(broker.node_id)
-        await self._listen(broker.node_id, port, "kproxy.broker.port.start")
+        if broker.node_id not in self._servers:
+            port = self._plan.port_of(broker.node_id)
+            await self._listen(broker.node_id, port, "kproxy.broker.port.start")
+            log.info(
+                "broker_port_bound", node=broker.node_id, port=port, broker=f"{broker.host}:{broker.port}"
+            )
         address = AdvertisedAddress(self._plan.host_of(broker.node_id), self.bound_ports[broker.node_id])
         self._addresses.advertise(broker.node_id, address)
-        log.info("broker_port_bound", node=broker.node_id, port=port, broker=f"{broker.host}:{broker.port}")
 
     async def stop_accepting(self) -> None:
         """Close every port; connections that are open stay."""

@@ -1,5 +1,7 @@
 """What the rules report, turned into counters and log lines."""
 
+from functools import lru_cache
+
 from kproxy.handlers.ports import RequestContext
 from kproxy.net.counting import Counting
 from kproxy.telemetry import logs
@@ -39,6 +41,7 @@ class ShellObserver:
         log.crash("request_failed", error, api=api, version=context.api_version, peer=context.peer)
 
 
+@lru_cache(maxsize=256)
 def api_name(api_key: int) -> str:
     """Return Kafka's name of an API for labels and logs, such as `ShareFetch`."""
     return ApiKey(api_key).name.title().replace("_", "")

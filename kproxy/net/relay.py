@@ -74,6 +74,8 @@ class Relay:
     binder: PortBinder | None = None
     on_unreachable: Callable[[], None] = lambda: None
     connections: "set[ClientConnection]" = field(default_factory=set)
+    unreachable: set[int] = field(default_factory=set)
+    """Node ids of which the last dial failed."""
     budget: BufferBudget = field(default_factory=lambda: BufferBudget(DEFAULT_BUDGET_BYTES))
     traffic: Traffic = field(default_factory=Traffic)
     open_twins: int = 0

@@ -1,4 +1,7 @@
-"""Once a second: stalled frames, silent twins, peers that stand still. And the way out: a drain of them all."""
+"""Once a second: stalled frames, silent twins, peers that stand still, clients that have to ask anew what is served.
+
+And the way out: a drain of them all.
+"""
 
 import asyncio
 from typing import Final
@@ -33,6 +36,15 @@ class Sweeper:
             now_ms = int(loop.time() * 1000)
             for connection in tuple(self._relay.connections):
                 connection.sweep(now_ms)
+            self._close_outdated()
+
+    def _close_outdated(self) -> None:
+        """Close a wave of connections that were made before share groups were turned on or off, and that are idle."""
+        outdated = [
+            each for each in self._relay.connections if each.session.is_outdated and each.may_be_closed
+        ]
+        for connection in outdated[:_DRAIN_WAVE]:
+            connection.close()
 
     async def drain(self, grace_ms: int) -> int:
         """Take no further requests, let what is under way be answered, close in waves; at most `grace_ms`.

@@ -7,6 +7,7 @@ from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.closing import close_behind_buffer
 from kproxy.net.dialing import connect
 from kproxy.net.relay import WRITE_HIGH_WATER_BYTES, Relay
+from kproxy.net.writing import write_together
 
 if TYPE_CHECKING:
     from kproxy.net.client_connection import ClientConnection
@@ -56,11 +57,7 @@ class UpstreamTwin(asyncio.Protocol):
     def write(self, buffers: list[bytes | memoryview]) -> None:
         """Send `buffers` in one system call where possible. The twin is open."""
         assert self.transport is not None
-        self._relay.traffic.to_brokers += sum(map(len, buffers))
-        if len(buffers) == 1:
-            self.transport.write(buffers[0])
-        else:
-            self.transport.writelines(buffers)
+        self._relay.traffic.to_brokers += write_together(self.transport, buffers)
 
     def set_high_water(self, high_bytes: int) -> None:
         """Call the broker slow from now on when more than `high_bytes` wait for it."""

@@ -52,6 +52,14 @@ class FetchEndpointsWalk:
             raise PeerViolation("malformed_response", "a Fetch response ends in the middle of a field")
         return _with_unknown_tags(data, renamed)
 
+    def passes(self, size: int) -> bool:
+        """Tell whether the next `size` bytes lie inside one field that is skipped; if so, they count as taken."""
+        if size >= self._want or size >= self.bytes_left:
+            return False
+        self._want -= size
+        self.bytes_left -= size
+        return True
+
     def _advance_over(self, data: memoryview) -> list[int]:
         """Return where in `data` a tag has to be renamed: nowhere or once, in what brokers send."""
         renamed: list[int] = []
@@ -82,7 +90,7 @@ class FetchEndpointsWalk:
         try:
             self._want = self._walk.send(byte)
         except StopIteration:
-            self._is_done = True
+            self._is_done, self._want = True, _NEXT_BYTE
 
 
 def _with_unknown_tags(data: memoryview, positions: list[int]) -> list[memoryview | bytes]:

@@ -41,6 +41,7 @@ _HTTP_STARTS: Final = (
     b"PATC",
     b"CONN",
     b"TRAC",
+    b"PRI ",
     b"HTTP",
 )
 _TLS_HANDSHAKE: Final = 0x16

@@ -1,5 +1,6 @@
 """A share group member that says exactly what a test wants it to say, request by request."""
 
+import time
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Final, Self
@@ -25,8 +26,13 @@ METADATA_VERSION: Final = 12
 HEARTBEAT_VERSION: Final = 1
 SHARE_VERSION: Final = 2
 """Of ShareFetch and ShareAcknowledge."""
+FINAL_EPOCH: Final = -1
 MAX_BYTES: Final = 52_428_800
 MAX_RECORDS: Final = 500
+JOIN_SECONDS: Final = 30.0
+PAUSE_SECONDS: Final = 0.1
+NOT_YET: Final = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
+"""Heartbeats that are answered so are sent again."""
 
 
 class RawShareMember:
@@ -40,15 +46,27 @@ class RawShareMember:
         self._session_epoch = 0
 
     def join(self) -> ShareGroupHeartbeatResponse:
-        """Send the heartbeat that joins."""
+        """Send the heartbeat that joins, again while there is no coordinator yet, as every client does.
+
+        Every later one is left out: sessions time out after 45 s.
+        """
         request = ShareGroupHeartbeatRequest(
             group_id=self._group, member_id=self._member_id, subscribed_topic_names=[self._topic]
         )
-        response = self._connection.ask(
-            ApiKey.SHARE_GROUP_HEARTBEAT, HEARTBEAT_VERSION, request, ShareGroupHeartbeatResponse
-        )
+        deadline = time.monotonic() + JOIN_SECONDS
+        while True:
+            response = self.heartbeat(request)
+            if response.error_code not in NOT_YET or time.monotonic() > deadline:
+                break
+            time.sleep(PAUSE_SECONDS)
         assert response.error_code == ErrorCode.NONE, response
         return response
+
+    def heartbeat(self, request: ShareGroupHeartbeatRequest) -> ShareGroupHeartbeatResponse:
+        """Send any heartbeat."""
+        return self._connection.ask(
+            ApiKey.SHARE_GROUP_HEARTBEAT, HEARTBEAT_VERSION, request, ShareGroupHeartbeatResponse
+        )
 
     def send_fetch(self, partitions: Sequence[int] = (0,), *, max_wait_ms: int) -> None:
         """Send a ShareFetch that adds `partitions` to the session; the first one opens it."""
@@ -66,16 +84,16 @@ class RawShareMember:
         )
         self._connection.send_request(ApiKey.SHARE_FETCH, SHARE_VERSION, request)
 
-    def receive_fetched(self) -> ShareFetchResponse:
-        """The response to a ShareFetch that was sent."""
-        return self._connection.receive_response(ApiKey.SHARE_FETCH, SHARE_VERSION, ShareFetchResponse)
+    def receive_fetched(self) -> list[PartitionData]:
+        """What the answer to a ShareFetch that was sent says of each partition it names."""
+        response = self._connection.receive_response(ApiKey.SHARE_FETCH, SHARE_VERSION, ShareFetchResponse)
+        assert response.error_code == ErrorCode.NONE, response
+        return [partition for topic in response.responses for partition in topic.partitions]
 
     def fetch(self, partitions: Sequence[int] = (0,), *, max_wait_ms: int = 500) -> list[PartitionData]:
         """Fetch; what the answer says of each partition it names."""
         self.send_fetch(partitions, max_wait_ms=max_wait_ms)
-        response = self.receive_fetched()
-        assert response.error_code == ErrorCode.NONE, response
-        return [partition for topic in response.responses for partition in topic.partitions]
+        return self.receive_fetched()
 
     def acknowledge(self, first_offset: int, last_offset: int, how: int, *, partition: int = 0) -> int:
         """Acknowledge a range of offsets, both inclusive, in one way; the error code of the partition."""
@@ -94,6 +112,16 @@ class RawShareMember:
         )
         assert response.error_code == ErrorCode.NONE, response
         return response.responses[0].partitions[0].error_code
+
+    def leave(self) -> None:
+        """Close the share session: what the member holds is released."""
+        request = ShareAcknowledgeRequest(
+            group_id=self._group, member_id=self._member_id, share_session_epoch=FINAL_EPOCH
+        )
+        response = self._connection.ask(
+            ApiKey.SHARE_ACKNOWLEDGE, SHARE_VERSION, request, ShareAcknowledgeResponse
+        )
+        assert response.error_code == ErrorCode.NONE, response
 
     def is_closed_by_peer(self, *, timeout_seconds: float) -> bool:
         """Whether the other end closes in time without having sent anything more."""

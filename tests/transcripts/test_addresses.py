@@ -89,6 +89,25 @@ def test_a_client_is_told_of_a_new_broker_when_its_port_is_open_and_not_before(c
     )
 
 
+def test_a_broker_in_doubt_is_asked_for_anew_by_the_next_response_that_names_it(chunk_bytes: int) -> None:
+    conversation, moved = Conversation(), metadata(brokers=[broker(1, "moved")])
+    conversation.addresses.doubt()
+
+    play(
+        CLIENT >> ASKED,
+        BROKER << ASKED,
+        BROKER >> moved,
+        Binds(1, AdvertisedAddress("kproxy", 19101)),
+        CLIENT << metadata(brokers=[broker(1, "kproxy", 19101)]),
+        CLIENT >> ASKED,
+        BROKER << ASKED,
+        BROKER >> moved,
+        CLIENT << metadata(brokers=[broker(1, "kproxy", 19101)]),
+        conversation=conversation,
+        chunk_bytes=chunk_bytes,
+    )
+
+
 def test_one_new_broker_after_the_other_is_bound_in_the_order_of_the_responses(chunk_bytes: int) -> None:
     play(
         CLIENT >> ASKED * 2,

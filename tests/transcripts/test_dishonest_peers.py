@@ -4,6 +4,7 @@ import struct
 
 import pytest
 
+from kproxy.errors import PeerViolation
 from kproxy.wire import codecs
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.fetch_request import FetchRequest
@@ -224,3 +225,29 @@ def test_a_search_for_more_coordinators_than_there_can_be_groups_is_refused(
     keys = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[""] * 100_001)
 
     play(CLIENT >> request(10, 6, 1, keys), Refuses("malformed_request"), chunk_bytes=chunk_bytes)
+
+
+@pytest.mark.parametrize(
+    ("from_client", "from_broker", "named"),
+    [
+        (opaque_request(1), opaque_response(2), "API key 12 version 4"),
+        (METADATA, struct.pack(">ii", 2 << 20, 30), "API key 3 version 12"),
+        (struct.pack(">i", 16 << 20) + head(10, 4), b"", "API key 10 version 4"),
+        (frame(head(76, 1) + b"\xff\xff\x00\xff"), b"", "API key 76 version 1"),
+    ],
+    ids=["another-answer", "an-answer-too-large", "a-request-too-large", "a-malformed-request"],
+)
+def test_a_refusal_names_the_api_and_the_version(
+    from_client: bytes, from_broker: bytes, named: str, chunk_bytes: int
+) -> None:
+    conversation = Conversation(max_request_bytes=100 << 20 if not from_broker else 1 << 20)
+
+    with pytest.raises(PeerViolation, match=named):
+        converse(conversation, from_client, from_broker, chunk_bytes)
+
+
+def converse(conversation: Conversation, from_client: bytes, from_broker: bytes, chunk_bytes: int) -> None:
+    for start in range(0, len(from_client), chunk_bytes):
+        conversation.client_sends(from_client[start : start + chunk_bytes])
+    for start in range(0, len(from_broker), chunk_bytes):
+        conversation.broker_sends(from_broker[start : start + chunk_bytes])

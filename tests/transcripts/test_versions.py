@@ -28,6 +28,7 @@ from tests.transcripts.transcript import (
     CHUNK_SIZES,
     CLIENT,
     Answers,
+    AnswersNothingYet,
     Refuses,
     Serves,
     play,
@@ -44,6 +45,10 @@ from tests.unit.interception.conversing import (
 pytestmark = pytest.mark.parametrize("chunk_bytes", CHUNK_SIZES)
 
 SHARE_FETCH = request(78, 1, 20, ShareFetchRequest(group_id="g"))
+HANDSHAKE = request(17, 1, 2, SaslHandshakeRequest(mechanism="PLAIN"))
+SHAKEN = response(17, 1, 2, SaslHandshakeResponse(mechanisms=["PLAIN"]))
+AUTHENTICATE = request(36, 2, 3, SaslAuthenticateRequest(auth_bytes=b"\0user\0secret"))
+AUTHENTICATED = response(36, 2, 3, SaslAuthenticateResponse(session_lifetime_ms=3_600_000))
 SHARE_RANGES = {76: (1, 1), 78: (1, 2), 79: (1, 2)}
 
 
@@ -130,28 +135,40 @@ def test_a_broker_that_finds_fault_with_the_name_of_the_client_software_is_belie
 
 def test_versions_may_be_asked_for_before_and_after_sasl(chunk_bytes: int) -> None:
     ranges = {12: (0, 4), 17: (1, 1), 36: (0, 2)}
-    handshake = request(17, 1, 2, SaslHandshakeRequest(mechanism="PLAIN"))
-    shaken = response(17, 1, 2, SaslHandshakeResponse(mechanisms=["PLAIN"]))
-    authenticate = request(36, 2, 3, SaslAuthenticateRequest(auth_bytes=b"\0user\0secret"))
-    authenticated = response(36, 2, 3, SaslAuthenticateResponse(session_lifetime_ms=3_600_000))
 
     play(
         CLIENT >> ask(1),
         BROKER << ask(1),
         BROKER >> tell(1, ranges),
         CLIENT << told(1, ranges),
-        CLIENT >> handshake,
-        BROKER << handshake,
-        BROKER >> shaken,
-        CLIENT << shaken,
-        CLIENT >> authenticate,
-        BROKER << authenticate,
-        BROKER >> authenticated,
-        CLIENT << authenticated,
-        CLIENT >> ask(4) + handshake,
-        BROKER << ask(4) + handshake,
-        BROKER >> tell(4, ranges) + shaken,
-        CLIENT << told(4, ranges) + shaken,
+        CLIENT >> HANDSHAKE,
+        BROKER << HANDSHAKE,
+        BROKER >> SHAKEN,
+        CLIENT << SHAKEN,
+        CLIENT >> AUTHENTICATE,
+        BROKER << AUTHENTICATE,
+        BROKER >> AUTHENTICATED,
+        CLIENT << AUTHENTICATED,
+        CLIENT >> ask(4) + HANDSHAKE,
+        BROKER << ask(4) + HANDSHAKE,
+        BROKER >> tell(4, ranges) + SHAKEN,
+        CLIENT << told(4, ranges) + SHAKEN,
+        chunk_bytes=chunk_bytes,
+    )
+
+
+def test_a_client_may_authenticate_anew_while_it_is_at_work(chunk_bytes: int) -> None:
+    """KIP-368: before its session at the broker ends, on the same connection, behind whatever is under way."""
+    play(
+        CLIENT >> SHARE_FETCH + HANDSHAKE + AUTHENTICATE + SHARE_FETCH,
+        Answers(b"fetched"),
+        CLIENT << b"fetched",
+        BROKER << HANDSHAKE + AUTHENTICATE,
+        AnswersNothingYet(),
+        BROKER >> SHAKEN + AUTHENTICATED,
+        CLIENT << SHAKEN + AUTHENTICATED,
+        Answers(b"fetched again"),
+        CLIENT << b"fetched again",
         chunk_bytes=chunk_bytes,
     )
 

@@ -4,7 +4,9 @@ Versions 0-3 name one coordinator in fields of the response, 4 and above a list.
 and no host, and stays as it is.
 """
 
+import re
 from typing import Final
+from zlib import crc32
 
 from kproxy.error_codes import ErrorCode
 from kproxy.interception.broker_addresses import BackingBroker, BrokerAddresses
@@ -14,6 +16,8 @@ from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoor
 SHARE_KEY_TYPE: Final = 2
 _FIRST_WITH_SHARE_KEYS: Final = 6
 _FIRST_BATCHED: Final = 4
+_TOPIC_ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
+_PARTITION: Final = re.compile(r"[0-9]{1,10}", re.ASCII)
 
 
 def rewrite_find_coordinator(
@@ -36,26 +40,58 @@ def rewrite_find_coordinator(
 
 
 def answer_share_coordinator(
-    request: FindCoordinatorRequest, api_version: int
+    request: FindCoordinatorRequest, api_version: int, addresses: BrokerAddresses | None
 ) -> FindCoordinatorResponse | None:
     """Return the answer to a search for a share coordinator, None when `request` asks for another kind.
 
-    kproxy's share coordinator is not on the wire, so each key is COORDINATOR_NOT_AVAILABLE; before version 6 the key
-    type does not exist and is INVALID_REQUEST, as at a broker.
+    Where the share coordinator is served on the wire, it is on every port: keys are spread over the virtual brokers
+    of `addresses`. Elsewhere that is None, and each key is COORDINATOR_NOT_AVAILABLE. A key that is not
+    `group:topicId:partition` is INVALID_REQUEST, and so is every one before version 6, which has no such key type.
+    Source: `KafkaApis.handleFindCoordinatorRequest`, `SharePartitionKey.validate`.
     """
     if request.key_type != SHARE_KEY_TYPE:
         return None
-    code, text = ErrorCode.COORDINATOR_NOT_AVAILABLE, "the share coordinator is not served on the wire"
-    if api_version < _FIRST_WITH_SHARE_KEYS:
-        code, text = (
-            ErrorCode.INVALID_REQUEST,
-            f"key type 2 (SHARE) needs version 6, this is version {api_version}",
-        )
     if api_version < _FIRST_BATCHED:
-        return FindCoordinatorResponse(error_code=code, error_message=text, node_id=-1, host="", port=-1)
+        sought = _place(request.key, api_version, addresses)
+        return FindCoordinatorResponse(
+            error_code=sought.error_code,
+            error_message=sought.error_message,
+            node_id=sought.node_id,
+            host=sought.host,
+            port=sought.port,
+        )
     return FindCoordinatorResponse(
-        coordinators=[
-            Coordinator(key=key, error_code=code, error_message=text, node_id=-1, host="", port=-1)
-            for key in request.coordinator_keys
-        ]
+        coordinators=[_place(key, api_version, addresses) for key in request.coordinator_keys]
+    )
+
+
+def _place(key: str, api_version: int, addresses: BrokerAddresses | None) -> Coordinator:
+    if api_version < _FIRST_WITH_SHARE_KEYS:
+        text = f"key type 2 (SHARE) needs version 6, this is version {api_version}"
+        return _nowhere(key, ErrorCode.INVALID_REQUEST, text)
+    if not _is_share_partition(key):
+        text = f"share partition key {key!r:.100} is not group:topicId:partition"
+        return _nowhere(key, ErrorCode.INVALID_REQUEST, text)
+    if addresses is None:
+        text = "the share coordinator is not served on the wire: see kproxy.share.coordinator.enable"
+        return _nowhere(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, text)
+    node_ids = sorted(addresses.known())
+    if not node_ids:
+        return _nowhere(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, "no broker is known yet")
+    node_id = node_ids[crc32(key.encode()) % len(node_ids)]
+    address = addresses.known()[node_id]
+    return Coordinator(key=key, node_id=node_id, host=address.host, port=address.port, error_message=None)
+
+
+def _nowhere(key: str, code: ErrorCode, text: str) -> Coordinator:
+    return Coordinator(key=key, error_code=code, error_message=text, node_id=-1, host="", port=-1)
+
+
+def _is_share_partition(key: str) -> bool:
+    group_id, _, rest = key.rpartition(":")[0].rpartition(":")
+    partition = key.rpartition(":")[2]
+    return (
+        bool(group_id)
+        and _TOPIC_ID.fullmatch(rest) is not None
+        and _PARTITION.fullmatch(partition) is not None
     )

@@ -17,6 +17,7 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import Message
 from kproxy.wire.frames import LENGTH_BYTES
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
+from kproxy.wire.produce_endpoints import may_name_brokers
 
 _ADDRESS_REWRITES: Final[Mapping[int, Callable[[Any, BrokerAddresses], Any]]] = {
     ApiKey.METADATA: rewrite_metadata,
@@ -53,7 +54,7 @@ class ResponseRewriter:
         topic_name: called for the name of the topic with an id; None for one that is not known.
     """
 
-    __slots__ = ("_addresses", "_served", "_versions_answers", "topic_name")
+    __slots__ = ("_served", "_versions_answers", "addresses", "topic_name")
 
     def __init__(
         self,
@@ -61,7 +62,7 @@ class ResponseRewriter:
         served: Callable[[], Mapping[int, tuple[int, int]]],
         topic_name: Callable[[bytes], str | None] = lambda _topic_id: None,
     ) -> None:
-        self._addresses = addresses
+        self.addresses = addresses
         self._served = served
         self._versions_answers: dict[tuple[object, ...], VersionsAnswer] = {}
         self.topic_name = topic_name
@@ -73,12 +74,14 @@ class ResponseRewriter:
             UnknownBrokers: it names brokers without a port; call again when they have one.
             PeerViolation: the frame is no such response.
         """
+        if api_key == ApiKey.PRODUCE and not may_name_brokers(frame, api_version):
+            return [b"".join((len(frame).to_bytes(LENGTH_BYTES, "big"), frame))]
         correlation_id, message = _decode(api_key, api_version, frame)
         return codecs.encode_response(api_key, api_version, correlation_id, self.readdress(api_key, message))
 
     def readdress(self, api_key: int, message: Message) -> Message:
         """Return `message`, a response of `api_key`, with advertised addresses. Raises UnknownBrokers."""
-        rewritten: Message = _ADDRESS_REWRITES[api_key](message, self._addresses)
+        rewritten: Message = _ADDRESS_REWRITES[api_key](message, self.addresses)
         return rewritten
 
     def rewrite_api_versions(self, api_version: int, frame: memoryview) -> VersionsAnswer:

@@ -98,6 +98,34 @@ def test_a_forwarded_frame_streams_on_before_it_is_whole() -> None:
     assert heard.stream.held_bytes == 0
 
 
+def test_the_middle_of_a_forwarded_frame_may_pass_the_stream_by_and_counts_as_received() -> None:
+    heard, whole = Heard(), frame(1, 12, 1, bytes(1000))
+    heard.stream.receive(whole[:500])
+    heard.stream.for_broker.clear()
+
+    answers = [heard.stream.passes(size) for size in (513, 300, 212, 1)]
+
+    assert answers == [False, True, True, False]
+    assert not heard.stream.is_mid_frame
+
+
+def test_nothing_passes_by_what_has_yet_to_be_sent_on() -> None:
+    heard, whole = Heard(), frame(1, 12, 1, bytes(1000))
+    heard.stream.receive(whole[:500])
+
+    assert not heard.stream.passes(100)
+
+
+@pytest.mark.parametrize(
+    "received", [b"", frame(SHARE_FETCH, 1, 1, bytes(100))[:50], frame(SHARE_FETCH, 1, 1) + bytes(5)]
+)
+def test_nothing_passes_by_a_frame_that_begins_or_is_held(received: bytes) -> None:
+    heard = Heard(bar=True)
+    heard.stream.receive(received)
+
+    assert not heard.stream.passes(10)
+
+
 def test_requests_behind_one_that_is_being_answered_wait_unread() -> None:
     heard = Heard(bar=True)
 

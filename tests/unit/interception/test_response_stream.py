@@ -12,7 +12,12 @@ from kproxy.errors import PeerViolation
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.interception.response_stream import ResponseStream
 from kproxy.wire import codecs
-from kproxy.wire.messages.fetch_response import FetchResponse, NodeEndpoint
+from kproxy.wire.messages.fetch_response import (
+    FetchableTopicResponse,
+    FetchResponse,
+    NodeEndpoint,
+    PartitionData,
+)
 
 FORWARD, REWRITE, LOCAL = SlotKind.FORWARD, SlotKind.REWRITE, SlotKind.LOCAL
 
@@ -45,6 +50,15 @@ class Heard:
     @property
     def sent(self) -> bytes:
         return b"".join(self.stream.for_client)
+
+
+def fetched(records: bytes) -> tuple[bytes, int]:
+    """Return a Fetch response for slot 1, and where its records end."""
+    partition = PartitionData(records=records)
+    message = FetchResponse(responses=[FetchableTopicResponse(topic_id=bytes(16), partitions=[partition])])
+    # Behind the records: tags of the partition, of the topic, of the response.
+    frame = b"".join(codecs.encode_response(1, 17, 1, message))
+    return frame, len(frame) - 3
 
 
 RESPONSES = [
@@ -102,6 +116,52 @@ def test_a_forwarded_response_streams_on_before_it_is_whole() -> None:
     assert heard.stream.is_mid_frame
 
 
+def test_the_middle_of_a_forwarded_response_may_pass_the_stream_by_but_never_its_end() -> None:
+    heard, whole = Heard(FORWARD, LOCAL), response(1, bytes(1000))
+    heard.slots[1].buffers = [b"own"]
+    heard.stream.receive(whole[:400])
+    heard.stream.for_client.clear()
+
+    answers = [heard.stream.passes(size) for size in (609, 608, 300, 308, 307)]
+    heard.stream.receive(whole[-1:])
+
+    assert answers == [False, False, True, False, True]
+    assert heard.sent == whole[-1:] + b"own"
+
+
+def test_nothing_passes_by_what_has_yet_to_be_sent_on() -> None:
+    heard = Heard(FORWARD)
+    heard.stream.receive(response(1, bytes(1000))[:400])
+
+    assert not heard.stream.passes(100)
+
+
+def test_the_records_of_a_neutralised_response_may_pass_the_stream_by_but_not_what_follows_them() -> None:
+    fetch, records_end = fetched(bytes(1000))
+    heard = Heard(SlotKind.NEUTRALISE)
+    heard.stream.receive(fetch[: records_end - 800])
+    heard.stream.for_client.clear()
+
+    answers = [heard.stream.passes(size) for size in (801, 800, 700)]
+    heard.stream.receive(fetch[records_end - 100 :])
+
+    assert answers == [False, False, True]
+    assert not heard.stream.is_mid_frame
+    assert not heard.slots
+
+
+@pytest.mark.parametrize("is_stuck", [False, True])
+@pytest.mark.parametrize(
+    "received", [b"", response(1, b"x")[:-1], response(1, b"x") + response(2, b"yy")[:9]]
+)
+def test_nothing_passes_by_a_response_that_begins_or_is_held(received: bytes, *, is_stuck: bool) -> None:
+    heard = Heard(REWRITE, REWRITE, is_stuck=is_stuck)
+    heard.stream.receive(received)
+    heard.stream.for_client.clear()
+
+    assert not heard.stream.passes(1)
+
+
 def test_what_comes_behind_a_stuck_response_waits_and_leaves_after_it() -> None:
     heard = Heard(REWRITE, FORWARD, is_stuck=True)
     heard.stream.receive(response(1, b"x") + response(2, b"y"))
@@ -145,6 +205,7 @@ def test_a_neutralised_response_passes_between_others_whatever_the_chunks(cuts: 
         ((FORWARD,), response(1) + response(2), "unsolicited_response"),
         ((FORWARD,), b"\xff\xff\xff\xff" + bytes(4), "frame_too_short"),
         ((FORWARD,), b"\x00\x00\x00\x03" + bytes(4), "frame_too_short"),
+        ((FORWARD,), struct.pack(">ii", 3, 1), "frame_too_short"),
         ((FORWARD,), b"\x15\x03\x03\x00\x02\x02\x46", "tls_on_plaintext"),
         ((FORWARD,), b"\x15\x03\x03\x00\x02\x02\x46\x00", "tls_on_plaintext"),
         ((REWRITE,), b"\x7f\xff\xff\xff" + struct.pack(">i", 1), "frame_too_large"),

@@ -1,13 +1,18 @@
 """The relay on real sockets, between a client and a broker that both may lie. On asyncio and on uvloop."""
 
 import asyncio
+import logging
 import struct
 
 import pytest
 
+from kproxy.settings import HostPort
 from kproxy.wire import codecs
+from kproxy.wire.messages.metadata_request import MetadataRequest
+from kproxy.wire.messages.metadata_response import MetadataResponse, MetadataResponseBroker
 from tests.in_memory.scripted_broker import ScriptedBroker
 from tests.unit.net.relaying import (
+    BIND_HOST,
     BOTH_LOOPS,
     RelayUnderTest,
     ended,
@@ -15,9 +20,14 @@ from tests.unit.net.relaying import (
     response,
     run,
     share_fetch,
+    until,
 )
 
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+
+SHORTEST_DELAY_SECONDS = 0.04
+"""Before a faulty connection is closed; a little less than the relay's, for clocks that tick in milliseconds."""
+METADATA_REQUEST = b"".join(codecs.encode_request(3, 9, 2, "client", MetadataRequest()))
 
 
 def test_requests_and_responses_pass_byte_for_byte(loop_kind: str) -> None:
@@ -32,6 +42,27 @@ def test_requests_and_responses_pass_byte_for_byte(loop_kind: str) -> None:
 
             assert received == request(1) + request(2)
             assert answer == response(1) + response(2)
+
+    run(scenario, loop_kind)
+
+
+def test_frames_of_many_chunks_pass_byte_for_byte_and_every_byte_is_counted(loop_kind: str) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            reader, writer = await under_test.connect()
+            asked = b"".join(request(number, bytes([number]) * 1_000_000) for number in (1, 2, 3))
+            answers = b"".join(response(number, bytes([number]) * 3_000_000) for number in (1, 2, 3))
+            writer.write(asked)
+            received = await broker.until_received(len(asked))
+            broker.send(answers)
+            answer = await reader.readexactly(len(answers))
+            writer.close()
+
+            traffic = under_test.relay.traffic
+            assert received == asked
+            assert answer == answers
+            assert (traffic.from_clients, traffic.to_brokers) == (len(asked), len(asked))
+            assert (traffic.from_brokers, traffic.to_clients) == (len(answers), len(answers))
 
     run(scenario, loop_kind)
 
@@ -108,6 +139,29 @@ def test_a_broker_that_answers_garbage_ends_the_connection(data: bytes, reason: 
     run(scenario, loop_kind)
 
 
+def test_a_broker_that_answers_garbage_and_leaves_is_counted_once_and_its_client_closed_after_the_delay(
+    loop_kind: str,
+) -> None:
+    """As a TLS port does. A client that is closed at once comes back at once."""
+
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            reader, writer = await under_test.connect()
+            writer.write(request(1))
+            await broker.until_received(len(request(1)))
+            began = asyncio.get_running_loop().time()
+            broker.send(b"\x15\x03\x03\x00\x02\x02\x46")
+            broker.writers[0].close()
+
+            assert await ended(reader) == b""
+            assert asyncio.get_running_loop().time() - began >= SHORTEST_DELAY_SECONDS
+            assert under_test.counted.of("connection_errors", "broker", "tls_on_plaintext") == 1
+            assert under_test.counted.of("connection_errors", "broker", "lost") == 0
+            writer.close()
+
+    run(scenario, loop_kind)
+
+
 def test_a_broker_that_drops_the_connection_mid_frame_closes_the_client_behind_what_came(
     loop_kind: str,
 ) -> None:
@@ -138,6 +192,57 @@ def test_a_client_of_a_broker_that_is_down_is_closed_and_told_apart_in_the_count
             assert await ended(reader) == b""
             assert under_test.counted.of("connection_errors", "broker", "unreachable") == 1
             writer.close()
+
+    run(scenario, loop_kind)
+
+
+def test_that_a_broker_is_down_is_a_warning_once_until_it_was_reached_again(
+    loop_kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as former:
+            nobody = [HostPort(BIND_HOST, former.port)]
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            somebody = under_test.relay.upstream_addresses(1)
+            for addresses in (nobody, nobody, somebody, nobody):
+                under_test.relay.upstream_addresses = lambda _, found=addresses: found  # type: ignore[misc]
+                reader, writer = await under_test.connect()
+                if addresses is somebody:
+                    await broker.until_connections(1)
+                    await until(lambda: under_test.relay.unreachable == set())
+                else:
+                    await ended(reader)
+                writer.close()
+
+    with caplog.at_level(logging.INFO, "kproxy.net.relay"):
+        run(scenario, loop_kind)
+    refusals = [record for record in caplog.records if record.msg == "connection_refused"]
+    assert [record.levelname for record in refusals] == ["WARNING", "INFO", "WARNING"]
+
+
+def test_a_broker_for_which_no_port_can_be_bound_is_not_named_and_nobody_else_notices(loop_kind: str) -> None:
+    """Its node id leads beyond the last port. The client comes back, and is told of it once there is a port."""
+
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            other_reader, other_writer = await under_test.connect()
+            other_writer.write(request(1))
+            await broker.until_received(len(request(1)))
+            reader, writer = await under_test.connect()
+            writer.write(METADATA_REQUEST)
+            await broker.until_received(len(request(1) + METADATA_REQUEST))
+            brokers = [
+                MetadataResponseBroker(node_id=node_id, host="b", port=9092) for node_id in (1, 70_000)
+            ]
+            answer = codecs.encode_response(3, 9, 2, MetadataResponse(brokers=brokers))
+            broker.send(b"".join(answer))
+
+            assert await ended(reader) == b""
+            assert under_test.counted.of("connection_errors", "client", "port_unavailable") == 1
+            broker.writers[0].write(response(1))
+            assert await other_reader.readexactly(len(response(1))) == response(1)
+            for each in (writer, other_writer):
+                each.close()
 
     run(scenario, loop_kind)
 

@@ -213,6 +213,24 @@ def test_a_topic_created_anew_is_noticed_when_its_name_is_confirmed() -> None:
     run(scenario)
 
 
+def test_topics_that_the_cluster_lost_are_told_by_name() -> None:
+    async def scenario() -> None:
+        # Given
+        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+            cluster.create_topic("orders", ORDERS)
+            count_before = len(cluster.asked(ApiKey.METADATA))
+
+            # When
+            missing = await backing.metadata.missing_topics({ORDERS: "orders", PAYMENTS: "payments"})
+
+            # Then
+            assert missing == [PAYMENTS]
+            assert await backing.metadata.missing_topics({}) == ()
+            assert len(cluster.asked(ApiKey.METADATA)) == count_before + 1
+
+    run(scenario)
+
+
 def test_the_cache_refreshes_itself() -> None:
     async def scenario() -> None:
         # Given

@@ -235,3 +235,54 @@ def test_names_are_trusted_from_the_moment_a_broker_last_spoke_of_them() -> None
 
     # Then
     assert stale == {"payments"}
+
+
+# ---- topics that are gone
+
+
+def test_a_topic_is_gone_when_its_name_is_unknown() -> None:
+    # Given
+    view = view_of(topic("orders", ORDERS, (1, 5)))
+
+    # When
+    view.absorb(response(missing("orders")), asked_names=["orders"], now_ms=10)
+
+    # Then
+    assert view.is_gone(ORDERS, "orders", asked_ms=10)
+    assert not view.is_gone(ORDERS, "orders", asked_ms=11)
+
+
+def test_a_topic_is_gone_when_its_name_belongs_to_another() -> None:
+    # Given
+    view = view_of(topic("orders", ORDERS, (1, 5)))
+
+    # When
+    view.absorb(response(topic("orders", RECREATED_ORDERS, (1, 0))), asked_names=["orders"], now_ms=10)
+
+    # Then
+    assert view.is_gone(ORDERS, "orders", asked_ms=10)
+    assert not view.is_gone(RECREATED_ORDERS, "orders", asked_ms=10)
+
+
+def test_a_topic_that_may_merely_not_be_seen_is_not_gone() -> None:
+    # Given
+    view = view_of(topic("orders", ORDERS, (1, 5)))
+
+    # When
+    refused = missing("orders", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    view.absorb(response(refused), asked_names=["orders"], now_ms=10)
+
+    # Then
+    assert not view.is_gone(ORDERS, "orders", asked_ms=0)
+
+
+def test_a_name_that_was_unknown_is_not_remembered_for_ever() -> None:
+    # Given
+    view = view_of()
+    view.absorb(response(missing("orders")), asked_names=["orders"], now_ms=10)
+
+    # When
+    view.note_missing([], [], 1_011)
+
+    # Then
+    assert not view.is_gone(ORDERS, "orders", asked_ms=0)

@@ -63,3 +63,23 @@ def test_a_client_is_gone_and_a_twin_silent_after_their_limits() -> None:
 
     assert gone == silent == [False, True]
     assert times.idle_limit_ms == 600_000
+
+
+def test_what_a_client_streamed_was_heard_of_it_and_passed_to_the_broker_at_the_moment_of_the_look() -> None:
+    times = ConnectionTimes(LIMITS, 1_000)
+    times.has_client_streamed = True
+
+    times.note_streaming(5_000)
+    times.note_streaming(9_000)
+
+    assert (times.client_ms, times.twin_ms) == (5_000, 5_000)
+
+
+def test_what_a_broker_streamed_is_no_sign_of_life_of_the_client() -> None:
+    times = ConnectionTimes(LIMITS, 1_000)
+    times.has_broker_streamed = True
+
+    times.note_streaming(5_000)
+    times.note_streaming(9_000)
+
+    assert (times.client_ms, times.twin_ms) == (1_000, 5_000)

@@ -1,6 +1,7 @@
 """Ports: bound before anybody is told, kept once bound, and refused in words that help."""
 
 import asyncio
+import logging
 import socket
 
 import pytest
@@ -111,6 +112,29 @@ def test_a_port_that_is_taken_leaves_the_other_brokers_with_theirs_and_says_so_i
     run(scenario, "uvloop")
 
 
+def test_a_broker_that_joins_and_gets_no_port_is_told_of_and_gets_it_once_it_is_free(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        async with RelayUnderTest(upstream_port=1) as under_test:
+            joining = [BackingBroker(5, "joining", 9092)]
+            with socket.create_server((BIND_HOST, 0)) as occupant:
+                port = occupant.getsockname()[1]
+                plan = PortPlan(BIND_HOST, 0, port - 5, "kproxy")
+                listeners = Listeners(plan, under_test.relay, under_test.addresses)
+                await listeners.follow(joining)
+                assert under_test.addresses.address_of(5) is None
+
+            await listeners.bind_newcomers(joining)
+
+            assert under_test.addresses.address_of(5) == AdvertisedAddress("kproxy", port)
+            await listeners.stop_accepting()
+
+    with caplog.at_level(logging.INFO, "kproxy.net.listeners"):
+        run(scenario, "uvloop")
+    assert [record.msg for record in caplog.records] == ["port_unavailable", "broker_port_bound"]
+
+
 def test_a_response_to_a_client_does_not_move_a_broker_that_is_known() -> None:
     """It may have come from a broker that has not heard of the move."""
 
@@ -125,6 +149,51 @@ def test_a_response_to_a_client_does_not_move_a_broker_that_is_known() -> None:
             assert listeners.backing_brokers[5] == BackingBroker(5, "new", 9093)
             assert listeners.backing_brokers[6] == BackingBroker(6, "sixth", 9094)
             assert set(listeners.bound_ports) == {5, 6}
+            await listeners.stop_accepting()
+
+    run(scenario, "uvloop")
+
+
+def test_no_port_is_opened_for_a_client_before_it_is_known_what_is_served() -> None:
+    """A share consumer that finds no share groups behind a broker's port never asks again on that connection."""
+
+    async def scenario() -> None:
+        async with RelayUnderTest(upstream_port=1) as under_test:
+            plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: free_port(), 6: free_port()})
+            listeners = Listeners(plan, under_test.relay, under_test.addresses)
+            listeners.hold_newcomers()
+            response = asyncio.get_running_loop().create_task(
+                listeners.bind_newcomers([BackingBroker(6, "sixth", 9094)])
+            )
+            await asyncio.sleep(0)
+            bound_before = dict(listeners.bound_ports)
+
+            await listeners.bind([BackingBroker(5, "fifth", 9093)])
+            await response
+
+            assert bound_before == {}
+            assert set(listeners.bound_ports) == {5, 6}
+            await listeners.stop_accepting()
+
+    run(scenario, "uvloop")
+
+
+def test_a_broker_in_doubt_is_believed_to_be_where_the_next_response_says() -> None:
+    """Only clients may ask a cluster that turns kproxy's own connections away."""
+
+    async def scenario() -> None:
+        async with RelayUnderTest(upstream_port=1) as under_test:
+            plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: free_port()})
+            listeners = Listeners(plan, under_test.relay, under_test.addresses)
+            await listeners.bind_newcomers([BackingBroker(5, "first", 9092)])
+            before = dict(listeners.bound_ports)
+            listeners.doubt()
+
+            await listeners.bind_newcomers([BackingBroker(5, "second", 9093)])
+            await listeners.bind_newcomers([BackingBroker(5, "third", 9094)])
+
+            assert listeners.backing_brokers == {5: BackingBroker(5, "second", 9093)}
+            assert listeners.bound_ports == before
             await listeners.stop_accepting()
 
     run(scenario, "uvloop")

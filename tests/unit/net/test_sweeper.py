@@ -7,6 +7,7 @@ import time
 import pytest
 
 from kproxy.wire import codecs
+from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
 from tests.in_memory.scripted_broker import ScriptedBroker
 from tests.unit.net.relaying import (
@@ -279,5 +280,36 @@ def test_a_loop_that_was_held_up_says_for_how_long(loop_kind: str) -> None:
             time.sleep(0.3)  # noqa: ASYNC251
             await until(lambda: under_test.sweeper.loop_lag_seconds > 0.1)
             writer.close()
+
+    run(scenario, loop_kind)
+
+
+async def exchange_versions(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Learn what is served, as every client does first."""
+    writer.writelines(codecs.encode_request(18, 0, 1, "client", ApiVersionsRequest()))
+    length = int.from_bytes(await reader.readexactly(4), "big")
+    await reader.readexactly(length)
+
+
+def test_a_client_that_was_told_of_other_share_apis_has_to_ask_again(loop_kind: str) -> None:
+    async def scenario() -> None:
+        async with (
+            ScriptedBroker(answer_versions) as broker,
+            RelayUnderTest(broker.port, keepalive_ms=100) as under_test,
+        ):
+            # Given
+            told, teller = await under_test.connect()
+            await exchange_versions(told, teller)
+            _, silent = await under_test.connect()
+            await until(lambda: len(under_test.relay.connections) == 2)
+
+            # When
+            under_test.relay.routes.serve({})
+
+            # Then
+            assert await ended(told) == b""
+            assert len(under_test.relay.connections) == 1
+            teller.close()
+            silent.close()
 
     run(scenario, loop_kind)

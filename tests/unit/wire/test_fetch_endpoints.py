@@ -92,6 +92,20 @@ def test_a_response_without_endpoints_passes_as_the_same_memory() -> None:
     assert [part.obj for part in parts if isinstance(part, memoryview)] == [frame.obj]
 
 
+@given(response=responses, cuts=st.lists(st.integers(0, 5000), max_size=20))
+def test_what_may_pass_the_walk_by_needs_no_walk(response: FetchResponse, cuts: list[int]) -> None:
+    frame = frame_of(response)
+    walk, passed = FetchEndpointsWalk(len(frame)), b""
+    edges = [0, *sorted(cut % (len(frame) + 1) for cut in cuts), len(frame)]
+
+    for start, end in pairwise(edges):
+        piece = memoryview(frame)[start:end]
+        passed += bytes(piece) if walk.passes(len(piece)) else b"".join(walk.take(piece))
+
+    assert passed == walked(frame, [])
+    assert walk.bytes_left == 0
+
+
 def test_tags_that_nobody_knows_stay_as_they_are() -> None:
     frame = frame_of(FetchResponse(unknown_tagged_fields=((5, b"five"),)))
 

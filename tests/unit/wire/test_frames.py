@@ -21,6 +21,7 @@ def reason_of(first_bytes: bytes, *, max_bytes: int = MAX_BYTES) -> str:
         (b"\x16\x03\x03\x00", "tls_on_plaintext"),
         (b"GET ", "http_on_kafka_port"),
         (b"POST", "http_on_kafka_port"),
+        (b"PRI ", "http_on_kafka_port"),
         (b"PROX", "proxy_header"),
         (b"\r\n\r\n", "proxy_header"),
         (b"\xff\xff\xff\xff", "frame_length_negative"),

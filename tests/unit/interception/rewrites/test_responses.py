@@ -8,6 +8,12 @@ from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.wire import codecs
 from kproxy.wire.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 from kproxy.wire.messages.metadata_response import MetadataResponse, MetadataResponseBroker
+from kproxy.wire.messages.produce_response import (
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
 from tests.unit.interception.conversing import SERVED, joined, response
 
 
@@ -33,6 +39,26 @@ def test_metadata_leaves_with_its_length_and_its_correlation_id() -> None:
 
     virtual = MetadataResponse(brokers=[MetadataResponseBroker(node_id=1, host="kproxy", port=19101)])
     assert joined(frame) == response(3, 9, 7, virtual)
+
+
+def test_a_produce_response_that_names_no_broker_leaves_as_it_came() -> None:
+    rewriter = ResponseRewriter(BrokerAddresses(), dict)
+    stored = TopicProduceResponse(name="jobs", partition_responses=[PartitionProduceResponse(base_offset=5)])
+    asked = response(0, 11, 7, ProduceResponse(responses=[stored]))
+
+    frame = rewriter.rewrite(0, 11, memoryview(asked)[4:])
+
+    assert joined(frame) == asked
+
+
+def test_a_produce_response_that_names_a_broker_leaves_with_its_address_replaced() -> None:
+    rewriter = ResponseRewriter(BrokerAddresses({1: AdvertisedAddress("kproxy", 19101)}), dict)
+    asked = ProduceResponse(node_endpoints=[NodeEndpoint(node_id=1, host="broker", port=9092)])
+
+    frame = rewriter.rewrite(0, 11, memoryview(response(0, 11, 7, asked))[4:])
+
+    virtual = ProduceResponse(node_endpoints=[NodeEndpoint(node_id=1, host="kproxy", port=19101)])
+    assert joined(frame) == response(0, 11, 7, virtual)
 
 
 def test_connections_that_were_told_the_same_share_what_they_remember_of_it() -> None:

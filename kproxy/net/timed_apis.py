@@ -1,0 +1,45 @@
+"""How long the served APIs take, for the histogram `request_duration_seconds`."""
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from kproxy.handlers.ports import RequestContext
+from kproxy.net.calls import Apis
+from kproxy.net.observation import api_name
+from kproxy.wire.codecs import DecodedRequest, Message
+
+
+class Observing(Protocol):
+    """Histograms, as `kproxy.telemetry.metrics.Metrics` keeps them."""
+
+    def observe(self, histogram: str, value: float, *labels: str) -> None:
+        """Add one observation to a declared histogram."""
+        ...
+
+
+class TimedApis:
+    """Implements `Apis` with `apis`, and observes how long each answer took.
+
+    Measured from the moment at which the request's turn on its connection has come, so what it waited for behind
+    earlier ones is not part of it; what it waited for records is. A request that is cut off with its connection is
+    not observed: it was never answered.
+    """
+
+    def __init__(
+        self, apis: Apis, observing: Observing, *, seconds: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self._apis = apis
+        self._observing = observing
+        self._seconds = seconds
+
+    async def serve(self, request: DecodedRequest, context: RequestContext) -> Message:
+        began = self._seconds()
+        answer = await self._apis.serve(request, context)
+        self._observing.observe(
+            "request_duration_seconds", self._seconds() - began, api_name(request.api_key)
+        )
+        return answer
+
+    async def connection_closed(self, connection_id: int) -> None:
+        await self._apis.connection_closed(connection_id)
