@@ -11,6 +11,8 @@ PYTHON ?= python3
 KAFKA_VERSION ?= 4.3.1
 BROKERS ?= 1
 SHARE ?= 0
+ONLY ?=
+QUICK ?=
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -45,12 +47,16 @@ prerequisites:
 prerequisites-of-tests:
 	@PYTHON=$(PYTHON) .ci/prerequisites python java maven ip
 
+.PHONY: prerequisites-of-benchmarks
+prerequisites-of-benchmarks:
+	@PYTHON=$(PYTHON) .ci/prerequisites python java maven haproxy
+
 $(INSTALLED): constraints.txt pyproject.toml
 	@PYTHON=$(PYTHON) .ci/prerequisites python
 	@echo "Installing kproxy and its dependencies into .venv/"
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt hatchling editables
-	$(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	$(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt --no-build-isolation --editable '.[dev,spark]'
 	@touch $@
 
 # ------------------------------------------------ the real thing
@@ -62,6 +68,12 @@ demo: setup ## three share consumers on a real Kafka through kproxy; KEEP=1 leav
 .PHONY: kafka
 kafka: setup ## a real local cluster until Ctrl-C: KAFKA_VERSION=4.3.1 BROKERS=1 SHARE=0
 	@exec $(BIN)/python -m tests.kafka --version $(KAFKA_VERSION) --brokers $(BROKERS) --share $(SHARE)
+
+# ------------------------------------------------ benchmarks
+
+.PHONY: bench
+bench: prerequisites-of-benchmarks setup ## what kproxy costs, on a real Kafka: ONLY=relay takes one benchmark, QUICK=1 little of each
+	@exec $(BIN)/python -m tests.benchmarks $(addprefix --only=,$(ONLY)) $(if $(QUICK),--quick)
 
 # ------------------------------------------------ tests
 

@@ -11,11 +11,12 @@ from typing import Final, Protocol
 
 from rich.console import Console
 
-from tests.benchmarks import relay
+from tests.benchmarks import relay, share
 from tests.benchmarks.frame_connection import ConnectionEnded
 from tests.benchmarks.placement import TooFewCores
 from tests.benchmarks.record_streams import RecordsLost
 from tests.benchmarks.result_files import Result, write_result
+from tests.benchmarks.share_soundness import KproxyBroke
 from tests.demo.interruption import Interrupted, raise_on_stop_signals
 from tests.kafka.administration import NotInTime
 from tests.kafka.child import ChildEnded, ChildTimedOut
@@ -31,6 +32,7 @@ FAILURES: Final = (
     ConnectionEnded,
     FetchFailed,
     FormatFailed,
+    KproxyBroke,
     NodeFailed,
     NotInTime,
     RecordsLost,
@@ -46,7 +48,7 @@ class Benchmark(Protocol):
     def __call__(self, *, is_quick: bool) -> Result: ...
 
 
-BENCHMARKS: Final[Mapping[str, Benchmark]] = {"relay": relay.run}
+BENCHMARKS: Final[Mapping[str, Benchmark]] = {"relay": relay.run, "share": share.run}
 
 
 def main() -> int:

@@ -4,9 +4,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from tests.benchmarks.comparison import Quantity
+from tests.benchmarks.comparison import Quantity, Spread
 from tests.benchmarks.process_accounting import busy_seconds_of_machine, cpu_seconds
-from tests.benchmarks.workload import Arm, Workload
+from tests.benchmarks.workload import Arm, Measurements, Workload
 
 CORES_OF_OTHERS: Final = Quantity("cores used by other processes", "", 2)
 
@@ -28,3 +28,18 @@ class Watched:
 
     def _seconds_of_others(self) -> float:
         return busy_seconds_of_machine() - sum(map(cpu_seconds, self._process_ids))
+
+
+def noise_remark(measured: Measurements) -> str:
+    """What the processes used that had no part in it, in a sentence."""
+    values = [
+        value
+        for _name, series in measured.of_quantity(CORES_OF_OTHERS)
+        for arm in series.arms
+        for value in series.values(arm)
+    ]
+    others = Spread.of(values)
+    return (
+        f"Meanwhile processes that had no part in it used {others.median:.2f} cores (median; {others.lowest:.2f} to "
+        f"{others.highest:.2f})."
+    )

@@ -108,11 +108,18 @@ def new_topic(address: str) -> str:
     )
 
 
-def _producer(address: str) -> Producer:
+def fill_topic(address: str, topic: str, value: bytes, count: int, *, batch_bytes: int) -> None:
+    """Produce `count` records, in batches of up to `batch_bytes`. Raises `RecordsLost`."""
+    _produce_all(_producer(address, {"batch.size": batch_bytes}), topic, value, count)
+    _check_end(address, topic, count)
+
+
+def _producer(address: str, more_settings: Mapping[str, int] | None = None) -> Producer:
     def refuse(error: KafkaError, _message: object) -> None:
         raise RecordsLost(str(error))
 
-    return Producer({**PRODUCER_SETTINGS, "bootstrap.servers": address, "on_delivery": refuse})
+    settings = {**PRODUCER_SETTINGS, **(more_settings or {})}
+    return Producer({**settings, "bootstrap.servers": address, "on_delivery": refuse})
 
 
 def _produce_all(producer: Producer, topic: str, value: bytes, count: int) -> None:

@@ -35,7 +35,7 @@ class Amounts:
     stream_seconds: float
 
 
-FULL: Final = Amounts(Rounds(7), Rounds(5, 0), 500_000, 2_000_000, 4_000, 40_000, 4.0)
+FULL: Final = Amounts(Rounds(5), Rounds(5, 0), 300_000, 600_000, 3_000, 30_000, 1.0)
 QUICK: Final = Amounts(Rounds(2), Rounds(1, 0), 100_000, 300_000, 500, 5_000, 1.0)
 
 
@@ -55,7 +55,7 @@ class _Stage:
 
 
 def run(*, is_quick: bool) -> Result:
-    """Measure everything: some ten minutes, or a coarse one. Raises `TooFewCores`, and what starting Kafka raises."""
+    """Measure everything: some five minutes, or a coarse one. Raises `TooFewCores`, and what starting Kafka raises."""
     _allow_open_files()
     available = os.sched_getaffinity(0)
     pinned, shared = pinned_cores(available), shared_cores(available)
