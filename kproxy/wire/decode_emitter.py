@@ -77,7 +77,7 @@ class DecodeEmitter:
         message_class = tree.message_class
         self._source.line(f"{variable} = new({self._source.constant(message_class.__name__, message_class)})")
         tagged_count: str | None = None
-        for member, following in zip(tree.subcons, [*tree.subcons[1:], None], strict=True):
+        for member, following in zip(tree.subcons, [*tree.subcons, None][1:], strict=True):
             match member:
                 case AbsentField():
                     self._source.line(f"{variable}.{member.name} = {self._source.default(member.default)}")

@@ -11,8 +11,12 @@ from kproxy.wire.messages.alter_share_group_offsets_request import AlterShareGro
 from kproxy.wire.messages.alter_share_group_offsets_response import AlterShareGroupOffsetsResponse
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
+from kproxy.wire.messages.create_topics_request import CreateTopicsRequest
+from kproxy.wire.messages.create_topics_response import CreateTopicsResponse
 from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
 from kproxy.wire.messages.delete_groups_response import DeleteGroupsResponse
+from kproxy.wire.messages.delete_records_request import DeleteRecordsRequest
+from kproxy.wire.messages.delete_records_response import DeleteRecordsResponse
 from kproxy.wire.messages.delete_share_group_offsets_request import DeleteShareGroupOffsetsRequest
 from kproxy.wire.messages.delete_share_group_offsets_response import DeleteShareGroupOffsetsResponse
 from kproxy.wire.messages.delete_share_group_state_request import DeleteShareGroupStateRequest
@@ -69,6 +73,8 @@ REQUEST_CLASSES: Final[Mapping[int, type[Message]]] = {
     16: ListGroupsRequest,
     17: SaslHandshakeRequest,
     18: ApiVersionsRequest,
+    19: CreateTopicsRequest,
+    21: DeleteRecordsRequest,
     22: InitProducerIdRequest,
     32: DescribeConfigsRequest,
     36: SaslAuthenticateRequest,
@@ -99,6 +105,8 @@ RESPONSE_CLASSES: Final[Mapping[int, type[Message]]] = {
     16: ListGroupsResponse,
     17: SaslHandshakeResponse,
     18: ApiVersionsResponse,
+    19: CreateTopicsResponse,
+    21: DeleteRecordsResponse,
     22: InitProducerIdResponse,
     32: DescribeConfigsResponse,
     36: SaslAuthenticateResponse,

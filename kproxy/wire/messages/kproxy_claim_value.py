@@ -1,0 +1,33 @@
+"""KproxyClaimValue: version 0.
+
+Generated from `schemas/` by `make generate`; not edited by hand.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kproxy.wire.message_schema import FieldSchema, Message, MessageSchema, VersionRange
+
+
+@dataclass(slots=True)
+class KproxyClaimValue(Message):
+    """Who claims the log partition, and in which format it writes."""
+
+    owner: str = ""
+    """The process that claims it, in words for people."""
+    format_version: int = 0
+    """Format of the records that follow the claim; 1 is the first."""
+    unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
+    """Tagged fields that the schema does not know, by rising tag."""
+
+    SCHEMA: ClassVar[MessageSchema] = MessageSchema(
+        name="KproxyClaimValue",
+        kind="coordinator-value",
+        api_key=27504,
+        valid_versions=VersionRange(0, 0),
+        flexible_versions=VersionRange(0),
+        fields=(
+            FieldSchema("owner", "string", VersionRange(0)),
+            FieldSchema("format_version", "int16", VersionRange(0)),
+        ),
+    )
