@@ -3,9 +3,22 @@
 Every class says who raises it, who handles it and what the peer is told (style guide, rule 8).
 """
 
+from enum import IntEnum
 from typing import ClassVar
 
 from kproxy.error_codes import ErrorCode
+
+
+class ExitCode(IntEnum):
+    """How a command ends. Scripts hold on to these numbers."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    CANNOT_CONNECT = 4
+    CHECK_FAILED = 5
+    PARTIAL_FAILURE = 6
 
 
 class KproxyError(Exception):
@@ -170,10 +183,19 @@ class ShareStateNotReadable(ApiError):
 
 
 class ShareStateStillLoading(KproxyError):
-    """Another request loads the share-partition and was not done in time.
+    """Another request loads the share-partition and was not done in time, or its slot is being replayed.
 
     Raised by the share-partition directory; the fetch leaves the partition out of its answer, as Kafka does.
     """
+
+
+class SharePartitionElsewhere(ApiError):
+    """A share-partition whose slot another process took over.
+
+    Raised by the share-partition directory, told per partition; NOT_LEADER_OR_FOLLOWER makes clients look again.
+    """
+
+    error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 class SharePartitionNotLoaded(ApiError):
@@ -181,5 +203,75 @@ class SharePartitionNotLoaded(ApiError):
 
     Raised by `kproxy.handlers.acknowledgements`, told per partition. The records will be delivered again.
     """
+
+    error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+class CorruptStateRecord(KproxyError):
+    """A log record that cannot be what it says: undecodable, of an unknown type, or impossible in what it claims.
+
+    Raised by `kproxy.statelog` with the `reason` in words and the `offset` of the record (-1: not known there).
+    Whoever reads the log stops there, or skips the record when the operator has said so.
+    """
+
+    def __init__(self, reason: str, *, offset: int = -1) -> None:
+        super().__init__(reason if offset < 0 else f"offset {offset}: {reason}")
+        self.reason = reason
+        self.offset = offset
+
+
+class UnsupportedStateRecord(CorruptStateRecord):
+    """A log record of a format newer than this kproxy knows. Raised and handled as the corrupt ones."""
+
+
+class SnapshotMissing(CorruptStateRecord):
+    """Updates of a share-partition whose snapshot was not read: the log was read from too late an offset.
+
+    Raised by `StateLogFold.require_snapshots`. A loader that began at a recovery point reads again from the log
+    start; one that began there already treats it as the other corrupt records.
+    """
+
+
+class UnwritableStateRecord(ApiError):
+    """An operation of which one record cannot be: larger than the state log takes, or than its format has room for.
+
+    Raised by `kproxy.statelog`, before anything of it is sent, for that operation alone. Told as
+    UNKNOWN_SERVER_ERROR, which is what the stock coordinators make of a record that is too large
+    (`CoordinatorOperationExceptionHelper`): trying again cannot help.
+    """
+
+
+class CoordinatorLoadInProgress(ApiError):
+    """The slot of a group or share-partition is being replayed. Raised by the state log; the client tries again."""
+
+    error_code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+
+class NotCoordinator(ApiError):
+    """The slot of a group or share-partition is not owned here (any more). The client looks for its coordinator."""
+
+    error_code = ErrorCode.NOT_COORDINATOR
+
+
+class FencedLeaderEpoch(ApiError):
+    """A read or write of share-partition state under an older leader epoch than the stored one.
+
+    Raised by `ShareCoordinator`; whoever hears it does not hold the share-partition any more.
+    """
+
+    error_code = ErrorCode.FENCED_LEADER_EPOCH
+
+
+class FencedStateEpoch(ApiError):
+    """A write to, or an initialization of, share-partition state under an older state epoch than the stored one.
+
+    Raised by `ShareCoordinator`; the state was initialized anew since.
+    """
+
+    error_code = ErrorCode.FENCED_STATE_EPOCH
+
+
+class UnknownTopicOrPartition(ApiError):
+    """A topic id or partition that the backing cluster does not have. Told per partition."""
 
     error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -5,7 +5,7 @@ A heartbeat is served in this order, by whoever may await:
 1. `leave` when it leaves, and that is all.
 2. `topic_names` says which topics to look up in the cluster.
 3. `admit` takes note of it, and returns the share-partitions whose durable state must be initialized first.
-4. These are initialized; then `initialized`, or `initialization_failed` when any of them failed.
+4. These are initialized; then `initialized`, or `initialization_failed` for those that failed.
 5. `answer` computes what the member is told. Because step 4 came first, the very first answer already carries
    the assignment (the stock broker initializes in the background and assigns at the second heartbeat).
 
@@ -15,7 +15,7 @@ through their share session, their lock, or an acknowledgement.
 Source: KIP-932, "Group coordinator"; `GroupMetadataManager.java`.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -39,7 +39,9 @@ from kproxy.share.identifiers import (
     TopicId,
 )
 from kproxy.share.limits import GroupLimits
-from kproxy.share.share_group import ShareGroup, ShareGroupMember, ShareGroupState
+from kproxy.share.share_group import ShareGroup, ShareGroupState
+from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.share.share_group_member import ShareGroupMember
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,28 @@ class GroupCoordinator:
         """Every share group, oldest first."""
         return tuple(self._groups)
 
+    def find(self, group_id: GroupId) -> ShareGroup | None:
+        """Return the group as it is now. Across an await it is good for nothing but to compare it with the next."""
+        return self._groups.get(group_id)
+
+    def restore(self, image: ShareGroupImage, *, limits: GroupLimits, now_ms: int) -> None:
+        """Put a group back that is durable, in place of whatever is known of it. All sessions begin anew."""
+        group = ShareGroup.restore(image, limits, now_ms=now_ms)
+        self._groups[group.group_id] = group
+        for member in group.members.values():
+            self._watch(group, member)
+
+    def forget(self, group_id: GroupId, doubted: ShareGroup | None = None) -> None:
+        """Forget a group, because it may differ from what is durable, unless it is another than `doubted`."""
+        group = self._groups.get(group_id)
+        if group is not None and (doubted is None or group is doubted):
+            del self._groups[group_id]
+
+    def forget_all(self, belongs: Callable[[GroupId], bool]) -> None:
+        """Forget every group whose id `belongs` somewhere else, or is about to be restored."""
+        for group_id in [group_id for group_id in self._groups if belongs(group_id)]:
+            del self._groups[group_id]
+
     def topic_names(self, heartbeat: Heartbeat) -> frozenset[str]:
         """Return the topics that `admit` asks about: those of the heartbeat and of the whole group."""
         group = self._groups.get(heartbeat.group_id)
@@ -129,7 +153,7 @@ class GroupCoordinator:
         self._group(group_id).initialized(keys)
 
     def initialization_failed(self, group_id: GroupId, keys: Iterable[SharePartitionKey]) -> None:
-        """Let the next heartbeat ask again for `keys`; what `admit` returned together fails together."""
+        """Let the next heartbeat ask again for `keys`."""
         self._group(group_id).initialization_failed(keys)
 
     def answer(self, heartbeat: Heartbeat, *, limits: GroupLimits, now_ms: int) -> HeartbeatAnswer:
@@ -157,10 +181,10 @@ class GroupCoordinator:
         expired: list[ExpiredMember] = []
         while self._session_checks and self._session_checks[0][0] <= now_ms:
             check_ms, candidate = heappop(self._session_checks)
-            group = self._groups[candidate.group_id]
-            member = group.members.get(candidate.member_id)
-            if member is None or member.session_check_ms != check_ms:
-                continue  # it left, or another look was arranged since
+            group = self._groups.get(candidate.group_id)
+            member = None if group is None else group.members.get(candidate.member_id)
+            if group is None or member is None or member.session_check_ms != check_ms:
+                continue  # it left, was forgotten, or another look was arranged since
             if member.session_deadline_ms <= now_ms:
                 group.remove(member.member_id)
                 expired.append(candidate)
@@ -178,8 +202,20 @@ class GroupCoordinator:
         return self._session_checks[0][0] if self._session_checks else None
 
     def delete_topics(self, topic_ids: Collection[TopicId]) -> tuple[SharePartitionKey, ...]:
-        """Forget the share-partitions of deleted topics in every group; return those whose state must go."""
+        """Give up the share-partitions of deleted topics in every group; return those whose state must go."""
         return tuple(key for group in self._groups.values() for key in group.delete_topics(topic_ids))
+
+    def state_topic_names(self) -> Mapping[TopicId, str]:
+        """Return every topic of which some group has, or is to get, durable state."""
+        return {
+            topic_id: name
+            for group in self._groups.values()
+            for topic_id, name in group.state_topic_names.items()
+        }
+
+    def topics_deleted(self, group_id: GroupId, topic_ids: Collection[TopicId]) -> None:
+        """Forget topics of which the group has no durable state left. Raises GroupIdNotFound."""
+        self._group(group_id).topics_deleted(topic_ids)
 
     def describe(self, group_id: GroupId) -> ShareGroupView:
         """Return a frozen picture of the group.

@@ -12,12 +12,15 @@ from kproxy.share.identifiers import (
     StateEpoch,
     TopicId,
     require_member_id,
+    require_storable_group_id,
 )
 
 JOIN_EPOCH: Final = MemberEpoch(0)
 """The member epoch of a heartbeat that joins or rejoins."""
 LEAVE_EPOCH: Final = MemberEpoch(-1)
 """The member epoch of a heartbeat that leaves, and of its answer."""
+MAX_SAID_BYTES: Final = 500_000
+"""What a member may say of itself, in UTF-8: it becomes one log record, and Kafka's are 1 MB at most by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +56,19 @@ class Heartbeat:
         require_member_id(self.member_id)
         if not self.group_id:
             raise InvalidRequest("the group id is empty")
+        require_storable_group_id(self.group_id)
+        if self._said_bytes() > MAX_SAID_BYTES:
+            raise InvalidRequest(f"rack and subscription take more than {MAX_SAID_BYTES} bytes")
         if self.rack_id == "":
             raise InvalidRequest("the rack id is empty")
         if self.member_epoch < LEAVE_EPOCH:
             raise InvalidRequest(f"member epoch {self.member_epoch}, expected -1 or higher")
         if self.is_joining and not self.subscribed_topic_names:
             raise InvalidRequest("a member that joins must subscribe to at least one topic")
+
+    def _said_bytes(self) -> int:
+        names = self.subscribed_topic_names or ()
+        return len((self.rack_id or "").encode()) + sum(len(name.encode()) for name in names)
 
 
 @dataclass(frozen=True, slots=True)

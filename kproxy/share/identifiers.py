@@ -40,6 +40,8 @@ SnapshotEpoch = NewType("SnapshotEpoch", int)
 """Numbers the snapshots of one share-partition in the state log."""
 
 MAX_MEMBER_ID_LENGTH: Final = 36
+MAX_GROUP_ID_BYTES: Final = 32_767
+"""What the keys of log records have room for: Kafka's old-style string."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -76,6 +78,12 @@ def require_group_id(text: str | None) -> GroupId:
     if text is None:
         raise InvalidRequest("the group id is null")
     return GroupId(text)
+
+
+def require_storable_group_id(group_id: str) -> None:
+    """Raise InvalidRequest when a group id is too long for the key of a log record."""
+    if len(group_id.encode()) > MAX_GROUP_ID_BYTES:
+        raise InvalidRequest(f"a group id of more than {MAX_GROUP_ID_BYTES} bytes")
 
 
 def require_member_id(text: str | None) -> MemberId:

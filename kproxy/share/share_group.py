@@ -3,18 +3,19 @@
 There is no revocation handshake in share groups: a member jumps to the newest target assignment with its next
 heartbeat. Only share-partitions whose durable state was initialized are ever assigned.
 
+What must outlive the process is the group's image. Each change of it has a revision, and nothing that a member
+is told may rest on a revision that is not durable.
+
 Source: KIP-932, "Share group membership"; `ShareGroup.java`, `GroupMetadataManager.java`.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 
 from kproxy.errors import FencedMemberEpoch, GroupMaxSizeReached, UnknownMemberId
 from kproxy.share.assignor import assign
 from kproxy.share.heartbeat import (
     JOIN_EPOCH,
-    LEAVE_EPOCH,
     AssignedTopic,
     Heartbeat,
     HeartbeatAnswer,
@@ -33,7 +34,9 @@ from kproxy.share.identifiers import (
     TopicIdPartition,
 )
 from kproxy.share.limits import GroupLimits
-from kproxy.share.state_batches import UNKNOWN_START_OFFSET
+from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.share.share_group_member import ShareGroupMember
+from kproxy.share.state_partition_metadata import StatePartitionMetadata
 
 
 class ShareGroupState(Enum):
@@ -43,36 +46,22 @@ class ShareGroupState(Enum):
     STABLE = "Stable"
 
 
-@dataclass(slots=True)
-class ShareGroupMember:
-    """One member, as its heartbeats describe it, and what it was told last."""
-
-    member_id: MemberId
-    rack_id: str | None = None
-    client_id: str = ""
-    client_host: str = ""
-    subscribed_topic_names: frozenset[str] = frozenset()
-    member_epoch: MemberEpoch = JOIN_EPOCH
-    previous_member_epoch: MemberEpoch = LEAVE_EPOCH
-    assigned: frozenset[TopicIdPartition] = frozenset()
-    session_deadline_ms: int = 0
-    session_check_ms: int | None = None
-
-
 class ShareGroup:
     """The state of one share group. A heartbeat is `admit`ted, then `answer`ed."""
 
     __slots__ = (
         "_assigned_from",
-        "_initialized",
-        "_initializing_since_ms",
+        "_image",
         "_last_assigned_ms",
+        "_state_partitions",
         "_target",
         "_topics",
         "assignment_epoch",
+        "durable_revision",
         "group_epoch",
         "group_id",
         "members",
+        "revision",
     )
 
     def __init__(self, group_id: GroupId) -> None:
@@ -80,12 +69,44 @@ class ShareGroup:
         self.group_epoch = GroupEpoch(0)
         self.assignment_epoch = AssignmentEpoch(0)
         self.members: dict[MemberId, ShareGroupMember] = {}
+        self.revision = 0
+        """Rises with every change of the image."""
+        self.durable_revision = 0
+        """The newest revision that is known to be durable; whoever made it so says so here."""
         self._topics: dict[str, TopicPartitions] = {}
-        self._initialized: dict[TopicId, frozenset[int]] = {}
-        self._initializing_since_ms: dict[TopicIdPartition, int] = {}
+        self._state_partitions = StatePartitionMetadata()
         self._target: Mapping[MemberId, frozenset[TopicIdPartition]] = {}
         self._assigned_from: Mapping[TopicId, frozenset[int]] = {}
         self._last_assigned_ms: int | None = None
+        self._image: ShareGroupImage | None = None
+
+    @classmethod
+    def restore(cls, image: ShareGroupImage, limits: GroupLimits, *, now_ms: int) -> "ShareGroup":
+        """Rebuild a group from its durable image, so that its members notice nothing.
+
+        1. Epochs, members and assignments are those of the image; every session begins anew.
+        2. The topics are those that the group saw last, so that the group epoch does not rise because the next
+           heartbeat asks the cluster again.
+        3. What the target assignment was computed from is what it hands out: every assignable partition is
+           with somebody. If more was initialized since, the next heartbeat computes another one.
+        4. What was initializing is initialized again by the next heartbeat.
+        """
+        group = cls(image.group_id)
+        group.group_epoch = image.group_epoch
+        group.assignment_epoch = image.assignment_epoch
+        deadline_ms = now_ms + limits.session_timeout_ms
+        group.members = {
+            member_id: ShareGroupMember.restore(member_id, member, deadline_ms)
+            for member_id, member in image.members.items()
+        }
+        group._state_partitions = StatePartitionMetadata.restore(
+            initializing=image.initializing, initialized=image.initialized, deleting=image.deleting
+        )
+        group._target = dict(image.target)
+        group._assigned_from = _by_topic(image.target.values())
+        group._topics = group._last_known_topics()
+        group._image = image
+        return group
 
     @property
     def state(self) -> ShareGroupState:
@@ -93,9 +114,39 @@ class ShareGroup:
         return ShareGroupState.STABLE if self.members else ShareGroupState.EMPTY
 
     @property
+    def has_undurable_changes(self) -> bool:
+        """Whether the image has changed since it was known to be durable."""
+        return self.revision != self.durable_revision
+
+    @property
+    def state_topic_names(self) -> Mapping[TopicId, str]:
+        """The topics of which share-partitions have durable state, or are to get it, and are not being deleted."""
+        return self._state_partitions.topic_names
+
+    @property
+    def deleting_topic_ids(self) -> tuple[TopicId, ...]:
+        """The topics whose share-partitions are losing their durable state."""
+        return tuple(self._state_partitions.deleting)
+
+    @property
     def subscribed_topic_names(self) -> frozenset[str]:
         """Every topic that some member subscribed to."""
         return frozenset().union(*(member.subscribed_topic_names for member in self.members.values()))
+
+    def image(self) -> ShareGroupImage:
+        """Return what must outlive the process; the same object as long as nothing of it changes."""
+        if self._image is None:
+            self._image = ShareGroupImage(
+                group_id=self.group_id,
+                group_epoch=self.group_epoch,
+                assignment_epoch=self.assignment_epoch,
+                members={member_id: member.image() for member_id, member in self.members.items()},
+                target=dict(self._target),
+                initializing=self._state_partitions.initializing,
+                initialized=self._state_partitions.initialized,
+                deleting=self._state_partitions.deleting,
+            )
+        return self._image
 
     def admit(
         self,
@@ -166,31 +217,31 @@ class ShareGroup:
 
     def initialized(self, keys: Iterable[SharePartitionKey]) -> None:
         """Allow `keys`, whose durable state now exists, to be assigned; not those whose topic was deleted."""
-        for key in keys:
-            partition = TopicIdPartition(key.topic_id, key.partition)
-            if self._initializing_since_ms.pop(partition, None) is not None:
-                initialized = self._initialized.get(key.topic_id, frozenset())
-                self._initialized[key.topic_id] = initialized | {key.partition}
+        if self._state_partitions.finish(_partitions(keys)):
+            self._note_change()
 
     def initialization_failed(self, keys: Iterable[SharePartitionKey]) -> None:
-        """Let the next heartbeat ask again for `keys`."""
-        for key in keys:
-            self._initializing_since_ms.pop(TopicIdPartition(key.topic_id, key.partition), None)
+        """Let the next heartbeat ask again for `keys`, which may have durable state or not."""
+        self._state_partitions.fail(_partitions(keys))
 
     def delete_topics(self, topic_ids: Collection[TopicId]) -> tuple[SharePartitionKey, ...]:
-        """Forget the share-partitions of deleted topics and return those whose durable state may exist."""
-        forgotten = [
-            TopicIdPartition(topic, p) for topic in topic_ids for p in self._initialized.pop(topic, ())
-        ]
-        under_way = [
-            partition for partition in self._initializing_since_ms if partition.topic_id in topic_ids
-        ]
-        for partition in under_way:
-            del self._initializing_since_ms[partition]
+        """Give up the share-partitions of these topics, and return those whose durable state must be deleted.
+
+        These are the ones of a deletion that was interrupted, too. They are not assigned any more, nor
+        initialized before `topics_deleted`.
+        """
+        partitions = self._state_partitions.begin_deletion(topic_ids)
+        if partitions:
+            self._note_change()
         return tuple(
             SharePartitionKey(self.group_id, partition.topic_id, partition.partition)
-            for partition in (*forgotten, *under_way)
+            for partition in partitions
         )
+
+    def topics_deleted(self, topic_ids: Iterable[TopicId]) -> None:
+        """Forget topics of which no durable state is left."""
+        if self._state_partitions.finish_deletion(topic_ids):
+            self._note_change()
 
     def assignment_of(self, member: ShareGroupMember) -> tuple[AssignedTopic, ...]:
         """Return what `member` was assigned, by topic name; a topic deleted meanwhile is left out."""
@@ -220,16 +271,19 @@ class ShareGroup:
 
     def _note(self, member: ShareGroupMember, heartbeat: Heartbeat) -> bool:
         """Write down what the member says of itself; tell whether its subscription changed."""
+        before = self.members.get(member.member_id)
+        was = (member.client_id, member.client_host, member.rack_id, member.subscribed_topic_names)
         self.members[member.member_id] = member
         member.client_id = heartbeat.client_id
         member.client_host = heartbeat.client_host
         if heartbeat.rack_id is not None:
             member.rack_id = heartbeat.rack_id
-        if heartbeat.subscribed_topic_names is None:
-            return False
-        before = member.subscribed_topic_names
-        member.subscribed_topic_names = frozenset(heartbeat.subscribed_topic_names)
-        return member.subscribed_topic_names != before
+        if heartbeat.subscribed_topic_names is not None:
+            member.subscribed_topic_names = frozenset(heartbeat.subscribed_topic_names)
+        now = (member.client_id, member.client_host, member.rack_id, member.subscribed_topic_names)
+        if before is None or now != was:
+            self._note_change()
+        return now[-1] != was[-1]
 
     def _learn(self, topics: Mapping[str, TopicPartitions | None]) -> bool:
         """Take over what the cluster says of the subscribed topics; tell whether any of it is new.
@@ -244,25 +298,28 @@ class ShareGroup:
         self._topics = current
         return has_changed
 
-    def _initializations(self, limits: GroupLimits, now_ms: int) -> Iterable[PartitionInitialization]:
-        """Mark as initializing, and yield, what is neither initialized nor recently begun.
+    def _last_known_topics(self) -> dict[str, TopicPartitions]:
+        """Return what the group saw of its topics before it was restored.
 
-        Partitions added to a topic that the group knows begin at offset 0, so that nothing produced before
-        this moment is missed (as of Kafka 4.4; 4.3.1 applies the auto reset to them too).
+        Under a current assignment a topic that is initialized and with nobody was gone from the cluster already.
         """
-        for topic in self._topics.values():
-            initialized = self._initialized.get(topic.topic_id, frozenset())
-            start_offset = 0 if initialized else UNKNOWN_START_OFFSET
-            for number in range(topic.partition_count if len(initialized) < topic.partition_count else 0):
-                partition = TopicIdPartition(topic.topic_id, number)
-                since_ms = self._initializing_since_ms.get(partition)
-                is_under_way = (
-                    since_ms is not None and now_ms - since_ms < limits.initialize_retry_interval_ms
-                )
-                if number not in initialized and not is_under_way:
-                    self._initializing_since_ms[partition] = now_ms
-                    key = SharePartitionKey(self.group_id, topic.topic_id, number)
-                    yield PartitionInitialization(key, StateEpoch(self.group_epoch), start_offset)
+        is_current = self.assignment_epoch >= self.group_epoch
+        gone = self._state_partitions.initialized.keys() - self._assigned_from.keys() if is_current else set()
+        last_known = self._state_partitions.last_known_topics(apart_from=gone)
+        names = self.subscribed_topic_names
+        return {name: topic for name, topic in last_known.items() if name in names}
+
+    def _initializations(self, limits: GroupLimits, now_ms: int) -> Iterable[PartitionInitialization]:
+        """Mark as initializing, and yield, what is neither initialized nor recently begun."""
+        for name, topic in self._topics.items():
+            begun = self._state_partitions.begin(
+                name, topic, retry_interval_ms=limits.initialize_retry_interval_ms, now_ms=now_ms
+            )
+            if begun:
+                self._note_change()
+            for partition in begun:
+                key = SharePartitionKey(self.group_id, topic.topic_id, partition.number)
+                yield PartitionInitialization(key, StateEpoch(self.group_epoch), partition.start_offset)
 
     def _reassign(self, limits: GroupLimits, now_ms: int) -> None:
         """Compute the target assignment when the group epoch, or the initialized partitions, moved past it.
@@ -286,6 +343,7 @@ class ShareGroup:
         self._assigned_from = assignable
         self._last_assigned_ms = now_ms if assignable else None
         self.assignment_epoch = AssignmentEpoch(self.group_epoch)
+        self._note_change()
 
     def _is_assignment_due(self, limits: GroupLimits, now_ms: int) -> bool:
         last_ms = self._last_assigned_ms
@@ -293,9 +351,9 @@ class ShareGroup:
 
     def _assignable(self) -> dict[TopicId, frozenset[int]]:
         return {
-            topic.topic_id: self._initialized[topic.topic_id]
+            topic.topic_id: initialized
             for topic in self._topics.values()
-            if topic.topic_id in self._initialized
+            if (initialized := self._state_partitions.initialized_of(topic.topic_id))
         }
 
     def _reconcile(self, member: ShareGroupMember) -> bool:
@@ -304,17 +362,37 @@ class ShareGroup:
         if member.member_epoch != member_epoch:
             member.previous_member_epoch = member.member_epoch
             member.member_epoch = member_epoch
+            self._note_change()
         topic_ids = self._topic_ids(member.subscribed_topic_names)
         target = self._target.get(member.member_id, frozenset())
         before = member.assigned
         member.assigned = frozenset(partition for partition in target if partition.topic_id in topic_ids)
-        return member.assigned != before
+        if member.assigned == before:
+            return False
+        self._note_change()
+        return True
 
     def _topic_ids(self, names: Iterable[str]) -> frozenset[TopicId]:
         return frozenset(self._topics[name].topic_id for name in names if name in self._topics)
 
     def _raise_group_epoch(self) -> None:
         self.group_epoch = GroupEpoch(self.group_epoch + 1)
+        self._note_change()
+
+    def _note_change(self) -> None:
+        self.revision += 1
+        self._image = None
 
     def _unknown(self, member_id: MemberId) -> UnknownMemberId:
         return UnknownMemberId(f"{member_id!r} is no member of group {self.group_id!r}")
+
+
+def _partitions(keys: Iterable[SharePartitionKey]) -> Iterable[TopicIdPartition]:
+    return (TopicIdPartition(key.topic_id, key.partition) for key in keys)
+
+
+def _by_topic(held: Iterable[frozenset[TopicIdPartition]]) -> Mapping[TopicId, frozenset[int]]:
+    numbers: dict[TopicId, set[int]] = {}
+    for partition in frozenset[TopicIdPartition]().union(*held):
+        numbers.setdefault(partition.topic_id, set()).add(partition.partition)
+    return {topic_id: frozenset(of_topic) for topic_id, of_topic in numbers.items()}

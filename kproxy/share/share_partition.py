@@ -346,14 +346,14 @@ class SharePartition:
         return self._delta(ended)
 
     def _delta(self, changed: Iterable[InFlightRange]) -> StateDelta:
-        """Pass the terminal prefix, and return `changed` with the start offset from before that."""
-        start_offset = self._ranges.start_offset
+        """Pass the terminal prefix, and return `changed` with start offset and count from before that."""
+        start_offset, complete_count = self._ranges.start_offset, self._ranges.terminal_count
         self._pass_terminal_prefix()
         batches = tuple(
             StateBatch(run.first_offset, run.last_offset, run.state, run.delivery_count)
             for run in joined(changed)
         )
-        return StateDelta(start_offset, self._ranges.terminal_count, batches)
+        return StateDelta(start_offset, complete_count, batches)
 
     def _pass_terminal_prefix(self) -> None:
         ranges = self._ranges

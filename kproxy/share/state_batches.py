@@ -30,8 +30,9 @@ class StateDelta:
     """What one call changed that must outlive the process. `batches` are ascending and disjoint.
 
     Like the stock broker's writes it carries the start offset from *before* the terminal prefix that this
-    call made is passed, and the count of records done with (terminal, not below the start offset) from
-    *after*. A delta with a start offset and no batches is worth writing: everything below is done with.
+    call made is passed, and the count of records done with (terminal) from that offset on, from *after* the
+    change: start offset and count belong together. A delta with a start offset and no batches is worth writing:
+    everything below is done with.
     """
 
     start_offset: int
@@ -69,6 +70,9 @@ def lay_over(
 
 def _lay(merged: list[StateBatch], batch: StateBatch) -> None:
     """Lay one batch over `merged`, in place. The neighbours take part so that equal ones join."""
+    if not merged or merged[-1].last_offset < batch.first_offset:
+        _append(merged, batch, batch.first_offset, batch.last_offset)
+        return
     low = bisect_left(merged, batch.first_offset, key=_LAST_OFFSET)
     high = bisect_right(merged, batch.last_offset, lo=low, key=_FIRST_OFFSET)
     pieces = merged[low - 1 : low] if low else []
@@ -105,4 +109,6 @@ def _precedence(batch: StateBatch) -> tuple[int, int]:
 
 
 def _part_of(batch: StateBatch, first_offset: int, last_offset: int) -> StateBatch:
+    if batch.first_offset == first_offset and batch.last_offset == last_offset:
+        return batch
     return StateBatch(first_offset, last_offset, batch.state, batch.delivery_count)

@@ -1,61 +1,101 @@
 """`BreakableStateLog`: the in-memory state log, which fails or waits when a test says so."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 
 from kproxy.errors import ApiError, StateLogUnavailable
-from kproxy.share.identifiers import SharePartitionKey
+from kproxy.share.heartbeat import PartitionInitialization
+from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, StateEpoch
 from kproxy.share.state_batches import StateDelta
+from kproxy.statelog.actors import Actor
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.in_memory_state_log import InMemoryStateLog
+from tests.in_memory.in_memory_state_log import InMemoryStateLog
 
 
 class BreakableStateLog:
     """Implements `StateLog`.
 
-    While `persist_failure` is set, writes are refused with it; while `is_away`, loads and initializations are. While
-    `hold_writes` is set, writes become durable only when it is.
+    While `persist_failure` is set, writes are refused with it; while `is_away`, loads, initializations and deletions
+    are. While `hold_writes` is set, writes become durable only when it is. `unreadiness` is raised by `require_ready`
+    for the share-partitions that it holds.
     """
 
     def __init__(self) -> None:
         self.persist_failure: ApiError | None = None
         self.is_away = False
+        self.unreadiness: dict[SharePartitionKey, ApiError] = {}
         self.hold_writes: asyncio.Event | None = None
         self.hold_loads: asyncio.Event | None = None
+        self.hold_initializations: asyncio.Event | None = None
         self.loads: list[SharePartitionKey] = []
+        self.contradiction: DurableShareState | None = None
+        """What every load returns instead of the truth."""
         self.deltas: list[tuple[SharePartitionKey, StateDelta]] = []
-        self._log = InMemoryStateLog()
+        self.actors: list[tuple[Actor, ...]] = []
+        """Who made each of `deltas`."""
+        self.memory = InMemoryStateLog()
 
-    async def initialize(self, key: SharePartitionKey, *, state_epoch: int, start_offset: int) -> None:
-        self._require_here()
-        await self._log.initialize(key, state_epoch=state_epoch, start_offset=start_offset)
+    def require_ready(self, key: SharePartitionKey) -> None:
+        if key in self.unreadiness:
+            raise self.unreadiness[key]
+
+    async def initialize(
+        self, initializations: Sequence[PartitionInitialization]
+    ) -> Mapping[SharePartitionKey, ApiError]:
+        if self.hold_initializations is not None:
+            await self.hold_initializations.wait()
+        refused = {
+            wanted.key: refusal for wanted in initializations if (refusal := self._refusal(wanted.key))
+        }
+        sound = [wanted for wanted in initializations if wanted.key not in refused]
+        return {**refused, **await self.memory.initialize(sound)}
 
     async def load(self, key: SharePartitionKey) -> DurableShareState | None:
         self.loads.append(key)
         if self.hold_loads is not None:
             await self.hold_loads.wait()
-        self._require_here()
-        return await self._log.load(key)
+        refusal = self._refusal(key)
+        if refusal is not None:
+            raise refusal
+        return self.contradiction or await self.memory.load(key)
 
-    def persist(self, key: SharePartitionKey, delta: StateDelta) -> Awaitable[None]:
-        self.deltas.append((key, delta))
-        if self.persist_failure is None and self.hold_writes is None:
-            return self._log.persist(key, delta)
-        return self._persist_later(key, delta, self.persist_failure, self.hold_writes)
+    def state(self, key: SharePartitionKey) -> DurableShareState | None:
+        """Return what is durable."""
+        return self.memory.fold.states.get(key)
 
-    async def _persist_later(
+    def persist(
         self,
         key: SharePartitionKey,
         delta: StateDelta,
-        failure: ApiError | None,
-        held: asyncio.Event | None,
-    ) -> None:
-        if held is not None:
-            await held.wait()
-        if failure is not None:
-            raise failure
-        await self._log.persist(key, delta)
+        *,
+        state_epoch: StateEpoch,
+        leader_epoch: LeaderEpoch,
+        actors: tuple[Actor, ...],
+    ) -> Awaitable[None]:
+        self.deltas.append((key, delta))
+        self.actors.append(actors)
 
-    def _require_here(self) -> None:
+        def persist() -> Awaitable[None]:
+            return self.memory.persist(
+                key, delta, state_epoch=state_epoch, leader_epoch=leader_epoch, actors=actors
+            )
+
+        async def persist_later(failure: ApiError | None, held: asyncio.Event | None) -> None:
+            if held is not None:
+                await held.wait()
+            if failure is not None:
+                raise failure
+            await persist()
+
+        if self.persist_failure is None and self.hold_writes is None:
+            return persist()
+        return persist_later(self.persist_failure, self.hold_writes)
+
+    async def delete(self, keys: Collection[SharePartitionKey]) -> Mapping[SharePartitionKey, ApiError]:
+        refused = {key: refusal for key in keys if (refusal := self._refusal(key))}
+        return {**refused, **await self.memory.delete([key for key in keys if key not in refused])}
+
+    def _refusal(self, key: SharePartitionKey) -> ApiError | None:
         if self.is_away:
-            raise StateLogUnavailable("the in-memory state log was told to be away")
+            return StateLogUnavailable("the in-memory state log was told to be away")
+        return self.unreadiness.get(key)

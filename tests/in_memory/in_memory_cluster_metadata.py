@@ -44,6 +44,10 @@ class InMemoryClusterMetadata:
         self._ask()
         return self._topics.get(topic_id)
 
+    async def missing_topics(self, topics: Mapping[TopicId, str]) -> Collection[TopicId]:
+        self._ask()
+        return [topic_id for topic_id in topics if topic_id not in self._topics]
+
     def leader_of(self, topic_id: TopicId, partition: int) -> PartitionLeader | None:
         return self._leaders.get((topic_id, partition))
 

@@ -100,6 +100,13 @@ class ScriptedCluster:
             self._logs[key] = InMemoryLog()
             self._leaders[key] = (node_ids[partition % len(node_ids)], 0)
 
+    def add_partitions(self, topic_id: TopicId, partition_count: int) -> None:
+        """Let a topic have more partitions; what it has stays."""
+        for partition in range(partition_count):
+            key = TopicIdPartition(topic_id, partition)
+            self._logs.setdefault(key, InMemoryLog())
+            self._leaders.setdefault(key, (next(iter(self.brokers)), 0))
+
     def delete_topic(self, topic_id: TopicId) -> None:
         """Delete a topic with its logs."""
         del self.topic_names[topic_id]
@@ -175,7 +182,10 @@ class ScriptedCluster:
             return MetadataResponseTopic(error_code=missing, name=asked.name, topic_id=asked.topic_id)
         partitions = [
             MetadataResponsePartition(
-                partition_index=key.partition, leader_id=node_id, leader_epoch=leader_epoch
+                partition_index=key.partition,
+                leader_id=node_id,
+                leader_epoch=leader_epoch,
+                replica_nodes=list(self.brokers),
             )
             for key, (node_id, leader_epoch) in self._leaders.items()
             if key.topic_id == topic_id

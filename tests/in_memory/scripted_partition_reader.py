@@ -41,6 +41,19 @@ class InMemoryLog:
         self.batches.append(LogBatch(first_offset, self.end_offset - 1, timestamp_ms, encoded))
         return first_offset
 
+    def append_batch(self, batch: bytes, *, last_offset_delta: int, timestamp_ms: int) -> int:
+        """Append a batch that a producer made, as a leader does: its base offset written in. Returns that."""
+        first_offset = self.end_offset
+        encoded = first_offset.to_bytes(8) + batch[8:]
+        self.end_offset = first_offset + last_offset_delta + 1
+        self.batches.append(LogBatch(first_offset, self.end_offset - 1, timestamp_ms, encoded))
+        return first_offset
+
+    def truncate(self, end_offset: int) -> None:
+        """Lose what lies at `end_offset` and above, as an unclean election does: whole batches."""
+        self.batches = [batch for batch in self.batches if batch.last_offset < end_offset]
+        self.end_offset = end_offset
+
     def append_gap(self, count: int) -> None:
         """Let `count` offsets pass that hold no record, as compaction and transactions leave them."""
         self.end_offset += count

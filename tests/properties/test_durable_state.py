@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from kproxy.share.identifiers import LeaderEpoch, SnapshotEpoch, StateEpoch
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch, StateDelta
-from kproxy.statelog.durable_state import DurableShareState
+from kproxy.statelog.durable_state import DurableShareState, merged_delta
 
 NEW_STATE = DurableShareState(
     state_epoch=StateEpoch(3),
@@ -64,3 +64,12 @@ def test_the_epochs_stay(deltas: list[StateDelta]) -> None:
     state = fold(deltas)
 
     assert (state.state_epoch, state.leader_epoch, state.snapshot_epoch) == (3, 1, 2)
+
+
+@given(before=st.lists(DELTAS, max_size=3), deltas=st.lists(DELTAS, min_size=1, max_size=5))
+def test_a_merged_delta_does_what_its_parts_do_in_turn(
+    before: list[StateDelta], deltas: list[StateDelta]
+) -> None:
+    state = fold(before)
+
+    assert state.after(merged_delta(deltas)) == fold([*before, *deltas])

@@ -71,7 +71,7 @@ def test_accepting_everything_moves_the_start_offset_past_it() -> None:
 
     # Then
     assert share_partition.start_offset == 10
-    assert delta == StateDelta(0, 0, (StateBatch(0, 9, RecordState.ACKNOWLEDGED, 1),))
+    assert delta == StateDelta(0, 10, (StateBatch(0, 9, RecordState.ACKNOWLEDGED, 1),))
 
 
 def test_each_type_has_its_own_outcome() -> None:
@@ -277,7 +277,7 @@ def test_a_batch_that_straddles_the_start_offset_settles_the_rest() -> None:
     # Then
     assert delta == StateDelta(
         4,
-        0,
+        3,
         (StateBatch(4, 6, RecordState.ACKNOWLEDGED, 1), StateBatch(7, 9, RecordState.AVAILABLE, 1)),
     )
 

@@ -324,3 +324,40 @@ def test_an_unknown_group_cannot_be_described() -> None:
         GroupCoordinator().describe(ORDERS)
 
     assert refusal.value.error_code is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_the_topics_with_state_are_those_of_all_groups_until_they_are_deleted() -> None:
+    # Given
+    coordinator = GroupCoordinator()
+    serve(coordinator, said_by(ALICE, 0, "paid"))
+    before = coordinator.state_topic_names()
+
+    # When
+    coordinator.delete_topics([TOPIC])
+    group = coordinator.find(ORDERS)
+    assert group is not None
+    deleting = group.deleting_topic_ids
+    coordinator.topics_deleted(ORDERS, [TOPIC])
+
+    # Then
+    assert before == {TOPIC: "paid"}
+    assert deleting == (TOPIC,)
+    assert coordinator.state_topic_names() == {}
+    assert group.deleting_topic_ids == ()
+
+
+def test_deleting_what_no_group_consumed_changes_nothing() -> None:
+    # Given
+    coordinator = GroupCoordinator()
+    serve(coordinator, said_by(ALICE, 0, "paid"))
+    group = coordinator.find(ORDERS)
+    assert group is not None
+    image = group.image()
+
+    # When
+    keys = coordinator.delete_topics([OTHER_TOPIC])
+    coordinator.topics_deleted(ORDERS, [OTHER_TOPIC])
+
+    # Then
+    assert keys == ()
+    assert group.image() is image

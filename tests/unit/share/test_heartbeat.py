@@ -42,6 +42,8 @@ def test_a_heartbeat_that_makes_sense_is_valid(heartbeat: Heartbeat) -> None:
         pytest.param(replace(JOINING, member_id=MemberId("m" * 37)), "37 characters", id="long member id"),
         pytest.param(replace(JOINING, group_id=GroupId("")), "group id", id="no group id"),
         pytest.param(replace(JOINING, rack_id=""), "rack id", id="empty rack id"),
+        pytest.param(replace(JOINING, group_id=GroupId("g" * 32_768)), "32767 bytes", id="long group id"),
+        pytest.param(replace(JOINING, rack_id="r" * 500_000), "500000 bytes", id="more than a record holds"),
         pytest.param(replace(JOINING, member_epoch=-2), "epoch -2", id="epoch -2"),
         pytest.param(replace(JOINING, subscribed_topic_names=None), "one topic", id="joining without topics"),
         pytest.param(replace(JOINING, subscribed_topic_names=()), "one topic", id="joining with no topic"),

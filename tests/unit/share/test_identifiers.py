@@ -5,11 +5,13 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import InvalidRequest
 from kproxy.share.identifiers import (
+    MAX_GROUP_ID_BYTES,
     GroupId,
     SharePartitionKey,
     TopicId,
     require_group_id,
     require_member_id,
+    require_storable_group_id,
 )
 
 
@@ -47,3 +49,16 @@ def test_a_share_partition_is_written_as_find_coordinator_has_it() -> None:
 
     # Then
     assert text == "gs1:AAAAAAAAAAAAAAAAAAAAAQ:0"
+
+
+def test_a_group_id_has_to_fit_into_the_key_of_a_log_record() -> None:
+    # Given
+    longest = "ü" * (MAX_GROUP_ID_BYTES // 2)
+    require_storable_group_id(longest)
+
+    # When
+    with pytest.raises(InvalidRequest) as refusal:
+        require_storable_group_id(longest + "üü")
+
+    # Then
+    assert refusal.value.error_code is ErrorCode.INVALID_REQUEST

@@ -221,7 +221,7 @@ def test_a_log_start_past_the_start_offset_moves_it_and_forgets_what_lay_below()
     delta = share_partition.move_start(4)
 
     # Then
-    assert delta == StateDelta(4, 0, ())
+    assert delta == StateDelta(4, 3, ())
     assert in_flight(share_partition) == [(7, 9, "ACQUIRED", 1)]
 
 

@@ -5,7 +5,7 @@ import pytest
 from kproxy.share.identifiers import LeaderEpoch, SnapshotEpoch, StateEpoch
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import NO_CHANGE, StateBatch, StateDelta
-from kproxy.statelog.durable_state import DurableShareState
+from kproxy.statelog.durable_state import DurableShareState, merged_delta
 
 ACCEPTED = RecordState.ACKNOWLEDGED
 
@@ -82,3 +82,45 @@ def test_the_first_write_chooses_the_start_offset() -> None:
 
     # Then
     assert after == a_state(42, 1, StateBatch(43, 43, ACCEPTED, 1))
+
+
+def test_a_write_by_a_new_leader_changes_the_leader_epoch_too() -> None:
+    # Given
+    state = a_state(10, 5)
+
+    # When
+    after = state.after_write(NO_CHANGE, LeaderEpoch(4))
+
+    # Then
+    assert after == DurableShareState(StateEpoch(3), LeaderEpoch(4), SnapshotEpoch(2), 10, 5, ())
+
+
+def test_one_delta_is_merged_into_itself() -> None:
+    delta = StateDelta(7, 9, (StateBatch(17, 18, ACCEPTED, 1), StateBatch(2, 3, ACCEPTED, 1)))
+
+    assert merged_delta([delta]) is delta
+
+
+@pytest.mark.parametrize(
+    ("second", "merged"),
+    [
+        (StateDelta(9, 1, ()), StateDelta(9, 1, (StateBatch(9, 12, ACCEPTED, 1),))),
+        (StateDelta(7, 6, ()), StateDelta(7, 6, (StateBatch(8, 12, ACCEPTED, 1),))),
+        (StateDelta(-1, 8, ()), StateDelta(7, 5, (StateBatch(8, 12, ACCEPTED, 1),))),
+        (
+            StateDelta(7, 5, (StateBatch(13, 14, ACCEPTED, 1),)),
+            StateDelta(7, 5, (StateBatch(8, 14, ACCEPTED, 1),)),
+        ),
+    ],
+)
+def test_of_two_deltas_the_higher_start_offset_counts_and_batches_are_laid_over_each_other(
+    second: StateDelta, merged: StateDelta
+) -> None:
+    # Given
+    first = StateDelta(7, 5, (StateBatch(8, 12, ACCEPTED, 1),))
+
+    # When
+    delta = merged_delta([first, second])
+
+    # Then
+    assert delta == merged

@@ -1,0 +1,67 @@
+"""A share group as it must outlive the process: frozen, complete, and free of time.
+
+Member sessions are not part of it: they begin anew when a group is restored. Nor is what the cluster says of
+topics: the next heartbeat asks again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from kproxy.share.identifiers import (
+    AssignmentEpoch,
+    GroupEpoch,
+    GroupId,
+    MemberEpoch,
+    MemberId,
+    TopicId,
+    TopicIdPartition,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberImage:
+    """One member: what it said of itself, and what it was told last."""
+
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    subscribed_topic_names: frozenset[str]
+    member_epoch: MemberEpoch
+    previous_member_epoch: MemberEpoch
+    assigned: frozenset[TopicIdPartition]
+
+
+@dataclass(frozen=True, slots=True)
+class StatePartitions:
+    """Partitions of one topic, by number, that have share state, or may have.
+
+    Of those that are being initialized, `from_zero` are to begin at offset 0 and the others where the group's
+    `share.auto.offset.reset` says. Nothing is said of that in the other stages.
+    """
+
+    topic_name: str
+    partitions: frozenset[int]
+    from_zero: frozenset[int] = frozenset()
+
+
+StateTopics: TypeAlias = Mapping[TopicId, StatePartitions]
+"""By topic id. No topic stands here without a partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareGroupImage:
+    """One group at one moment. Members stand in the order in which they joined.
+
+    A partition is in one of `initializing`, `initialized` and `deleting` at most: its durable state may exist,
+    exists, may still exist. Source: the records of `GroupCoordinatorRecordHelpers` for share groups.
+    """
+
+    group_id: GroupId
+    group_epoch: GroupEpoch
+    assignment_epoch: AssignmentEpoch
+    members: Mapping[MemberId, MemberImage]
+    target: Mapping[MemberId, frozenset[TopicIdPartition]]
+    initializing: StateTopics
+    initialized: StateTopics
+    deleting: StateTopics

@@ -1,0 +1,50 @@
+"""One member of a share group."""
+
+from dataclasses import dataclass
+
+from kproxy.share.heartbeat import JOIN_EPOCH, LEAVE_EPOCH
+from kproxy.share.identifiers import MemberEpoch, MemberId, TopicIdPartition
+from kproxy.share.share_group_image import MemberImage
+
+
+@dataclass(slots=True)
+class ShareGroupMember:
+    """One member, as its heartbeats describe it, and what it was told last."""
+
+    member_id: MemberId
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    subscribed_topic_names: frozenset[str] = frozenset()
+    member_epoch: MemberEpoch = JOIN_EPOCH
+    previous_member_epoch: MemberEpoch = LEAVE_EPOCH
+    assigned: frozenset[TopicIdPartition] = frozenset()
+    session_deadline_ms: int = 0
+    session_check_ms: int | None = None
+
+    def image(self) -> MemberImage:
+        """Return what must outlive the process."""
+        return MemberImage(
+            rack_id=self.rack_id,
+            client_id=self.client_id,
+            client_host=self.client_host,
+            subscribed_topic_names=self.subscribed_topic_names,
+            member_epoch=self.member_epoch,
+            previous_member_epoch=self.previous_member_epoch,
+            assigned=self.assigned,
+        )
+
+    @classmethod
+    def restore(cls, member_id: MemberId, image: MemberImage, session_deadline_ms: int) -> "ShareGroupMember":
+        """Rebuild a member from its image; its session begins anew."""
+        return cls(
+            member_id=member_id,
+            rack_id=image.rack_id,
+            client_id=image.client_id,
+            client_host=image.client_host,
+            subscribed_topic_names=image.subscribed_topic_names,
+            member_epoch=image.member_epoch,
+            previous_member_epoch=image.previous_member_epoch,
+            assigned=image.assigned,
+            session_deadline_ms=session_deadline_ms,
+        )

@@ -1,0 +1,184 @@
+"""Which share-partitions of one group have durable state, and how far those are that are to get or to lose it.
+
+    (unknown) ──▶ initializing ──▶ initialized ──▶ deleting ──▶ (unknown)
+                       └───────────────────────────────▲
+
+Every step is made durable before the state itself is touched, so that an interrupted one is found again.
+Source: `ShareGroupStatePartitionMetadata` records, `GroupMetadataManager.java`.
+"""
+
+from collections.abc import Collection, Container, Iterable, Mapping
+from dataclasses import dataclass
+
+from kproxy.share.heartbeat import TopicPartitions
+from kproxy.share.identifiers import TopicId, TopicIdPartition
+from kproxy.share.share_group_image import StatePartitions, StateTopics
+from kproxy.share.state_batches import UNKNOWN_START_OFFSET
+
+
+@dataclass(frozen=True, slots=True)
+class NewPartition:
+    """A partition to initialize. Start offset -1 leaves the choice to whoever loads it first."""
+
+    number: int
+    start_offset: int
+
+
+@dataclass(slots=True)
+class _Initializing:
+    """`start_offset` is 0, or -1 for an open choice; `since_ms` is None when the next attempt need not wait."""
+
+    start_offset: int
+    since_ms: int | None
+
+    def is_recent(self, now_ms: int, retry_interval_ms: int) -> bool:
+        """Tell whether the last attempt is to be waited for."""
+        return self.since_ms is not None and now_ms - self.since_ms < retry_interval_ms
+
+
+class StatePartitionMetadata:
+    """The share-partitions of one group by stage; each is in one stage at most."""
+
+    __slots__ = ("_deleting", "_initialized", "_initializing", "_names")
+
+    def __init__(self) -> None:
+        self._names: dict[TopicId, str] = {}
+        self._initializing: dict[TopicIdPartition, _Initializing] = {}
+        self._initialized: dict[TopicId, frozenset[int]] = {}
+        self._deleting: dict[TopicId, frozenset[int]] = {}
+
+    @classmethod
+    def restore(
+        cls, *, initializing: StateTopics, initialized: StateTopics, deleting: StateTopics
+    ) -> "StatePartitionMetadata":
+        """Rebuild it from its image. What was initializing is to be begun again, where it was to begin before."""
+        restored = cls()
+        for stage in (deleting, initialized, initializing):
+            restored._names.update({topic_id: state.topic_name for topic_id, state in stage.items()})
+        restored._initialized = {topic_id: state.partitions for topic_id, state in initialized.items()}
+        restored._deleting = {topic_id: state.partitions for topic_id, state in deleting.items()}
+        for topic_id, state in initializing.items():
+            for number in sorted(state.partitions):
+                partition = TopicIdPartition(topic_id, number)
+                start_offset = 0 if number in state.from_zero else UNKNOWN_START_OFFSET
+                restored._initializing[partition] = _Initializing(start_offset, None)
+        return restored
+
+    @property
+    def initializing(self) -> StateTopics:
+        """What is being initialized, as its image has it."""
+        offsets: dict[TopicId, dict[int, int]] = {}
+        for partition, under_way in self._initializing.items():
+            offsets.setdefault(partition.topic_id, {})[partition.partition] = under_way.start_offset
+        return {
+            topic_id: StatePartitions(
+                self._names[topic_id],
+                frozenset(of_topic),
+                frozenset(number for number, start_offset in of_topic.items() if start_offset == 0),
+            )
+            for topic_id, of_topic in offsets.items()
+        }
+
+    @property
+    def initialized(self) -> StateTopics:
+        """What may be assigned, as its image has it."""
+        return self._named(self._initialized)
+
+    @property
+    def deleting(self) -> StateTopics:
+        """What is being deleted, as its image has it."""
+        return self._named(self._deleting)
+
+    @property
+    def topic_names(self) -> Mapping[TopicId, str]:
+        """Every topic with share-partitions in some stage but deleting."""
+        return {topic_id: name for topic_id, name in self._names.items() if topic_id not in self._deleting}
+
+    def initialized_of(self, topic_id: TopicId) -> frozenset[int]:
+        """Return the partitions of a topic that may be assigned."""
+        return self._initialized.get(topic_id, frozenset())
+
+    def last_known_topics(self, apart_from: Container[TopicId] = ()) -> Mapping[str, TopicPartitions]:
+        """Return by name what the group saw of each topic last, but for the initialized ones of `apart_from`."""
+        counts: dict[TopicId, int] = {}
+        for topic_id, numbers in self._initialized.items():
+            if topic_id not in apart_from:
+                counts[topic_id] = max(numbers) + 1
+        for topic_id, number in ((p.topic_id, p.partition) for p in self._initializing):
+            counts[topic_id] = max(counts.get(topic_id, 0), number + 1)
+        return {self._names[topic_id]: TopicPartitions(topic_id, count) for topic_id, count in counts.items()}
+
+    def begin(
+        self, name: str, topic: TopicPartitions, *, retry_interval_ms: int, now_ms: int
+    ) -> tuple[NewPartition, ...]:
+        """Mark as initializing, and return, the partitions that are neither initialized nor recently begun.
+
+        Partitions added to a topic that the group knows begin at offset 0, so that nothing produced before this
+        moment is missed (as of Kafka 4.4; 4.3.1 applies the auto reset to them too). An attempt that is repeated
+        begins where the first one would have. Nothing is begun of a topic whose state is being deleted.
+        """
+        done = self.initialized_of(topic.topic_id)
+        if topic.topic_id in self._deleting or len(done) >= topic.partition_count:
+            return ()
+        self._names[topic.topic_id] = name
+        begun: list[NewPartition] = []
+        for number in range(topic.partition_count):
+            partition = TopicIdPartition(topic.topic_id, number)
+            under_way = self._initializing.get(partition)
+            if number in done or (under_way is not None and under_way.is_recent(now_ms, retry_interval_ms)):
+                continue
+            first_choice = 0 if done else UNKNOWN_START_OFFSET
+            start_offset = first_choice if under_way is None else under_way.start_offset
+            self._initializing[partition] = _Initializing(start_offset, now_ms)
+            begun.append(NewPartition(number, start_offset))
+        return tuple(begun)
+
+    def finish(self, partitions: Iterable[TopicIdPartition]) -> bool:
+        """Let those of `partitions` that are initializing be initialized; tell whether there were any.
+
+        Those whose topic was deleted meanwhile are not.
+        """
+        has_changed = False
+        for partition in partitions:
+            if partition in self._initializing:
+                has_changed = True
+                del self._initializing[partition]
+                done = self.initialized_of(partition.topic_id)
+                self._initialized[partition.topic_id] = done | {partition.partition}
+        return has_changed
+
+    def fail(self, partitions: Iterable[TopicIdPartition]) -> None:
+        """Let `begin` return these again; they stay initializing, for nobody knows whether they have state."""
+        for partition in partitions:
+            if partition in self._initializing:
+                self._initializing[partition].since_ms = None
+
+    def begin_deletion(self, topic_ids: Collection[TopicId]) -> tuple[TopicIdPartition, ...]:
+        """Move all that may have state of these topics to deleting; return what is deleting of them by now."""
+        for topic_id in topic_ids:
+            numbers = self._deleting.get(topic_id, frozenset()) | self._initialized.pop(topic_id, frozenset())
+            under_way = [p for p in self._initializing if p.topic_id == topic_id]
+            for partition in under_way:
+                del self._initializing[partition]
+            numbers |= {partition.partition for partition in under_way}
+            if numbers:
+                self._deleting[topic_id] = numbers
+        return tuple(
+            TopicIdPartition(topic_id, number)
+            for topic_id in topic_ids
+            for number in sorted(self._deleting.get(topic_id, ()))
+        )
+
+    def finish_deletion(self, topic_ids: Iterable[TopicId]) -> bool:
+        """Forget the topics whose state is gone; tell whether there were any."""
+        gone = [topic_id for topic_id in topic_ids if topic_id in self._deleting]
+        for topic_id in gone:
+            del self._deleting[topic_id]
+            del self._names[topic_id]
+        return bool(gone)
+
+    def _named(self, partitions: Mapping[TopicId, frozenset[int]]) -> StateTopics:
+        return {
+            topic_id: StatePartitions(self._names[topic_id], numbers)
+            for topic_id, numbers in partitions.items()
+        }

@@ -1,0 +1,104 @@
+"""What waits for an append of share-partition state, and the append in the making. See `group_commit`."""
+
+from typing import Final, TypeAlias
+
+from kproxy.share.identifiers import SharePartitionKey
+from kproxy.share.state_batches import StateDelta
+from kproxy.statelog.actors import Actor, without_overlaps
+from kproxy.statelog.durable_state import DurableShareState, merged_delta
+from kproxy.statelog.operations import KeyedOperation, Write
+from kproxy.statelog.share_coordinator import CoordinatorResult
+from kproxy.statelog.state_records import StateRecord, encode_state_record
+from kproxy.statelog.tickets import Ticket, size_within
+from kproxy.wire.records import Record
+
+MAX_MERGED_WRITES: Final = 256
+"""How many writes become one record at most: each leaves a header that names its actors."""
+
+DecidedOperation: TypeAlias = CoordinatorResult[None] | CoordinatorResult[DurableShareState | None]
+
+
+class WaitingOperation:
+    """One operation, or several writes that become one record, with everybody who waits for it."""
+
+    __slots__ = ("more_writes", "operation", "tickets")
+
+    def __init__(self, operation: KeyedOperation, ticket: Ticket) -> None:
+        self.operation: Final = operation
+        self.more_writes: list[Write] = []
+        self.tickets = [ticket]
+
+    def takes(self, write: Write) -> bool:
+        """Tell whether `write`, to the same share-partition, may become one record with this."""
+        first = self.operation
+        return (
+            type(first) is Write
+            and first.state_epoch == write.state_epoch
+            and first.leader_epoch == write.leader_epoch
+            and len(self.tickets) < MAX_MERGED_WRITES
+        )
+
+    def merged(self, first: Write) -> tuple[StateDelta, tuple[Actor, ...]]:
+        """Return what all the writes do, `first` being the first of them, and who made them."""
+        if not self.more_writes:
+            return first.delta, first.actors
+        writes = [first, *self.more_writes]
+        delta = merged_delta([write.delta for write in writes])
+        return delta, without_overlaps([actor for write in writes for actor in write.actors])
+
+    def halves(self, first: Write) -> "list[WaitingOperation]":
+        """Return two that do in turn what this does: the earlier and the later half of its writes."""
+        writes = [first, *self.more_writes]
+        middle = len(writes) // 2
+        halves: list[WaitingOperation] = []
+        for part in (slice(0, middle), slice(middle, None)):
+            half = WaitingOperation(writes[part][0], self.tickets[part][0])
+            half.more_writes, half.tickets = writes[part][1:], self.tickets[part]
+            halves.append(half)
+        return halves
+
+
+class AppendDraft:
+    """An append in the making, then in flight. `waiting` are those that hear of its end, in order."""
+
+    __slots__ = (
+        "_max_bytes",
+        "_size_bytes",
+        "claim_epoch",
+        "keys",
+        "now_ms",
+        "records",
+        "replayed",
+        "waiting",
+    )
+
+    def __init__(self, now_ms: int, *, max_bytes: int, claim_epoch: int) -> None:
+        self.now_ms: Final = now_ms
+        self.claim_epoch: Final = claim_epoch
+        self.keys: set[SharePartitionKey] = set()
+        self.records: list[Record] = []
+        self.replayed: list[StateRecord] = []
+        self.waiting: list[WaitingOperation] = []
+        self._max_bytes = max_bytes
+        self._size_bytes = 0
+
+    def takes(self, result: DecidedOperation, key: SharePartitionKey) -> bool:
+        """Add the records of `result`, unless they would make the append too large.
+
+        Raises:
+            UnwritableStateRecord: one is too large for any append; nothing was added.
+        """
+        records = [
+            encode_state_record(record, claim_epoch=self.claim_epoch, actors=actors)
+            for record, actors in result.records
+        ]
+        size_bytes = self._size_bytes + sum(
+            size_within(record, max_bytes=self._max_bytes, subject=key) for record in records
+        )
+        if size_bytes > self._max_bytes:
+            return False
+        self._size_bytes = size_bytes
+        self.keys.add(key)
+        self.records += records
+        self.replayed += [record for record, _ in result.records]
+        return True

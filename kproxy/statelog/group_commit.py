@@ -1,0 +1,326 @@
+"""The queue of one state-log partition: operations wait, records do not.
+
+At most one append is in flight. What is submitted meanwhile stays an operation; writes to one share-partition
+are merged. Only when the append before has been replayed do operations become records, so that no snapshot is
+ever made from state that lacks something already promised to the log, and no state has to be taken back.
+
+How the shell drives it:
+
+    append = queue.next_append(now_ms, max_bytes=…, claim_epoch=…)   # None: nothing to write now
+    base_offset = … send append.records with acks=all, wait …
+    queue.succeeded(base_offset)        # durable: replayed, tickets settled
+    queue.fail(StateLogUnavailable(…))  # refused or unknown: everything is refused, and the queue thrown away
+"""
+
+from collections import deque
+from typing import Final
+
+from kproxy.errors import ApiError, CoordinatorNotAvailable, InvalidRequest, UnwritableStateRecord
+from kproxy.share.identifiers import SharePartitionKey
+from kproxy.statelog.append_draft import MAX_MERGED_WRITES, AppendDraft, DecidedOperation, WaitingOperation
+from kproxy.statelog.durable_state import DurableShareState
+from kproxy.statelog.fold import Outcome, StateLogFold
+from kproxy.statelog.operations import (
+    ColdSnapshots,
+    Delete,
+    Initialize,
+    KeyedOperation,
+    Load,
+    Operation,
+    Read,
+    ReadSummary,
+    Write,
+)
+from kproxy.statelog.share_coordinator import ShareCoordinator, require_possible_write
+from kproxy.statelog.tickets import Append, Ticket
+
+__all__ = [
+    "MAX_MERGED_WRITES",
+    "MAX_WAITING",
+    "ColdSnapshots",
+    "Delete",
+    "GroupCommit",
+    "Initialize",
+    "Load",
+    "Operation",
+    "Read",
+    "ReadSummary",
+    "Write",
+]
+
+MAX_WAITING: Final = 100_000
+"""How many operations may wait for one state-log partition before newcomers are refused."""
+
+
+class _ColdRun:
+    """A `ColdSnapshots` under way. `keys` are those that are left, None before they were chosen."""
+
+    __slots__ = ("count", "keys", "operation", "refusal", "ticket")
+
+    def __init__(self, operation: ColdSnapshots, ticket: Ticket) -> None:
+        self.operation: Final = operation
+        self.ticket: Final = ticket
+        self.keys: deque[SharePartitionKey] | None = None
+        self.count = 0
+        self.refusal: UnwritableStateRecord | None = None
+
+
+class GroupCommit:
+    """Turns operations on the share-partitions of one state-log partition into appends, one at a time.
+
+    An operation is decided when its append is drafted, on state that holds everything before it. It has at most
+    one record there, and no two operations of an append concern the same share-partition.
+    """
+
+    __slots__ = ("_cold", "_coordinator", "_in_flight", "_latest", "_max_waiting", "_queue", "_waiting_count")
+
+    def __init__(self, coordinator: ShareCoordinator, *, max_waiting: int = MAX_WAITING) -> None:
+        self._coordinator = coordinator
+        self._max_waiting = max_waiting
+        self._queue: deque[WaitingOperation] = deque()
+        self._latest: dict[SharePartitionKey, WaitingOperation] = {}
+        self._cold: deque[_ColdRun] = deque()
+        self._in_flight: AppendDraft | None = None
+        self._waiting_count = 0
+
+    @property
+    def fold(self) -> StateLogFold:
+        """The state that the queue works on."""
+        return self._coordinator.fold
+
+    @property
+    def has_work(self) -> bool:
+        """Whether something waits for the next append."""
+        return bool(self._queue or self._cold)
+
+    @property
+    def is_in_flight(self) -> bool:
+        """Whether an append was handed out and its end not told yet."""
+        return self._in_flight is not None
+
+    @property
+    def waiting_count(self) -> int:
+        """How many operations wait for an append or are in one."""
+        return self._waiting_count
+
+    def submit(self, operation: Operation) -> Ticket:
+        """Queue `operation`. A write that no state could take, or that finds the queue full, is refused at once.
+
+        Writes to one share-partition that follow each other under the same epochs become one record.
+        """
+        ticket = Ticket()
+        if self._waiting_count >= self._max_waiting:
+            ticket.refuse(CoordinatorNotAvailable(f"{self._waiting_count} operations wait for the state log"))
+            return ticket
+        if isinstance(operation, ColdSnapshots):
+            self._cold.append(_ColdRun(operation, ticket))
+        elif not isinstance(operation, Write):
+            self._queue_up(operation, ticket)
+        elif (refusal := _refusal_of(operation)) is not None:
+            ticket.refuse(refusal)
+            return ticket
+        elif (latest := self._latest.get(operation.key)) is not None and latest.takes(operation):
+            latest.more_writes.append(operation)
+            latest.tickets.append(ticket)
+        else:
+            self._queue_up(operation, ticket)
+        self._waiting_count += 1
+        return ticket
+
+    def next_append(self, now_ms: int, *, max_bytes: int, claim_epoch: int) -> Append | None:
+        """Draft the next append; None when nothing that waits needs a record. Not while one is in flight.
+
+        Operations are taken in order, up to `max_bytes` by `record_size_bytes`. Those that are refused, that need
+        a record above `max_bytes`, or that need none, are settled here.
+
+        Args:
+            now_ms: epoch time, for the timestamps of snapshots and for what counts as cold.
+            max_bytes: how large the append may be.
+            claim_epoch: the claim that the log partition is held under; that of the fold.
+        """
+        assert self._in_flight is None, "the end of an append is told before the next one"
+        draft = AppendDraft(now_ms, max_bytes=max_bytes, claim_epoch=claim_epoch)
+        self._in_flight = draft  # from here on `fail` finds its tickets, whatever goes wrong
+        if self._draft_operations(draft):
+            self._draft_cold_snapshots(draft)
+        if not draft.records:
+            self._in_flight = None
+            self._settle_cold_runs()
+            return None
+        return Append(tuple(draft.records))
+
+    def succeeded(self, base_offset: int) -> None:
+        """Note that the append in flight is durable from `base_offset` on: replay it, then settle its tickets."""
+        draft = self._in_flight
+        assert draft is not None, "nothing is in flight"
+        replay = self.fold.replay
+        for offset, record in enumerate(draft.replayed, base_offset):
+            outcome = replay(record, claim_epoch=draft.claim_epoch, offset=offset, timestamp_ms=draft.now_ms)
+            assert outcome is Outcome.APPLIED, f"our own record at offset {offset} was {outcome.value}"
+        self._in_flight = None
+        for waiting in draft.waiting:
+            self._settle(waiting, self._response_after(waiting.operation))
+        self._settle_cold_runs()
+
+    def fail(self, error: ApiError) -> None:
+        """Refuse everything in flight and waiting with `error`, and forget it."""
+        in_flight = [] if self._in_flight is None else self._in_flight.waiting
+        waiting, cold = [*in_flight, *self._queue], [*self._cold]
+        self._in_flight = None
+        self._queue.clear()
+        self._latest.clear()
+        self._cold.clear()
+        for refused in waiting:
+            self._refuse(refused, error)
+        for run in cold:
+            self._waiting_count -= 1
+            run.ticket.refuse(error)
+
+    def _queue_up(self, operation: KeyedOperation, ticket: Ticket) -> None:
+        waiting = WaitingOperation(operation, ticket)
+        self._queue.append(waiting)
+        self._latest[operation.key] = waiting
+
+    def _draft_operations(self, draft: AppendDraft) -> bool:
+        """Move what can be decided now into `draft`. Tells whether there is room left."""
+        held_back: list[WaitingOperation] = []
+        has_room = True
+        try:
+            while self._queue and has_room:
+                waiting = self._queue.popleft()
+                held_back.append(waiting)
+                if waiting.operation.key not in draft.keys:
+                    has_room = self._decide(waiting, draft)
+                    if has_room:
+                        held_back.pop()
+        finally:
+            self._queue.extendleft(reversed(held_back))
+        return has_room
+
+    def _decide(self, waiting: WaitingOperation, draft: AppendDraft) -> bool:
+        """Draft, settle or refuse what waits; False when its record has no room."""
+        operation = waiting.operation
+        try:
+            result = self._result_of(waiting, operation, draft.now_ms)
+            if result.records and not draft.takes(result, operation.key):
+                return False
+        except ApiError as refusal:
+            if waiting.more_writes and isinstance(refusal, UnwritableStateRecord):
+                self._halve(waiting)
+                return True
+            self._leave_queue(waiting)
+            self._refuse(waiting, refusal)
+            return True
+        self._leave_queue(waiting)
+        if result.records:
+            draft.waiting.append(waiting)
+        else:
+            self._settle(waiting, result.response)
+        return True
+
+    def _result_of(
+        self, waiting: WaitingOperation, operation: KeyedOperation, now_ms: int
+    ) -> DecidedOperation:
+        coordinator, key = self._coordinator, operation.key
+        match operation:
+            case Write():
+                delta, actors = waiting.merged(operation)
+                return coordinator.write_state(
+                    key,
+                    state_epoch=operation.state_epoch,
+                    leader_epoch=operation.leader_epoch,
+                    delta=delta,
+                    now_ms=now_ms,
+                    actors=actors,
+                )
+            case Load():
+                return coordinator.load_state(key, now_ms=now_ms, actor=operation.actor)
+            case Read():
+                return coordinator.read_state(
+                    key, leader_epoch=operation.leader_epoch, now_ms=now_ms, actor=operation.actor
+                )
+            case Initialize():
+                return coordinator.initialize_state(
+                    key,
+                    state_epoch=operation.state_epoch,
+                    start_offset=operation.start_offset,
+                    now_ms=now_ms,
+                    actor=operation.actor,
+                )
+            case Delete():
+                return coordinator.delete_state(key, actor=operation.actor)
+            case _:
+                return coordinator.read_summary(key)
+
+    def _draft_cold_snapshots(self, draft: AppendDraft) -> None:
+        """Fill what room is left in `draft` with snapshots."""
+        for run in self._cold:
+            if run.keys is None:
+                not_written_since_ms = run.operation.not_written_since_ms
+                run.keys = deque(self._coordinator.cold_keys(not_written_since_ms=not_written_since_ms))
+            while run.keys:
+                if not self._draft_cold_snapshot(draft, run, run.keys[0]):
+                    return
+                run.keys.popleft()
+
+    def _draft_cold_snapshot(self, draft: AppendDraft, run: _ColdRun, key: SharePartitionKey) -> bool:
+        """Draft one snapshot, unless the append writes the state anyway or it is gone; False: no room."""
+        if key in draft.keys:
+            return True
+        result = self._coordinator.snapshot_state(key, now_ms=draft.now_ms, actor=run.operation.actor)
+        try:
+            if result.records and not draft.takes(result, key):
+                return False
+        except UnwritableStateRecord as refusal:
+            run.refusal = refusal
+            return True
+        run.count += len(result.records)
+        return True
+
+    def _response_after(self, operation: KeyedOperation) -> DurableShareState | None:
+        """Return what a durable operation answers."""
+        return self.fold.states[operation.key] if isinstance(operation, Load | Read) else None
+
+    def _halve(self, waiting: WaitingOperation) -> None:
+        """Put writes whose common record is too large back into the queue, as two records."""
+        first = waiting.operation
+        assert isinstance(first, Write)
+        earlier, later = waiting.halves(first)
+        self._queue.extendleft((later, earlier))
+        if self._latest[first.key] is waiting:
+            self._latest[first.key] = later
+
+    def _leave_queue(self, waiting: WaitingOperation) -> None:
+        """From here on no write is merged into it."""
+        key = waiting.operation.key
+        if self._latest[key] is waiting:
+            del self._latest[key]
+
+    def _settle(self, waiting: WaitingOperation, response: object) -> None:
+        self._waiting_count -= len(waiting.tickets)
+        for ticket in waiting.tickets:
+            ticket.settle(response)
+
+    def _refuse(self, waiting: WaitingOperation, refusal: ApiError) -> None:
+        self._waiting_count -= len(waiting.tickets)
+        for ticket in waiting.tickets:
+            ticket.refuse(refusal)
+
+    def _settle_cold_runs(self) -> None:
+        """Settle the runs of which every snapshot is durable, but for those that were too large."""
+        while self._cold and self._cold[0].keys is not None and not self._cold[0].keys:
+            run = self._cold.popleft()
+            self._waiting_count -= 1
+            if run.refusal is None:
+                run.ticket.settle(run.count)
+            else:
+                run.ticket.refuse(run.refusal)
+
+
+def _refusal_of(write: Write) -> InvalidRequest | None:
+    """Return why no state could take `write`: it would spoil those that it is merged with."""
+    try:
+        require_possible_write(write.key, write.state_epoch, write.leader_epoch, write.delta)
+    except InvalidRequest as refusal:
+        return refusal
+    return None

@@ -1,0 +1,220 @@
+"""The fold of one partition of the groups topic: the only code that turns its records into groups.
+
+The topic is compacted, so the last record of a key is the truth about it. Claims are as in `fold`; compaction
+removes the records of old claims, but not what was written under them, so a record that names a claim is taken
+as proof of that claim.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from kproxy.errors import CorruptStateRecord, UnsupportedStateRecord
+from kproxy.share.identifiers import GroupId, MemberId
+from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.statelog.claims import Claim
+from kproxy.statelog.fold import NO_CLAIM, NO_OFFSET, Outcome
+from kproxy.statelog.group_parts import (
+    CurrentMemberAssignment,
+    GroupMetadata,
+    GroupPart,
+    MemberMetadata,
+    StatePartitionMetadata,
+    TargetAssignmentMember,
+    TargetAssignmentMetadata,
+    image_of,
+)
+from kproxy.statelog.group_records import (
+    GroupConfigs,
+    GroupRecord,
+    GroupTombstone,
+    RecoveryPoint,
+    StateTopicFacts,
+    decode_group_record,
+)
+from kproxy.wire.messages.kproxy_group_configs_key import KproxyGroupConfigsKey
+from kproxy.wire.messages.kproxy_recovery_point_key import KproxyRecoveryPointKey
+from kproxy.wire.messages.kproxy_state_topic_facts_key import KproxyStateTopicFactsKey
+from kproxy.wire.records import Record
+
+PART_RECORD_TYPES: Final[Mapping[type[GroupRecord], int]] = {
+    GroupMetadata: 11,
+    StatePartitionMetadata: 15,
+    MemberMetadata: 10,
+    CurrentMemberAssignment: 14,
+    TargetAssignmentMember: 13,
+    TargetAssignmentMetadata: 12,
+}
+"""The record types of the parts of a group."""
+
+_RECORD_TYPES: Final[Mapping[type[GroupRecord], int]] = {
+    **PART_RECORD_TYPES,
+    GroupConfigs: KproxyGroupConfigsKey.SCHEMA.api_key or 0,
+    RecoveryPoint: KproxyRecoveryPointKey.SCHEMA.api_key or 0,
+    StateTopicFacts: KproxyStateTopicFactsKey.SCHEMA.api_key or 0,
+}
+_TYPES_OF_PARTS: Final = frozenset(PART_RECORD_TYPES.values())
+
+
+class RecordPlace(NamedTuple):
+    """The key of a record, in words: there is one of each type for the slot, for a group, or for a member."""
+
+    record_type: int
+    group_id: GroupId | None
+    member_id: MemberId | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecord:
+    """The last record of its key, and the key as it stands in the log."""
+
+    record: GroupRecord
+    key: bytes
+    claim_epoch: int
+    offset: int
+
+
+def place_of(record: GroupRecord | GroupTombstone) -> RecordPlace:
+    """Return which record `record` takes the place of."""
+    if isinstance(record, GroupTombstone):
+        return RecordPlace(record.record_type, record.group_id, record.member_id)
+    group_id: GroupId | None = getattr(record, "group_id", None)
+    return RecordPlace(_RECORD_TYPES[type(record)], group_id, getattr(record, "member_id", None))
+
+
+class GroupLogFold:
+    """Durable groups, configurations, recovery point and facts, after the last record that was replayed.
+
+    With `on_corrupt="skip"` a corrupt record is passed over as if it were not there, and so is a group of which
+    too little is left; what has a newer format is refused all the same.
+    """
+
+    __slots__ = ("_groups", "_is_skipping", "_slot", "applied_offset", "claim_epoch")
+
+    def __init__(self, *, on_corrupt: Literal["stop", "skip"] = "stop") -> None:
+        self._is_skipping = on_corrupt == "skip"
+        self._groups: dict[GroupId, dict[RecordPlace, StoredRecord]] = {}
+        self._slot: dict[RecordPlace, StoredRecord] = {}
+        self.claim_epoch = NO_CLAIM
+        """The claim that counts; -1 before any."""
+        self.applied_offset = NO_OFFSET
+        """The offset of the last record looked at, whatever became of it; -1 before any."""
+
+    def images(self) -> Mapping[GroupId, ShareGroupImage]:
+        """Return every durable group.
+
+        Raises:
+            CorruptStateRecord: there are records of a group that lacks the one saying that it exists.
+        """
+        found = ((group_id, self.image(group_id)) for group_id in self._groups)
+        return {group_id: image for group_id, image in found if image is not None}
+
+    def image(self, group_id: GroupId) -> ShareGroupImage | None:
+        """Return one durable group, None when there is none. Raises CorruptStateRecord as `images` does."""
+        parts = list(_only_parts(stored.record for stored in self._groups.get(group_id, {}).values()))
+        try:
+            return image_of(parts) if parts else None
+        except CorruptStateRecord as corrupt:
+            if self._is_skipping:
+                return None
+            raise CorruptStateRecord(f"group {group_id!r}: {corrupt.reason}") from corrupt
+
+    def parts(self, group_id: GroupId) -> Mapping[RecordPlace, StoredRecord]:
+        """Return the records of a group, without its configurations."""
+        places = self._groups.get(group_id, {})
+        return {place: stored for place, stored in places.items() if place.record_type in _TYPES_OF_PARTS}
+
+    def configs(self) -> Mapping[str, Mapping[str, str]]:
+        """Return what each group has configured, of those that have."""
+        records = (stored.record for places in self._groups.values() for stored in places.values())
+        return {
+            record.group_id: dict(record.values) for record in records if isinstance(record, GroupConfigs)
+        }
+
+    @property
+    def recovery_point(self) -> RecoveryPoint | None:
+        """Where replay of the state topic's partition of the same number may begin; None when nobody said."""
+        points = (stored.record for stored in self._slot.values())
+        return next((point for point in points if isinstance(point, RecoveryPoint)), None)
+
+    @property
+    def state_topic_facts(self) -> StateTopicFacts | None:
+        """What was recorded of both topics; None when it was not recorded here."""
+        records = (stored.record for stored in self._slot.values())
+        return next((facts for facts in records if isinstance(facts, StateTopicFacts)), None)
+
+    def find(self, place: RecordPlace) -> StoredRecord | None:
+        """Return the last record of a key, None when there is none or it was removed."""
+        return self._places(place.group_id).get(place)
+
+    def replay(self, record: Record) -> Outcome:
+        """Take in the next record of the log. Offsets ascend; there may be holes between them.
+
+        Raises:
+            CorruptStateRecord: it cannot be decoded, or names a claim that cannot be; nothing has changed. Not
+                raised while skipping.
+            UnsupportedStateRecord: it has a newer format.
+        """
+        assert record.offset > self.applied_offset, f"offset {record.offset} after {self.applied_offset}"
+        self.applied_offset = record.offset
+        try:
+            return self._take(record)
+        except CorruptStateRecord as corrupt:
+            if self._is_skipping and not isinstance(corrupt, UnsupportedStateRecord):
+                return Outcome.SKIPPED_CORRUPT
+            raise type(corrupt)(corrupt.reason, offset=record.offset) from corrupt
+
+    def _take(self, record: Record) -> Outcome:
+        decoded = decode_group_record(record)
+        if isinstance(decoded.record, Claim):
+            self.claim_epoch = record.offset
+            return Outcome.CLAIMED
+        if decoded.claim_epoch is None and self.claim_epoch != NO_CLAIM:
+            return Outcome.IGNORED_UNCLAIMED
+        claim_epoch = NO_CLAIM if decoded.claim_epoch is None else decoded.claim_epoch
+        if claim_epoch < self.claim_epoch:
+            return Outcome.IGNORED_STALE_CLAIM
+        if claim_epoch >= record.offset:
+            raise CorruptStateRecord(f"claim epoch {claim_epoch}, which is no offset before the record")
+        if claim_epoch > self.claim_epoch:
+            self._learn_claim(claim_epoch)
+        self._put(decoded.record, key=record.key or b"", claim_epoch=claim_epoch, offset=record.offset)
+        return Outcome.APPLIED
+
+    def _learn_claim(self, claim_epoch: int) -> None:
+        """Believe in a claim whose record is gone, and drop what older owners wrote after it."""
+        self.claim_epoch = claim_epoch
+        everything = [*self._slot.items()]
+        for places in self._groups.values():
+            everything += places.items()
+        for place, stored in everything:
+            if stored.claim_epoch < claim_epoch < stored.offset:
+                self._drop(place)
+
+    def _put(
+        self, record: GroupRecord | GroupTombstone, *, key: bytes, claim_epoch: int, offset: int
+    ) -> None:
+        place = place_of(record)
+        if isinstance(record, GroupTombstone):
+            self._drop(place)
+            return
+        stored = StoredRecord(record, key, claim_epoch, offset)
+        if place.group_id is None:
+            self._slot[place] = stored
+        else:
+            self._groups.setdefault(place.group_id, {})[place] = stored
+
+    def _drop(self, place: RecordPlace) -> None:
+        places = self._places(place.group_id)
+        places.pop(place, None)
+        if place.group_id is not None and not places:
+            self._groups.pop(place.group_id, None)
+
+    def _places(self, group_id: GroupId | None) -> dict[RecordPlace, StoredRecord]:
+        return self._slot if group_id is None else self._groups.get(group_id, {})
+
+
+def _only_parts(records: Iterable[GroupRecord]) -> Iterator[GroupPart]:
+    for record in records:
+        if not isinstance(record, GroupConfigs | RecoveryPoint | StateTopicFacts | Claim):
+            yield record

@@ -1,0 +1,281 @@
+"""The groups of one slot: what is durable of them, and the queue of what is to be written.
+
+As in `group_commit`, operations wait and records do not: an append is drafted when the one before has been
+replayed, and holds exactly the records that differ from what is durable. Of all that was submitted for one
+group meanwhile, the latest counts. The shell drives it like a `GroupCommit`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from kproxy.errors import ApiError, UnwritableStateRecord
+from kproxy.share.identifiers import GroupId
+from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.statelog.fold import Outcome
+from kproxy.statelog.group_log_fold import PART_RECORD_TYPES, GroupLogFold, RecordPlace, place_of
+from kproxy.statelog.group_parts import GroupPart, parts_of
+from kproxy.statelog.group_records import (
+    GroupConfigs,
+    GroupRecord,
+    RecoveryPoint,
+    StateTopicFacts,
+    encode_group_record,
+    encode_group_tombstone,
+)
+from kproxy.statelog.tickets import Append, Ticket, size_within
+from kproxy.wire.records import Record
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWrite:
+    """Let a group be as in `image`."""
+
+    image: ShareGroupImage
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRemoval:
+    """Let there be no such group. What it has configured stays."""
+
+    group_id: GroupId
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigWrite:
+    """Let a group have configured these values, and nothing else."""
+
+    group_id: str
+    values: Mapping[str, str]
+
+
+GroupOperation: TypeAlias = GroupWrite | GroupRemoval | ConfigWrite | RecoveryPoint | StateTopicFacts
+
+_WRITING_ORDER = tuple(PART_RECORD_TYPES.values())
+"""In which order the parts of a group are written, should they need several appends. The group comes first, and what
+says that an assignment is complete comes last, so that whatever was written makes a group."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """The latest operation on one subject, and everybody who waits for it or for one that it took the place of."""
+
+    operation: GroupOperation
+    tickets: list[Ticket]
+
+
+class _Flight:
+    """An append in the making, then under way, and who is to be told of its end."""
+
+    __slots__ = ("_bytes_left", "_max_bytes", "records", "tickets")
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._bytes_left = max_bytes
+        self.records: list[Record] = []
+        self.tickets: list[Ticket] = []
+
+    def takes(self, records: Sequence[Record], subject: str) -> bool:
+        """Add `records` as far as there is room; tell whether that was all of them.
+
+        Raises:
+            UnwritableStateRecord: one is too large for any append; none was added.
+        """
+        sizes = [size_within(record, max_bytes=self._max_bytes, subject=subject) for record in records]
+        for record, size_bytes in zip(records, sizes, strict=True):
+            if size_bytes > self._bytes_left:
+                return False
+            self._bytes_left -= size_bytes
+            self.records.append(record)
+        return True
+
+
+class GroupStore:
+    """One partition of the groups topic. `on_corrupt` is as in `GroupLogFold`."""
+
+    __slots__ = ("_fold", "_in_flight", "_queue")
+
+    def __init__(self, *, on_corrupt: Literal["stop", "skip"] = "stop") -> None:
+        self._fold = GroupLogFold(on_corrupt=on_corrupt)
+        self._queue: dict[tuple[str, str], _Waiting] = {}
+        self._in_flight: _Flight | None = None
+
+    # ------------------------------------------------ what is durable
+
+    @property
+    def claim_epoch(self) -> int:
+        """The claim that counts; -1 before any."""
+        return self._fold.claim_epoch
+
+    @property
+    def applied_offset(self) -> int:
+        """The offset of the last record looked at; -1 before any."""
+        return self._fold.applied_offset
+
+    @property
+    def recovery_point(self) -> RecoveryPoint | None:
+        """Where replay of the state topic's partition of the same number may begin; None when nobody said."""
+        return self._fold.recovery_point
+
+    @property
+    def state_topic_facts(self) -> StateTopicFacts | None:
+        """What was recorded of both topics; None when it was not recorded here."""
+        return self._fold.state_topic_facts
+
+    def durable_images(self) -> Mapping[GroupId, ShareGroupImage]:
+        """Return every durable group. Raises CorruptStateRecord when too little is left of one."""
+        return self._fold.images()
+
+    def durable_image(self, group_id: GroupId) -> ShareGroupImage | None:
+        """Return one durable group, None when there is none. Raises CorruptStateRecord as `durable_images` does."""
+        return self._fold.image(group_id)
+
+    def configs(self) -> Mapping[str, Mapping[str, str]]:
+        """Return what each group has configured, of those that have."""
+        return self._fold.configs()
+
+    def replay(self, record: Record) -> Outcome:
+        """Take in the next record of the log, as `GroupLogFold.replay` does."""
+        return self._fold.replay(record)
+
+    # ------------------------------------------------ what is to be written
+
+    @property
+    def has_work(self) -> bool:
+        """Whether something waits for the next append."""
+        return bool(self._queue)
+
+    @property
+    def is_in_flight(self) -> bool:
+        """Whether an append was handed out and its end not told yet."""
+        return self._in_flight is not None
+
+    @property
+    def waiting_count(self) -> int:
+        """How many operations wait for an append or are in one."""
+        in_flight = 0 if self._in_flight is None else len(self._in_flight.tickets)
+        return in_flight + sum(len(waiting.tickets) for waiting in self._queue.values())
+
+    def submit(self, operation: GroupOperation) -> Ticket:
+        """Queue `operation`; its ticket is settled when it, or what took its place, is durable.
+
+        Nothing is refused here: there is room for one operation on each group. What turns out to need a record
+        that is too large is refused when its append is drafted, with everything that it took the place of.
+        """
+        ticket = Ticket()
+        subject = _subject(operation)
+        waiting = self._queue.get(subject)
+        if waiting is None:
+            self._queue[subject] = _Waiting(operation, [ticket])
+        else:
+            waiting.operation = operation
+            waiting.tickets.append(ticket)
+        return ticket
+
+    def next_append(self, now_ms: int, *, max_bytes: int, claim_epoch: int) -> Append | None:
+        """Draft the next append; None when nothing that waits needs a record. Not while one is in flight.
+
+        Records are taken in order, up to `max_bytes` by `record_size_bytes`. An operation with more than that is
+        written in several appends, and settled with the last. One that needs no record is settled here, and one
+        of which a single record is above `max_bytes` is refused here.
+        """
+        del now_ms  # nothing here has a time
+        assert self._in_flight is None, "the end of an append is told before the next one"
+        flight = self._in_flight = _Flight(
+            max_bytes
+        )  # from here on `fail` finds its tickets, whatever goes wrong
+        for subject, waiting in list(self._queue.items()):
+            try:
+                changes = list(self._changes(waiting.operation, claim_epoch))
+                if not flight.takes(changes, " ".join(subject).strip()):
+                    break
+            except UnwritableStateRecord as refusal:
+                del self._queue[subject]
+                _refuse(waiting.tickets, refusal)
+                continue
+            del self._queue[subject]
+            if changes:
+                flight.tickets += waiting.tickets
+            else:
+                _settle(waiting.tickets)
+        if not flight.records:
+            self._in_flight = None
+            return None
+        return Append(tuple(flight.records))
+
+    def succeeded(self, base_offset: int) -> None:
+        """Note that the append in flight is durable from `base_offset` on: replay it, then settle its tickets."""
+        flight = self._in_flight
+        assert flight is not None, "nothing is in flight"
+        for offset, record in enumerate(flight.records, base_offset):
+            outcome = self._fold.replay(replace(record, offset=offset))
+            assert outcome is Outcome.APPLIED, f"our own record at offset {offset} was {outcome.value}"
+        self._in_flight = None
+        _settle(flight.tickets)
+
+    def fail(self, error: ApiError) -> None:
+        """Refuse everything in flight and waiting with `error`, and forget it."""
+        refused = [] if self._in_flight is None else self._in_flight.tickets
+        refused = [*refused, *(ticket for waiting in self._queue.values() for ticket in waiting.tickets)]
+        self._in_flight = None
+        self._queue.clear()
+        _refuse(refused, error)
+
+    def _changes(self, operation: GroupOperation, claim_epoch: int) -> Iterator[Record]:
+        """Yield the records that make `operation` durable: none for what is so already."""
+        match operation:
+            case GroupWrite(image):
+                yield from self._changed_parts(image.group_id, parts_of(image), claim_epoch)
+            case GroupRemoval(group_id):
+                yield from self._changed_parts(group_id, (), claim_epoch)
+            case ConfigWrite(group_id, values):
+                yield from self._changed(GroupConfigs(GroupId(group_id), dict(values)), claim_epoch)
+            case _:
+                yield from self._changed(operation, claim_epoch)
+
+    def _changed(self, record: GroupRecord, claim_epoch: int) -> Iterator[Record]:
+        stored = self._fold.find(place_of(record))
+        if isinstance(record, GroupConfigs) and not record.values:
+            if stored is not None:
+                yield encode_group_tombstone(stored.key, claim_epoch=claim_epoch)
+        elif stored is None or stored.record != record:
+            yield encode_group_record(record, claim_epoch=claim_epoch)
+
+    def _changed_parts(
+        self, group_id: GroupId, parts: Iterable[GroupPart], claim_epoch: int
+    ) -> Iterator[Record]:
+        """Yield what is new of a group, then the tombstones of what it has no more; the group itself goes last."""
+        stored = self._fold.parts(group_id)
+        wanted = {place_of(part): part for part in parts}
+        for place in sorted(wanted, key=_writing_order):
+            before = stored.get(place)
+            if before is None or before.record != wanted[place]:
+                yield encode_group_record(wanted[place], claim_epoch=claim_epoch)
+        for place in sorted(stored.keys() - wanted.keys(), key=_writing_order, reverse=True):
+            yield encode_group_tombstone(stored[place].key, claim_epoch=claim_epoch)
+
+
+def _subject(operation: GroupOperation) -> tuple[str, str]:
+    match operation:
+        case GroupWrite(image):
+            return "group", image.group_id
+        case GroupRemoval(group_id):
+            return "group", group_id
+        case ConfigWrite(group_id, _):
+            return "configs", group_id
+        case _:
+            return type(operation).__name__, ""
+
+
+def _writing_order(place: RecordPlace) -> int:
+    return _WRITING_ORDER.index(place.record_type)
+
+
+def _settle(tickets: Iterable[Ticket]) -> None:
+    for ticket in tickets:
+        ticket.settle()
+
+
+def _refuse(tickets: Iterable[Ticket], refusal: ApiError) -> None:
+    for ticket in tickets:
+        ticket.refuse(refusal)

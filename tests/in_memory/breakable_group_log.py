@@ -1,0 +1,90 @@
+"""`BreakableGroupLog`: the port `GroupLog` on the real store, with an append that never waits unless a test says so."""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from dataclasses import replace
+
+from kproxy.errors import ApiError
+from kproxy.share.identifiers import GroupId
+from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.statelog.claims import STATE_FORMAT_VERSION, Claim
+from kproxy.statelog.group_records import encode_group_record
+from kproxy.statelog.group_store import ConfigWrite, GroupOperation, GroupRemoval, GroupStore, GroupWrite
+from kproxy.wire.records import Record
+
+_LARGEST_APPEND_BYTES = 2**20
+
+
+class BreakableGroupLog:
+    """Implements `GroupLog`. `records` is the log, `store` what it says.
+
+    While `persist_failure` is set, writes fail with it, and become durable all the same with `does_land`; while
+    `hold_writes` is set, they become durable only when it is. What `unreadiness` holds is raised by `require_ready`.
+    """
+
+    def __init__(self) -> None:
+        self.persist_failure: ApiError | None = None
+        self.does_land = False
+        self.hold_writes: asyncio.Event | None = None
+        self.unreadiness: ApiError | None = None
+        self.images: list[ShareGroupImage] = []
+        """Every picture that was to be written, in order."""
+        self.records: list[Record] = []
+        self.store = GroupStore()
+        self._append(encode_group_record(Claim("in memory", STATE_FORMAT_VERSION), claim_epoch=None))
+        self.store.replay(self.records[0])
+
+    def require_ready(self, group_id: str) -> None:
+        del group_id  # all are in one slot
+        if self.unreadiness is not None:
+            raise self.unreadiness
+
+    def durable_image(self, group_id: GroupId) -> ShareGroupImage | None:
+        self.require_ready(group_id)
+        return self.store.durable_image(group_id)
+
+    def persist(self, image: ShareGroupImage) -> Awaitable[None]:
+        self.images.append(image)
+        return self._write(GroupWrite(image), self.persist_failure, self.hold_writes)
+
+    def persist_configs(self, group_id: str, values: Mapping[str, str]) -> Awaitable[None]:
+        return self._write(ConfigWrite(group_id, values), self.persist_failure, self.hold_writes)
+
+    def remove(self, group_id: GroupId) -> Awaitable[None]:
+        return self._write(GroupRemoval(group_id), self.persist_failure, self.hold_writes)
+
+    def replayed(self) -> GroupStore:
+        """Return what a process that starts now makes of the log."""
+        store = GroupStore()
+        for record in self.records:
+            store.replay(record)
+        return store
+
+    async def _write(
+        self, operation: GroupOperation, failure: ApiError | None, held: asyncio.Event | None
+    ) -> None:
+        if held is not None:
+            await held.wait()
+        if failure is not None and not self.does_land:
+            raise failure
+        ticket = self.store.submit(operation)
+        while self.store.has_work:
+            self._write_next()
+        assert ticket.is_done
+        if ticket.refusal is not None:
+            raise ticket.refusal
+        if failure is not None:
+            raise failure
+
+    def _write_next(self) -> None:
+        append = self.store.next_append(
+            0, max_bytes=_LARGEST_APPEND_BYTES, claim_epoch=self.store.claim_epoch
+        )
+        if append is not None:
+            base_offset = len(self.records)
+            for record in append.records:
+                self._append(record)
+            self.store.succeeded(base_offset)
+
+    def _append(self, record: Record) -> None:
+        self.records.append(replace(record, offset=len(self.records)))

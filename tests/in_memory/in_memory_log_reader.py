@@ -1,0 +1,34 @@
+"""`InMemoryLogReader`: what a log holds, for what is decided before any record is read."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from kproxy.jobs.log_reader import LogRange
+
+
+class InMemoryLogReader:
+    """Ranges, and the offsets of times; it has no Spark to read records with."""
+
+    name = "a log in memory"
+    identity = "in memory"
+
+    def __init__(
+        self, ranges: Sequence[LogRange], offsets_by_time: Mapping[int, Mapping[int, int]] | None = None
+    ) -> None:
+        self._ranges = ranges
+        self._offsets_by_time = offsets_by_time or {}
+
+    def ranges(self) -> Sequence[LogRange]:
+        return self._ranges
+
+    def offsets_at(self, timestamp_ms: int) -> Mapping[int, int]:
+        return self._offsets_by_time[timestamp_ms]
+
+    def topic_names(self) -> Mapping[str, str]:
+        return {}
+
+    def records(self, ranges: Sequence[LogRange], *, most_per_task: int | None = None) -> NoReturn:
+        raise AssertionError(f"nobody reads {ranges} here")
+
+    def mapped(self, ranges: Sequence[LogRange], function: Any, schema: str) -> NoReturn:
+        raise AssertionError(f"nobody reads {ranges} here")

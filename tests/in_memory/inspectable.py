@@ -1,0 +1,209 @@
+"""`Inspectable`: share groups, sessions, records in flight and a state log, to be looked into on a real admin port."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+from kproxy.admin.inspection import Inspected, Inspection
+from kproxy.admin.json_stream import JsonStreams
+from kproxy.admin.readiness import Readiness
+from kproxy.admin.server import AdminServer
+from kproxy.settings import HostPort
+from kproxy.share.group_coordinator import GroupCoordinator
+from kproxy.share.heartbeat import Heartbeat, TopicPartitions
+from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId, TopicIdPartition
+from kproxy.share.limits import GroupLimits, ShareLimits
+from kproxy.share.share_partition import SharePartition
+from kproxy.share.share_session import ShareSessionCache, ShareSessionKey
+from kproxy.share.state_batches import StateBatch
+from kproxy.statelog.durable_state import DurableShareState
+from kproxy.statelog.slot_status import AppliedStates, SlotState, SlotStatus
+from kproxy.telemetry.metrics import Metrics
+from tests.in_memory.manual_clock import ManualClock
+
+ORDERS: Final = TopicId(b"topic-id-orders.")
+ORDERS_TEXT: Final = "dG9waWMtaWQtb3JkZXJzLg"
+PAYMENTS: Final = TopicId(b"topic-id-payment")
+NOON_MS: Final = 1_795_262_400_000
+
+
+class InMemoryStateLogSlots:
+    """Slots whose states a test puts there. Serves as `StateLogSlots`."""
+
+    def __init__(self) -> None:
+        self.slots: list[SlotStatus] = []
+        self.written: dict[int, dict[SharePartitionKey, DurableShareState]] = {}
+
+    def add(self, partition: int, state: SlotState = SlotState.READY, *, reason: str = "") -> None:
+        self.written[partition] = {}
+        status = SlotStatus(
+            partition=partition,
+            state=state,
+            reason=reason,
+            claim_epoch=40,
+            applied_offset=57,
+            recovery_point=41,
+            key_count=0,
+            waiting_count=2,
+        )
+        self.slots.append(status)
+
+    def statuses(self) -> Sequence[SlotStatus]:
+        return self.slots
+
+    def states(self, number: int) -> AppliedStates:
+        return AppliedStates(57, dict(self.written[number]))
+
+
+class InMemorySharePartitions(dict[SharePartitionKey, SharePartition]):
+    """Live share-partitions. Serves as `LiveSharePartitions`."""
+
+    def find(self, key: SharePartitionKey) -> SharePartition | None:
+        return self.get(key)
+
+
+class Inspectable:
+    """What a test fills and then looks into through `server`, whose monotonic clock shows 1,000 ms."""
+
+    def __init__(self, *, streams: JsonStreams | None = None) -> None:
+        self.coordinator = GroupCoordinator()
+        self.sessions = ShareSessionCache(max_share_sessions=1000)
+        self.live = InMemorySharePartitions()
+        self.state_log = InMemoryStateLogSlots()
+        self.topic_names: Mapping[TopicId, str] = {ORDERS: "orders"}
+        self.clock = ManualClock(1_000)
+        self.streams = streams
+        self.has_state_log = True
+
+    def inspection(self) -> Inspection:
+        inspected = Inspected(
+            coordinator=self.coordinator,
+            sessions=self.sessions,
+            directory=self.live,
+            topic_name=self.topic_names.get,
+            clock=self.clock,
+            wall_clock=ManualClock(NOON_MS),
+            state_log=lambda: self.state_log if self.has_state_log else None,
+        )
+        return Inspection(inspected, self.streams)
+
+    def server(self) -> AdminServer:
+        return AdminServer(
+            HostPort("127.0.0.1", 0),
+            metrics=Metrics(),
+            readiness=Readiness({}),
+            status=lambda: {"version": "0.1.0"},
+            inspection=self.inspection(),
+            now_ms=lambda: NOON_MS,
+        )
+
+    def join(self, member_id: str, *, group_id: str = "workers", client_id: str = "client-1") -> None:
+        """Let a member join a group and be assigned both partitions of the topic orders."""
+        heartbeat = Heartbeat(
+            group_id=GroupId(group_id),
+            member_id=MemberId(member_id),
+            member_epoch=0,
+            rack_id=None,
+            subscribed_topic_names=("orders",),
+            client_id=client_id,
+            client_host="/10.0.0.7",
+        )
+        limits = GroupLimits()
+        topics = {"orders": TopicPartitions(ORDERS, 2)}
+        initializations = self.coordinator.admit(heartbeat, topics=topics, limits=limits, now_ms=0)
+        self.coordinator.initialized(heartbeat.group_id, [each.key for each in initializations])
+        self.coordinator.answer(heartbeat, limits=limits, now_ms=0)
+
+    def leave(self, member_id: str, *, group_id: str = "workers") -> None:
+        heartbeat = Heartbeat(GroupId(group_id), MemberId(member_id), -1, None, None, "client-1", "/10.0.0.7")
+        self.coordinator.leave(heartbeat)
+
+    def open_session(
+        self, member_id: str, *partitions: tuple[TopicId, int], group_id: str = "workers", node_id: int = 1
+    ) -> None:
+        self.sessions.open(
+            ShareSessionKey(node_id, GroupId(group_id), MemberId(member_id)),
+            connection_id=len(self.sessions) + 1,
+            partitions=[TopicIdPartition(topic_id, number) for topic_id, number in partitions],
+            has_acknowledgements=False,
+        )
+
+    def share_partition(
+        self,
+        *state_batches: StateBatch,
+        group_id: str = "workers",
+        topic_id: TopicId = ORDERS,
+        partition: int = 0,
+        start_offset: int = 100,
+    ) -> SharePartition:
+        key = SharePartitionKey(GroupId(group_id), topic_id, partition)
+        self.live[key] = SharePartition(
+            key, start_offset=start_offset, state_batches=state_batches, limits=ShareLimits()
+        )
+        return self.live[key]
+
+
+def acquire(share_partition: SharePartition, member_id: str, first_offset: int, last_offset: int) -> None:
+    """Let a member acquire these offsets at 0 ms: the locks end at 30,000."""
+    share_partition.acquire(
+        MemberId(member_id),
+        [(first_offset, last_offset)],
+        fetch_offset=first_offset,
+        max_records=last_offset - first_offset + 1,
+        batch_size=500,
+        is_record_limit=False,
+        now_ms=0,
+    )
+
+
+@contextmanager
+def serving(server: AdminServer) -> Iterator[str]:
+    """Serve in a thread of its own; yield the URL."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(server.start(), loop).result(10)
+        yield f"http://{server.address}"
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+
+@dataclass
+class Answer:
+    """What the admin port answered."""
+
+    status: int
+    body: Any
+
+    @property
+    def items(self) -> list[Any]:
+        found = self.body["items"]
+        assert isinstance(found, list)
+        return found
+
+    @property
+    def message(self) -> str:
+        assert self.body["kind"] == "Error"
+        assert self.items[0]["status"] == self.status
+        return str(self.items[0]["message"])
+
+
+def answer_to(inspectable: Inspectable, path: str) -> Answer:
+    """Return what a GET of `path` is answered."""
+    with serving(inspectable.server()) as url:
+        try:
+            with urlopen(url + path, timeout=10) as response:
+                return Answer(response.status, json.load(response))
+        except HTTPError as refusal:
+            with refusal:
+                return Answer(refusal.code, json.load(refusal))

@@ -1,0 +1,135 @@
+"""ShareFetch while slots of the state log are loaded, lost, or away: the others go on."""
+
+import asyncio
+
+import pytest
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import ApiError, CoordinatorLoadInProgress, CoordinatorNotAvailable, NotCoordinator
+from tests.unit.handlers.share_group_world import (
+    ORDERS,
+    ShareGroupWorld,
+    acquired,
+    partitions_of,
+    until_all_wait,
+)
+
+
+async def test_a_partition_whose_slot_is_loading_is_left_out_and_the_others_are_fetched() -> None:
+    # Given
+    world = ShareGroupWorld()
+    world.metadata.create_topic("orders", ORDERS, partition_count=2)
+    loading, ready = [await world.initialize(partition=partition) for partition in (0, 1)]
+    world.state_log.unreadiness[loading] = CoordinatorLoadInProgress("replaying")
+    world.produce(3, partition=0)
+    world.produce(3, partition=1)
+
+    # When
+    answer = await world.member().fetch(add=[(ORDERS, 0), (ORDERS, 1)])
+
+    # Then
+    assert acquired(answer, partition=1) == [(0, 2, 1)]
+    assert (ORDERS, 0) not in partitions_of(answer)
+    assert world.state_log.loads == [ready]
+
+
+async def test_fetches_that_wait_for_a_slot_are_answered_as_soon_as_it_is_loaded() -> None:
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    key = await world.initialize()
+    world.produce(3)
+    world.state_log.unreadiness[key] = CoordinatorLoadInProgress("replaying")
+    members = [world.member(name) for name in ("alice", "bob")]
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetches = [tasks.create_task(member.fetch(add=[(ORDERS, 0)], max_records=2)) for member in members]
+        await until_all_wait()
+        were_done = [fetch.done() for fetch in fetches]
+        del world.state_log.unreadiness[key]
+        world.groups.discard_share_partitions(lambda _: True)
+        await until_all_wait(100)
+        world.clock.advance(500)
+
+    # Then
+    assert were_done == [False, False]
+    assert sorted(acquired(fetch.result()) for fetch in fetches) == [[], [(0, 2, 1)]]
+
+
+async def test_while_the_configurations_of_its_group_are_loading_nothing_is_begun() -> None:
+    """Where a share-partition begins depends on them."""
+    # Given
+    world = ShareGroupWorld()
+    await world.initialize(start_offset=-1)
+    world.group_log.unreadiness = CoordinatorLoadInProgress("replaying")
+
+    # When
+    answer = await world.member().fetch(add=[(ORDERS, 0)], max_wait_ms=0)
+
+    # Then
+    assert answer.error_code == ErrorCode.NONE
+    assert partitions_of(answer) == {}
+    assert world.groups.share_partition_count == 0
+
+
+@pytest.mark.parametrize(
+    ("refusal", "told"),
+    [
+        (NotCoordinator("moved"), ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (CoordinatorNotAvailable("no state topics"), ErrorCode.KAFKA_STORAGE_ERROR),
+    ],
+    ids=["moved", "away"],
+)
+async def test_a_partition_whose_slot_is_not_here_is_refused(refusal: ApiError, told: ErrorCode) -> None:
+    # Given
+    world = ShareGroupWorld()
+    key = await world.initialize()
+    world.state_log.unreadiness[key] = refusal
+
+    # When
+    answer = await world.member().fetch(add=[(ORDERS, 0)])
+
+    # Then
+    assert partitions_of(answer)[ORDERS, 0].error_code == told
+
+
+async def test_fetches_that_wait_for_the_configurations_of_their_group_go_on_when_it_is_restored() -> None:
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    await world.initialize(start_offset=-1)
+    world.produce(3)
+    world.group_log.unreadiness = CoordinatorLoadInProgress("replaying")
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(world.member().fetch(add=[(ORDERS, 0)]))
+        await until_all_wait()
+        was_done = fetch.done()
+        configs = {"g": {"share.auto.offset.reset": "earliest"}}
+        world.groups.restore_groups([], configs, belongs=lambda _: True)
+        world.group_log.unreadiness = None
+        await until_all_wait()
+        world.clock.advance(500)
+
+    # Then
+    assert not was_done
+    assert acquired(fetch.result()) == [(0, 2, 1)]
+
+
+async def test_a_slot_that_is_lost_while_a_share_partition_is_loaded_leaves_nothing_live() -> None:
+    # Given
+    world = ShareGroupWorld()
+    key = await world.initialize()
+    world.state_log.hold_loads = asyncio.Event()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(world.member().fetch(add=[(ORDERS, 0)], max_wait_ms=0))
+        await until_all_wait()
+        world.state_log.unreadiness[key] = NotCoordinator("moved")
+        world.groups.discard_share_partitions(lambda _: True)
+        world.state_log.hold_loads.set()
+
+    # Then
+    assert partitions_of(fetch.result())[ORDERS, 0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert world.groups.share_partition_count == 0

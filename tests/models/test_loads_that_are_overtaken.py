@@ -1,0 +1,72 @@
+"""What happens to a share-partition while it is loaded: a load that was overtaken never becomes live."""
+
+import asyncio
+from collections.abc import Awaitable
+
+from kproxy.errors import CoordinatorLoadInProgress, ShareStateStillLoading
+from kproxy.share.identifiers import TopicId
+from tests.in_memory.scripted_partition_reader import ScriptedPartitionReader
+from tests.unit.handlers.share_group_world import ShareGroupWorld, until_all_wait
+
+NEVER_MS = 1_000_000
+
+
+class AskedReader(ScriptedPartitionReader):
+    """Remembers which timestamps it was asked about."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.timestamps: list[int] = []
+
+    async def find_offset(self, topic_id: TopicId, partition: int, timestamp: int) -> int:
+        self.timestamps.append(timestamp)
+        return await super().find_offset(topic_id, partition, timestamp)
+
+
+async def raised_by(wanted: Awaitable[object]) -> Exception | None:
+    """Wait for `wanted`, and return what it raises."""
+    try:
+        await wanted
+    except ShareStateStillLoading as raised:
+        return raised
+    return None
+
+
+async def test_the_slot_of_a_group_that_is_lost_during_a_load_does_not_make_it_begin_elsewhere() -> None:
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    world.reader = reader = AskedReader()
+    directory = world.new_process().directory
+    key = await world.initialize(start_offset=-1)
+    world.state_log.hold_loads = asyncio.Event()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        loading = tasks.create_task(raised_by(directory.get(key, until_ms=NEVER_MS)))
+        await until_all_wait()
+        world.group_log.unreadiness = CoordinatorLoadInProgress("replaying")
+        world.state_log.hold_loads.set()
+
+    # Then
+    assert isinstance(loading.result(), ShareStateStillLoading)
+    assert reader.timestamps == []
+
+
+async def test_a_share_partition_is_not_live_when_its_state_was_changed_while_it_was_loaded() -> None:
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    directory = world.groups.directory
+    key = await world.initialize(start_offset=7)
+    world.state_log.hold_loads = asyncio.Event()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        loading = tasks.create_task(raised_by(directory.get(key, until_ms=NEVER_MS)))
+        await until_all_wait()
+        directory.discard(key)
+        world.state_log.hold_loads.set()
+
+    # Then
+    assert isinstance(loading.result(), ShareStateStillLoading)
+    assert directory.find(key) is None
+    assert (await directory.get(key, until_ms=NEVER_MS)).start_offset == 7

@@ -1,0 +1,203 @@
+"""A crash at every write of every operation on a group, the write landed or not: what is left can go on.
+
+Initializations and deletions concern two topics, the groups' and the states'; a crash between any two writes of one
+is followed by a restart from both logs.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+
+import pytest
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import ApiError
+from kproxy.handlers.topic_deletions import CONFIRMATION_MS
+from kproxy.share.heartbeat import PartitionInitialization
+from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey
+from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.statelog.group_store import GroupOperation
+from tests.in_memory.breakable_group_log import BreakableGroupLog
+from tests.in_memory.breakable_state_log import BreakableStateLog
+from tests.unit.handlers.share_group_world import ORDERS, ShareGroupWorld
+
+GROUP, ALICE = GroupId("g"), MemberId("alice")
+MOST_WRITES = 4
+"""More than any operation here makes."""
+
+
+class Crash(BaseException):
+    """The process is gone."""
+
+
+class Fate:
+    """Lets the process die at its n-th write from now on, before or after the write has landed."""
+
+    def __init__(self) -> None:
+        self.writes_left = 1_000_000
+        self.does_land = False
+
+    def die_at(self, write: int, *, does_land: bool) -> None:
+        self.writes_left, self.does_land = write, does_land
+
+    async def write(
+        self, operation: Callable[[], Awaitable[Mapping[SharePartitionKey, ApiError] | None]]
+    ) -> None:
+        self.writes_left -= 1
+        if self.writes_left or self.does_land:
+            assert not await operation()
+        if not self.writes_left:
+            raise Crash
+
+
+class MortalGroupLog(BreakableGroupLog):
+    """Writes as fate has it."""
+
+    def __init__(self, fate: Fate) -> None:
+        super().__init__()
+        self.fate = fate
+
+    async def _write(
+        self, operation: GroupOperation, failure: ApiError | None, held: asyncio.Event | None
+    ) -> None:
+        async def write() -> None:
+            await super(MortalGroupLog, self)._write(operation, failure, held)
+
+        await self.fate.write(write)
+
+
+class MortalStateLog(BreakableStateLog):
+    """Writes as fate has it."""
+
+    def __init__(self, fate: Fate) -> None:
+        super().__init__()
+        self.fate = fate
+
+    async def initialize(
+        self, initializations: Sequence[PartitionInitialization]
+    ) -> Mapping[SharePartitionKey, ApiError]:
+        await self.fate.write(lambda: super(MortalStateLog, self).initialize(initializations))
+        return {}
+
+    async def delete(self, keys: Collection[SharePartitionKey]) -> Mapping[SharePartitionKey, ApiError]:
+        await self.fate.write(lambda: super(MortalStateLog, self).delete(keys))
+        return {}
+
+
+class MortalWorld(ShareGroupWorld):
+    """A world whose process dies when fate says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fate = Fate()
+        self.state_log, self.group_log = MortalStateLog(self.fate), MortalGroupLog(self.fate)
+        self.metadata.create_topic("orders", ORDERS, partition_count=2)
+        self.groups = self.new_process()
+
+    async def until_death(self, operation: Awaitable[object]) -> bool:
+        """Return whether the process died of it; then it was started again."""
+        try:
+            await operation
+        except Crash:
+            self.fate.writes_left = 1_000_000
+            self.restart()
+            return True
+        self.fate.writes_left = 1_000_000
+        return False
+
+    def image(self) -> ShareGroupImage | None:
+        return self.group_log.replayed().durable_images().get(GROUP)
+
+    def partitions_with_state(self) -> set[int]:
+        return {key.partition for key in self.state_log.memory.fold.states}
+
+
+crash_points = pytest.mark.parametrize("write", range(1, MOST_WRITES + 1))
+landings = pytest.mark.parametrize("does_land", [True, False], ids=["landed", "lost"])
+
+
+@crash_points
+@landings
+@pytest.mark.parametrize("added", [False, True], ids=["first_join", "added_partitions"])
+async def test_an_initialization_that_a_crash_interrupts_is_finished_by_the_next_heartbeat(
+    write: int,
+    does_land: bool,  # noqa: FBT001  # a parameter of the test
+    added: bool,  # noqa: FBT001  # likewise
+) -> None:
+    # Given
+    world = MortalWorld()
+    if added:
+        await world.member().heartbeat(0, ["orders"])
+        world.metadata.create_topic("orders", ORDERS, partition_count=4)
+        world.clock.advance(1_000)
+    epoch_before = 1 if added else 0
+    world.fate.die_at(write, does_land=does_land)
+    await world.until_death(world.member().heartbeat(epoch_before, ["orders"]))
+
+    # When
+    answer = await world.member().heartbeat(epoch_before, ["orders"])
+
+    # Then
+    image = world.image()
+    everything = set(range(4 if added else 2))
+    assert answer.error_code == ErrorCode.NONE
+    assert answer.member_epoch >= epoch_before
+    assert answer.assignment is not None
+    assert set(answer.assignment.topic_partitions[0].partitions) == everything
+    assert image is not None
+    assert image.initializing == {}
+    assert image.initialized[ORDERS].partitions == everything
+    assert world.partitions_with_state() == everything
+
+
+@crash_points
+@landings
+async def test_a_deletion_that_a_crash_interrupts_is_finished_by_the_next_look(
+    write: int,
+    does_land: bool,  # noqa: FBT001  # a parameter of the test
+) -> None:
+    # Given
+    world = MortalWorld()
+    await world.member().heartbeat(0, ["orders"])
+    world.metadata.delete_topic(ORDERS)
+    await world.groups.tend_topics()
+    world.clock.advance(CONFIRMATION_MS)
+    world.fate.die_at(write, does_land=does_land)
+    await world.until_death(world.groups.tend_topics())
+
+    # When
+    await world.groups.tend_topics()
+    world.clock.advance(CONFIRMATION_MS)
+    await world.groups.tend_topics()
+
+    # Then
+    image = world.image()
+    assert image is not None
+    assert (image.initializing, image.initialized, image.deleting) == ({}, {}, {})
+    assert world.partitions_with_state() == set()
+
+
+@crash_points
+@landings
+@pytest.mark.parametrize("goes_by", ["leaving", "silence"])
+async def test_a_departure_that_a_crash_interrupts_happened_or_did_not(
+    write: int,
+    does_land: bool,  # noqa: FBT001  # a parameter of the test
+    goes_by: str,
+) -> None:
+    # Given
+    world = MortalWorld()
+    await world.member().heartbeat(0, ["orders"])
+    world.clock.advance(45_000)
+    world.fate.die_at(write, does_land=does_land)
+
+    # When
+    going = world.member().heartbeat(-1) if goes_by == "leaving" else world.expire()
+    has_died = await world.until_death(going)
+
+    # Then
+    image = world.image()
+    answer = await world.member().heartbeat(1)
+    assert image is not None
+    is_member = ALICE in image.members
+    assert is_member == (has_died and not does_land)
+    assert answer.error_code == (ErrorCode.NONE if is_member else ErrorCode.UNKNOWN_MEMBER_ID)

@@ -1,0 +1,304 @@
+"""When the state log is shorter than it was: the alarm is raised, what is left is served, and nothing is skipped.
+
+The end of a log is lost in an unclean restart; all of it when somebody deletes the topic.
+"""
+
+from collections.abc import Callable, Coroutine
+
+import pytest
+
+from kproxy.errors import StateLogUnavailable
+from kproxy.handlers.ports import EARLIEST_TIMESTAMP
+from kproxy.net.slot_loader import LogTruncated
+from kproxy.net.state_slot import StateSlot
+from kproxy.share.identifiers import StateEpoch, TopicId
+from kproxy.statelog.group_records import RecoveryPoint
+from kproxy.statelog.operations import Initialize, Load
+from kproxy.statelog.slot_status import SlotState
+from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
+from tests.in_memory.written_log import a_claim, a_snapshot
+from tests.unit.net.backing import run
+from tests.unit.net.state_logs import (
+    StateLogBacking,
+    acknowledged,
+    alarms,
+    became,
+    create_state_topics,
+    done_with,
+    drained,
+    key_of_slot,
+    refusal_of,
+    state_log,
+    until,
+)
+
+KEY, OTHER = key_of_slot(0), key_of_slot(0, skip=1)
+BEGINNING = Initialize(KEY, StateEpoch(0), 0)
+
+Scenario = Callable[[ScriptedStateLog, StateLogBacking], Coroutine[object, object, None]]
+
+
+def on_cluster(scenario: Scenario) -> None:
+    """Run `scenario` on a cluster that has the state topics."""
+
+    async def wired() -> None:
+        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+            create_state_topics(cluster)
+            await scenario(cluster, backing)
+
+    run(wired)
+
+
+async def with_state(backing: StateLogBacking) -> StateSlot:
+    """Return a slot that serves, with a share-partition of which records 0 to 4 are acknowledged."""
+    slot = await backing.ready_slot()
+    slot.submit(BEGINNING)
+    slot.submit(acknowledged(KEY, 0, 4))
+    await drained(slot)
+    return slot
+
+
+async def served_again(backing: StateLogBacking, slot: StateSlot) -> None:
+    """Return when a slot that was lost is loaded anew, and its first writes are durable."""
+    await until(lambda: backing.listener.events[-2:] == ["lost 0", "loaded 0"])
+    await drained(slot)
+
+
+# ---------------------------------------------------- truncated
+
+
+TRUNCATIONS = [(False, "unknown_outcome", "slot_rebuilt"), (True, "truncated", "")]
+
+
+@pytest.mark.parametrize(("forgotten", "reason", "line"), TRUNCATIONS)
+def test_a_truncated_log_raises_the_alarm_once_and_what_is_left_is_served(
+    forgotten: bool,  # noqa: FBT001 - a parameter of the test
+    reason: str,
+    line: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        slot = await with_state(backing)
+        for offset in (5, 6):
+            slot.submit(acknowledged(KEY, offset, offset))
+            await drained(slot)
+        cluster.truncate(state_log(), 3, are_producers_forgotten=forgotten)
+
+        # When
+        refusal = await refusal_of(slot.submit(acknowledged(KEY, 9, 9)))
+
+        # Then
+        assert isinstance(refusal, StateLogUnavailable)
+        await served_again(backing, slot)
+        assert backing.measured.counts["statelog_truncations",] == 1
+        assert backing.measured.counts["statelog_rebuilds", reason] == 1
+        assert done_with(slot, KEY) == [(0, 4)] + ([(9, 9)] if forgotten else [])
+
+    on_cluster(scenario)
+    assert [record.msg for record in alarms(caplog)] == [*filter(None, [line]), "state_log_truncated"]
+
+
+def test_a_log_that_is_shorter_when_it_is_claimed_again_raises_the_alarm() -> None:
+    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        slot = await with_state(backing)
+        cluster.decree(Fate.LOST, state_log())
+        cluster.before_init_producer_id = lambda _: cluster.truncate(state_log(), 1)
+
+        # When
+        await refusal_of(slot.submit(acknowledged(KEY, 5, 6)))
+
+        # Then
+        await served_again(backing, slot)
+        assert backing.measured.counts["statelog_truncations",] == 1
+        assert slot.states().states == {}
+
+    on_cluster(scenario)
+
+
+def test_a_share_partition_whose_state_is_gone_is_one_that_was_never_initialized() -> None:
+    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        slot = await with_state(backing)
+        cluster.truncate(state_log(), 1)
+        await refusal_of(slot.submit(acknowledged(KEY, 5, 5)))
+        await became(slot, SlotState.READY)
+
+        # When
+        ticket = slot.submit(Load(OTHER))
+        await until(lambda: ticket.is_done)
+
+        # Then
+        assert (ticket.refusal, ticket.response) == (None, None)
+
+    on_cluster(scenario)
+
+
+# ---------------------------------------------------- while kproxy was down
+
+
+async def stopped_after_three_records(backing: StateLogBacking) -> None:
+    """Leave a log with a snapshot at offset 1, an update and a second snapshot, and its recovery point, 3."""
+    slot = await backing.ready_slot(backing.claims(await backing.found(), updates_per_snapshot=1))
+    slot.submit(BEGINNING)
+    await drained(slot)
+    for offset in (0, 5):
+        slot.submit(acknowledged(KEY, offset, offset + 4))
+        await drained(slot)
+    loaded = slot.loaded()
+    assert loaded is not None
+    assert loaded.recovery_point() == RecoveryPoint(3, 3)
+    slot.submit_group(loaded.recovery_point())
+    await drained(slot)
+    await backing.tasks.close()
+
+
+async def loaded_anew(cluster: ScriptedStateLog) -> tuple[dict[str, list[tuple[int, int]]], int]:
+    """Return what another process finds to be done with, by key, and how often it raised the alarm."""
+    async with StateLogBacking(cluster) as backing:
+        slot = await backing.ready_slot()
+        found = {str(key): done_with(slot, key) for key in slot.states().states}
+        return found, backing.measured.counts["statelog_truncations",]
+
+
+@pytest.mark.parametrize(
+    ("end_offset", "left"),
+    [(3, {str(KEY): [(0, 4)]}), (2, {str(KEY): []}), (1, {}), (0, {})],
+)
+def test_a_log_that_ends_below_its_recovery_point_raises_the_alarm_and_is_read_from_its_start(
+    end_offset: int, left: dict[str, list[tuple[int, int]]]
+) -> None:
+    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        await stopped_after_three_records(backing)
+        cluster.truncate(state_log(), end_offset)
+
+        # When
+        found, alarm_count = await loaded_anew(cluster)
+
+        # Then
+        assert (found, alarm_count) == (left, 1)
+        assert (await loaded_anew(cluster))[1] == 0, "the alarm is raised once"
+
+    on_cluster(scenario)
+
+
+def test_a_log_that_lost_records_above_its_recovery_point_raises_the_alarm() -> None:
+    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        slot = await with_state(backing)
+        loaded = slot.loaded()
+        assert loaded is not None
+        slot.submit_group(loaded.recovery_point())
+        await drained(slot)
+        point = loaded.recovery_point()
+        await backing.tasks.close()
+        cluster.truncate(state_log(), 2)
+
+        # When
+        found, alarm_count = await loaded_anew(cluster)
+
+        # Then
+        assert point == RecoveryPoint(1, 2)
+        assert (found, alarm_count) == ({str(KEY): []}, 1)
+
+    on_cluster(scenario)
+
+
+def test_a_log_that_begins_above_its_recovery_point_raises_the_alarm() -> None:
+    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        await stopped_after_three_records(backing)
+        cluster.log(state_log().topic_id, 0).move_start(4)
+
+        # When
+        found, alarm_count = await loaded_anew(cluster)
+
+        # Then
+        assert (found, alarm_count) == ({}, 1)
+
+    on_cluster(scenario)
+
+
+def test_a_log_that_is_as_it_was_left_raises_no_alarm() -> None:
+    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        await stopped_after_three_records(backing)
+
+        # When
+        found, alarm_count = await loaded_anew(cluster)
+
+        # Then
+        assert (found, alarm_count) == ({str(KEY): [(0, 9)]}, 0)
+
+    on_cluster(scenario)
+
+
+def where_the_log_start_moves(cluster: ScriptedStateLog, backing: StateLogBacking, start: int) -> None:
+    """Let old records be deleted right after the state log's first offset was found."""
+    honest = backing.reader.find_offset
+    moves = [start]
+
+    async def and_then_it_moves(topic_id: TopicId, partition: int, timestamp: int) -> int:
+        offset = await honest(topic_id, partition, timestamp)
+        if topic_id == state_log().topic_id and timestamp == EARLIEST_TIMESTAMP and moves:
+            cluster.log(topic_id, partition).move_start(moves.pop())
+        return offset
+
+    backing.reader.find_offset = and_then_it_moves  # type: ignore[method-assign]  # for this test
+
+
+def test_records_that_are_deleted_between_finding_the_log_start_and_loading_from_it_are_no_alarm() -> None:
+    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        cluster.write_foreign(state_log(), a_claim())
+        cluster.write_foreign(state_log(), a_snapshot(KEY))
+        claims = backing.claims(await backing.found())
+        where_the_log_start_moves(cluster, backing, 1)
+
+        # When
+        slot = await backing.ready_slot(claims)
+
+        # Then
+        assert set(slot.states().states) == {KEY}
+        assert backing.measured.counts["statelog_truncations",] == 0
+
+    on_cluster(scenario)
+
+
+def test_records_that_are_deleted_between_finding_the_log_start_and_looking_for_claims_are_no_alarm() -> None:
+    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        claims = backing.claims(await backing.found())
+        for _ in range(3):
+            await claims.claim(0)
+        where_the_log_start_moves(cluster, backing, 2)
+
+        # When
+        await claims.require_unclaimed(0, 0)
+
+        # Then
+        assert cluster.log(state_log().topic_id, 0).log_start_offset == 2
+
+    on_cluster(scenario)
+
+
+def test_a_log_without_what_is_to_be_read_and_with_an_unmoved_start_is_not_read_twice() -> None:
+    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        claims = backing.claims(await backing.found())
+        claimed = await claims.claim(0)
+        cluster.log(state_log().topic_id, 0).move_start(1)
+
+        async def outdated(topic_id: TopicId, partition: int, timestamp: int) -> int:
+            del topic_id, partition, timestamp
+            return 0
+
+        backing.reader.find_offset = outdated  # type: ignore[method-assign]  # for this test
+
+        # When / Then
+        with pytest.raises(LogTruncated):
+            await claims.load(claimed)
+
+    on_cluster(scenario)

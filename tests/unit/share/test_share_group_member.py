@@ -1,0 +1,28 @@
+"""A member and its image."""
+
+from kproxy.share.identifiers import MemberEpoch, TopicIdPartition
+from kproxy.share.share_group_member import ShareGroupMember
+from tests.unit.share.builders import ALICE, TOPIC
+
+
+def test_a_member_restored_from_its_image_lacks_nothing_but_its_session() -> None:
+    # Given
+    member = ShareGroupMember(
+        ALICE,
+        rack_id="a",
+        client_id="client-1",
+        client_host="/10.0.0.7",
+        subscribed_topic_names=frozenset({"paid"}),
+        member_epoch=MemberEpoch(7),
+        previous_member_epoch=MemberEpoch(4),
+        assigned=frozenset({TopicIdPartition(TOPIC, 1)}),
+        session_deadline_ms=9_000,
+        session_check_ms=8_000,
+    )
+
+    # When
+    restored = ShareGroupMember.restore(ALICE, member.image(), 45_000)
+
+    # Then
+    assert restored.image() == member.image()
+    assert (restored.session_deadline_ms, restored.session_check_ms) == (45_000, None)

@@ -1,0 +1,196 @@
+"""Stages of share-partitions on their way to durable state and back."""
+
+from kproxy.share.heartbeat import TopicPartitions
+from kproxy.share.share_group_image import StatePartitions
+from kproxy.share.state_partition_metadata import NewPartition, StatePartitionMetadata
+from tests.unit.share.builders import OTHER_TOPIC, TOPIC, partitions_of
+
+RETRY_MS = 30_000
+
+
+def begin(
+    metadata: StatePartitionMetadata, partition_count: int, *, now_ms: int = 0
+) -> tuple[NewPartition, ...]:
+    topic = TopicPartitions(TOPIC, partition_count)
+    return metadata.begin("paid", topic, retry_interval_ms=RETRY_MS, now_ms=now_ms)
+
+
+def with_initialized(partition_count: int) -> StatePartitionMetadata:
+    metadata = StatePartitionMetadata()
+    begun = begin(metadata, partition_count)
+    metadata.finish(partitions_of(TOPIC, [partition.number for partition in begun]))
+    return metadata
+
+
+def restored(metadata: StatePartitionMetadata) -> StatePartitionMetadata:
+    return StatePartitionMetadata.restore(
+        initializing=metadata.initializing, initialized=metadata.initialized, deleting=metadata.deleting
+    )
+
+
+def test_the_partitions_of_a_new_topic_leave_their_start_offset_open() -> None:
+    # When
+    begun = begin(StatePartitionMetadata(), 2)
+
+    # Then
+    assert begun == (NewPartition(0, -1), NewPartition(1, -1))
+
+
+def test_partitions_added_to_a_known_topic_begin_at_0() -> None:
+    # Given
+    metadata = with_initialized(1)
+
+    # When
+    begun = begin(metadata, 3)
+
+    # Then
+    assert begun == (NewPartition(1, 0), NewPartition(2, 0))
+
+
+def test_a_partition_that_failed_alone_begins_where_the_others_of_its_topic_did() -> None:
+    """Else a group that starts at the latest record would be given the history of one partition."""
+    # Given
+    metadata = StatePartitionMetadata()
+    begin(metadata, 2)
+    metadata.finish(partitions_of(TOPIC, [0]))
+    metadata.fail(partitions_of(TOPIC, [1]))
+
+    # When
+    begun = begin(metadata, 2)
+
+    # Then
+    assert begun == (NewPartition(1, -1),)
+
+
+def test_what_is_under_way_is_begun_again_when_the_retry_interval_is_over() -> None:
+    # Given
+    metadata = StatePartitionMetadata()
+    begin(metadata, 1)
+
+    # When
+    attempts = [begin(metadata, 1, now_ms=now_ms) for now_ms in (RETRY_MS - 1, RETRY_MS)]
+
+    # Then
+    assert attempts == [(), (NewPartition(0, -1),)]
+
+
+def test_what_failed_stays_initializing_for_it_may_have_state() -> None:
+    # Given
+    metadata = StatePartitionMetadata()
+    begin(metadata, 1)
+
+    # When
+    metadata.fail(partitions_of(TOPIC, [0]))
+
+    # Then
+    assert metadata.initializing == {TOPIC: StatePartitions("paid", frozenset({0}))}
+    assert metadata.initialized == {}
+
+
+def test_a_deletion_takes_everything_that_may_have_state() -> None:
+    # Given
+    metadata = with_initialized(2)
+    begin(metadata, 3)
+
+    # When
+    partitions = metadata.begin_deletion([TOPIC])
+
+    # Then
+    assert list(partitions) == partitions_of(TOPIC, [0, 1, 2])
+    assert (metadata.initializing, metadata.initialized) == ({}, {})
+    assert metadata.deleting == {TOPIC: StatePartitions("paid", frozenset({0, 1, 2}))}
+    assert metadata.topic_names == {}
+
+
+def test_an_interrupted_deletion_is_found_again() -> None:
+    # Given
+    metadata = with_initialized(2)
+    metadata.begin_deletion([TOPIC])
+
+    # When
+    again = restored(metadata).begin_deletion([TOPIC])
+
+    # Then
+    assert list(again) == partitions_of(TOPIC, [0, 1])
+
+
+def test_nothing_is_begun_of_a_topic_that_is_being_deleted_until_that_is_done() -> None:
+    # Given
+    metadata = with_initialized(1)
+    metadata.begin_deletion([TOPIC])
+    during = begin(metadata, 1)
+
+    # When
+    metadata.finish_deletion([TOPIC])
+
+    # Then
+    assert during == ()
+    assert metadata.deleting == {}
+    assert begin(metadata, 1) == (NewPartition(0, -1),)
+
+
+def test_an_initialization_that_ends_after_the_topic_was_deleted_is_no_news() -> None:
+    # Given
+    metadata = StatePartitionMetadata()
+    begin(metadata, 1)
+    metadata.begin_deletion([TOPIC])
+
+    # When
+    metadata.finish(partitions_of(TOPIC, [0]))
+    metadata.fail(partitions_of(TOPIC, [0]))
+
+    # Then
+    assert (metadata.initializing, metadata.initialized) == ({}, {})
+
+
+def test_deleting_a_topic_that_was_never_seen_does_nothing() -> None:
+    # Given
+    metadata = with_initialized(1)
+
+    # When
+    partitions = metadata.begin_deletion([OTHER_TOPIC])
+    metadata.finish_deletion([OTHER_TOPIC])
+
+    # Then
+    assert partitions == ()
+    assert metadata.topic_names == {TOPIC: "paid"}
+
+
+def test_what_was_initializing_is_begun_again_at_once_after_a_restart() -> None:
+    # Given
+    metadata = with_initialized(1)
+    begin(metadata, 2)
+
+    # When
+    begun = begin(restored(metadata), 2)
+
+    # Then
+    assert begun == (NewPartition(1, 0),)
+
+
+def test_after_a_restart_partitions_begin_where_they_would_have_without_it() -> None:
+    """Partition 1 came with its topic, 2 and 3 were added when 0 was initialized already."""
+    # Given
+    metadata = StatePartitionMetadata()
+    begin(metadata, 2)
+    metadata.finish(partitions_of(TOPIC, [0]))
+    begin(metadata, 4)
+
+    # When
+    begun = begin(restored(restored(metadata)), 4)
+
+    # Then
+    assert begun == (NewPartition(1, -1), NewPartition(2, 0), NewPartition(3, 0))
+    assert metadata.initializing == {TOPIC: StatePartitions("paid", frozenset({1, 2, 3}), frozenset({2, 3}))}
+
+
+def test_the_last_known_topics_count_what_is_initializing_too() -> None:
+    # Given
+    metadata = with_initialized(2)
+    begin(metadata, 5)
+
+    # When
+    topics = restored(metadata).last_known_topics()
+
+    # Then
+    assert topics == {"paid": TopicPartitions(TOPIC, 5)}

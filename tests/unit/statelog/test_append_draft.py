@@ -1,0 +1,178 @@
+"""What fits into an append, and what fits into none."""
+
+import pytest
+
+from kproxy.errors import UnwritableStateRecord
+from kproxy.share.identifiers import LeaderEpoch
+from kproxy.statelog.append_draft import AppendDraft, WaitingOperation
+from kproxy.statelog.group_commit import ColdSnapshots, Delete, Read
+from kproxy.statelog.share_coordinator import CoordinatorResult
+from kproxy.statelog.state_records import ShareSnapshot
+from kproxy.statelog.tickets import Ticket
+from tests.unit.statelog.group_commit_driver import (
+    a_queue,
+    a_write,
+    an_acknowledgement,
+    an_actor,
+    append_everything,
+    next_append,
+    records_of,
+)
+from tests.unit.statelog.state_log_builders import (
+    ALICE,
+    KEY,
+    OTHER_KEY,
+    a_batch,
+    a_delta,
+    a_snapshot,
+    a_state,
+    an_update,
+)
+
+SMALL_BYTES = 400
+"""What a write with one actor fits into, and one with many does not."""
+MANY_BATCHES = tuple(a_batch(2 * index, 2 * index) for index in range(50))
+
+
+def test_an_append_takes_records_until_it_is_full() -> None:
+    # Given
+    draft = AppendDraft(5000, max_bytes=SMALL_BYTES, claim_epoch=0)
+    results = [CoordinatorResult(((an_update(key), (ALICE,)),), None) for key in (KEY, OTHER_KEY)]
+
+    # When
+    taken = [draft.takes(result, KEY) for result in results]
+
+    # Then
+    assert taken == [True, False]
+    assert draft.replayed == [an_update(KEY)]
+
+
+def test_a_write_that_fits_into_no_append_is_refused_alone_and_never_sent() -> None:
+    # Given
+    queue = a_queue(a_snapshot(KEY), a_snapshot(OTHER_KEY))
+    refused = queue.submit(a_write(a_delta(0, 0, *MANY_BATCHES), ALICE))
+    ticket = queue.submit(an_acknowledgement(5, key=OTHER_KEY))
+
+    # When
+    append = next_append(queue, max_bytes=SMALL_BYTES)
+    queue.succeeded(3)
+
+    # Then
+    with pytest.raises(UnwritableStateRecord, match=rf"about {KEY}; the state log takes 400 at most"):
+        raise refused.refusal or AssertionError
+    assert records_of(append) == [an_update(OTHER_KEY, a_batch(5, 5), start_offset=0, complete_count=1)]
+    assert (ticket.is_done, ticket.refusal) == (True, None)
+    assert queue.waiting_count == 0
+
+
+def test_writes_that_are_too_large_together_are_written_one_after_the_other() -> None:
+    # Given
+    queue = a_queue(a_snapshot())
+    tickets = [
+        queue.submit(a_write(a_delta(0, 0, a_batch(offset, offset)), an_actor(f"member-{offset}")))
+        for offset in (1, 3, 5)
+    ]
+
+    # When
+    appends = []
+    while (append := next_append(queue, max_bytes=SMALL_BYTES)) is not None:
+        appends.append(records_of(append))
+        queue.succeeded(queue.fold.applied_offset + 1)
+
+    # Then
+    assert len(appends) > 1
+    assert all(ticket.is_done and ticket.refusal is None for ticket in tickets)
+    assert queue.fold.states[KEY] == a_state(0, 0, a_batch(1, 1), a_batch(3, 3), a_batch(5, 5))
+
+
+def test_a_write_that_is_too_large_spares_those_it_was_merged_with() -> None:
+    # Given
+    queue = a_queue(a_snapshot())
+    tickets = [
+        queue.submit(an_acknowledgement(101)),
+        queue.submit(a_write(a_delta(0, 0, *MANY_BATCHES), ALICE)),
+        queue.submit(an_acknowledgement(103)),
+    ]
+
+    # When
+    while next_append(queue, max_bytes=SMALL_BYTES) is not None:
+        queue.succeeded(queue.fold.applied_offset + 1)
+
+    # Then
+    assert [type(ticket.refusal) for ticket in tickets] == [
+        type(None),
+        UnwritableStateRecord,
+        type(None),
+    ]
+    assert queue.fold.states[KEY] == a_state(0, 1, a_batch(101, 101), a_batch(103, 103))
+
+
+def test_what_is_submitted_behind_writes_that_were_parted_comes_behind_them() -> None:
+    # Given
+    queue = a_queue(a_snapshot())
+    for offset in (1, 3):
+        queue.submit(a_write(a_delta(0, 0, a_batch(offset, offset)), an_actor(f"member-{offset}")))
+    next_append(queue, max_bytes=SMALL_BYTES)
+    late = [queue.submit(an_acknowledgement(5)), queue.submit(Delete(KEY))]
+
+    # When
+    queue.succeeded(2)
+    append_everything(queue)
+
+    # Then
+    assert [ticket.refusal for ticket in late] == [None, None]
+    assert KEY not in queue.fold.states
+
+
+def test_a_record_that_its_format_has_no_room_for_does_not_stop_the_others() -> None:
+    # Given
+    queue = a_queue(a_snapshot(KEY), a_snapshot(OTHER_KEY))
+    refused = queue.submit(a_write(a_delta(2**63, 0), ALICE))
+    ticket = queue.submit(Read(OTHER_KEY, LeaderEpoch(1)))
+
+    # When
+    append_everything(queue)
+
+    # Then
+    assert type(refused.refusal) is UnwritableStateRecord
+    assert ticket.refusal is None
+
+
+def test_a_cold_snapshot_that_is_too_large_is_left_out_and_told_when_the_others_are_durable() -> None:
+    # Given
+    queue = a_queue(
+        a_snapshot(KEY, *MANY_BATCHES),
+        a_snapshot(OTHER_KEY),
+        *[an_update(OTHER_KEY)] * 4,
+        updates_per_snapshot=1,
+    )
+    ticket = queue.submit(ColdSnapshots(9999))
+
+    # When
+    append = next_append(queue, max_bytes=SMALL_BYTES)
+    was_done = ticket.is_done
+    queue.succeeded(7)
+
+    # Then
+    (snapshot,) = records_of(append)
+    assert isinstance(snapshot, ShareSnapshot)
+    assert snapshot.key == OTHER_KEY
+    assert not was_done
+    assert type(ticket.refusal) is UnwritableStateRecord
+    assert (queue.has_work, queue.waiting_count) == (False, 0)
+
+
+def test_merged_writes_part_in_the_order_in_which_they_came() -> None:
+    # Given
+    writes = [an_acknowledgement(offset) for offset in range(3)]
+    tickets = [Ticket() for _ in writes]
+    waiting = WaitingOperation(writes[0], tickets[0])
+    waiting.more_writes += writes[1:]
+    waiting.tickets += tickets[1:]
+
+    # When
+    earlier, later = waiting.halves(writes[0])
+
+    # Then
+    assert (earlier.operation, earlier.more_writes, earlier.tickets) == (writes[0], [], tickets[:1])
+    assert (later.operation, later.more_writes, later.tickets) == (writes[1], writes[2:], tickets[1:])

@@ -1,0 +1,212 @@
+"""The fold of the groups topic: the last record of a key counts, and late owners do not."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kproxy.errors import CorruptStateRecord, UnsupportedStateRecord
+from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch
+from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.statelog.claims import Claim
+from kproxy.statelog.fold import Outcome
+from kproxy.statelog.group_log_fold import GroupLogFold, place_of
+from kproxy.statelog.group_parts import GroupMetadata, TargetAssignmentMetadata, parts_of
+from kproxy.statelog.group_records import (
+    GroupConfigs,
+    GroupRecord,
+    RecoveryPoint,
+    StateTopicFacts,
+    encode_group_record,
+    encode_group_tombstone,
+)
+from kproxy.wire.records import Record
+from tests.in_memory.group_images import GROUP, images
+
+FOREIGN = Record(b"\x00\x63whatever", b"\x00\x00")
+
+
+def a_record(record: GroupRecord, offset: int, *, claim_epoch: int | None = 0) -> Record:
+    return replace(encode_group_record(record, claim_epoch=claim_epoch), offset=offset)
+
+
+def a_claim(offset: int = 0) -> Record:
+    return a_record(Claim("kproxy at host-1", 1), offset, claim_epoch=None)
+
+
+def a_group(group_epoch: int) -> GroupMetadata:
+    return GroupMetadata(GROUP, GroupEpoch(group_epoch))
+
+
+def replayed(*records: Record) -> GroupLogFold:
+    fold = GroupLogFold()
+    for record in records:
+        fold.replay(record)
+    return fold
+
+
+def group_epoch_of(fold: GroupLogFold) -> int:
+    return fold.images()[GROUP].group_epoch
+
+
+@given(images())
+def test_the_records_of_a_group_make_up_the_group(image: ShareGroupImage) -> None:
+    # When
+    fold = replayed(a_claim(), *(a_record(part, offset) for offset, part in enumerate(parts_of(image), 1)))
+
+    # Then
+    assert fold.images() == {GROUP: image}
+
+
+@given(images(), st.data())
+def test_compaction_changes_nothing(image: ShareGroupImage, data: st.DataObject) -> None:
+    """The claim that the records were written under may be gone; the newest one never is."""
+    # Given
+    parts = [*parts_of(image), *parts_of(image)]
+    records = [a_record(part, offset, claim_epoch=3) for offset, part in enumerate(parts, 4)]
+    newest = {record.key: record for record in records}
+    compacted = [record for record in records if newest[record.key] is record or data.draw(st.booleans())]
+
+    # When
+    fold = replayed(*compacted, a_claim(100))
+
+    # Then
+    assert fold.images() == {GROUP: image}
+
+
+def test_the_last_record_of_a_key_counts_and_a_tombstone_removes_it() -> None:
+    # Given
+    configs = a_record(GroupConfigs(GROUP, {"share.auto.offset.reset": "earliest"}), 3)
+    fold = replayed(a_claim(), a_record(a_group(1), 1), a_record(a_group(2), 2), configs)
+    before = (group_epoch_of(fold), fold.configs())
+
+    # When
+    for offset, record in enumerate((a_record(a_group(2), 0), configs), 4):
+        fold.replay(replace(encode_group_tombstone(record.key or b"", claim_epoch=0), offset=offset))
+
+    # Then
+    assert before == (2, {GROUP: {"share.auto.offset.reset": "earliest"}})
+    assert (fold.images(), fold.configs()) == ({}, {})
+    assert fold.applied_offset == 5
+
+
+def test_facts_and_recovery_point_belong_to_no_group() -> None:
+    # Given
+    empty = GroupLogFold()
+
+    # When
+    fold = replayed(a_claim(), a_record(RecoveryPoint(42, 50), 1), a_record(StateTopicFacts(50, 1), 2))
+
+    # Then
+    assert (empty.recovery_point, empty.state_topic_facts) == (None, None)
+    assert (fold.recovery_point, fold.state_topic_facts) == (RecoveryPoint(42, 50), StateTopicFacts(50, 1))
+    assert (fold.images(), fold.configs()) == ({}, {})
+
+
+# ---- claims
+
+
+def test_what_an_older_owner_wrote_after_the_claim_is_ignored() -> None:
+    # Given
+    fold = replayed(a_claim(), a_record(a_group(1), 1), a_claim(2))
+
+    # When
+    outcomes = [
+        fold.replay(a_record(a_group(9), 3, claim_epoch=0)),
+        fold.replay(a_record(a_group(8), 4, claim_epoch=None)),
+        fold.replay(a_record(a_group(2), 5, claim_epoch=2)),
+    ]
+
+    # Then
+    assert outcomes == [Outcome.IGNORED_STALE_CLAIM, Outcome.IGNORED_UNCLAIMED, Outcome.APPLIED]
+    assert group_epoch_of(fold) == 2
+
+
+def test_records_without_a_claim_count_until_there_is_one() -> None:
+    # When
+    fold = replayed(a_record(a_group(7), 0, claim_epoch=None), a_claim(1))
+
+    # Then
+    assert group_epoch_of(fold) == 7
+    assert fold.claim_epoch == 1
+
+
+def test_a_claim_that_compaction_removed_still_refuses_what_came_late() -> None:
+    # Given
+    late = a_record(GroupConfigs(GROUP, {"k": "late"}), 12, claim_epoch=5)
+    late_point = a_record(RecoveryPoint(3), 13, claim_epoch=5)
+
+    # When
+    fold = replayed(
+        a_record(a_group(1), 6, claim_epoch=5), late, late_point, a_record(a_group(2), 14, claim_epoch=10)
+    )
+
+    # Then
+    assert group_epoch_of(fold) == 2
+    assert (fold.configs(), fold.recovery_point, fold.claim_epoch) == ({}, None, 10)
+
+
+# ---- what cannot be
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        pytest.param(FOREIGN, "99", id="foreign"),
+        pytest.param(encode_group_record(a_group(1), claim_epoch=7), "claim epoch 7", id="claim_to_come"),
+    ],
+)
+def test_a_record_that_cannot_be_stops_the_replay_unless_told_to_skip(record: Record, reason: str) -> None:
+    # Given
+    stopping, skipping = GroupLogFold(), GroupLogFold(on_corrupt="skip")
+
+    # When
+    with pytest.raises(CorruptStateRecord, match=reason) as corrupt:
+        stopping.replay(replace(record, offset=5))
+    outcome = skipping.replay(replace(record, offset=5))
+
+    # Then
+    assert corrupt.value.offset == 5
+    assert outcome is Outcome.SKIPPED_CORRUPT
+    assert skipping.images() == {}
+
+
+def test_a_newer_format_is_refused_even_while_skipping() -> None:
+    # Given
+    fold = GroupLogFold(on_corrupt="skip")
+
+    # When
+    with pytest.raises(UnsupportedStateRecord) as refusal:
+        fold.replay(a_record(Claim("a newer kproxy", 99), 0, claim_epoch=None))
+
+    # Then
+    assert refusal.value.offset == 0
+
+
+def test_a_group_that_lacks_the_record_of_its_existence_is_corrupt_or_left_out() -> None:
+    # Given
+    metadata = TargetAssignmentMetadata(GROUP, AssignmentEpoch(1))
+    skipping = GroupLogFold(on_corrupt="skip")
+    skipping.replay(a_record(metadata, 1))
+
+    # When
+    with pytest.raises(CorruptStateRecord):
+        replayed(a_record(metadata, 1)).images()
+
+    # Then
+    assert skipping.images() == {}
+
+
+def test_every_key_has_one_place() -> None:
+    # Given
+    tombstone = encode_group_tombstone(
+        encode_group_record(a_group(1), claim_epoch=0).key or b"", claim_epoch=0
+    )
+    fold = replayed(a_record(a_group(1), 1))
+
+    # When
+    fold.replay(replace(tombstone, offset=2))
+
+    # Then
+    assert fold.find(place_of(a_group(3))) is None

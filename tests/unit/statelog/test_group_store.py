@@ -1,0 +1,338 @@
+"""The queue of one partition of the groups topic: only differences are written, and the latest picture counts."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kproxy.errors import StateLogUnavailable, UnwritableStateRecord
+from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, MemberId
+from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.share.share_group_member import ShareGroupMember
+from kproxy.statelog.claims import Claim
+from kproxy.statelog.group_parts import CurrentMemberAssignment, GroupMetadata
+from kproxy.statelog.group_records import (
+    GroupTombstone,
+    RecoveryPoint,
+    StateTopicFacts,
+    decode_group_record,
+    encode_group_record,
+)
+from kproxy.statelog.group_store import ConfigWrite, GroupOperation, GroupRemoval, GroupStore, GroupWrite
+from kproxy.statelog.tickets import Append, Ticket
+from kproxy.wire.records import Record
+from tests.in_memory.group_images import ALICE, GROUP, images
+
+LARGE = 1 << 20
+LARGEST_RECORD_BYTES = 500
+"""What no record of a made-up group exceeds."""
+EMPTY = ShareGroupImage(GROUP, GroupEpoch(1), AssignmentEpoch(0), {}, {}, {}, {}, {})
+
+
+class Log:
+    """A store and its log, whose appends succeed when the test says so."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.store = GroupStore()
+        self.append([encode_group_record(Claim("kproxy at host-1", 1), claim_epoch=None)])
+        self.store.replay(self.records[0])
+
+    def append(self, records: list[Record]) -> None:
+        for record in records:
+            self.records.append(replace(record, offset=len(self.records)))
+
+    def draft(self, max_bytes: int = LARGE) -> Append | None:
+        return self.store.next_append(0, max_bytes=max_bytes, claim_epoch=self.store.claim_epoch)
+
+    def land(self, append: Append | None) -> None:
+        assert append is not None
+        base_offset = len(self.records)
+        self.append(list(append.records))
+        self.store.succeeded(base_offset)
+
+    def write(self, operation: GroupOperation, *, max_bytes: int = LARGE) -> Ticket:
+        """Submit, and write until nothing waits."""
+        ticket = self.store.submit(operation)
+        while (append := self.draft(max_bytes)) is not None:
+            self.land(append)
+        return ticket
+
+    def replayed(self) -> GroupStore:
+        store = GroupStore()
+        for record in self.records:
+            store.replay(record)
+        return store
+
+
+def written(append: Append | None) -> list[object]:
+    """What the records of an append say."""
+    assert append is not None
+    return [decode_group_record(record).record for record in append.records]
+
+
+@given(st.lists(images(), min_size=1, max_size=4), st.integers(LARGEST_RECORD_BYTES, 1_000))
+def test_whatever_was_before_the_last_picture_is_what_is_durable(
+    history: list[ShareGroupImage], max_bytes: int
+) -> None:
+    # Given
+    log = Log()
+
+    # When
+    tickets = [log.write(GroupWrite(image), max_bytes=max_bytes) for image in history]
+
+    # Then
+    assert all(ticket.is_done and ticket.refusal is None for ticket in tickets)
+    assert log.store.durable_images() == {GROUP: history[-1]}
+    assert log.replayed().durable_images() == {GROUP: history[-1]}
+
+
+@given(images(), images(), st.integers(LARGEST_RECORD_BYTES, 1_000), st.integers(1, 6))
+def test_a_crash_between_two_appends_of_one_group_leaves_a_group(
+    before: ShareGroupImage, after: ShareGroupImage, max_bytes: int, append_count: int
+) -> None:
+    # Given
+    log = Log()
+    log.write(GroupWrite(before))
+    log.store.submit(GroupWrite(after))
+
+    # When
+    for _ in range(append_count):
+        if (append := log.draft(max_bytes)) is not None:
+            log.land(append)
+
+    # Then
+    image = log.replayed().durable_images()[GROUP]
+    assert image.group_epoch in (before.group_epoch, after.group_epoch)
+    assert image.members.keys() <= before.members.keys() | after.members.keys()
+
+
+@given(images())
+def test_a_picture_that_is_durable_already_writes_nothing(image: ShareGroupImage) -> None:
+    # Given
+    log = Log()
+    log.write(GroupWrite(image))
+
+    # When
+    ticket = log.store.submit(GroupWrite(image))
+    append = log.draft()
+
+    # Then
+    assert append is None
+    assert ticket.is_done
+    assert not log.store.has_work
+
+
+def test_only_the_records_that_differ_are_written() -> None:
+    # Given
+    log = Log()
+    log.write(GroupWrite(EMPTY))
+
+    # When
+    log.store.submit(GroupWrite(replace(EMPTY, group_epoch=GroupEpoch(2))))
+
+    # Then
+    assert written(log.draft()) == [GroupMetadata(GROUP, GroupEpoch(2))]
+
+
+@given(images())
+def test_a_removed_group_leaves_tombstones_and_the_group_itself_goes_last(image: ShareGroupImage) -> None:
+    # Given
+    log = Log()
+    log.write(ConfigWrite(GROUP, {"k": "v"}))
+    log.write(GroupWrite(image))
+
+    # When
+    log.store.submit(GroupRemoval(GROUP))
+    append = log.draft()
+    removed = written(append)
+    log.land(append)
+
+    # Then
+    assert all(isinstance(record, GroupTombstone) for record in removed)
+    assert isinstance(removed[-1], GroupTombstone)
+    assert removed[-1].record_type == 11
+    assert (log.replayed().durable_images(), log.replayed().configs()) == ({}, {GROUP: {"k": "v"}})
+
+
+def test_of_several_pictures_of_a_group_that_wait_the_latest_counts_and_all_are_told() -> None:
+    # Given
+    log = Log()
+    tickets = [
+        log.store.submit(GroupWrite(replace(EMPTY, group_epoch=GroupEpoch(epoch)))) for epoch in (1, 2, 3)
+    ]
+
+    # When
+    append = log.draft()
+    log.land(append)
+
+    # Then
+    assert written(append)[0] == GroupMetadata(GROUP, GroupEpoch(3))
+    assert all(ticket.is_done for ticket in tickets)
+    assert log.draft() is None
+
+
+def test_what_comes_while_an_append_is_in_flight_waits_for_the_next_one() -> None:
+    # Given
+    log = Log()
+    first = log.store.submit(GroupWrite(EMPTY))
+    append = log.draft()
+    second = log.store.submit(GroupWrite(replace(EMPTY, group_epoch=GroupEpoch(2))))
+
+    # When
+    log.land(append)
+
+    # Then
+    assert (first.is_done, second.is_done) == (True, False)
+    assert written(log.draft()) == [GroupMetadata(GROUP, GroupEpoch(2))]
+
+
+def test_an_operation_that_needs_several_appends_is_told_after_the_last() -> None:
+    # Given
+    log = Log()
+    ticket = log.store.submit(GroupWrite(EMPTY))
+
+    # When
+    first = log.draft(max_bytes=100)
+    log.land(first)
+    was_done = ticket.is_done
+    second = log.draft(max_bytes=100)
+    log.land(second)
+
+    # Then
+    assert not was_done
+    assert ticket.is_done
+    assert len(written(first)) == len(written(second)) == 1
+
+
+def test_a_failure_is_told_to_everybody_and_leaves_nothing_to_do() -> None:
+    # Given
+    log = Log()
+    in_flight = log.store.submit(GroupWrite(EMPTY))
+    log.draft()
+    waiting = log.store.submit(ConfigWrite(GROUP, {"k": "v"}))
+    count_before = log.store.waiting_count
+
+    # When
+    log.store.fail(StateLogUnavailable("no quorum"))
+
+    # Then
+    assert count_before == 2
+    assert [ticket.refusal is not None for ticket in (in_flight, waiting)] == [True, True]
+    assert (log.store.has_work, log.store.is_in_flight, log.store.waiting_count) == (False, False, 0)
+
+
+def test_configurations_that_are_emptied_are_removed() -> None:
+    # Given
+    log = Log()
+    log.write(ConfigWrite(GROUP, {"k": "v"}))
+    before = log.replayed().configs()
+
+    # When
+    log.write(ConfigWrite(GROUP, {}))
+
+    # Then
+    assert before == {GROUP: {"k": "v"}}
+    assert log.replayed().configs() == {}
+
+
+def test_emptying_what_was_never_configured_writes_nothing() -> None:
+    # Given
+    log = Log()
+
+    # When
+    ticket = log.write(ConfigWrite(GROUP, {}))
+
+    # Then
+    assert ticket.is_done
+    assert len(log.records) == 1
+
+
+@pytest.mark.parametrize("operation", [RecoveryPoint(42, 50), StateTopicFacts(50, 1)])
+def test_what_belongs_to_the_slot_is_written_once(operation: RecoveryPoint | StateTopicFacts) -> None:
+    # Given
+    log = Log()
+    log.write(operation)
+
+    # When
+    log.write(operation)
+
+    # Then
+    assert len(log.records) == 2
+    store = log.replayed()
+    assert operation in (store.recovery_point, store.state_topic_facts)
+    assert store.applied_offset == 1
+
+
+def test_members_stand_in_the_order_in_which_they_joined() -> None:
+    # Given
+    log = Log()
+    names = [MemberId(name) for name in ("zoe", "adam")]
+    members = {name: ShareGroupMember(name).image() for name in names}
+
+    # When
+    log.write(GroupWrite(replace(EMPTY, members=members)))
+
+    # Then
+    assert list(log.replayed().durable_images()[GROUP].members) == names
+
+
+def test_a_member_that_left_leaves_three_tombstones() -> None:
+    # Given
+    log = Log()
+    alice = ShareGroupMember(ALICE)
+    log.write(GroupWrite(replace(EMPTY, members={ALICE: alice.image()}, target={ALICE: frozenset()})))
+
+    # When
+    log.store.submit(GroupWrite(EMPTY))
+
+    # Then
+    removed = written(log.draft())
+    assert sorted(record.record_type for record in removed if isinstance(record, GroupTombstone)) == [
+        10,
+        13,
+        14,
+    ]
+    assert not any(isinstance(record, CurrentMemberAssignment) for record in removed)
+
+
+# ------------------------------------------------ what cannot be written
+
+
+def a_group_of(*topic_names: str) -> ShareGroupImage:
+    """Return a group whose only member subscribed to these topics."""
+    alice = ShareGroupMember(ALICE)
+    alice.subscribed_topic_names = frozenset(topic_names)
+    return replace(EMPTY, members={ALICE: alice.image()})
+
+
+@pytest.mark.parametrize(
+    ("topic_names", "reason"),
+    [
+        (("a" * 1_000,), r"a record of \d+ bytes about group orders-group; the state log takes 600 at most"),
+        (("a" * 40_000,), "a string of 40000 bytes"),
+    ],
+)
+def test_a_group_of_which_one_record_cannot_be_is_refused_alone_and_no_part_of_it_is_written(
+    topic_names: tuple[str, ...], reason: str
+) -> None:
+    # Given
+    log = Log()
+    log.write(GroupWrite(EMPTY))
+    refused = [log.store.submit(GroupWrite(replace(EMPTY, group_epoch=GroupEpoch(2))))]
+    refused += [log.store.submit(GroupWrite(a_group_of(*topic_names)))]
+    ticket = log.store.submit(ConfigWrite(GROUP, {"k": "v"}))
+
+    # When
+    append = log.draft(max_bytes=600)
+    log.land(append)
+
+    # Then
+    assert [type(one.refusal) for one in refused] == [UnwritableStateRecord] * 2
+    with pytest.raises(UnwritableStateRecord, match=reason):
+        raise refused[0].refusal or AssertionError
+    assert (ticket.is_done, ticket.refusal) == (True, None)
+    assert log.replayed().durable_images() == {GROUP: EMPTY}
+    assert log.store.durable_image(GROUP) == EMPTY
+    assert not log.store.has_work
