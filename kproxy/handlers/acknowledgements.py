@@ -10,12 +10,19 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, SharePartitionNotLoaded
+from kproxy.errors import (
+    ApiError,
+    CoordinatorLoadInProgress,
+    NotCoordinator,
+    SharePartitionElsewhere,
+    SharePartitionNotLoaded,
+)
 from kproxy.handlers.leadership import PartitionRefusal
 from kproxy.handlers.ports import Observer, RequestContext
 from kproxy.handlers.releases import Released, Releases
 from kproxy.handlers.share_services import ShareServices
 from kproxy.handlers.state_writes import StateWrites
+from kproxy.handlers.write_actors import Client, acknowledged_by
 from kproxy.share.acknowledgement import AcknowledgementBatch, validate_acknowledgement_batches
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.share.record_state import AcknowledgeType, RecordState
@@ -27,14 +34,18 @@ _FIRST_VERSION_WITH_RENEW: Final = 2
 _ERRORS_OF_WRITES: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_COORDINATOR: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.GROUP_ID_NOT_FOUND: ErrorCode.GROUP_ID_NOT_FOUND,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.FENCED_LEADER_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.FENCED_STATE_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_LEADER_OR_FOLLOWER,
 }
-"""What clients are told when a write failed; of all else UNKNOWN_SERVER_ERROR."""
+"""What clients are told when a write failed; of all else UNKNOWN_SERVER_ERROR.
+
+A stock broker passes NOT_COORDINATOR on as COORDINATOR_NOT_AVAILABLE, for its share coordinator may move while it
+stays the leader; here both move together.
+"""
 
 
 class WireBatch(Protocol):
@@ -53,6 +64,11 @@ class Acknowledger:
     member_id: MemberId
     is_renew_ack: bool
     context: RequestContext
+
+    @property
+    def client(self) -> Client:
+        """How the member shows itself."""
+        return Client(self.context.client_id, self.context.client_host)
 
     def key(self, partition: TopicIdPartition) -> SharePartitionKey:
         """Return the share-partition that is meant."""
@@ -176,7 +192,8 @@ class Acknowledgements:
                 continue
             try:
                 delta = self._acknowledge(acknowledger, partition, requested[partition])
-                writes.add(acknowledger.key(partition), delta)
+                actors = acknowledged_by(acknowledger.member_id, acknowledger.client, delta)
+                writes.add(acknowledger.key(partition), delta, actors)
             except ApiError as refusal:
                 refusals[partition] = PartitionRefusal(refusal.error_code, str(refusal))
         released = self._releases.nothing() if closing is None else self._releases.close(closing)
@@ -215,6 +232,7 @@ class Acknowledgements:
         key = acknowledger.key(partition)
         share_partition = self._services.directory.find(key)
         if share_partition is None:
+            self._require_ours(key)
             raise SharePartitionNotLoaded(f"nothing of {key} is in flight here")
         was_full = not share_partition.can_acquire()
         delta = share_partition.acknowledge(
@@ -226,3 +244,11 @@ class Acknowledgements:
         if has_returned or (was_full and share_partition.can_acquire()):
             self._services.availability.signal(key)
         return delta
+
+    def _require_ours(self, key: SharePartitionKey) -> None:
+        try:
+            self._services.state_log.require_ready(key)
+        except NotCoordinator as moved:
+            raise SharePartitionElsewhere(f"another process owns {key}: {moved}") from moved
+        except CoordinatorLoadInProgress:
+            return  # what was in flight before is not, any more

@@ -9,7 +9,7 @@ from enum import IntEnum
 
 from kproxy.errors import ApiError
 from kproxy.handlers.group_configs import GroupConfigEntry, GroupConfigs
-from kproxy.handlers.ports import Observer, RequestContext
+from kproxy.handlers.ports import GroupLog, Observer, RequestContext
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from kproxy.wire.messages.describe_configs_response import (
     DescribeConfigsResourceResult,
@@ -30,10 +30,11 @@ class ConfigSource(IntEnum):
 class DescribeConfigsHandler:
     """Serves the part of a request that `rewrites.group_configs.split_describe` leaves to kproxy."""
 
-    __slots__ = ("_configs", "_observer")
+    __slots__ = ("_configs", "_group_log", "_observer")
 
-    def __init__(self, configs: GroupConfigs, observer: Observer) -> None:
+    def __init__(self, configs: GroupConfigs, group_log: GroupLog, observer: Observer) -> None:
         self._configs = configs
+        self._group_log = group_log
         self._observer = observer
 
     async def serve(
@@ -53,10 +54,11 @@ class DescribeConfigsHandler:
             resource_name=resource.resource_name,
         )
         try:
+            self._group_log.require_ready(resource.resource_name)
             entries = self._configs.describe(resource.resource_name)
         except ApiError as refusal:
             result.error_code, result.error_message = refusal.error_code, str(refusal)
-            self._observer.refused(context, reason="invalid_request", detail=str(refusal))
+            self._observer.refused(context, reason=refusal.error_code.name.lower(), detail=str(refusal))
             return result
         wanted = resource.configuration_keys
         result.configs = [

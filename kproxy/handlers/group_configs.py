@@ -1,7 +1,7 @@
 """The `share.` configurations of groups: which keys there are, their values, and what each group has set.
 
-Kept in memory: they last as long as the process. A group need not exist to be configured, and configuring
-it does not create it. Source: KIP-1240 and `GroupConfig.java`.
+What stands here is in effect; `incremental_alter_configs` makes it durable. A group need not exist to be
+configured, and configuring it does not create it. Source: KIP-1240 and `GroupConfig.java`.
 """
 
 import re
@@ -13,6 +13,7 @@ from typing import Final
 
 from kproxy.errors import InvalidConfig, InvalidRequest
 from kproxy.handlers.offset_reset import OffsetReset, parse_offset_reset
+from kproxy.share.identifiers import require_storable_group_id
 
 AUTO_OFFSET_RESET: Final = "share.auto.offset.reset"
 RECORD_LOCK_DURATION_MS: Final = "share.record.lock.duration.ms"
@@ -50,6 +51,9 @@ class GroupConfigBounds:
     record_lock_duration_ms: int = DEFAULT_RECORD_LOCK_DURATION_MS
     min_record_lock_duration_ms: int = 15_000
     max_record_lock_duration_ms: int = 60_000
+
+
+_ANY_BOUNDS: Final = GroupConfigBounds(min_record_lock_duration_ms=0, max_record_lock_duration_ms=1 << 31)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,21 @@ class GroupConfigs:
         if not values:
             del self._values[group_id]
 
+    def own_values(self, group_id: str) -> Mapping[str, str]:
+        """Return what the group has set."""
+        return dict(self._values.get(group_id, {}))
+
+    def restore(self, group_id: str, values: Mapping[str, str]) -> None:
+        """Take what is durable for what the group has set, but for keys and values that mean nothing here."""
+        known = {name: value for name, value in values.items() if self._is_usable(name, value)}
+        if known:
+            self._values[group_id] = known
+
+    def forget_all(self, belongs: Callable[[str], bool]) -> None:
+        """Forget what was set by every group whose id `belongs` to a slot that is about to be restored."""
+        for group_id in [group_id for group_id in self._values if belongs(group_id)]:
+            del self._values[group_id]
+
     def describe(self, group_id: str) -> Sequence[GroupConfigEntry]:
         """Return every key, set or not. Raises InvalidRequest when no group is named."""
         if not group_id:
@@ -137,9 +156,25 @@ class GroupConfigs:
         )
 
     def record_lock_duration_ms(self, group_id: str) -> int:
-        """Return the lock duration of records that the group acquires or renews from now on."""
+        """Return the lock duration of records that the group acquires or renews from now on.
+
+        What the group set under other bounds is brought within those of today.
+        """
         own_value = self._values.get(group_id, {}).get(RECORD_LOCK_DURATION_MS)
-        return self._bounds.record_lock_duration_ms if own_value is None else int(own_value)
+        if own_value is None:
+            return self._bounds.record_lock_duration_ms
+        low, high = _lock_duration_bounds(self._bounds)
+        return min(max(int(own_value), low), high)
+
+    def _is_usable(self, name: str, value: str) -> bool:
+        definition = GROUP_CONFIG_DEFINITIONS.get(name)
+        if definition is None:
+            return False
+        try:
+            definition.parse(value, _ANY_BOUNDS)
+        except InvalidConfig:
+            return False
+        return True
 
     def _value_after(self, change: ConfigChange) -> str | None:
         definition = GROUP_CONFIG_DEFINITIONS.get(change.name)
@@ -161,6 +196,7 @@ class GroupConfigs:
 def _require_well_formed(group_id: str, changes: Sequence[ConfigChange]) -> None:
     if not group_id:
         raise InvalidRequest("default group resources are not allowed: the group name is empty")
+    require_storable_group_id(group_id)
     repeated = [name for name, count in Counter(change.name for change in changes).items() if count > 1]
     if repeated:
         raise InvalidRequest(f"duplicate config keys: {', '.join(repeated)}")
@@ -182,11 +218,15 @@ def _parse_record_lock_duration(value: str, bounds: GroupConfigBounds) -> str:
     if _INTEGER.fullmatch(value.strip()) is None:
         raise InvalidConfig(f"'{value}' is no number of milliseconds for {RECORD_LOCK_DURATION_MS}")
     duration_ms = int(value)
-    low = max(bounds.min_record_lock_duration_ms, _SMALLEST_RECORD_LOCK_DURATION_MS)
-    high = bounds.max_record_lock_duration_ms
+    low, high = _lock_duration_bounds(bounds)
     if not low <= duration_ms <= high:
         raise InvalidConfig(f"{RECORD_LOCK_DURATION_MS} must be between {low} and {high}, not {duration_ms}")
     return str(duration_ms)
+
+
+def _lock_duration_bounds(bounds: GroupConfigBounds) -> tuple[int, int]:
+    low = max(bounds.min_record_lock_duration_ms, _SMALLEST_RECORD_LOCK_DURATION_MS)
+    return low, bounds.max_record_lock_duration_ms
 
 
 GROUP_CONFIG_DEFINITIONS: Final[Mapping[str, GroupConfigDefinition]] = {

@@ -3,15 +3,14 @@
 Behaviour: each resource is changed as a whole or not at all; SET and DELETE only, for no key is a list.
 Version notes: 1 is the flexible encoding of 0.
 Known differences from a real broker: only the keys of `group_configs` are known, a DELETE of any other key is
-refused too, and configurations are forgotten when kproxy stops.
+refused too, and while kproxy restores the group a resource is answered COORDINATOR_LOAD_IN_PROGRESS.
 """
 
 from collections import Counter
 
-from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, InvalidRequest
 from kproxy.handlers.group_configs import ConfigChange, GroupConfigs
-from kproxy.handlers.ports import Observer, RequestContext
+from kproxy.handlers.ports import GroupLog, Observer, RequestContext
 from kproxy.wire.messages.incremental_alter_configs_request import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
@@ -25,16 +24,17 @@ from kproxy.wire.messages.incremental_alter_configs_response import (
 class IncrementalAlterConfigsHandler:
     """Serves the part of a request that `rewrites.group_configs.split_alter` leaves to kproxy."""
 
-    __slots__ = ("_configs", "_observer")
+    __slots__ = ("_configs", "_group_log", "_observer")
 
-    def __init__(self, configs: GroupConfigs, observer: Observer) -> None:
+    def __init__(self, configs: GroupConfigs, group_log: GroupLog, observer: Observer) -> None:
         self._configs = configs
+        self._group_log = group_log
         self._observer = observer
 
     async def serve(
         self, request: IncrementalAlterConfigsRequest, context: RequestContext
     ) -> IncrementalAlterConfigsResponse:
-        """Answer one result per resource, in order."""
+        """Answer one result per resource, in order, when all that was altered is durable."""
         counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
         responses: list[AlterConfigsResourceResponse] = []
         for resource in request.resources:
@@ -46,19 +46,24 @@ class IncrementalAlterConfigsHandler:
             try:
                 if counts[resource.resource_type, resource.resource_name] > 1:
                     raise InvalidRequest("each resource must appear at most once")
-                self._alter(resource, validate_only=request.validate_only)
+                await self._alter(resource, validate_only=request.validate_only)
             except ApiError as refusal:
                 result.error_code, result.error_message = refusal.error_code, str(refusal)
                 self._report(context, resource.resource_name, refusal)
             responses.append(result)
         return IncrementalAlterConfigsResponse(responses=responses)
 
-    def _alter(self, resource: AlterConfigsResource, *, validate_only: bool) -> None:
+    async def _alter(self, resource: AlterConfigsResource, *, validate_only: bool) -> None:
+        """Alter in memory, then wait. When that fails the shell restores what is durable."""
+        group_id = resource.resource_name
+        self._group_log.require_ready(group_id)
         changes = [
             ConfigChange(config.name, config.config_operation, config.value) for config in resource.configs
         ]
-        self._configs.alter(resource.resource_name, changes, validate_only=validate_only)
+        self._configs.alter(group_id, changes, validate_only=validate_only)
+        if not validate_only:
+            await self._group_log.persist_configs(group_id, self._configs.own_values(group_id))
 
     def _report(self, context: RequestContext, group_id: str, refusal: ApiError) -> None:
-        reason = "invalid_config" if refusal.error_code == ErrorCode.INVALID_CONFIG else "invalid_request"
+        reason = refusal.error_code.name.lower()
         self._observer.refused(context, reason=reason, detail=f"group '{group_id}': {refusal}")

@@ -3,7 +3,7 @@
 When the process is told to stop, clients are answered with what there is instead of being cut off.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from kproxy.handlers.ports import Availability
 from kproxy.share.identifiers import SharePartitionKey
@@ -32,6 +32,11 @@ class ParkedFetches:
             await self._availability.wait(interest, until_ms)
         finally:
             del self._interests[id(interest)]
+
+    def wake(self, belongs: Callable[[SharePartitionKey], bool]) -> None:
+        """Wake everybody who waits for a share-partition that `belongs`: there is news of its slot."""
+        for key in {key for interest in self._interests.values() for key in interest if belongs(key)}:
+            self._availability.signal(key)
 
     def end(self) -> None:
         """Wake everybody, and let nobody sleep again."""

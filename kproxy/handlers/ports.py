@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kproxy.error_codes import ErrorCode
-from kproxy.share.identifiers import SharePartitionKey, TopicId
-from kproxy.share.state_batches import StateDelta
+from kproxy.errors import ApiError
+from kproxy.share.heartbeat import PartitionInitialization
+from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, StateEpoch, TopicId
+from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.share.state_batches import StateBatch, StateDelta
+from kproxy.statelog.actors import Actor
 from kproxy.statelog.durable_state import DurableShareState
 
 LATEST_TIMESTAMP = -1
@@ -74,6 +78,14 @@ class ClusterMetadata(Protocol):
 
     async def topic_with_id(self, topic_id: TopicId) -> TopicDescription | None:
         """Return the topic, or None when the cluster has no such id (deleted, or recreated with another id)."""
+        ...
+
+    async def missing_topics(self, topics: Mapping[TopicId, str]) -> Collection[TopicId]:
+        """Return those of `topics`, by id with their names, that the cluster says it does not have any more.
+
+        Asks the cluster now. A topic is missing when its name is unknown or belongs to another id, and not when
+        it may merely not be seen. Raises BrokerUnavailable.
+        """
         ...
 
     def leader_of(self, topic_id: TopicId, partition: int) -> PartitionLeader | None:
@@ -153,21 +165,132 @@ class Availability(Protocol):
 
 
 class StateLog(Protocol):
-    """Durable share-partition state (KIP-932's persister)."""
+    """Durable share-partition state (KIP-932's persister).
 
-    async def initialize(self, key: SharePartitionKey, *, state_epoch: int, start_offset: int) -> None:
-        """Create or replace the state; start offset -1 is chosen later by the leader. Raises StateLogUnavailable."""
+    A slot that failed is loaded again from its log. From the moment of the failure until the shell has discarded
+    and restored what belongs to the slot, `require_ready` raises.
+    """
+
+    def require_ready(self, key: SharePartitionKey) -> None:
+        """Return if the slot of `key` is owned and loaded.
+
+        Raises:
+            CoordinatorLoadInProgress: it is being loaded.
+            NotCoordinator: another process took it over.
+        """
+        ...
+
+    async def initialize(
+        self, initializations: Sequence[PartitionInitialization]
+    ) -> Mapping[SharePartitionKey, ApiError]:
+        """Create or replace these states, all at once; return those that failed, maybe only in doubt.
+
+        Start offset -1 is chosen later by whoever loads the share-partition first.
+        """
         ...
 
     async def load(self, key: SharePartitionKey) -> DurableShareState | None:
-        """Return the state, None when it was never initialized. Raises StateLogUnavailable."""
+        """Return the state under the next leader epoch, None when it was never initialized.
+
+        The new epoch is durable: it fences whoever loaded before. A slot that is loading is waited for a
+        bounded while.
+
+        Raises:
+            StateLogUnavailable: the log did not answer.
+            CoordinatorLoadInProgress: the slot is still loading.
+            NotCoordinator: another process took it over.
+        """
         ...
 
-    def persist(self, key: SharePartitionKey, delta: StateDelta) -> Awaitable[None]:
-        """Queue `delta` at once; the awaitable is done when it is durable and replayed. Raises StateLogUnavailable.
+    def persist(
+        self,
+        key: SharePartitionKey,
+        delta: StateDelta,
+        *,
+        state_epoch: StateEpoch,
+        leader_epoch: LeaderEpoch,
+        actors: tuple[Actor, ...],
+    ) -> Awaitable[None]:
+        """Queue `delta` at once; the awaitable is done when it is durable and replayed.
 
-        It is awaited once or, when the request is cut short, not at all; a cancelled wait leaves the write alone.
+        The epochs are those that `load` returned. Each offset range of the delta is in one of `actors`. It is
+        awaited once or, when the request is cut short, not at all; a cancelled wait leaves the write alone.
+        The call, or the wait, raises an ApiError when the write is refused or its outcome is unknown.
         """
+        ...
+
+    async def delete(self, keys: Collection[SharePartitionKey]) -> Mapping[SharePartitionKey, ApiError]:
+        """Delete these states, if there are any; return those that failed, maybe only in doubt."""
+        ...
+
+
+class GroupLog(Protocol):
+    """Durable share groups and their configurations.
+
+    When a write fails the shell forgets the groups of that slot and restores them from what is durable; until
+    then `require_ready` raises for them. The exception is a write that is refused alone (UnwritableStateRecord):
+    then `durable_image` says what the group is.
+    """
+
+    def require_ready(self, group_id: str) -> None:
+        """Return if the slot of the group is owned and loaded. Raises as `StateLog.require_ready` does."""
+        ...
+
+    def durable_image(self, group_id: GroupId) -> ShareGroupImage | None:
+        """Return the picture of a group that is durable, None when there is none. Raises as `require_ready` does."""
+        ...
+
+    def persist(self, image: ShareGroupImage) -> Awaitable[None]:
+        """Queue the picture of a group at once; the awaitable is done when it, or a later one, is durable.
+
+        It is awaited once or not at all, as with `StateLog.persist`. The call, or the wait, raises an ApiError
+        when the outcome is not known to be good.
+        """
+        ...
+
+    def persist_configs(self, group_id: str, values: Mapping[str, str]) -> Awaitable[None]:
+        """Do the same for everything that a group has configured; nothing means that it configures nothing."""
+        ...
+
+    def remove(self, group_id: GroupId) -> Awaitable[None]:
+        """Do the same for the removal of a group. Its configurations stay."""
+        ...
+
+
+class ShareStateStore(Protocol):
+    """The share coordinator as other processes may call it: the five operations of API keys 83 to 87.
+
+    Each raises the ApiError that its caller is answered with: FencedStateEpoch, FencedLeaderEpoch,
+    InvalidRequest, or one that says that the slot is loading, gone or in doubt.
+    """
+
+    async def initialize_state(self, key: SharePartitionKey, *, state_epoch: int, start_offset: int) -> None:
+        """Create or replace the state of `key`."""
+        ...
+
+    async def read_state(self, key: SharePartitionKey, *, leader_epoch: int) -> DurableShareState:
+        """Return the state of `key`, from now on under `leader_epoch`."""
+        ...
+
+    async def write_state(  # the fields of WriteShareGroupState
+        self,
+        key: SharePartitionKey,
+        *,
+        state_epoch: int,
+        leader_epoch: int,
+        start_offset: int,
+        delivery_complete_count: int,
+        batches: Sequence[StateBatch],
+    ) -> None:
+        """Lay `batches` over the state of `key`."""
+        ...
+
+    async def delete_state(self, key: SharePartitionKey) -> None:
+        """Delete the state of `key`; nothing when there is none."""
+        ...
+
+    async def read_summary(self, key: SharePartitionKey) -> DurableShareState | None:
+        """Return the state of `key` without changing anything, None when there is none."""
         ...
 
 

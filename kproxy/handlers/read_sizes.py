@@ -12,8 +12,8 @@ FIRST_READ_BYTES: Final = 1024 * 1024
 SMALLEST_READ_BYTES: Final = 64 * 1024
 """Below this the round trip costs more than the bytes."""
 
-_HEADROOM: Final = 1.25
-"""Batches are read whole, and records differ in size."""
+_HEADROOM: Final = 1.05
+"""Records differ in size. A read that turns out too small for all of them costs less than bytes read in vain."""
 
 _WEIGHT_OF_NEWEST: Final = 0.3
 

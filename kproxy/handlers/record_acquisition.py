@@ -8,6 +8,7 @@ from kproxy.handlers.fetch_terms import FetchedPartition, FetchTerms
 from kproxy.handlers.leadership import PartitionRefusal
 from kproxy.handlers.share_services import ShareServices
 from kproxy.handlers.state_writes import StateWrites
+from kproxy.handlers.write_actors import log_start_moved
 from kproxy.share.share_partition import SharePartition
 from kproxy.wire.record_batches import BatchExtent, batch_extents
 
@@ -63,7 +64,7 @@ class RecordAcquisition:
         before = share_partition.start_offset
         done_before = share_partition.delivery_complete_count
         delta = share_partition.move_start(log_start_offset)
-        self._writes.add(share_partition.key, delta)
+        self._writes.add(share_partition.key, delta, log_start_moved())
         done_with = done_before - share_partition.delivery_complete_count
         self._services.counters.overtaken_by_log_start(share_partition.start_offset - before - done_with)
 

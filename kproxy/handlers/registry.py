@@ -25,14 +25,24 @@ class Refusal(Protocol):
 class ServedApi:
     """One API: versions from `min_version` to `max_version`, both inclusive.
 
-    `serve` is given the message that belongs to `api_key`; `refuse` makes a response of nothing but an error.
+    `serve` is given the message that belongs to `api_key`. A request is refused as a whole by `refuse`, which makes a
+    response of nothing but an error, or by `refuse_parts` where responses have errors of their parts only: it is
+    given the request, the error code and the error in words.
     """
 
     api_key: int
     min_version: int
     max_version: int
     serve: Callable[[Any, RequestContext], Awaitable[Message]]
-    refuse: Refusal
+    refuse: Refusal | None = None
+    refuse_parts: Callable[[Any, ErrorCode, str | None], Message] | None = None
+
+    def refusal_of(self, request: Message, error_code: ErrorCode, error_message: str | None) -> Message:
+        """Return the response that refuses `request`."""
+        if self.refuse_parts is not None:
+            return self.refuse_parts(request, error_code, error_message)
+        assert self.refuse is not None, "an API can be refused"
+        return self.refuse(error_code=error_code, error_message=error_message)
 
 
 class Service(Enum):
@@ -126,7 +136,7 @@ class ServedApis:
             return await self._answer(config_api, request.message, context)
         api = self._apis[request.api_key]
         if self._service is not Service.ON:
-            return self._refuse(api, context)
+            return self._refuse(api, request.message, context)
         return await self._answer(api, request.message, context)
 
     async def connection_closed(self, connection_id: int) -> None:
@@ -138,15 +148,13 @@ class ServedApis:
             return await api.serve(message, context)
         except ApiError as refusal:
             self._observer.refused(context, reason=refusal.error_code.name.lower(), detail=str(refusal))
-            return api.refuse(error_code=refusal.error_code, error_message=str(refusal))
+            return api.refusal_of(message, refusal.error_code, str(refusal))
         except Exception as fault:  # noqa: BLE001  # the top of a request: told to the shell, answered to the client
             self._on_internal_error(context, fault)
-            return api.refuse(
-                error_code=ErrorCode.UNKNOWN_SERVER_ERROR, error_message="kproxy met an unexpected fault"
-            )
+            return api.refusal_of(message, ErrorCode.UNKNOWN_SERVER_ERROR, "kproxy met an unexpected fault")
 
-    def _refuse(self, api: ServedApi, context: RequestContext) -> Message:
+    def _refuse(self, api: ServedApi, message: Message, context: RequestContext) -> Message:
         is_off = self._service is Service.OFF
         error_code = ErrorCode.UNSUPPORTED_VERSION if is_off else ErrorCode.COORDINATOR_NOT_AVAILABLE
         self._observer.refused(context, reason=f"share_groups_{self._service.value}", detail=self._reason)
-        return api.refuse(error_code=error_code, error_message=self._reason)
+        return api.refusal_of(message, error_code, self._reason)

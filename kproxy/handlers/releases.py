@@ -10,6 +10,7 @@ from kproxy.handlers.share_partitions import SharePartitionDirectory
 from kproxy.handlers.share_services import ShareServices
 from kproxy.handlers.share_session_requests import is_open
 from kproxy.handlers.state_writes import StateWrites
+from kproxy.handlers.write_actors import holders_due, released_by, timed_out
 from kproxy.share.identifiers import GroupId, SharePartitionKey
 from kproxy.share.share_session import ShareSession
 
@@ -49,11 +50,12 @@ class Releases:
         for key in self._services.directory.due(now_ms):
             share_partition = self._services.directory.find(key)
             assert share_partition is not None, f"{key} is due and not live"
+            holders = holders_due(share_partition.view(), now_ms)
             delta = share_partition.expire_locks(now_ms)
             self._services.directory.note_deadline(key)
             if not delta.is_empty:
                 self._services.counters.locks_expired(delta)
-                writes.add(key, delta)
+                writes.add(key, delta, timed_out(holders, delta))
                 self._services.availability.signal(key)
         return Released(self._services.directory, writes, ())
 
@@ -61,14 +63,16 @@ class Releases:
         writes = StateWrites(self._services.directory, self._services.state_log)
         groups: dict[GroupId, None] = {}
         for session in sessions:
+            member_id = session.key.member_id
+            client = self._services.client_of(session.key.group_id, member_id)
             groups[session.key.group_id] = None
             for partition in session.partitions:
                 key = SharePartitionKey(session.key.group_id, partition.topic_id, partition.partition)
                 share_partition = self._services.directory.find(key)
                 if share_partition is not None:
-                    delta = share_partition.release(session.key.member_id)
+                    delta = share_partition.release(member_id)
                     self._services.counters.released(delta)
-                    writes.add(key, delta)
+                    writes.add(key, delta, released_by(member_id, client, delta))
                 # Also without a change: the session's own fetch may be asleep, and has to notice that it is over.
                 self._services.availability.signal(key)
         return Released(self._services.directory, writes, groups)

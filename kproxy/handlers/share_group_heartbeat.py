@@ -3,17 +3,20 @@
 Behaviour: joins, keeps and leaves; the answer carries the assignment when the member needs to hear it.
 Version notes: version 0 was the early access of Kafka 4.0 and is not served. Known differences from a stock
 broker: share-partitions are initialized before the answer, so that the first answer already carries the
-assignment. While the backing cluster cannot be asked about topics, heartbeats go on with what is known of
-them.
+assignment; members keep their epochs and assignments when kproxy is restarted. While the backing cluster
+cannot be asked about topics, heartbeats go on with what is known of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from kproxy.errors import BrokerUnavailable, CoordinatorNotAvailable, GroupIdNotFound, StateLogUnavailable
+from kproxy.errors import ApiError, BrokerUnavailable, CoordinatorNotAvailable, GroupIdNotFound
+from kproxy.handlers.group_writes import GroupWrites
 from kproxy.handlers.ports import (
     Alarm,
     Clock,
     ClusterMetadata,
+    GroupLog,
     GroupNamespace,
     RequestContext,
     StateLog,
@@ -27,34 +30,50 @@ from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbe
 from kproxy.wire.messages.share_group_heartbeat_response import Assignment, ShareGroupHeartbeatResponse
 
 
+@dataclass(frozen=True, slots=True)
+class HeartbeatPorts:
+    """What heartbeats ask of the world."""
+
+    metadata: ClusterMetadata
+    namespace: GroupNamespace
+    state_log: StateLog
+    group_log: GroupLog
+    alarm: Alarm
+    clock: Clock
+
+
 class ShareGroupHeartbeatHandler:
-    """Serves ShareGroupHeartbeat."""
+    """Serves ShareGroupHeartbeat.
 
-    __slots__ = ("_alarm", "_clock", "_coordinator", "_limits", "_metadata", "_namespace", "_state_log")
+    Args:
+        coordinator: the groups.
+        limits: what they allow their members.
+        ports: the outside.
+        writes: makes groups durable.
+        on_initialized: told of each share-partition whose state began anew, or may have.
+    """
 
-    def __init__(  # noqa: PLR0913  # ports are what a handler is made of
+    __slots__ = ("_coordinator", "_limits", "_on_initialized", "_ports", "_writes")
+
+    def __init__(
         self,
         coordinator: GroupCoordinator,
         limits: GroupLimits,
         *,
-        metadata: ClusterMetadata,
-        namespace: GroupNamespace,
-        state_log: StateLog,
-        alarm: Alarm,
-        clock: Clock,
+        ports: HeartbeatPorts,
+        writes: GroupWrites,
+        on_initialized: Callable[[SharePartitionKey], None],
     ) -> None:
         self._coordinator = coordinator
         self._limits = limits
-        self._metadata = metadata
-        self._namespace = namespace
-        self._state_log = state_log
-        self._alarm = alarm
-        self._clock = clock
+        self._ports = ports
+        self._writes = writes
+        self._on_initialized = on_initialized
 
     async def serve(
         self, request: ShareGroupHeartbeatRequest, context: RequestContext
     ) -> ShareGroupHeartbeatResponse:
-        """Answer the member.
+        """Answer the member when all that the answer rests on is durable.
 
         Raises:
             InvalidRequest: the heartbeat contradicts itself.
@@ -62,29 +81,40 @@ class ShareGroupHeartbeatHandler:
             UnknownMemberId: there is no such member.
             FencedMemberEpoch: the member epoch is neither the current nor the previous one.
             GroupMaxSizeReached: the group is full.
-            CoordinatorNotAvailable: it cannot be told whether the id is free.
+            CoordinatorLoadInProgress: the group is being restored.
+            NotCoordinator: another process took the group over.
+            CoordinatorNotAvailable: it cannot be told whether the id is free, or what the group became is not
+                durable.
         """
         heartbeat = _heartbeat(request, context)
-        if heartbeat.is_leaving:
-            return _response(self._coordinator.leave(heartbeat))
         heartbeat.validate()
+        self._ports.group_log.require_ready(heartbeat.group_id)
+        if heartbeat.is_leaving:
+            answer = self._coordinator.leave(heartbeat)
+        else:
+            answer = await self._keep(heartbeat)
+        await self._writes.begin(heartbeat.group_id).settle()
+        return _response(answer)
+
+    async def _keep(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
+        """Let the member join or stay. What it is told is not durable yet."""
         await self._require_free_id(heartbeat)
         topics = await self._topics(heartbeat)
+        self._ports.group_log.require_ready(heartbeat.group_id)
         initializations = self._coordinator.admit(
-            heartbeat, topics=topics, limits=self._limits, now_ms=self._clock.now_ms()
+            heartbeat, topics=topics, limits=self._limits, now_ms=self._ports.clock.now_ms()
         )
         self._watch_sessions()
-        await self._initialize(heartbeat.group_id, initializations)
-        return _response(
-            self._coordinator.answer(heartbeat, limits=self._limits, now_ms=self._clock.now_ms())
-        )
+        if initializations:
+            await self._initialize(heartbeat.group_id, initializations)
+        return self._coordinator.answer(heartbeat, limits=self._limits, now_ms=self._ports.clock.now_ms())
 
     async def _require_free_id(self, heartbeat: Heartbeat) -> None:
         """A join that would make a group must not take the id of a group of another type."""
         if not heartbeat.is_joining or heartbeat.group_id in self._coordinator.group_ids:
             return
         try:
-            is_foreign = await self._namespace.is_foreign(heartbeat.group_id)
+            is_foreign = await self._ports.namespace.is_foreign(heartbeat.group_id)
         except BrokerUnavailable as failure:
             raise CoordinatorNotAvailable(
                 f"the groups of the cluster cannot be asked: {failure}"
@@ -95,7 +125,7 @@ class ShareGroupHeartbeatHandler:
     async def _topics(self, heartbeat: Heartbeat) -> Mapping[str, TopicPartitions | None]:
         names = self._coordinator.topic_names(heartbeat)
         try:
-            found = await self._metadata.topics_named(names)
+            found = await self._ports.metadata.topics_named(names)
         except BrokerUnavailable:
             return {}  # names left out keep their last description
         return {
@@ -108,25 +138,37 @@ class ShareGroupHeartbeatHandler:
     async def _initialize(
         self, group_id: GroupId, initializations: Sequence[PartitionInitialization]
     ) -> None:
-        """Initialize one after the other; what is not done when the state log fails is left to later heartbeats."""
-        waiting = {initialization.key: initialization for initialization in initializations}
-        done: list[SharePartitionKey] = []
+        """Initialize all at once; those that fail are left to later heartbeats.
+
+        The group says so first: whoever is interrupted here finds in it what may have been initialized.
+        """
+        write = self._writes.begin(group_id)
+        failures: Mapping[SharePartitionKey, ApiError] | None = None
         try:
-            for key, initialization in waiting.items():
-                await self._state_log.initialize(
-                    key, state_epoch=initialization.state_epoch, start_offset=initialization.start_offset
-                )
-                done.append(key)
-        except StateLogUnavailable:
-            pass  # the member hears of its share-partitions when a later heartbeat has more luck
+            await write.settle()
+            failures = await self._ports.state_log.initialize(initializations)
         finally:
-            self._coordinator.initialized(group_id, done)
-            self._coordinator.initialization_failed(group_id, waiting.keys() - set(done))
+            self._note_initialized(group_id, [wanted.key for wanted in initializations], failures)
+        write.require_current()
+
+    def _note_initialized(
+        self,
+        group_id: GroupId,
+        keys: Sequence[SharePartitionKey],
+        failures: Mapping[SharePartitionKey, ApiError] | None,
+    ) -> None:
+        """Take note of what became of `keys`; `failures` is None when nobody knows of any."""
+        failed = [key for key in keys if failures is None or key in failures]
+        for key in keys:
+            self._on_initialized(key)
+        if self._coordinator.find(group_id) is not None:
+            self._coordinator.initialized(group_id, [key for key in keys if key not in set(failed)])
+            self._coordinator.initialization_failed(group_id, failed)
 
     def _watch_sessions(self) -> None:
         deadline_ms = self._coordinator.next_deadline_ms()
         assert deadline_ms is not None, "a member was admitted, so its session ends some time"
-        self._alarm.ring_by(deadline_ms)
+        self._ports.alarm.ring_by(deadline_ms)
 
 
 def _heartbeat(request: ShareGroupHeartbeatRequest, context: RequestContext) -> Heartbeat:

@@ -1,16 +1,20 @@
 """Share groups as one thing: built from the ports here, talked to by the shell.
 
 The shell hands over requests through `ShareGroups.apis`, says when a connection closed, and calls `expire`
-when the earliest deadline has come.
+when the earliest deadline has come. It says what became of slots: what belongs to a slot is forgotten and
+discarded when the slot is lost or fails, and its groups are restored when it is loaded.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from kproxy.errors import ApiError
 from kproxy.handlers.acknowledgements import Acknowledgements
 from kproxy.handlers.describe_configs import DescribeConfigsHandler
 from kproxy.handlers.effective_limits import EffectiveLimits
 from kproxy.handlers.group_configs import GroupConfigBounds, GroupConfigs
+from kproxy.handlers.group_writes import GroupWrite, GroupWrites
 from kproxy.handlers.incremental_alter_configs import IncrementalAlterConfigsHandler
 from kproxy.handlers.leadership import Leadership
 from kproxy.handlers.parked_fetches import ParkedFetches
@@ -19,24 +23,32 @@ from kproxy.handlers.ports import (
     Availability,
     Clock,
     ClusterMetadata,
+    GroupLog,
     GroupNamespace,
     Observer,
     PartitionReader,
+    ShareStateStore,
     StateLog,
     UncheckedGroupNamespace,
     WallClock,
 )
 from kproxy.handlers.registry import InternalErrorCallback, ServedApi, ServedApis
-from kproxy.handlers.releases import Releases
+from kproxy.handlers.releases import Released, Releases
 from kproxy.handlers.share_acknowledge import ShareAcknowledgeHandler
 from kproxy.handlers.share_counters import ShareCounters
 from kproxy.handlers.share_fetch import ShareFetchHandler
-from kproxy.handlers.share_group_heartbeat import ShareGroupHeartbeatHandler
+from kproxy.handlers.share_group_heartbeat import HeartbeatPorts, ShareGroupHeartbeatHandler
 from kproxy.handlers.share_partitions import DirectoryPorts, SharePartitionDirectory
 from kproxy.handlers.share_services import ShareServices
+from kproxy.handlers.share_state_apis import share_state_apis
+from kproxy.handlers.share_state_requests import ShareStateServices
+from kproxy.handlers.topic_deletions import TopicDeletions
+from kproxy.handlers.write_actors import UNKNOWN_CLIENT, Client
 from kproxy.share.group_coordinator import GroupCoordinator
+from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey
 from kproxy.share.limits import GroupLimits, ShareLimits
 from kproxy.share.share_group import ShareGroupState
+from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.share.share_session import ShareSessionCache
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.message_schema import Message
@@ -68,6 +80,7 @@ class ShareGroupPorts:
     """The outside of share groups."""
 
     state_log: StateLog
+    group_log: GroupLog
     reader: PartitionReader
     metadata: ClusterMetadata
     availability: Availability
@@ -76,6 +89,8 @@ class ShareGroupPorts:
     wall_clock: WallClock
     observer: Observer
     namespace: GroupNamespace = field(default_factory=UncheckedGroupNamespace)
+    share_state_store: ShareStateStore | None = None
+    """The share coordinator, where it is served on the wire (API keys 83 to 87); None where it is not."""
 
 
 class ShareGroups:
@@ -92,6 +107,7 @@ class ShareGroups:
         self.coordinator = GroupCoordinator()
         self.sessions = ShareSessionCache(max_share_sessions=limits.max_share_sessions)
         self._ports = ports
+        self._limits = limits
         self._effective_limits = EffectiveLimits(limits.share, self.configs)
         self.directory = SharePartitionDirectory(
             _directory_ports(ports),
@@ -110,10 +126,20 @@ class ShareGroups:
             clock=ports.clock,
             observer=ports.observer,
             parked=ParkedFetches(ports.availability),
+            client_of=self._client_of,
         )
         self._releases = Releases(self._services)
+        self._group_writes = GroupWrites(self.coordinator, ports.group_log, restore=self._restore)
+        self._topic_deletions = TopicDeletions(
+            self.coordinator,
+            self.directory,
+            self._group_writes,
+            metadata=ports.metadata,
+            state_log=ports.state_log,
+            clock=ports.clock,
+        )
         self.apis = ServedApis(
-            self._served_apis(limits),
+            self._served_apis(),
             self._config_apis(),
             observer=ports.observer,
             on_internal_error=on_internal_error,
@@ -127,15 +153,60 @@ class ShareGroups:
         """
         await self._releases.evict_connection(connection_id).settle()
 
-    async def expire(self, now_ms: int) -> None:
-        """End every acquisition lock and every membership that ran out by `now_ms` (Clock), likewise."""
-        self.coordinator.expire_sessions(now_ms)
-        await self._releases.expire_locks(now_ms).settle()
+    def expire(self, now_ms: int) -> Coroutine[object, object, None]:
+        """End every acquisition lock and every membership that ran out by `now_ms` (Clock).
+
+        All of that has happened when this returns. What it returns is to be awaited, by whoever has the time:
+        it is over when all is durable, or discarded and forgotten.
+        """
+        expired = self.coordinator.expire_sessions(now_ms)
+        group_ids = dict.fromkeys(member.group_id for member in expired)
+        writes = [self._group_writes.begin(group_id) for group_id in group_ids]
+        return _settle(self._releases.expire_locks(now_ms), writes)
 
     def next_deadline_ms(self) -> int | None:
         """Return a moment no later than the first at which `expire` has something to do; None for never."""
         deadlines_ms = (self.directory.next_deadline_ms(), self.coordinator.next_deadline_ms())
         return min((deadline_ms for deadline_ms in deadlines_ms if deadline_ms is not None), default=None)
+
+    def restore_groups(
+        self,
+        images: Iterable[ShareGroupImage],
+        configs: Mapping[str, Mapping[str, str]],
+        *,
+        belongs: Callable[[GroupId], bool],
+    ) -> None:
+        """Put groups and configurations back that are durable: their slot was loaded. Sessions begin anew.
+
+        All other groups that `belongs` to the slot have configured nothing. Fetches look again: where
+        share-partitions begin depends on the configurations of their group.
+        """
+        for image in images:
+            self._restore(image)
+        self.configs.forget_all(lambda group_id: belongs(GroupId(group_id)))
+        for group_id, values in configs.items():
+            self.configs.restore(group_id, values)
+        self._services.parked.wake(lambda _: True)
+
+    def forget_groups(self, belongs: Callable[[GroupId], bool]) -> None:
+        """Forget the groups of a slot that was lost, or failed and is to be loaded again.
+
+        What they have configured stays until `restore_groups` says better: their share-partitions may be of other
+        slots and live on, and must not lock records for another time meanwhile.
+        """
+        self.coordinator.forget_all(belongs)
+
+    def discard_share_partitions(self, belongs: Callable[[SharePartitionKey], bool]) -> None:
+        """Discard what is live of a slot that was lost, failed, or was loaded, and wake those who wait for it."""
+        self.directory.discard_all(belongs)
+        self._services.parked.wake(belongs)
+
+    async def tend_topics(self) -> None:
+        """Delete the state of topics that the cluster does not have any more; go on with what was interrupted.
+
+        To be called now and then, one call at a time. Raises nothing.
+        """
+        await self._topic_deletions.tend()
 
     def answer_parked_fetches(self) -> None:
         """Answer every fetch that waits for records with what there is; from now on none waits. For the end."""
@@ -163,33 +234,53 @@ class ShareGroups:
         """Offsets in flight over all of them."""
         return self.directory.in_flight_count
 
-    def _served_apis(self, limits: ShareGroupLimits) -> tuple[ServedApi, ...]:
+    def _restore(self, image: ShareGroupImage) -> None:
+        """Put one durable group into the coordinator, and see to it that its sessions end in time."""
+        self.coordinator.restore(image, limits=self._limits.group, now_ms=self._ports.clock.now_ms())
+        deadline_ms = self.coordinator.next_deadline_ms()
+        if deadline_ms is not None:
+            self._ports.alarm.ring_by(deadline_ms)
+
+    def _client_of(self, group_id: GroupId, member_id: MemberId) -> Client:
+        group = self.coordinator.find(group_id)
+        member = None if group is None else group.members.get(member_id)
+        return UNKNOWN_CLIENT if member is None else Client(member.client_id, member.client_host)
+
+    def _served_apis(self) -> tuple[ServedApi, ...]:
         acknowledgements = Acknowledgements(self._services, self._releases)
         heartbeat = ShareGroupHeartbeatHandler(
             self.coordinator,
-            limits.group,
-            metadata=self._ports.metadata,
-            namespace=self._ports.namespace,
-            state_log=self._ports.state_log,
-            alarm=self._ports.alarm,
-            clock=self._ports.clock,
+            self._limits.group,
+            ports=_heartbeat_ports(self._ports),
+            writes=self._group_writes,
+            on_initialized=self.directory.discard,
         )
         fetch = ShareFetchHandler(
             self._services,
             acknowledgements,
             limits=self._effective_limits,
-            fetch_max_bytes=limits.fetch_max_bytes,
+            fetch_max_bytes=self._limits.fetch_max_bytes,
         )
         acknowledge = ShareAcknowledgeHandler(self._services, acknowledgements, self._effective_limits)
         return (
             ServedApi(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1, heartbeat.serve, ShareGroupHeartbeatResponse),
             ServedApi(ApiKey.SHARE_FETCH, 1, 2, fetch.serve, ShareFetchResponse),
             ServedApi(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, acknowledge.serve, ShareAcknowledgeResponse),
+            *self._share_state_apis(),
         )
 
+    def _share_state_apis(self) -> Sequence[ServedApi]:
+        store = self._ports.share_state_store
+        if store is None:
+            return ()
+        services = ShareStateServices(
+            store, self._ports.metadata, self._ports.observer, on_change=self.directory.discard
+        )
+        return share_state_apis(services)
+
     def _config_apis(self) -> tuple[ServedApi, ...]:
-        alter = IncrementalAlterConfigsHandler(self.configs, self._ports.observer)
-        describe = DescribeConfigsHandler(self.configs, self._ports.observer)
+        alter = IncrementalAlterConfigsHandler(self.configs, self._ports.group_log, self._ports.observer)
+        describe = DescribeConfigsHandler(self.configs, self._ports.group_log, self._ports.observer)
         return (
             ServedApi(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, alter.serve, _no_alter_results),
             ServedApi(ApiKey.DESCRIBE_CONFIGS, 1, 4, describe.serve, _no_describe_results),
@@ -208,9 +299,31 @@ def _no_describe_results(*, error_code: int, error_message: str | None) -> Messa
     return DescribeConfigsResponse()
 
 
+async def _settle(released: Released, writes: Iterable[GroupWrite]) -> None:
+    """Wait for all of them; a group whose write fails was forgotten, which is all there is to do."""
+    try:
+        await released.settle()
+    finally:
+        for write in writes:
+            with suppress(ApiError):
+                await write.settle()
+
+
+def _heartbeat_ports(ports: ShareGroupPorts) -> HeartbeatPorts:
+    return HeartbeatPorts(
+        metadata=ports.metadata,
+        namespace=ports.namespace,
+        state_log=ports.state_log,
+        group_log=ports.group_log,
+        alarm=ports.alarm,
+        clock=ports.clock,
+    )
+
+
 def _directory_ports(ports: ShareGroupPorts) -> DirectoryPorts:
     return DirectoryPorts(
         state_log=ports.state_log,
+        group_log=ports.group_log,
         reader=ports.reader,
         availability=ports.availability,
         alarm=ports.alarm,

@@ -5,23 +5,27 @@ the live object and forgets it; the next fetch builds another from what is durab
 then available again, which merely ends locks early.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
 
 from kproxy.errors import (
     BrokerUnavailable,
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
+    NotCoordinator,
     OffsetNotAvailable,
+    SharePartitionElsewhere,
     ShareStateNotInitialized,
     ShareStateNotReadable,
     ShareStateStillLoading,
-    StateLogUnavailable,
 )
 from kproxy.handlers.offset_reset import OffsetReset
-from kproxy.handlers.ports import Alarm, Availability, Clock, PartitionReader, StateLog, WallClock
+from kproxy.handlers.ports import Alarm, Availability, Clock, GroupLog, PartitionReader, StateLog, WallClock
 from kproxy.handlers.read_sizes import ReadSize
-from kproxy.share.identifiers import GroupId, SharePartitionKey
+from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, StateEpoch
 from kproxy.share.limits import ShareLimits
 from kproxy.share.share_partition import SharePartition
 from kproxy.share.state_batches import UNKNOWN_START_OFFSET
@@ -33,6 +37,7 @@ class DirectoryPorts:
     """What the directory asks of the world."""
 
     state_log: StateLog
+    group_log: GroupLog
     reader: PartitionReader
     availability: Availability
     alarm: Alarm
@@ -40,9 +45,25 @@ class DirectoryPorts:
     wall_clock: WallClock
 
 
+@dataclass(frozen=True, slots=True)
+class LiveWrite:
+    """A write under way: which live share-partition it was made from, and the epochs that this was loaded with."""
+
+    share_partition: SharePartition
+    state_epoch: StateEpoch
+    leader_epoch: LeaderEpoch
+
+    @property
+    def key(self) -> SharePartitionKey:
+        """What is written."""
+        return self.share_partition.key
+
+
 @dataclass(slots=True)
 class _Live:
     share_partition: SharePartition
+    state_epoch: StateEpoch
+    leader_epoch: LeaderEpoch
     read_size: ReadSize = field(default_factory=ReadSize)
     unsettled_writes: int = 0
     is_unwanted: bool = False
@@ -66,6 +87,7 @@ class SharePartitionDirectory:
         "_live",
         "_loading",
         "_offset_reset_of",
+        "_outdated",
         "_ports",
         "_ring_at_ms",
     )
@@ -84,6 +106,7 @@ class SharePartitionDirectory:
         self._offset_reset_of = offset_reset_of
         self._live: dict[SharePartitionKey, _Live] = {}
         self._loading: set[SharePartitionKey] = set()
+        self._outdated: set[SharePartitionKey] = set()
         self._deadlines: list[tuple[int, int, SharePartitionKey]] = []
         self._deadline_numbers = count()
         self._ring_at_ms: dict[SharePartitionKey, int] = {}
@@ -95,6 +118,10 @@ class SharePartitionDirectory:
     def in_flight_count(self) -> int:
         """Offsets in flight over all live share-partitions."""
         return sum(live.share_partition.in_flight_count for live in self._live.values())
+
+    def keys(self) -> tuple[SharePartitionKey, ...]:
+        """Return the keys of all live share-partitions, those loaded first before the others."""
+        return tuple(self._live)
 
     def find(self, key: SharePartitionKey) -> SharePartition | None:
         """Return the live share-partition, None when it is not loaded. Not to be kept across an await."""
@@ -111,7 +138,10 @@ class SharePartitionDirectory:
         (Clock).
 
         Raises:
-            ShareStateStillLoading: the load of another call was not done by `until_ms`.
+            ShareStateStillLoading: the load of another call was not done by `until_ms`; or the slot of the
+                share-partition, or of its group with its configurations, is being replayed; or the state was
+                discarded while it was loaded.
+            SharePartitionElsewhere: another process took the slot over.
             ShareStateNotInitialized: there is no durable state.
             ShareStateNotReadable: the state log did not answer.
             UnusableShareState: the durable state contradicts itself.
@@ -130,7 +160,12 @@ class SharePartitionDirectory:
         return self._live[key].read_size
 
     def discard(self, key: SharePartitionKey, doubted: SharePartition | None = None) -> None:
-        """Fence the live share-partition and forget it, unless it is another than `doubted`."""
+        """Fence the live share-partition and forget it, unless it is another than `doubted`.
+
+        Without a `doubted` one, a load that is under way does not become live either.
+        """
+        if doubted is None and key in self._loading:
+            self._outdated.add(key)
         live = self._live.get(key)
         if live is None or (doubted is not None and live.share_partition is not doubted):
             return
@@ -139,6 +174,11 @@ class SharePartitionDirectory:
         self._ring_at_ms.pop(key, None)
         # Fetches that wait for it have to look again: the next one loads it.
         self._ports.availability.signal(key)
+
+    def discard_all(self, belongs: Callable[[SharePartitionKey], bool]) -> None:
+        """Fence and forget every live share-partition that `belongs` to a slot which was lost, or loaded again."""
+        for key in [key for key in self._live if belongs(key)]:
+            self.discard(key)
 
     def unload_unwanted(self, group_id: GroupId) -> None:
         """Forget what is live of a group if nobody fetches for it any more.
@@ -151,22 +191,22 @@ class SharePartitionDirectory:
             self._live[key].is_unwanted = True
             self._drop_if_unwanted(key)
 
-    def begin_write(self, key: SharePartitionKey) -> SharePartition:
-        """Note that a live share-partition is being written; return it as the token to settle that with."""
+    def begin_write(self, key: SharePartitionKey) -> LiveWrite:
+        """Note that a live share-partition is being written; return the token to settle that with."""
         live = self._live[key]
         live.unsettled_writes += 1
-        return live.share_partition
+        return LiveWrite(live.share_partition, live.state_epoch, live.leader_epoch)
 
-    def settle_write(self, key: SharePartitionKey, written: SharePartition, *, is_durable: bool) -> None:
+    def settle_write(self, written: LiveWrite, *, is_durable: bool) -> None:
         """Note that a write ended. Unless `is_durable`, what it was made from is discarded."""
-        live = self._live.get(key)
-        if live is None or live.share_partition is not written:
+        live = self._live.get(written.key)
+        if live is None or live.share_partition is not written.share_partition:
             return
         live.unsettled_writes -= 1
         if is_durable:
-            self._drop_if_unwanted(key)
+            self._drop_if_unwanted(written.key)
         else:
-            self.discard(key, written)
+            self.discard(written.key, written.share_partition)
 
     def note_deadline(self, key: SharePartitionKey) -> None:
         """See to it that `expired` finds the share-partition in time; to be called when locks were taken."""
@@ -204,34 +244,47 @@ class SharePartitionDirectory:
         return None
 
     async def _load(self, key: SharePartitionKey) -> SharePartition:
+        # Before anybody is told that a load ended: else two fetches would wake each other until the slot is ready.
+        self._require_ready(key)
         self._loading.add(key)
         try:
-            share_partition = await self._build(key)
-            self._live[key] = _Live(share_partition)
+            live = await self._build(key)
+            if key in self._outdated:
+                raise ShareStateStillLoading(f"the state of {key} was changed while it was loaded")
+            self._live[key] = live
         finally:
             self._loading.discard(key)
+            self._outdated.discard(key)
             self._ports.availability.signal(key)
-        return share_partition
+        return live.share_partition
 
-    async def _build(self, key: SharePartitionKey) -> SharePartition:
-        try:
+    async def _build(self, key: SharePartitionKey) -> _Live:
+        with _told_to_clients(key):
             state = await self._ports.state_log.load(key)
-        except StateLogUnavailable as failure:
-            raise ShareStateNotReadable(f"the state of {key} cannot be read: {failure}") from failure
         if state is None:
             raise ShareStateNotInitialized(f"there is no state of {key}, no member asked for it yet")
         start_offset = await self._start_offset(key, state)
-        return SharePartition(
+        self._require_ready(key)
+        share_partition = SharePartition(
             key,
             start_offset=start_offset,
             state_batches=state.state_batches,
             limits=self._limits_of(key.group_id),
         )
+        return _Live(share_partition, state.state_epoch, state.leader_epoch)
+
+    def _require_ready(self, key: SharePartitionKey) -> None:
+        """Raise unless both are known, the state and the configurations of the group."""
+        with _told_to_clients(key):
+            self._ports.state_log.require_ready(key)
+            self._ports.group_log.require_ready(key.group_id)
 
     async def _start_offset(self, key: SharePartitionKey, state: DurableShareState) -> int:
         """Return the durable start offset, or choose one; the first delta will make the choice durable."""
         if state.start_offset != UNKNOWN_START_OFFSET:
             return state.start_offset
+        # Again, in the turn in which the configurations are read: the load may have outlived the group's slot.
+        self._require_ready(key)
         timestamp = self._offset_reset_of(key.group_id).timestamp(self._ports.wall_clock.now_ms())
         try:
             return await self._ports.reader.find_offset(key.topic_id, key.partition, timestamp)
@@ -245,3 +298,16 @@ class SharePartitionDirectory:
         live.is_unwanted = not self._is_wanted(key.group_id)
         if live.is_unwanted:
             self.discard(key)
+
+
+@contextmanager
+def _told_to_clients(key: SharePartitionKey) -> Iterator[None]:
+    """Turn what the logs say into what is told of one share-partition."""
+    try:
+        yield
+    except CoordinatorLoadInProgress as loading:
+        raise ShareStateStillLoading(f"the slot of {key} is being replayed") from loading
+    except NotCoordinator as moved:
+        raise SharePartitionElsewhere(f"another process owns {key}: {moved}") from moved
+    except CoordinatorNotAvailable as failure:
+        raise ShareStateNotReadable(f"the state of {key} cannot be read: {failure}") from failure

@@ -1,5 +1,6 @@
 """What the share-partition side of the handlers stands on, in one value."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kproxy.handlers.leadership import Leadership
@@ -8,6 +9,8 @@ from kproxy.handlers.ports import Availability, Clock, Observer, PartitionReader
 from kproxy.handlers.read_turns import ReadTurns
 from kproxy.handlers.share_counters import ShareCounters
 from kproxy.handlers.share_partitions import SharePartitionDirectory
+from kproxy.handlers.write_actors import Client
+from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.share_session import ShareSessionCache
 
 
@@ -25,4 +28,6 @@ class ShareServices:
     clock: Clock
     observer: Observer
     parked: ParkedFetches
+    client_of: Callable[[GroupId, MemberId], Client]
+    """How a member shows itself in its heartbeats."""
     turns: ReadTurns = field(default_factory=ReadTurns)

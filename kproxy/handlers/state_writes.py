@@ -9,16 +9,15 @@ from dataclasses import dataclass
 
 from kproxy.errors import ApiError
 from kproxy.handlers.ports import StateLog
-from kproxy.handlers.share_partitions import SharePartitionDirectory
+from kproxy.handlers.share_partitions import LiveWrite, SharePartitionDirectory
 from kproxy.share.identifiers import SharePartitionKey
-from kproxy.share.share_partition import SharePartition
 from kproxy.share.state_batches import StateDelta
+from kproxy.statelog.actors import Actor
 
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    key: SharePartitionKey
-    source: SharePartition
+    source: LiveWrite
     outcome: Awaitable[None] | ApiError
 
 
@@ -32,16 +31,26 @@ class StateWrites:
         self._state_log = state_log
         self._unsettled: list[_Write] = []
 
-    def add(self, key: SharePartitionKey, delta: StateDelta) -> None:
-        """Queue what a live share-partition returned, before anything else changes it. Raises nothing."""
+    def add(self, key: SharePartitionKey, delta: StateDelta, actors: tuple[Actor, ...]) -> None:
+        """Queue what a live share-partition returned, before anything else changes it. Raises nothing.
+
+        `actors` are those who changed it.
+        """
         if delta.is_empty:
             return
+        source = self._directory.begin_write(key)
         outcome: Awaitable[None] | ApiError
         try:
-            outcome = self._state_log.persist(key, delta)
+            outcome = self._state_log.persist(
+                key,
+                delta,
+                state_epoch=source.state_epoch,
+                leader_epoch=source.leader_epoch,
+                actors=actors,
+            )
         except ApiError as refusal:
             outcome = refusal
-        self._unsettled.append(_Write(key, self._directory.begin_write(key), outcome))
+        self._unsettled.append(_Write(source, outcome))
 
     async def settle(self) -> Mapping[SharePartitionKey, ApiError]:
         """Wait until every write is durable or refused; return the refusals.
@@ -54,12 +63,12 @@ class StateWrites:
                 write = self._unsettled[0]
                 refusal = await _refusal_of(write.outcome)
                 del self._unsettled[0]
-                self._directory.settle_write(write.key, write.source, is_durable=refusal is None)
+                self._directory.settle_write(write.source, is_durable=refusal is None)
                 if refusal is not None:
-                    refused[write.key] = refusal
+                    refused[write.source.key] = refusal
         finally:
             for write in self._unsettled:
-                self._directory.settle_write(write.key, write.source, is_durable=False)
+                self._directory.settle_write(write.source, is_durable=False)
             self._unsettled.clear()
         return refused
 

@@ -7,9 +7,15 @@ from typing import Final, TypeVar
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.group_configs import ConfigChange, ConfigOperation
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.ports import (
+    GroupNamespace,
+    RequestContext,
+    ShareStateStore,
+    UncheckedGroupNamespace,
+)
 from kproxy.handlers.share_groups import ShareGroupLimits, ShareGroupPorts, ShareGroups
-from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
+from kproxy.share.heartbeat import PartitionInitialization
+from kproxy.share.identifiers import GroupId, SharePartitionKey, StateEpoch, TopicId
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages import share_acknowledge_request, share_fetch_request
@@ -19,6 +25,7 @@ from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 from kproxy.wire.messages.share_fetch_response import PartitionData, ShareFetchResponse
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
+from tests.in_memory.breakable_group_log import BreakableGroupLog
 from tests.in_memory.breakable_state_log import BreakableStateLog
 from tests.in_memory.in_memory_availability import InMemoryAvailability
 from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
@@ -53,12 +60,23 @@ class ShareGroupWorld:
         self.reader = ScriptedPartitionReader()
         self.availability = InMemoryAvailability(self.clock, passes_time=passes_time)
         self.state_log = BreakableStateLog()
+        self.group_log = BreakableGroupLog()
         self.alarm = RecordingAlarm()
         self.observer = RecordingObserver()
         self.faults: list[Exception] = []
-        self.groups = ShareGroups(
+        self.share_state_store: ShareStateStore | None = None
+        """What the next process serves as the share coordinator."""
+        self._limits = limits or ShareGroupLimits()
+        self.groups = self.new_process()
+        self.metadata.create_topic("orders", ORDERS)
+        self._connection_ids = count(1)
+
+    def new_process(self, namespace: GroupNamespace | None = None) -> ShareGroups:
+        """Return share groups that know nothing, over the same ports."""
+        groups = ShareGroups(
             ShareGroupPorts(
                 state_log=self.state_log,
+                group_log=self.group_log,
                 reader=self.reader,
                 metadata=self.metadata,
                 availability=self.availability,
@@ -66,13 +84,26 @@ class ShareGroupWorld:
                 clock=self.clock,
                 wall_clock=self.wall_clock,
                 observer=self.observer,
+                namespace=namespace or UncheckedGroupNamespace(),
+                share_state_store=self.share_state_store,
             ),
-            limits or ShareGroupLimits(),
+            self._limits,
             on_internal_error=lambda _, fault: self.faults.append(fault),
         )
-        self.groups.apis.set_available()
-        self.metadata.create_topic("orders", ORDERS)
-        self._connection_ids = count(1)
+        groups.apis.set_available()
+        return groups
+
+    def restart(self) -> None:
+        """Begin anew with nothing but what is durable, as a process does that was killed."""
+        self.groups = self.new_process()
+        self.restore_groups()
+
+    def restore_groups(self) -> None:
+        """Do what the shell does when the one slot of all groups was loaded."""
+        store = self.group_log.replayed()
+        self.group_log.store = store
+        self.groups.forget_groups(lambda _: True)
+        self.groups.restore_groups(store.durable_images().values(), store.configs(), belongs=lambda _: True)
 
     def new_connection(self) -> int:
         return next(self._connection_ids)
@@ -93,7 +124,7 @@ class ShareGroupWorld:
     ) -> SharePartitionKey:
         """Do what a heartbeat does for a share-partition, with a start offset of the test's choice."""
         key = self.key(group_id, topic_id=topic_id, partition=partition)
-        await self.state_log.initialize(key, state_epoch=1, start_offset=start_offset)
+        await self.state_log.initialize([PartitionInitialization(key, StateEpoch(1), start_offset)])
         return key
 
     @staticmethod

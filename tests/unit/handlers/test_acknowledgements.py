@@ -6,10 +6,12 @@ from typing import ClassVar
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError
+from kproxy.errors import ApiError, CoordinatorLoadInProgress, NotCoordinator
 from kproxy.handlers.acknowledgements import requested_partitions
 from kproxy.share.acknowledgement import AcknowledgementBatch
-from kproxy.share.identifiers import TopicIdPartition
+from kproxy.share.heartbeat import PartitionInitialization
+from kproxy.share.identifiers import StateEpoch, TopicIdPartition
+from kproxy.statelog.actors import Actor, Cause
 from kproxy.wire.messages import share_acknowledge_request as wire
 from tests.unit.handlers.share_group_world import (
     ORDERS,
@@ -75,7 +77,7 @@ async def test_an_acknowledgement_is_answered_when_it_is_durable_and_not_before(
     [
         (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE),
         (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (ErrorCode.NOT_COORDINATOR, ErrorCode.NOT_LEADER_OR_FOLLOWER),
         (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.GROUP_ID_NOT_FOUND),
         (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER),
@@ -121,7 +123,7 @@ async def test_a_fenced_write_names_the_leader_also_when_it_rode_on_a_fetch() ->
     assert [point.node_id for point in answer.node_endpoints] == [1]
 
 
-async def test_the_state_log_is_told_the_start_from_before_and_the_count_from_after() -> None:
+async def test_the_state_log_is_told_the_start_from_before_and_the_count_that_belongs_to_it() -> None:
     # Given
     world = ShareGroupWorld()
     alice = await a_member_with_records(world)
@@ -132,7 +134,7 @@ async def test_the_state_log_is_told_the_start_from_before_and_the_count_from_af
     # Then
     [(key, delta)] = world.state_log.deltas
     assert key == world.key()
-    assert (delta.start_offset, delta.delivery_complete_count) == (0, 2)
+    assert (delta.start_offset, delta.delivery_complete_count) == (0, 6)
     assert [(batch.first_offset, batch.last_offset) for batch in delta.batches] == [(0, 3), (6, 7)]
 
 
@@ -183,3 +185,59 @@ async def test_a_request_that_is_cut_short_leaves_doubt_and_the_share_partition_
     # Then
     assert answer.cancelled()
     assert world.groups.share_partition_count == 0
+
+
+async def test_a_write_names_its_member_and_the_epochs_that_were_loaded() -> None:
+    # Given
+    world = ShareGroupWorld()
+    alice = await a_member_with_records(world)
+
+    # When
+    await alice.acknowledge({(ORDERS, 0): [(0, 4, [ACCEPT]), (5, 9, [RELEASE])]})
+
+    # Then
+    state = world.state_log.state(world.key())
+    assert world.state_log.actors == [(Actor(Cause.ACKNOWLEDGE, "alice", "client", "/127.0.0.1", ((0, 9),)),)]
+    assert state is not None
+    assert (state.state_epoch, state.leader_epoch) == (1, 1)
+
+
+async def test_a_share_partition_that_was_initialized_anew_takes_no_write_of_before() -> None:
+    # Given
+    world = ShareGroupWorld()
+    alice = await a_member_with_records(world)
+    await world.state_log.initialize([PartitionInitialization(world.key(), StateEpoch(2), 0)])
+
+    # When
+    answer = await alice.acknowledge({(ORDERS, 0): [(0, 9, [ACCEPT])]})
+
+    # Then
+    state = world.state_log.state(world.key())
+    assert acknowledge_errors(answer)[ORDERS, 0] != ErrorCode.NONE
+    assert world.groups.share_partition_count == 0
+    assert state is not None
+    assert state.state_batches == ()
+
+
+@pytest.mark.parametrize(
+    ("refusal", "told"),
+    [
+        (NotCoordinator("moved"), ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (CoordinatorLoadInProgress("replaying"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ],
+    ids=["moved", "loading"],
+)
+async def test_an_acknowledgement_for_a_slot_that_is_not_here_says_why(
+    refusal: ApiError, told: ErrorCode
+) -> None:
+    # Given
+    world = ShareGroupWorld()
+    alice = await a_member_with_records(world)
+    world.state_log.unreadiness[world.key()] = refusal
+    world.groups.discard_share_partitions(lambda _: True)
+
+    # When
+    answer = await alice.acknowledge({(ORDERS, 0): [(0, 9, [ACCEPT])]})
+
+    # Then
+    assert acknowledge_errors(answer) == {(ORDERS, 0): told}

@@ -3,11 +3,13 @@
 import pytest
 
 from kproxy.error_codes import ErrorCode
+from kproxy.errors import CoordinatorLoadInProgress
 from kproxy.handlers.describe_configs import DescribeConfigsHandler
 from kproxy.handlers.group_configs import ConfigChange, GroupConfigBounds, GroupConfigs
 from kproxy.handlers.ports import RequestContext
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from kproxy.wire.messages.describe_configs_response import DescribeConfigsResult
+from tests.in_memory.breakable_group_log import BreakableGroupLog
 from tests.in_memory.recording_observer import RecordingObserver
 
 CONTEXT = RequestContext(1, 1, 32, 4, "client", "/127.0.0.1")
@@ -21,7 +23,9 @@ async def describe(
     request = DescribeConfigsRequest(
         [DescribeConfigsResource(32, group_id, keys)], include_synonyms=is_full, include_documentation=is_full
     )
-    answer = await DescribeConfigsHandler(configs, RecordingObserver()).serve(request, CONTEXT)
+    answer = await DescribeConfigsHandler(configs, BreakableGroupLog(), RecordingObserver()).serve(
+        request, CONTEXT
+    )
     [result] = answer.results
     return result
 
@@ -90,3 +94,16 @@ async def test_a_group_must_be_named() -> None:
     # Then
     assert result.error_code == ErrorCode.INVALID_REQUEST
     assert result.configs == []
+
+
+async def test_while_the_group_is_being_restored_nobody_can_say_what_it_has_set() -> None:
+    # Given
+    log = BreakableGroupLog()
+    log.unreadiness = CoordinatorLoadInProgress("replaying")
+    handler = DescribeConfigsHandler(GroupConfigs(GroupConfigBounds()), log, RecordingObserver())
+
+    # When
+    answer = await handler.serve(DescribeConfigsRequest([DescribeConfigsResource(32, "g", None)]), CONTEXT)
+
+    # Then
+    assert answer.results[0].error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

@@ -145,3 +145,57 @@ def test_the_smallest_lock_duration_is_a_second_whatever_the_operator_says() -> 
 
     # Then
     assert "between 1000 and 60000" in str(refusal.value)
+
+
+# ---- what is durable
+
+
+def test_what_was_restored_is_in_effect() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+
+    # When
+    configs.restore("g", {LOCK: "20000", RESET: "earliest"})
+
+    # Then
+    assert configs.record_lock_duration_ms("g") == 20_000
+    assert configs.own_values("g") == {LOCK: "20000", RESET: "earliest"}
+
+
+def test_what_means_nothing_here_is_not_restored() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+
+    # When
+    configs.restore("g", {"share.of.a.newer.kproxy": "1", LOCK: "soon"})
+
+    # Then
+    assert configs.own_values("g") == {}
+    assert configs.record_lock_duration_ms("g") == 30_000
+
+
+@pytest.mark.parametrize(("value", "effective_ms"), [("1000", 15_000), ("90000", 60_000)])
+def test_what_was_set_under_other_bounds_is_brought_within_those_of_today(
+    value: str, effective_ms: int
+) -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+
+    # When
+    configs.restore("g", {LOCK: value})
+
+    # Then
+    assert configs.record_lock_duration_ms("g") == effective_ms
+
+
+def test_only_the_groups_that_belong_there_are_forgotten() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+    configs.restore("g", {LOCK: "20000"})
+    configs.restore("h", {LOCK: "20000"})
+
+    # When
+    configs.forget_all(lambda group_id: group_id == "g")
+
+    # Then
+    assert [bool(configs.own_values(group_id)) for group_id in ("g", "h")] == [False, True]

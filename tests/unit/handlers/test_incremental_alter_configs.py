@@ -1,6 +1,9 @@
 """IncrementalAlterConfigs: one result for each resource, in order."""
 
+import pytest
+
 from kproxy.error_codes import ErrorCode
+from kproxy.errors import ApiError, CoordinatorLoadInProgress, StateLogUnavailable
 from kproxy.handlers.group_configs import GroupConfigBounds, GroupConfigs
 from kproxy.handlers.incremental_alter_configs import IncrementalAlterConfigsHandler
 from kproxy.handlers.ports import RequestContext
@@ -9,6 +12,7 @@ from kproxy.wire.messages.incremental_alter_configs_request import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from tests.in_memory.breakable_group_log import BreakableGroupLog
 from tests.in_memory.recording_observer import RecordingObserver
 
 CONTEXT = RequestContext(1, 1, 44, 1, "client", "/127.0.0.1")
@@ -22,7 +26,7 @@ def a_resource(group_id: str, value: str | None, *, name: str = LOCK) -> AlterCo
 async def test_each_resource_gets_its_own_result_and_good_ones_take_effect() -> None:
     # Given
     configs, observer = GroupConfigs(GroupConfigBounds()), RecordingObserver()
-    handler = IncrementalAlterConfigsHandler(configs, observer)
+    handler = IncrementalAlterConfigsHandler(configs, BreakableGroupLog(), observer)
     resources = [a_resource("g", "15000"), a_resource("h", "1"), a_resource("", "15000")]
 
     # When
@@ -44,7 +48,7 @@ async def test_each_resource_gets_its_own_result_and_good_ones_take_effect() -> 
 async def test_a_resource_that_stands_twice_is_refused_both_times() -> None:
     # Given
     configs = GroupConfigs(GroupConfigBounds())
-    handler = IncrementalAlterConfigsHandler(configs, RecordingObserver())
+    handler = IncrementalAlterConfigsHandler(configs, BreakableGroupLog(), RecordingObserver())
 
     # When
     answer = await handler.serve(
@@ -59,7 +63,7 @@ async def test_a_resource_that_stands_twice_is_refused_both_times() -> None:
 async def test_validating_alone_answers_the_same_and_changes_nothing() -> None:
     # Given
     configs = GroupConfigs(GroupConfigBounds())
-    handler = IncrementalAlterConfigsHandler(configs, RecordingObserver())
+    handler = IncrementalAlterConfigsHandler(configs, BreakableGroupLog(), RecordingObserver())
     request = IncrementalAlterConfigsRequest([a_resource("g", "15000")], validate_only=True)
 
     # When
@@ -68,3 +72,39 @@ async def test_validating_alone_answers_the_same_and_changes_nothing() -> None:
     # Then
     assert answer.responses[0].error_code == ErrorCode.NONE
     assert configs.record_lock_duration_ms("g") == 30_000
+
+
+async def test_what_was_altered_is_durable_when_it_is_answered() -> None:
+    # Given
+    log = BreakableGroupLog()
+    handler = IncrementalAlterConfigsHandler(GroupConfigs(GroupConfigBounds()), log, RecordingObserver())
+
+    # When
+    await handler.serve(IncrementalAlterConfigsRequest([a_resource("g", "15000")]), CONTEXT)
+
+    # Then
+    assert log.replayed().configs() == {"g": {LOCK: "15000"}}
+
+
+@pytest.mark.parametrize(
+    ("failure", "unreadiness", "told"),
+    [
+        (StateLogUnavailable("no quorum"), None, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (None, CoordinatorLoadInProgress("replaying"), ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+    ],
+    ids=["in_doubt", "loading"],
+)
+async def test_what_is_not_durable_is_refused(
+    failure: ApiError | None, unreadiness: ApiError | None, told: ErrorCode
+) -> None:
+    # Given
+    log = BreakableGroupLog()
+    log.persist_failure, log.unreadiness = failure, unreadiness
+    handler = IncrementalAlterConfigsHandler(GroupConfigs(GroupConfigBounds()), log, RecordingObserver())
+
+    # When
+    answer = await handler.serve(IncrementalAlterConfigsRequest([a_resource("g", "15000")]), CONTEXT)
+
+    # Then
+    assert answer.responses[0].error_code == told
+    assert log.replayed().configs() == {}

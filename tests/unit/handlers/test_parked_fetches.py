@@ -53,3 +53,21 @@ async def test_who_is_cut_off_is_forgotten() -> None:
 
     # Then
     assert len(parked) == 0
+
+
+async def test_news_of_a_slot_wakes_those_who_wait_for_it_and_nobody_else() -> None:
+    # Given
+    parked = ParkedFetches(InMemoryAvailability(ManualClock()))
+    keys = [ShareGroupWorld.key(partition=number) for number in range(2)]
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        sleepers = [tasks.create_task(parked.wait({key: None}, 60_000)) for key in keys]
+        await until_all_wait()
+        parked.wake(lambda key: key == keys[1])
+        await until_all_wait()
+        awake = [sleeper.done() for sleeper in sleepers]
+        parked.end()
+
+    # Then
+    assert awake == [False, True]

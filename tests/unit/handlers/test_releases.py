@@ -6,6 +6,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import StateLogUnavailable
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.limits import ShareLimits
+from kproxy.statelog.actors import Actor, Cause
 from tests.unit.handlers.share_group_world import (
     ORDERS,
     Member,
@@ -287,3 +288,35 @@ async def test_a_changed_lock_duration_spares_the_locks_already_taken() -> None:
     world.clock.advance(15_000)
     await world.expire()
     assert world.observer.counts[("share_lock_timeouts",)] == 0
+
+
+# ---- who did it
+
+
+async def test_a_lost_connection_names_the_member_as_it_showed_itself_in_its_heartbeats() -> None:
+    # Given
+    world = ShareGroupWorld()
+    alice, _ = await two_members(world)
+    await alice.heartbeat(0, ["orders"])
+    await alice.open(max_records=5)
+
+    # When
+    await alice.disconnect()
+
+    # Then
+    assert world.state_log.actors == [
+        (Actor(Cause.SESSION_CLOSE, "alice", "client", "/127.0.0.1", ((0, 4),)),)
+    ]
+
+
+async def test_a_lock_that_ends_names_the_member_that_held_it() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await two_members(world)
+    world.clock.advance(30_000)
+
+    # When
+    await world.expire()
+
+    # Then
+    assert world.state_log.actors == [(Actor(Cause.LOCK_TIMEOUT, "alice", offset_ranges=((0, 4),)),)]

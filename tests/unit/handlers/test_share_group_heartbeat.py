@@ -3,8 +3,10 @@
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import BrokerUnavailable
-from kproxy.handlers.share_groups import ShareGroupLimits, ShareGroupPorts, ShareGroups
+from kproxy.errors import (
+    BrokerUnavailable,
+)
+from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.limits import GroupLimits
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
@@ -108,7 +110,7 @@ async def test_partitions_that_are_added_begin_at_offset_0() -> None:
 
     # Then
     assert assigned(answer) == {ORDERS: [0, 1]}
-    first, second = [await world.state_log.load(world.key(partition=partition)) for partition in (0, 1)]
+    first, second = [world.state_log.state(world.key(partition=partition)) for partition in (0, 1)]
     assert first is not None
     assert second is not None
     assert (first.start_offset, second.start_offset) == (-1, 0)
@@ -290,23 +292,7 @@ class ScriptedNamespace:
 async def join(namespace: ScriptedNamespace, *, times: int = 1) -> list[int]:
     """Return the error codes of `times` heartbeats that join, over ports with `namespace`."""
     world = ShareGroupWorld()
-    groups = ShareGroups(
-        ShareGroupPorts(
-            state_log=world.state_log,
-            reader=world.reader,
-            metadata=world.metadata,
-            availability=world.availability,
-            alarm=world.alarm,
-            clock=world.clock,
-            wall_clock=world.wall_clock,
-            observer=world.observer,
-            namespace=namespace,
-        ),
-        ShareGroupLimits(),
-        on_internal_error=lambda _, fault: world.faults.append(fault),
-    )
-    groups.apis.set_available()
-    world.groups = groups
+    world.groups = world.new_process(namespace)
     return [(await world.member().heartbeat(0, ["orders"])).error_code for _ in range(times)]
 
 

@@ -1,9 +1,18 @@
 """Share groups as the shell sees them: ranges, gauges, deadlines, configurations."""
 
+import pytest
+
 from kproxy.error_codes import ErrorCode
+from kproxy.errors import StateLogUnavailable
 from kproxy.handlers.ports import RequestContext
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
+from kproxy.wire.messages import (
+    delete_share_group_state_request,
+    initialize_share_group_state_request,
+    write_share_group_state_request,
+)
+from kproxy.wire.messages.delete_share_group_state_request import DeleteShareGroupStateRequest
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from kproxy.wire.messages.describe_configs_response import DescribeConfigsResponse
 from kproxy.wire.messages.incremental_alter_configs_request import (
@@ -12,6 +21,9 @@ from kproxy.wire.messages.incremental_alter_configs_request import (
     IncrementalAlterConfigsRequest,
 )
 from kproxy.wire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
+from kproxy.wire.messages.initialize_share_group_state_request import InitializeShareGroupStateRequest
+from kproxy.wire.messages.write_share_group_state_request import WriteShareGroupStateRequest
+from tests.in_memory.in_memory_share_state_store import InMemoryShareStateStore
 from tests.unit.handlers.share_group_world import ORDERS, ShareGroupWorld, acquired
 
 
@@ -126,3 +138,187 @@ async def test_a_configuration_set_over_the_wire_is_what_the_group_gets() -> Non
     assert world.groups.coordinator.group_ids == ()
     await world.initialize()
     assert (await world.member().open()).acquisition_lock_timeout_ms == 20_000
+
+
+# ---- the share coordinator on the wire
+
+
+@pytest.mark.parametrize(
+    ("api_key", "request_of_others", "durable"),
+    [
+        (
+            ApiKey.INITIALIZE_SHARE_GROUP_STATE,
+            InitializeShareGroupStateRequest(
+                "g",
+                [
+                    initialize_share_group_state_request.InitializeStateData(
+                        ORDERS, [initialize_share_group_state_request.PartitionData(0, 1, 3)]
+                    )
+                ],
+            ),
+            (3, ()),
+        ),
+        (
+            ApiKey.WRITE_SHARE_GROUP_STATE,
+            WriteShareGroupStateRequest(
+                "g",
+                [
+                    write_share_group_state_request.WriteStateData(
+                        ORDERS, [write_share_group_state_request.PartitionData(0, 1, 1, 4)]
+                    )
+                ],
+            ),
+            (4, ()),
+        ),
+        (
+            ApiKey.DELETE_SHARE_GROUP_STATE,
+            DeleteShareGroupStateRequest(
+                "g",
+                [
+                    delete_share_group_state_request.DeleteStateData(
+                        ORDERS, [delete_share_group_state_request.PartitionData(0)]
+                    )
+                ],
+            ),
+            None,
+        ),
+    ],
+)
+async def test_a_state_that_others_change_is_not_undone_by_what_was_live_of_it(
+    api_key: ApiKey, request_of_others: Message, durable: tuple[int, tuple[object, ...]] | None
+) -> None:
+    # Given
+    world = ShareGroupWorld()
+    world.share_state_store = InMemoryShareStateStore(world.state_log.memory)
+    world.groups = world.new_process()
+    key = await world.initialize()
+    world.produce(5)
+    alice = world.member()
+    await alice.open(max_records=5)
+
+    # When
+    await world.serve(request_of_others, api_key, 0)
+    await alice.acknowledge({(ORDERS, 0): [(0, 4, [1])]})
+
+    # Then
+    state = world.state_log.state(key)
+    assert (None if state is None else (state.start_offset, state.state_batches)) == durable
+
+
+# ---- slots
+
+
+async def test_groups_of_a_slot_are_forgotten_and_restored_with_their_configurations() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await world.member().heartbeat(0, ["orders"])
+    world.configure("share.record.lock.duration.ms", "20000")
+    images = world.group_log.replayed().durable_images().values()
+
+    # When
+    world.groups.forget_groups(lambda group_id: group_id == "g")
+    forgotten = world.groups.coordinator.group_ids
+    lock_duration_ms = world.groups.configs.record_lock_duration_ms("g")
+    configs = {"g": {"share.record.lock.duration.ms": "15000"}}
+    world.groups.restore_groups(images, configs, belongs=lambda group_id: group_id == "g")
+
+    # Then
+    assert forgotten == ()
+    assert lock_duration_ms == 20_000
+    assert world.groups.coordinator.group_ids == ("g",)
+    assert world.groups.configs.record_lock_duration_ms("g") == 15_000
+
+
+async def test_a_share_partition_of_another_slot_locks_records_as_before_while_its_group_is_restored() -> (
+    None
+):
+    # Given
+    world = ShareGroupWorld()
+    await world.initialize()
+    world.configure("share.record.lock.duration.ms", "20000")
+    alice = world.member()
+    await alice.open()
+    world.produce(1)
+
+    # When
+    world.groups.forget_groups(lambda _: True)
+    answer = await alice.fetch()
+
+    # Then
+    assert acquired(answer) == [(0, 0, 1)]
+    assert world.groups.next_deadline_ms() == world.clock.now_ms() + 20_000
+
+
+def test_what_a_group_of_the_slot_has_configured_is_gone_when_the_log_does_not_have_it() -> None:
+    # Given
+    world = ShareGroupWorld()
+    for group_id in ("here", "elsewhere"):
+        world.configure("share.record.lock.duration.ms", "20000", group_id=group_id)
+
+    # When
+    world.groups.restore_groups([], {}, belongs=lambda group_id: group_id == "here")
+
+    # Then
+    assert world.groups.configs.own_values("here") == {}
+    assert world.groups.configs.record_lock_duration_ms("elsewhere") == 20_000
+
+
+async def test_sessions_that_were_restored_are_looked_at_in_time() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await world.member().heartbeat(0, ["orders"])
+    world.clock.advance(40_000)
+
+    # When
+    world.restart()
+
+    # Then
+    assert world.groups.next_deadline_ms() == 86_000
+    assert world.alarm.deadlines_ms[-1] == 86_000
+
+
+async def test_only_the_share_partitions_of_a_slot_are_discarded() -> None:
+    # Given
+    world = ShareGroupWorld()
+    world.metadata.create_topic("orders", ORDERS, partition_count=2)
+    first, second = [await world.initialize(partition=partition) for partition in (0, 1)]
+    await world.member().open((ORDERS, 0), (ORDERS, 1), max_records=1)
+    live = world.groups.directory.find(first)
+
+    # When
+    world.groups.discard_share_partitions(lambda key: key == first)
+
+    # Then
+    assert world.groups.directory.find(first) is None
+    assert world.groups.directory.find(second) is not None
+    assert live is not None
+    assert live.is_fenced
+
+
+async def test_what_expired_has_happened_before_anybody_waits_for_it() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await world.member().heartbeat(0, ["orders"])
+    world.clock.advance(45_000)
+
+    # When
+    waiting = world.groups.expire(world.clock.now_ms())
+
+    # Then
+    assert world.groups.groups_by_state()["Empty",] == 1
+    assert len(world.group_log.images[-1].members) == 0
+    await waiting
+
+
+async def test_an_expiry_that_cannot_be_written_forgets_the_group() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await world.member().heartbeat(0, ["orders"])
+    world.clock.advance(45_000)
+    world.group_log.persist_failure = StateLogUnavailable("no quorum")
+
+    # When
+    await world.expire()
+
+    # Then
+    assert world.groups.coordinator.group_ids == ()

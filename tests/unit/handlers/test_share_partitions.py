@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,7 @@ from kproxy.handlers.share_partitions import DirectoryPorts, SharePartitionDirec
 from kproxy.share.identifiers import GroupId
 from kproxy.share.limits import ShareLimits
 from kproxy.share.record_state import RecordState
-from kproxy.share.state_batches import StateBatch, StateDelta
+from kproxy.share.state_batches import StateBatch
 from tests.unit.handlers.share_group_world import (
     ORDERS,
     WALL_CLOCK_MS,
@@ -32,6 +33,7 @@ def a_directory(
     configs = GroupConfigs(GroupConfigBounds())
     ports = DirectoryPorts(
         state_log=world.state_log,
+        group_log=world.group_log,
         reader=world.reader,
         availability=world.availability,
         alarm=world.alarm,
@@ -141,7 +143,9 @@ async def test_durable_state_that_contradicts_itself_is_an_error_of_its_partitio
     world = ShareGroupWorld()
     await world.initialize()
     acquired_on_disk = StateBatch(0, 3, RecordState.ACQUIRED, 1)
-    await world.state_log.persist(KEY, StateDelta(0, 0, (acquired_on_disk,)))
+    durable = world.state_log.state(KEY)
+    assert durable is not None
+    world.state_log.contradiction = replace(durable, state_batches=(acquired_on_disk,))
 
     # When
     answer = await world.member().fetch(add=[(ORDERS, 0)])
@@ -273,7 +277,7 @@ async def test_an_unwanted_share_partition_stays_until_its_write_is_settled() ->
     # When
     directory.unload_unwanted(GroupId("g"))
     count_during_write = len(directory)
-    directory.settle_write(KEY, written, is_durable=True)
+    directory.settle_write(written, is_durable=True)
 
     # Then
     assert count_during_write == 1
@@ -292,7 +296,7 @@ async def test_a_share_partition_that_is_wanted_again_when_its_write_is_settled_
 
     # When
     wanted["is_wanted"] = True
-    directory.settle_write(KEY, written, is_durable=True)
+    directory.settle_write(written, is_durable=True)
 
     # Then
     assert directory.find(KEY) is live
@@ -309,7 +313,7 @@ async def test_a_write_that_fails_after_its_share_partition_was_discarded_spares
     successor = await directory.get(KEY, until_ms=NEVER_MS)
 
     # When
-    directory.settle_write(KEY, written, is_durable=False)
+    directory.settle_write(written, is_durable=False)
 
     # Then
     assert directory.find(KEY) is successor

@@ -8,8 +8,10 @@ from kproxy.handlers.state_writes import StateWrites
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import NO_CHANGE, StateBatch, StateDelta
+from kproxy.statelog.actors import Actor, Cause
 from tests.unit.handlers.share_group_world import ORDERS, ShareGroupWorld, until_all_wait
 
+BY_ALICE = (Actor(Cause.ACKNOWLEDGE, "alice", offset_ranges=((1, 1),)),)
 DELTA = StateDelta(0, 1, (StateBatch(1, 1, RecordState.ACKNOWLEDGED, 1),))
 
 
@@ -28,7 +30,7 @@ async def test_nothing_is_written_for_a_change_that_is_not_durable() -> None:
     writes = StateWrites(world.groups.directory, world.state_log)
 
     # When
-    writes.add(first, NO_CHANGE)
+    writes.add(first, NO_CHANGE, BY_ALICE)
 
     # Then
     assert await writes.settle() == {}
@@ -42,10 +44,11 @@ async def test_a_delta_is_queued_before_anybody_waits() -> None:
     writes = StateWrites(world.groups.directory, world.state_log)
 
     # When
-    writes.add(first, DELTA)
+    writes.add(first, DELTA, BY_ALICE)
 
     # Then
     assert world.state_log.deltas == [(first, DELTA)]
+    assert world.state_log.actors == [BY_ALICE]
     assert await writes.settle() == {}
 
 
@@ -55,9 +58,9 @@ async def test_one_refusal_discards_one_share_partition() -> None:
     first, second = await two_live_partitions(world)
     writes = StateWrites(world.groups.directory, world.state_log)
     world.state_log.persist_failure = StateLogUnavailable("no quorum")
-    writes.add(first, DELTA)
+    writes.add(first, DELTA, BY_ALICE)
     world.state_log.persist_failure = None
-    writes.add(second, DELTA)
+    writes.add(second, DELTA, BY_ALICE)
 
     # When
     refused = await writes.settle()
@@ -73,13 +76,13 @@ async def test_one_refusal_discards_one_share_partition() -> None:
 async def test_a_log_that_refuses_at_once_is_no_different() -> None:
     # Given
     class RefusingStateLog:
-        def persist(self, key: SharePartitionKey, delta: StateDelta) -> None:
+        def persist(self, key: SharePartitionKey, delta: StateDelta, **_: object) -> None:
             raise StateLogUnavailable(f"no {delta} for {key}")
 
     world = ShareGroupWorld()
     first, _ = await two_live_partitions(world)
     writes = StateWrites(world.groups.directory, RefusingStateLog())  # type: ignore[arg-type]  # only persist is asked for
-    writes.add(first, DELTA)
+    writes.add(first, DELTA, BY_ALICE)
 
     # When
     refused = await writes.settle()
@@ -95,10 +98,10 @@ async def test_a_wait_that_is_cut_short_discards_everything_that_was_not_settled
     first, second = await two_live_partitions(world)
     writes = StateWrites(world.groups.directory, world.state_log)
     world.state_log.hold_writes = asyncio.Event()
-    writes.add(first, DELTA)
+    writes.add(first, DELTA, BY_ALICE)
     world.state_log.hold_writes.set()
     world.state_log.hold_writes = asyncio.Event()
-    writes.add(second, DELTA)
+    writes.add(second, DELTA, BY_ALICE)
 
     # When
     async with asyncio.TaskGroup() as tasks:
@@ -116,7 +119,7 @@ async def test_settling_again_waits_for_nothing() -> None:
     world = ShareGroupWorld()
     first, _ = await two_live_partitions(world)
     writes = StateWrites(world.groups.directory, world.state_log)
-    writes.add(first, DELTA)
+    writes.add(first, DELTA, BY_ALICE)
     await writes.settle()
 
     # When

@@ -1,0 +1,112 @@
+"""Pictures of groups on their way to the group log: queued at once, waited for before anybody is answered.
+
+A group changes in memory first. When its write fails nobody knows what is durable, so the group is forgotten;
+the shell restores it from the log, and until then its slot is not ready. A write that is refused alone, because a
+record is too large, leaves the slot as it is: the group becomes what is durable of it at once.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from kproxy.errors import ApiError, CoordinatorNotAvailable, UnwritableStateRecord
+from kproxy.handlers.ports import GroupLog
+from kproxy.share.group_coordinator import GroupCoordinator
+from kproxy.share.identifiers import GroupId
+from kproxy.share.share_group import ShareGroup
+from kproxy.share.share_group_image import ShareGroupImage
+
+
+class GroupWrites:
+    """Writes groups of the coordinator to the group log. `restore` puts a durable group into the coordinator."""
+
+    __slots__ = ("_coordinator", "_group_log", "_restore")
+
+    def __init__(
+        self,
+        coordinator: GroupCoordinator,
+        group_log: GroupLog,
+        *,
+        restore: Callable[[ShareGroupImage], None],
+    ) -> None:
+        self._coordinator = coordinator
+        self._group_log = group_log
+        self._restore = restore
+
+    def begin(self, group_id: GroupId) -> "GroupWrite":
+        """Queue the group as it is now, unless that is durable already. Raises nothing.
+
+        What others changed and still wait for is queued again: no answer may rest on it before it is durable.
+        """
+        group = self._coordinator.find(group_id)
+        outcome: Awaitable[None] | ApiError | None = None
+        if group is not None and group.has_undurable_changes:
+            try:
+                outcome = self._group_log.persist(group.image())
+            except ApiError as refusal:
+                outcome = refusal
+        return GroupWrite(self, group_id, group, outcome)
+
+    def find(self, group_id: GroupId) -> ShareGroup | None:
+        """Return the group as it is in memory now."""
+        return self._coordinator.find(group_id)
+
+    def give_up(self, group_id: GroupId, doubted: ShareGroup | None, refusal: ApiError) -> None:
+        """Forget a group whose write failed, unless it is another than `doubted`.
+
+        What is durable of it takes its place when the write was refused alone, and the slot is still there.
+        """
+        if doubted is None or self.find(group_id) is not doubted:
+            return
+        self._coordinator.forget(group_id)
+        if isinstance(refusal, UnwritableStateRecord):
+            with suppress(ApiError):
+                image = self._group_log.durable_image(group_id)
+                if image is not None:
+                    self._restore(image)
+
+
+class GroupWrite:
+    """One group on its way. `settle` is to be called, whatever happens in between."""
+
+    __slots__ = ("_group", "_group_id", "_outcome", "_revision", "_writes")
+
+    def __init__(
+        self,
+        writes: GroupWrites,
+        group_id: GroupId,
+        group: ShareGroup | None,
+        outcome: Awaitable[None] | ApiError | None,
+    ) -> None:
+        self._writes = writes
+        self._group_id = group_id
+        self._group = group
+        self._revision = 0 if group is None else group.revision
+        self._outcome = outcome
+
+    async def settle(self) -> None:
+        """Wait until the group is durable as it was when this was made.
+
+        Raises:
+            ApiError: that is refused or in doubt, and the group is forgotten, or is what is durable again.
+            CoordinatorNotAvailable: it was forgotten, or restored, meanwhile.
+        """
+        try:
+            await self._wait()
+        except ApiError as refusal:
+            self._writes.give_up(self._group_id, self._group, refusal)
+            raise
+        self.require_current()
+        if self._group is not None:
+            self._group.durable_revision = max(self._group.durable_revision, self._revision)
+
+    def require_current(self) -> None:
+        """Raise CoordinatorNotAvailable if the group was forgotten, or restored, since this was made."""
+        if self._writes.find(self._group_id) is not self._group:
+            raise CoordinatorNotAvailable(f"group {self._group_id!r} was restored from its log meanwhile")
+
+    async def _wait(self) -> None:
+        outcome = self._outcome
+        if isinstance(outcome, ApiError):
+            raise outcome
+        if outcome is not None:
+            await outcome
