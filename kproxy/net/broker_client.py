@@ -15,6 +15,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable, MalformedMessage, PeerViolation
 from kproxy.net.broker_failures import AuthenticationExpected, BrokerFailure
 from kproxy.net.dialing import connect
+from kproxy.net.read_buffers import ReadBuffers
 from kproxy.net.response_frames import ResponseFrames
 from kproxy.settings.addresses import HostPort
 from kproxy.wire import codecs
@@ -56,19 +57,19 @@ class _OwedAnswer:
     timer: asyncio.TimerHandle
 
 
-class BrokerClient(asyncio.Protocol):
+class BrokerClient(asyncio.BufferedProtocol):
     """An open connection; made by `dial`, and of no more use once `is_open` is false.
 
     `on_end`, if set, is called once, when the connection ends, with the reason.
     """
 
-    def __init__(self, peer: str, limits: ConnectionLimits) -> None:
+    def __init__(self, peer: str, limits: ConnectionLimits, read_buffers: ReadBuffers) -> None:
         self.on_end: Callable[[BrokerFailure], None] | None = None
         self.peer = peer
         self.version_ranges: Mapping[int, tuple[int, int]] = {}
         """What the broker serves, by API key: (lowest, highest) version. Empty before `negotiate`."""
         self._limits = limits
-        self._frames = ResponseFrames(limits.frame_max_bytes)
+        self._frames = ResponseFrames(limits.frame_max_bytes, read_buffers)
         self._owed: deque[_OwedAnswer] = deque()
         self._last_correlation_id = 0
         self._is_negotiated = False
@@ -144,17 +145,20 @@ class BrokerClient(asyncio.Protocol):
         """Close the connection; those who wait for answers get BrokerUnavailable."""
         self._end(BrokerFailure(CLOSED_BY_KPROXY, f"the connection to {self.peer} was closed by kproxy"))
 
-    # ------------------------------------------------ asyncio.Protocol
+    # ------------------------------------------------ asyncio.BufferedProtocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports have every method of asyncio.Transport, but are no instances of it.
         self._transport = cast("asyncio.Transport", transport)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - what is awaited says more than a hint
+        return self._frames.buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
         if self._closed_because is not None:
             return
         try:
-            for frame in self._frames.receive(data):
+            for frame in self._frames.filled(nbytes):
                 self._settle(frame)
         except PeerViolation as violation:
             refusal = AuthenticationExpected if violation.reason == "tls_on_plaintext" else BrokerFailure
@@ -246,17 +250,22 @@ class BrokerClient(asyncio.Protocol):
         return BrokerFailure("dropped_owing_answers" if self._owed else CLOSED_BY_BROKER, detail)
 
 
-async def dial(address: HostPort, limits: ConnectionLimits) -> BrokerClient:
-    """Return a connection to `address` whose versions are negotiated.
+async def dial(
+    address: HostPort, limits: ConnectionLimits, read_buffers: ReadBuffers | None = None
+) -> BrokerClient:
+    """Return a connection to `address` whose versions are negotiated; `read_buffers` may be other connections', too.
 
     Raises:
         BrokerFailure: the text names the address and what happened there; it is an AuthenticationExpected when
             the broker turned the connection away as those do that expect TLS.
     """
+    buffers = read_buffers or ReadBuffers()
     try:
         async with asyncio.timeout(limits.connect_timeout_ms / 1000):
             client = await connect(
-                address, lambda: BrokerClient(str(address), limits), timeout_ms=limits.connect_timeout_ms
+                address,
+                lambda: BrokerClient(str(address), limits, buffers),
+                timeout_ms=limits.connect_timeout_ms,
             )
             return await _negotiated(client)
     except TimeoutError:

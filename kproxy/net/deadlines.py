@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Coroutine
 from typing import Protocol
 
 from kproxy.handlers.ports import Clock
@@ -35,17 +36,17 @@ class DeadlineSource(Protocol):
         """Return the earliest moment (Clock) at which `expire` would do something, None for never."""
         ...
 
-    async def expire(self, now_ms: int) -> None:
-        """End what has fallen due by `now_ms`."""
+    def expire(self, now_ms: int) -> Coroutine[object, object, None]:
+        """End what has fallen due by `now_ms`; return what is left to wait for."""
         ...
 
 
 class Deadlines:
     """Implements `Alarm` with one loop timer set to the earliest deadline of all sources.
 
-    When it rings, each source whose deadline has come is asked to `expire`, one after the other, and the
-    timer is set anew. A source that raises is logged, and the others go on. No source is asked before its
-    deadline.
+    When it rings, each source whose deadline has come is asked to `expire`, and the timer is set anew. What a
+    source then waits for holds up nobody: it runs as a task of its own. A source that raises is logged, and the
+    others go on. No source is asked before its deadline.
     """
 
     def __init__(self, clock: Clock, tasks: TaskKeeper) -> None:
@@ -54,7 +55,6 @@ class Deadlines:
         self._sources: list[DeadlineSource] = []
         self._timer: asyncio.TimerHandle | None = None
         self._rings_at_ms: int | None = None
-        self._is_expiring = False
         self._is_closed = False
 
     def add(self, source: DeadlineSource) -> None:
@@ -81,28 +81,21 @@ class Deadlines:
     def _ring(self) -> None:
         self._timer = None
         self._rings_at_ms = None
-        # An expiry that is still at work sets the timer when it ends.
-        if not self._is_expiring:
-            self._is_expiring = True
-            self._tasks.spawn(self._expire(), name="deadlines")
+        for source in tuple(self._sources):
+            self._expire(source)
+        self._ring_for_the_earliest(not_before_ms=self._clock.now_ms() + LEAST_PAUSE_MS)
 
-    async def _expire(self) -> None:
-        try:
-            for source in tuple(self._sources):
-                await self._expire_one(source)
-        finally:
-            self._is_expiring = False
-            self._ring_for_the_earliest(not_before_ms=self._clock.now_ms() + LEAST_PAUSE_MS)
-
-    async def _expire_one(self, source: DeadlineSource) -> None:
+    def _expire(self, source: DeadlineSource) -> None:
         now_ms = self._clock.now_ms()
         deadline_ms = source.next_deadline_ms()
         if deadline_ms is None or deadline_ms > now_ms:
             return
         try:
-            await source.expire(now_ms)
-        except Exception as failure:  # noqa: BLE001 - the top of a task: the other sources must go on
+            waiting = source.expire(now_ms)
+        except Exception as failure:  # noqa: BLE001 - the top of a callback: the other sources must go on
             log.crash("expiry_failed", failure, source=type(source).__name__)
+            return
+        self._tasks.spawn(waiting, name=f"what {type(source).__name__} expired")
 
     def _ring_for_the_earliest(self, *, not_before_ms: int) -> None:
         deadlines_ms = [source.next_deadline_ms() for source in self._sources]

@@ -1,20 +1,29 @@
 """Puts a broker's responses together from the chunks that the socket hands over."""
 
+from typing import Final
+
 from kproxy.errors import PeerViolation
+from kproxy.net.read_buffers import ReadBuffers
 from kproxy.wire.frames import LENGTH_BYTES, refuse_response_length
+
+LANDING_BYTES: Final = 64 * 1024
+"""How much is read at once while it is not known how long the next frame is."""
 
 
 class ResponseFrames:
-    """Bytes in, whole frames out, each without its length, in memory that nobody writes to afterwards.
+    """Bytes in, whole frames out, each without its length, in memory that nobody writes to while it is looked at.
 
-    A frame that arrives within one chunk is a view of it; one that spans chunks is copied once, into memory
-    made for it when its length is known. A length out of bounds is refused before anything is allocated.
+    A frame that arrives within one chunk is a view of it; one that spans chunks has memory of its own, taken
+    from `read_buffers` when its length is known, and what follows then is read straight into that. A length
+    out of bounds is refused before any memory is taken.
     """
 
-    __slots__ = ("_body", "_filled_bytes", "_length_bytes", "_max_bytes")
+    __slots__ = ("_body", "_filled_bytes", "_landing", "_length_bytes", "_max_bytes", "_read_buffers")
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, read_buffers: ReadBuffers) -> None:
         self._max_bytes = max_bytes
+        self._read_buffers = read_buffers
+        self._landing = memoryview(bytearray(LANDING_BYTES))
         self._length_bytes = bytearray()
         self._body: memoryview | None = None
         self._filled_bytes = 0
@@ -23,6 +32,18 @@ class ResponseFrames:
     def is_mid_frame(self) -> bool:
         """Whether a frame has begun that is not whole yet."""
         return bool(self._length_bytes) or self._body is not None
+
+    def buffer(self) -> memoryview:
+        """Return where the socket's next bytes go, at least one; `filled` is called when they are there."""
+        return self._landing if self._body is None else self._body[self._filled_bytes :]
+
+    def filled(self, count: int) -> list[memoryview]:
+        """Return the frames that the first `count` bytes of `buffer` complete. Raises as `receive`."""
+        if self._body is None:
+            return self.receive(bytes(self._landing[:count]))
+        frames: list[memoryview] = []
+        self._advance_body(count, frames)
+        return frames
 
     def receive(self, chunk: bytes) -> list[memoryview]:
         """Return the frames that `chunk` completes.
@@ -50,7 +71,7 @@ class ResponseFrames:
         if len(rest) >= length:
             frames.append(rest[:length])
             return rest[length:]
-        self._body = memoryview(bytearray(length))
+        self._body = self._read_buffers.take(length)
         self._filled_bytes = 0
         return rest
 
@@ -58,11 +79,15 @@ class ResponseFrames:
         assert self._body is not None
         taken = rest[: len(self._body) - self._filled_bytes]
         self._body[self._filled_bytes : self._filled_bytes + len(taken)] = taken
-        self._filled_bytes += len(taken)
+        self._advance_body(len(taken), frames)
+        return rest[len(taken) :]
+
+    def _advance_body(self, count: int, frames: list[memoryview]) -> None:
+        assert self._body is not None
+        self._filled_bytes += count
         if self._filled_bytes == len(self._body):
             frames.append(self._body)
             self._body = None
-        return rest[len(taken) :]
 
     def _checked_length(self) -> int:
         length = int.from_bytes(self._length_bytes, signed=True)

@@ -18,6 +18,7 @@ def contradictions(settings: Settings, said: Callable[[str], str]) -> Iterator[s
     yield from _address_contradictions(settings, said)
     yield from _port_map_contradictions(settings, said)
     yield from _group_contradictions(settings, said)
+    yield from _state_topic_contradictions(settings, said)
 
 
 def _address_contradictions(settings: Settings, said: Callable[[str], str]) -> Iterator[str]:
@@ -55,6 +56,18 @@ def _group_contradictions(settings: Settings, said: Callable[[str], str]) -> Ite
         heartbeat, session = said("group.share.heartbeat.interval.ms"), said("group.share.session.timeout.ms")
         yield f"{heartbeat} must be less than {session}"
     yield from _unless_at_most(settings, said, "group.share.max.size", "group.share.max.share.sessions")
+
+
+def _state_topic_contradictions(settings: Settings, said: Callable[[str], str]) -> Iterator[str]:
+    yield from _unless_at_most(
+        settings,
+        said,
+        "share.coordinator.state.topic.min.isr",
+        "share.coordinator.state.topic.replication.factor",
+    )
+    if settings.state_topic_name == settings.groups_topic_name:
+        state, groups = said("kproxy.state.topic.name"), said("kproxy.groups.topic.name")
+        yield f"{state} and {groups} need two different names"
 
 
 def _unless_at_most(settings: Settings, said: Callable[[str], str], lower: str, upper: str) -> Iterator[str]:

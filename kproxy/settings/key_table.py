@@ -22,6 +22,8 @@ from kproxy.settings.value_kinds import (
     optional_listening_address,
     port_by_node_id,
     server_addresses,
+    topic_name,
+    true_or_false,
     whole_number,
 )
 
@@ -33,6 +35,13 @@ class ShareUpstream(StrEnum):
 
     REFUSE = "refuse"
     SHADOW = "shadow"
+
+
+class CorruptRecords(StrEnum):
+    """What recovery does about a record of the state log that cannot be used."""
+
+    FAIL = "fail"
+    SKIP = "skip"
 
 
 class LogFormat(StrEnum):
@@ -237,6 +246,86 @@ class Settings:
         whole_number(100, 10_000),
         "2000",
         "Records of one share-partition that may be in flight at once.",
+    )
+
+    # ------------------------------------------------ the state log
+    state_topic_name: str = _key(
+        "kproxy.state.topic.name",
+        topic_name(),
+        "__kproxy_share_state",
+        "The topic of the backing cluster that holds the state of share-partitions; created when missing.",
+    )
+    groups_topic_name: str = _key(
+        "kproxy.groups.topic.name",
+        topic_name(),
+        "__kproxy_share_groups",
+        "The topic of the backing cluster that holds share groups, members and group configs; created when missing.",
+    )
+    share_coordinator_state_topic_num_partitions: int = _key(
+        "share.coordinator.state.topic.num.partitions",
+        whole_number(1, 1000),
+        "50",
+        "Partitions of each of the two topics when they are created. They cannot be changed afterwards.",
+    )
+    share_coordinator_state_topic_replication_factor: int = _key(
+        "share.coordinator.state.topic.replication.factor",
+        whole_number(1, 32767),
+        "3",
+        "Replicas of each of the two topics when they are created; a cluster with fewer brokers needs a lower one.",
+    )
+    share_coordinator_state_topic_min_isr: int = _key(
+        "share.coordinator.state.topic.min.isr",
+        whole_number(1, 32767),
+        "2",
+        "min.insync.replicas of the two topics when they are created.",
+    )
+    share_coordinator_state_topic_segment_bytes: int = _key(
+        "share.coordinator.state.topic.segment.bytes",
+        whole_number(14, 2_147_483_647),
+        "104857600",
+        "segment.bytes of the state topic when it is created.",
+    )
+    share_coordinator_snapshot_update_records_per_snapshot: int = _key(
+        "share.coordinator.snapshot.update.records.per.snapshot",
+        whole_number(0, 500),
+        "500",
+        "Updates of one share-partition between two snapshots of it.",
+    )
+    share_coordinator_write_timeout_ms: int = _key(
+        "share.coordinator.write.timeout.ms",
+        milliseconds(1),
+        "5000",
+        "How long a write to the state log may take before its outcome counts as unknown.",
+    )
+    share_coordinator_state_topic_prune_interval_ms: int = _key(
+        "share.coordinator.state.topic.prune.interval.ms",
+        milliseconds(1),
+        "300000",
+        "How often recovery points are written and the state topic is pruned.",
+    )
+    share_coordinator_cold_partition_snapshot_interval_ms: int = _key(
+        "share.coordinator.cold.partition.snapshot.interval.ms",
+        milliseconds(1),
+        "300000",
+        "Share-partitions not written for this long get a fresh snapshot, so that pruning and recovery move on.",
+    )
+    state_history_ms: int = _key(
+        "kproxy.state.history.ms",
+        milliseconds(0, 10**15),
+        "604800000",
+        "How much history of the state topic is kept for replay and audit; what is needed for recovery is kept anyway.",
+    )
+    state_on_corrupt_record: CorruptRecords = _key(
+        "kproxy.state.on.corrupt.record",
+        one_of(CorruptRecords),
+        "fail",
+        "What to do about a record that cannot be used: fail stops share groups of that partition, skip goes on.",
+    )
+    share_coordinator_enable: bool = _key(
+        "kproxy.share.coordinator.enable",
+        true_or_false(),
+        "false",
+        "Serve the share coordinator's own APIs (keys 83 to 87) on the wire. Whoever reaches the port may use them.",
     )
 
     # ------------------------------------------------ what the operator sees

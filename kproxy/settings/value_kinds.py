@@ -17,6 +17,8 @@ LARGEST_INT: Final = 2**31 - 1
 
 _UNITS_IN_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
 _NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
+_TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_TRUTHS: Final = {"true": True, "false": False}
 _DURATION_WITH_UNIT: Final = re.compile(r"(\d{1,9})\s*(ms|s|min|m|h)")
 
 
@@ -78,6 +80,16 @@ def port_by_node_id() -> ValueKind[Mapping[int, int]]:
     return ValueKind("NODE-ID=PORT[,NODE-ID=PORT…]", _ports_by_node_id, _write_ports_by_node_id)
 
 
+def topic_name() -> ValueKind[str]:
+    """A name that Kafka allows for a topic (`Topic.validate`)."""
+    return ValueKind("a topic name", _topic, str)
+
+
+def true_or_false() -> ValueKind[bool]:
+    """`true` or `false`, in any case."""
+    return ValueKind("true or false", _truth, lambda value: str(value).lower())
+
+
 def one_of(choices: type[ChoiceT], *, why: str = "") -> ValueKind[ChoiceT]:
     """One word of `choices`, in any case; `why` ends the refusal of any other."""
     expectation = " or ".join(choices)
@@ -117,6 +129,20 @@ def _host(text: str) -> str:
     if host:
         check_host(host.replace(NODE_ID_PLACE, "0"))
     return host
+
+
+def _topic(text: str) -> str:
+    name = text.strip()
+    if _TOPIC.fullmatch(name) is None or name in {".", ".."}:
+        raise ValueError("expected a topic name of 1 to 249 letters, digits, dots, underscores and hyphens")
+    return name
+
+
+def _truth(text: str) -> bool:
+    try:
+        return _TRUTHS[text.strip().casefold()]
+    except KeyError:
+        raise ValueError("expected true or false") from None
 
 
 def _ports_by_node_id(text: str) -> Mapping[int, int]:

@@ -136,6 +136,55 @@ DECLARATIONS: Final = (
     MetricDeclaration("share_sessions", _GAUGE, "Share sessions open."),
     MetricDeclaration("share_partitions", _GAUGE, "Share-partitions held in memory."),
     MetricDeclaration("share_inflight_records", _GAUGE, "Records in flight over all share-partitions."),
+    # ------------------------------------------------ the state log
+    MetricDeclaration("statelog_records", _COUNTER, "Records written to the state log, durably.", ("topic",)),
+    MetricDeclaration(
+        "statelog_bytes", _COUNTER, "Bytes of the batches written to the state log, durably.", ("topic",)
+    ),
+    MetricDeclaration(
+        "statelog_append_seconds",
+        MetricKind.HISTOGRAM,
+        "From the sending of an append to the state log to the news that it is durable.",
+        buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0),
+    ),
+    MetricDeclaration(
+        "statelog_replay_seconds",
+        MetricKind.HISTOGRAM,
+        "How long the loading of a slot took.",
+        buckets=(0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0, 120.0),
+    ),
+    MetricDeclaration("statelog_replayed_records", _COUNTER, "Records read when slots were loaded."),
+    MetricDeclaration(
+        "statelog_rebuilds",
+        _COUNTER,
+        "Slots that were forgotten in memory and built again from the log, or given up to another process.",
+        ("reason",),
+        (("unknown_outcome",), ("fenced",), ("foreign_write",), ("truncated",)),
+    ),
+    MetricDeclaration(
+        "statelog_truncations",
+        _COUNTER,
+        "Times that records of the state log were gone that had been durable.",
+    ),
+    MetricDeclaration(
+        "statelog_lost_states",
+        _COUNTER,
+        "Share-partitions whose state was gone from the log, and that began anew at the start of their topic.",
+    ),
+    MetricDeclaration(
+        "statelog_corrupt_slots", _COUNTER, "Slots that could not be loaded for a record that cannot be used."
+    ),
+    MetricDeclaration(
+        "statelog_delays", _COUNTER, "Times that the state log, or a slot of it, could not be had for now."
+    ),
+    MetricDeclaration(
+        "statelog_prunings",
+        _COUNTER,
+        "Deletions of old records of the state topic.",
+        ("result",),
+        (("ok",), ("failed",)),
+    ),
+    MetricDeclaration("statelog_slots", _GAUGE, "Slots of the state log, by state.", ("state",)),
     # ------------------------------------------------ the process
     MetricDeclaration("connections_open", _GAUGE, "Connections open now.", ("side",)),
     MetricDeclaration(
@@ -152,7 +201,7 @@ DECLARATIONS: Final = (
     MetricDeclaration(
         "request_duration_seconds",
         MetricKind.HISTOGRAM,
-        "From the arrival of a request's head to the departure of its response.",
+        "From the turn of a request that kproxy serves to its answer, the wait for records included.",
         ("api",),
         buckets=(0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0),
     ),

@@ -1,5 +1,6 @@
 import asyncio
 import logging
+from collections.abc import Coroutine
 from itertools import pairwise
 
 import pytest
@@ -7,6 +8,10 @@ import pytest
 from kproxy.net.deadlines import Deadlines, MonotonicClock, SystemWallClock
 from kproxy.net.tasks import TaskKeeper
 from tests.unit.net.backing import BOTH_LOOPS, run
+
+
+async def nothing() -> None:
+    """Wait for nothing."""
 
 
 class Source:
@@ -21,13 +26,14 @@ class Source:
     def next_deadline_ms(self) -> int | None:
         return self.deadlines_ms[0] if self.deadlines_ms else None
 
-    async def expire(self, now_ms: int) -> None:
+    def expire(self, now_ms: int) -> Coroutine[object, object, None]:
         self.expired_at_ms.append(now_ms)
         if self.is_faulty and len(self.expired_at_ms) == 1:
             raise RuntimeError("broken")
         self.deadlines_ms = [deadline_ms for deadline_ms in self.deadlines_ms if deadline_ms > now_ms]
         if not self.deadlines_ms:
             self.is_done.set()
+        return nothing()
 
 
 class Ringing:
@@ -149,14 +155,43 @@ def test_a_source_that_raises_is_logged_and_the_others_are_expired(caplog: pytes
     assert [record.msg for record in caplog.records] == ["expiry_failed"]
 
 
+def test_what_an_expiry_waits_for_holds_up_neither_its_source_nor_the_others() -> None:
+    async def scenario() -> None:
+        # Given
+        class Waiting(Source):
+            async def durable(self) -> None:
+                await asyncio.Event().wait()
+
+            def expire(self, now_ms: int) -> Coroutine[object, object, None]:
+                super().expire(now_ms).close()
+                return self.durable()
+
+        ringing = Ringing()
+        now_ms = ringing.clock.now_ms()
+        waiting, other = Waiting(now_ms, now_ms + 20), Source(now_ms + 10)
+        ringing.deadlines.add(waiting)
+
+        # When
+        ringing.deadlines.add(other)
+
+        # Then
+        await other.is_done.wait()
+        await waiting.is_done.wait()
+        assert len(waiting.expired_at_ms) == 2
+        await ringing.close()
+
+    run(scenario)
+
+
 def test_a_source_whose_deadline_never_moves_does_not_keep_the_loop_busy() -> None:
     async def scenario() -> None:
         # Given
         class Stuck(Source):
-            async def expire(self, now_ms: int) -> None:
+            def expire(self, now_ms: int) -> Coroutine[object, object, None]:
                 self.expired_at_ms.append(now_ms)
                 if len(self.expired_at_ms) == 4:
                     self.is_done.set()
+                return nothing()
 
         ringing = Ringing()
         source = Stuck(0)

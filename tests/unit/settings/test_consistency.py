@@ -91,3 +91,21 @@ def test_every_member_of_a_full_group_can_have_a_share_session() -> None:
     assert problems_with(group_share_max_share_sessions=199) == [
         "<group.share.max.size> must be at most <group.share.max.share.sessions>"
     ]
+
+
+def test_more_replicas_in_sync_than_there_are_replicas_are_a_contradiction() -> None:
+    # When
+    found = problems_with(share_coordinator_state_topic_replication_factor=1)
+
+    # Then
+    assert found == [
+        "<share.coordinator.state.topic.min.isr> must be at most <share.coordinator.state.topic.replication.factor>"
+    ]
+
+
+def test_one_name_for_both_state_topics_is_a_contradiction() -> None:
+    # When
+    found = problems_with(state_topic_name="share", groups_topic_name="share")
+
+    # Then
+    assert found == ["<kproxy.state.topic.name> and <kproxy.groups.topic.name> need two different names"]

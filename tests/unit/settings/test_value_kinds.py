@@ -13,6 +13,8 @@ from kproxy.settings.value_kinds import (
     optional_listening_address,
     port_by_node_id,
     server_addresses,
+    topic_name,
+    true_or_false,
     whole_number,
 )
 
@@ -123,3 +125,26 @@ def test_a_choice_is_read_in_any_case() -> None:
 def test_another_word_is_refused_with_the_choices_and_the_reason() -> None:
     with pytest.raises(ValueError, match=r"expected apple or pear: plums come later$"):
         one_of(Fruit, why=": plums come later").parse("plum")
+
+
+@pytest.mark.parametrize("text", ["orders", " __kproxy_share_state ", "a.b-c_D9", "x" * 249])
+def test_a_topic_name_that_kafka_allows_is_read(text: str) -> None:
+    assert topic_name().parse(text) == text.strip()
+
+
+@pytest.mark.parametrize("text", ["", ".", "..", "a b", "\u00fcber", "x" * 250, "a/b"])
+def test_a_topic_name_that_kafka_refuses_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^expected a topic name of 1 to 249"):
+        topic_name().parse(text)
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), (" False ", False), ("TRUE", True)])
+def test_a_truth_value_is_read_in_any_case_and_written_in_lower_case(text: str, *, value: bool) -> None:
+    kind = true_or_false()
+    assert (kind.parse(text), kind.write(value)) == (value, text.strip().lower())
+
+
+@pytest.mark.parametrize("text", ["", "yes", "1"])
+def test_another_word_is_no_truth_value(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^expected true or false$"):
+        true_or_false().parse(text)

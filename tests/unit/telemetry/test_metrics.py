@@ -21,6 +21,15 @@ PROMISED_COUNTERS = {
     "share_archived": ("reason",),
     "metadata_refreshes": ("result",),
     "upstream_probe": ("result",),
+    "statelog_records": ("topic",),
+    "statelog_bytes": ("topic",),
+    "statelog_replayed_records": (),
+    "statelog_rebuilds": ("reason",),
+    "statelog_truncations": (),
+    "statelog_lost_states": (),
+    "statelog_corrupt_slots": (),
+    "statelog_delays": (),
+    "statelog_prunings": ("result",),
     "metrics_dropped_series": ("metric",),
 }
 PROMISED_GAUGES = {
@@ -29,6 +38,7 @@ PROMISED_GAUGES = {
     "share_sessions": (),
     "share_partitions": (),
     "share_inflight_records": (),
+    "statelog_slots": ("state",),
     "build_info": ("version", "python"),
     "buffered_bytes": (),
     "event_loop_lag_seconds": (),

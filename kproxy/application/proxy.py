@@ -6,7 +6,6 @@ Stop: not ready → accept nobody → answer parked fetches and what is owed →
 
 import asyncio
 import os
-import platform
 import signal
 import sys
 from collections.abc import Sequence
@@ -15,14 +14,14 @@ from typing import Final
 
 import uvloop
 
-from kproxy import __version__
-from kproxy.admin.readiness import Readiness
+from kproxy.admin.inspection import Inspected, Inspection
 from kproxy.admin.server import AdminServer
-from kproxy.admin.views import BrokerView, ProxyState, ProxyStatus, ShareGroupsView, item
+from kproxy.admin.views import ProxyState, item
+from kproxy.application.vitals import VitalParts, Vitals
 from kproxy.errors import KproxyError
-from kproxy.handlers.group_configs import GroupConfigBounds
-from kproxy.handlers.ports import BrokerEndpoint
-from kproxy.handlers.share_groups import ShareGroupLimits, ShareGroupPorts, ShareGroups
+from kproxy.handlers.configured_limits import share_group_limits
+from kproxy.handlers.ports import BrokerEndpoint, ShareStateStore
+from kproxy.handlers.share_groups import ShareGroupPorts, ShareGroups
 from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddresses
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
@@ -34,18 +33,21 @@ from kproxy.net.buffer_budget import BufferBudget
 from kproxy.net.cluster_metadata import ClusterMetadataCache, MetadataTiming
 from kproxy.net.cluster_view import ClusterBroker, TopicIdsMissing
 from kproxy.net.deadlines import Deadlines, MonotonicClock, SystemWallClock
-from kproxy.net.listeners import BOOTSTRAP_NODE_ID, Listeners, PortPlan
+from kproxy.net.durable_state_log import SlotDirectory
+from kproxy.net.group_namespace import ClusterGroupNamespace
+from kproxy.net.listeners import Listeners, PortPlan
 from kproxy.net.observation import ShellObserver
 from kproxy.net.partition_reader import BrokerPartitionReader
 from kproxy.net.relay import Relay, RelayLimits
 from kproxy.net.share_support import ShareSupport, ShareSupportWatch
+from kproxy.net.slot_contents import SlotContents
+from kproxy.net.state_log_plan import state_log_plan
+from kproxy.net.state_log_service import ClusterAccess, StateLogService
 from kproxy.net.sweeper import Sweeper
 from kproxy.net.tasks import TaskKeeper
+from kproxy.net.timed_apis import TimedApis
 from kproxy.settings import HostPort, Settings, ShareUpstream
-from kproxy.settings.addresses import NODE_ID_PLACE
 from kproxy.share.identifiers import TopicId
-from kproxy.share.limits import GroupLimits, ShareLimits
-from kproxy.statelog.in_memory_state_log import InMemoryStateLog
 from kproxy.telemetry import logs
 from kproxy.telemetry.metrics import Metrics
 from kproxy.wire import codecs
@@ -53,6 +55,8 @@ from kproxy.wire import codecs
 log = logs.logger("application")
 
 _MEETING_PAUSE_S: Final = 0.1
+_STATE_LOG_PATIENCE_S: Final = 15.0
+"""How long the start line waits to say whether there is a state log."""
 
 CODEC_SWITCH: Final = "KPROXY_CODEC"
 """`construct` runs every message through the construct trees: a switch for tests, not a key."""
@@ -88,13 +92,14 @@ class Proxy:
     def __init__(self, settings: Settings) -> None:
         self.stop_requested = asyncio.Event()
         self._settings = settings
-        self._state = ProxyState.STARTING
         self._clock = MonotonicClock()
-        self._started_ms = self._clock.now_ms()
+        self._wall_clock = SystemWallClock()
         self._tasks = TaskKeeper()
+        self._topics_tended: asyncio.Task[None] | None = None
         self._metrics = Metrics(settings.metrics_max_series)
         self._addresses = BrokerAddresses()
         self._build_backing_cluster()
+        self._build_state_log()
         self._build_share_groups()
         self._build_relay()
         self._build_admin()
@@ -122,6 +127,35 @@ class Proxy:
             on_change=lambda _: self._switch_share_groups(),
         )
 
+    def _build_state_log(self) -> None:
+        self._reader = BrokerPartitionReader(metadata=self._metadata, connections=self._connections)
+        directory = SlotDirectory()
+        self._state_log = StateLogService(
+            state_log_plan(self._settings),
+            ClusterAccess(
+                metadata=self._metadata,
+                connections=self._connections,
+                reader=self._reader,
+                clock=self._clock,
+                wall_clock=self._wall_clock,
+                tasks=self._tasks,
+            ),
+            directory,
+            measuring=self._metrics,
+            listener=SlotContents(directory, lambda: self._share_groups),
+            on_change=self._switch_share_groups,
+        )
+
+    def _share_state_store(self) -> ShareStateStore | None:
+        if not self._settings.share_coordinator_enable:
+            return None
+        log.warning(
+            "share_coordinator_on_the_wire",
+            detail="whoever reaches a port may read and change the state of every share group "
+            "(kproxy.share.coordinator.enable=true on plaintext ports)",
+        )
+        return self._state_log.states
+
     def _build_share_groups(self) -> None:
         self._availability = ShareAvailability(
             metadata=self._metadata, connections=self._connections, clock=self._clock, tasks=self._tasks
@@ -130,16 +164,19 @@ class Proxy:
         observer = ShellObserver(self._metrics)
         self._share_groups = ShareGroups(
             ShareGroupPorts(
-                state_log=InMemoryStateLog(),
-                reader=BrokerPartitionReader(metadata=self._metadata, connections=self._connections),
+                state_log=self._state_log.states,
+                group_log=self._state_log.groups,
+                reader=self._reader,
                 metadata=self._metadata,
                 availability=self._availability,
                 alarm=self._deadlines,
                 clock=self._clock,
-                wall_clock=SystemWallClock(),
+                wall_clock=self._wall_clock,
                 observer=observer,
+                namespace=ClusterGroupNamespace(metadata=self._metadata, connections=self._connections),
+                share_state_store=self._share_state_store(),
             ),
-            _share_group_limits(self._settings),
+            share_group_limits(self._settings),
             on_internal_error=observer.fault,
         )
         self._deadlines.add(self._share_groups)
@@ -156,7 +193,7 @@ class Proxy:
                 frame_deadline_ms=settings.frame_deadline_ms,
                 keepalive_ms=settings.keepalive_ms,
             ),
-            apis=self._share_groups.apis,
+            apis=TimedApis(self._share_groups.apis, self._metrics),
             budget=BufferBudget(settings.max_buffered_bytes),
             tasks=self._tasks,
             counting=self._metrics,
@@ -175,29 +212,45 @@ class Proxy:
         self._sweeper = Sweeper(self._relay)
 
     def _build_admin(self) -> None:
-        metrics, share_groups = self._metrics, self._share_groups
-        build: dict[tuple[str, ...], float] = {(__version__, platform.python_version()): 1.0}
-        metrics.register_gauge("build_info", lambda: build)
-        metrics.register_gauge("connections_open", self._relay.open_connections)
-        metrics.register_gauge("buffered_bytes", self._relay.buffered_bytes)
-        metrics.register_gauge("event_loop_lag_seconds", lambda: self._sweeper.loop_lag_seconds)
-        metrics.register_gauge("share_groups", share_groups.groups_by_state)
-        metrics.register_gauge("share_sessions", lambda: share_groups.session_count)
-        metrics.register_gauge("share_partitions", lambda: share_groups.share_partition_count)
-        metrics.register_gauge("share_inflight_records", lambda: share_groups.in_flight_count)
-        readiness = Readiness(
-            {
-                "listeners": self._check_listeners,
-                "metadata": self._check_metadata,
-                "draining": self._check_draining,
-            }
+        self._vitals = Vitals(
+            VitalParts(
+                settings=self._settings,
+                clock=self._clock,
+                metadata=self._metadata,
+                listeners=self._listeners,
+                addresses=self._addresses,
+                relay=self._relay,
+                sweeper=self._sweeper,
+                share_groups=self._share_groups,
+                state_log=self._state_log,
+                is_met=self._is_met,
+            )
         )
+        self._vitals.register_gauges(self._metrics)
         listener = self._settings.admin_listener
         self._admin: AdminServer | None = None
         if listener is not None:
             self._admin = AdminServer(
-                listener, metrics=metrics, readiness=readiness, status=lambda: item(self.status())
+                listener,
+                metrics=self._metrics,
+                readiness=self._vitals.readiness(),
+                status=lambda: item(self._vitals.status()),
+                inspection=self._inspection(),
             )
+
+    def _inspection(self) -> Inspection:
+        """Return the endpoints that list what the process holds."""
+        share_groups = self._share_groups
+        inspected = Inspected(
+            coordinator=share_groups.coordinator,
+            sessions=share_groups.sessions,
+            directory=share_groups.directory,
+            topic_name=self._topic_name,
+            clock=self._clock,
+            wall_clock=self._wall_clock,
+            state_log=lambda: self._state_log.slots,
+        )
+        return Inspection(inspected)
 
     # ------------------------------------------------ life
 
@@ -209,6 +262,7 @@ class Proxy:
         """
         if self._admin is not None:
             await self._admin.start()
+        self._listeners.hold_newcomers()
         await self._listeners.bind_bootstrap()
         self._tasks.spawn(self._sweeper.run(), name="sweeper")
         await self._meet_backing_cluster()
@@ -216,11 +270,12 @@ class Proxy:
 
     async def stop(self) -> None:
         """Drain and end; a second signal, or `kproxy.shutdown.grace.ms`, cuts it short."""
-        self._state = ProxyState.DRAINING
+        self._vitals.state = ProxyState.DRAINING
         log.info("draining", connections=len(self._relay.connections))
         self._share_groups.answer_parked_fetches()
         await self._listeners.stop_accepting()
         cut_off = await self._sweeper.drain(self._settings.shutdown_grace_ms)
+        await self._state_log.drain(self._settings.shutdown_grace_ms / 1000)
         self._deadlines.close()
         self._connections.close()
         await self._tasks.close()
@@ -235,13 +290,16 @@ class Proxy:
             await self._pause(_MEETING_PAUSE_S)
         if self.stop_requested.is_set():
             return
-        await self._listeners.bind(self._metadata.brokers)
-        self._metadata.on_brokers.append(self._follow_brokers)
-        self._metadata.on_refreshed.append(self._support.look)
+        # First what is served, then the ports: a share consumer that is told of no share groups gives up for good.
         await self._support.look_now()
         self._switch_share_groups()
-        self._state = ProxyState.READY
-        self._say_where()
+        await self._listeners.bind(self._metadata.brokers)
+        self._metadata.on_brokers.append(self._follow_brokers)
+        self._metadata.on_refreshed += [self._support.look, self._tend_topics]
+        if not self._why_not():
+            await self._state_log.first_word(_STATE_LOG_PATIENCE_S)
+        self._vitals.state = ProxyState.READY
+        self._vitals.say_where()
 
     def _is_met(self) -> bool:
         """Whether the cluster answered, or turned kproxy's own connections away for good: clients bring their own."""
@@ -254,16 +312,22 @@ class Proxy:
             await asyncio.wait_for(self.stop_requested.wait(), seconds)
 
     def _follow_brokers(self, brokers: Sequence[ClusterBroker]) -> None:
-        self._tasks.spawn(self._listeners.bind(brokers), name="bind broker ports")
+        self._tasks.spawn(self._listeners.follow(brokers), name="bind broker ports")
 
     def _look_for_brokers(self) -> None:
         self._tasks.spawn(self._refresh_quietly(), name="look for brokers")
+
+    def _tend_topics(self) -> None:
+        """See after each full round whether topics are gone whose state has to go."""
+        if self._topics_tended is None or self._topics_tended.done():
+            self._topics_tended = self._tasks.spawn(self._share_groups.tend_topics(), name="topic deletions")
 
     async def _refresh_quietly(self) -> None:
         try:
             await self._metadata.refresh()
         except KproxyError as failure:
             log.debug("refresh_failed", err=failure)
+            self._listeners.doubt()
 
     # ------------------------------------------------ share groups on and off
 
@@ -272,7 +336,11 @@ class Proxy:
         if reason:
             apis.turn_off(reason)
         else:
-            apis.set_available()
+            self._state_log.start()
+            if problem := self._state_log.problem:
+                apis.set_unavailable(f"the state log cannot be used: {problem}")
+            else:
+                apis.set_available()
         if self._routes.served != apis.version_ranges():
             self._routes.serve(apis.version_ranges())
             log.info("share_groups", state="off" if reason else "on", reason=reason)
@@ -290,54 +358,7 @@ class Proxy:
             return f"the backing cluster could not be asked: {failure or 'no answer yet'}"
         return ""
 
-    # ------------------------------------------------ what others are told
-
-    def status(self) -> ProxyStatus:
-        """Return what `/api/v1/status` shows."""
-        apis = self._share_groups.apis
-        is_on = bool(apis.version_ranges())
-        return ProxyStatus(
-            version=__version__,
-            state=self._state,
-            cluster_id=self._metadata.cluster_id or "",
-            bootstrap=self._bootstrap_address(),
-            brokers=self._broker_views(),
-            share_groups=ShareGroupsView(is_on, apis.reason),
-            connections_open=len(self._relay.connections),
-            uptime_seconds=(self._clock.now_ms() - self._started_ms) / 1000,
-        )
-
-    def _broker_views(self) -> list[BrokerView]:
-        views = []
-        for node_id, broker in sorted(self._listeners.backing_brokers.items()):
-            address = self._addresses.address_of(node_id)
-            told = f"{address.host}:{address.port}" if address is not None else ""
-            views.append(BrokerView(node_id, told, f"{broker.host}:{broker.port}"))
-        return views
-
-    def _bootstrap_address(self) -> str:
-        port = self._listeners.bound_ports.get(BOOTSTRAP_NODE_ID)
-        told = self._settings.advertised_host
-        # The bootstrap port belongs to no node.
-        host = self._settings.listen.host if NODE_ID_PLACE in told else told
-        return f"{host}:{port}" if port is not None else ""
-
-    def _say_where(self) -> None:
-        """Print the start line: everything that a person or a script needs to go on."""
-        status = self.status()
-        brokers = ", ".join(f"{view.node_id} at {view.advertised}" for view in status.brokers)
-        share_groups = "on" if status.share_groups.is_enabled else f"off ({status.share_groups.reason})"
-        print(  # noqa: T201 - the one line that belongs on stdout
-            f"kproxy {__version__} ready: bootstrap {status.bootstrap}; brokers {brokers}; share groups {share_groups}",
-            flush=True,
-        )
-        log.info(
-            "ready",
-            bootstrap=status.bootstrap,
-            cluster=status.cluster_id,
-            brokers=brokers,
-            share_groups=share_groups,
-        )
+    # ------------------------------------------------ addresses
 
     def _advertised(self, broker: ClusterBroker) -> BrokerEndpoint:
         address = self._addresses.address_of(broker.node_id) or AdvertisedAddress("", -1)
@@ -352,46 +373,3 @@ class Proxy:
         return (
             [HostPort(broker.host, broker.port)] if broker is not None else self._settings.bootstrap_servers
         )
-
-    # ------------------------------------------------ readiness
-
-    def _check_listeners(self) -> str:
-        missing = [
-            broker.node_id
-            for broker in self._metadata.brokers
-            if not self._addresses.address_of(broker.node_id)
-        ]
-        return f"no port is bound for brokers {missing}" if missing else ""
-
-    def _check_metadata(self) -> str:
-        age_ms = self._metadata.age_ms
-        if age_ms is None and not self._is_met():
-            return f"the backing cluster was not reached yet: {self._metadata.last_failure or 'no answer so far'}"
-        if age_ms is not None and age_ms > 2 * self._settings.metadata_max_age_ms:
-            return f"the backing cluster was last reached {age_ms} ms ago: {self._metadata.last_failure}"
-        return ""
-
-    def _check_draining(self) -> str:
-        return "kproxy is stopping" if self._state is ProxyState.DRAINING else ""
-
-
-def _share_group_limits(settings: Settings) -> ShareGroupLimits:
-    return ShareGroupLimits(
-        share=ShareLimits(
-            delivery_count_limit=settings.group_share_delivery_count_limit,
-            record_lock_duration_ms=settings.group_share_record_lock_duration_ms,
-            partition_max_record_locks=settings.group_share_partition_max_record_locks,
-        ),
-        group=GroupLimits(
-            session_timeout_ms=settings.group_share_session_timeout_ms,
-            heartbeat_interval_ms=settings.group_share_heartbeat_interval_ms,
-            max_size=settings.group_share_max_size,
-            assignment_interval_ms=settings.group_share_assignment_interval_ms,
-        ),
-        configs=GroupConfigBounds(
-            record_lock_duration_ms=settings.group_share_record_lock_duration_ms,
-            min_record_lock_duration_ms=settings.group_share_min_record_lock_duration_ms,
-            max_record_lock_duration_ms=settings.group_share_max_record_lock_duration_ms,
-        ),
-        max_share_sessions=settings.group_share_max_share_sessions,
-    )

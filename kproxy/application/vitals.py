@@ -1,0 +1,176 @@
+"""`Vitals`: what people and probes are told of a running proxy: the start line, its status, readiness and gauges."""
+
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from kproxy import __version__
+from kproxy.admin.readiness import CheckResult, Readiness
+from kproxy.admin.state_log_views import slot_checks
+from kproxy.admin.views import BrokerView, ProxyState, ProxyStatus, ShareGroupsView
+from kproxy.handlers.ports import Clock
+from kproxy.handlers.registry import Service
+from kproxy.handlers.share_groups import ShareGroups
+from kproxy.interception.broker_addresses import BrokerAddresses
+from kproxy.net.cluster_metadata import ClusterMetadataCache
+from kproxy.net.listeners import BOOTSTRAP_NODE_ID, Listeners
+from kproxy.net.relay import Relay
+from kproxy.net.state_log_service import StateLogService
+from kproxy.net.sweeper import Sweeper
+from kproxy.settings import Settings
+from kproxy.settings.addresses import NODE_ID_PLACE
+from kproxy.telemetry import logs
+from kproxy.telemetry.metrics import Metrics
+
+log = logs.logger("application")
+
+
+@dataclass(frozen=True, slots=True)
+class VitalParts:
+    """The parts of the process that are asked."""
+
+    settings: Settings
+    clock: Clock
+    metadata: ClusterMetadataCache
+    listeners: Listeners
+    addresses: BrokerAddresses
+    relay: Relay
+    sweeper: Sweeper
+    share_groups: ShareGroups
+    state_log: StateLogService
+    is_met: Callable[[], bool]
+    """Whether the backing cluster answered, or turned kproxy away for good."""
+
+
+class Vitals:
+    """Asks the parts, and changes nothing. `state` is set by the one who starts and stops them."""
+
+    def __init__(self, parts: VitalParts) -> None:
+        self.state = ProxyState.STARTING
+        self._parts = parts
+        self._started_ms = parts.clock.now_ms()
+
+    # ------------------------------------------------ status
+
+    def status(self) -> ProxyStatus:
+        """Return what `/api/v1/status` shows."""
+        apis = self._parts.share_groups.apis
+        is_on = bool(apis.version_ranges())
+        return ProxyStatus(
+            version=__version__,
+            state=self.state,
+            cluster_id=self._parts.metadata.cluster_id or "",
+            bootstrap=self._bootstrap_address(),
+            brokers=self._broker_views(),
+            share_groups=ShareGroupsView(is_on, apis.reason),
+            connections_open=len(self._parts.relay.connections),
+            uptime_seconds=(self._parts.clock.now_ms() - self._started_ms) / 1000,
+        )
+
+    def say_where(self) -> None:
+        """Print the start line: everything that a person or a script needs to go on."""
+        status = self.status()
+        brokers = ", ".join(f"{view.node_id} at {view.advertised}" for view in status.brokers)
+        share_groups = _in_words(status.share_groups)
+        print(  # noqa: T201 - the one line that belongs on stdout
+            f"kproxy {__version__} ready: bootstrap {status.bootstrap}; brokers {brokers}; share groups {share_groups}",
+            flush=True,
+        )
+        log.info(
+            "ready",
+            bootstrap=status.bootstrap,
+            cluster=status.cluster_id,
+            brokers=brokers,
+            share_groups=share_groups,
+        )
+
+    def _broker_views(self) -> list[BrokerView]:
+        views = []
+        for node_id, broker in sorted(self._parts.listeners.backing_brokers.items()):
+            address = self._parts.addresses.address_of(node_id)
+            told = f"{address.host}:{address.port}" if address is not None else ""
+            views.append(BrokerView(node_id, told, f"{broker.host}:{broker.port}"))
+        return views
+
+    def _bootstrap_address(self) -> str:
+        port = self._parts.listeners.bound_ports.get(BOOTSTRAP_NODE_ID)
+        told = self._parts.settings.advertised_host
+        # The bootstrap port belongs to no node.
+        host = self._parts.settings.listen.host if NODE_ID_PLACE in told else told
+        return f"{host}:{port}" if port is not None else ""
+
+    # ------------------------------------------------ gauges
+
+    def register_gauges(self, metrics: Metrics) -> None:
+        """Let every scrape read from the parts themselves."""
+        parts, share_groups = self._parts, self._parts.share_groups
+        build: dict[tuple[str, ...], float] = {(__version__, platform.python_version()): 1.0}
+        metrics.register_gauge("build_info", lambda: build)
+        metrics.register_gauge("connections_open", parts.relay.open_connections)
+        metrics.register_gauge("buffered_bytes", parts.relay.buffered_bytes)
+        metrics.register_gauge("event_loop_lag_seconds", lambda: parts.sweeper.loop_lag_seconds)
+        metrics.register_gauge("share_groups", share_groups.groups_by_state)
+        metrics.register_gauge("share_sessions", lambda: share_groups.session_count)
+        metrics.register_gauge("share_partitions", lambda: share_groups.share_partition_count)
+        metrics.register_gauge("share_inflight_records", lambda: share_groups.in_flight_count)
+        metrics.register_gauge("statelog_slots", self._slot_counts)
+
+    def _slot_counts(self) -> Mapping[tuple[str, ...], float]:
+        slots = self._parts.state_log.slots
+        return slots.counts() if slots is not None else {}
+
+    # ------------------------------------------------ readiness
+
+    def readiness(self) -> Readiness:
+        """Return the checks of `/readyz`."""
+        return Readiness(
+            {
+                "listeners": self._check_listeners,
+                "metadata": self._check_metadata,
+                "state_log": self._check_state_log,
+                "draining": self._check_draining,
+            },
+            more=self._check_slots,
+        )
+
+    def _check_slots(self) -> list[CheckResult]:
+        """Return a check for each slot of the state log, none where share groups are off."""
+        slots = self._parts.state_log.slots
+        if slots is None or self._parts.share_groups.apis.service is Service.OFF:
+            return []
+        return slot_checks(slots.statuses())
+
+    def _check_listeners(self) -> str:
+        missing = [
+            broker.node_id
+            for broker in self._parts.metadata.brokers
+            if not self._parts.addresses.address_of(broker.node_id)
+        ]
+        return f"no port is bound for brokers {missing}" if missing else ""
+
+    def _check_metadata(self) -> str:
+        age_ms = self._parts.metadata.age_ms
+        if age_ms is None and not self._parts.is_met():
+            return f"the backing cluster was not reached yet: {self._parts.metadata.last_failure or 'no answer so far'}"
+        if age_ms is not None and age_ms > 2 * self._parts.settings.metadata_max_age_ms:
+            return (
+                f"the backing cluster was last reached {age_ms} ms ago: {self._parts.metadata.last_failure}"
+            )
+        return ""
+
+    def _check_state_log(self) -> str:
+        if self.state is ProxyState.STARTING:
+            return "it was not looked for yet"
+        if self._parts.share_groups.apis.service is Service.OFF:
+            return ""
+        slots = self._parts.state_log.slots
+        return slots.problem() if slots is not None else self._parts.state_log.problem
+
+    def _check_draining(self) -> str:
+        return "kproxy is stopping" if self.state is ProxyState.DRAINING else ""
+
+
+def _in_words(share_groups: ShareGroupsView) -> str:
+    if not share_groups.is_enabled:
+        return f"off ({share_groups.reason})"
+    return f"not yet ({share_groups.reason})" if share_groups.reason else "on"

@@ -1,0 +1,75 @@
+"""`SlotOwnership`: which process owns the slots: the one whose claim of slot 0 is the last, and it owns every one.
+
+Two processes that run at the same time, by mistake or while one takes over from the other, claim the same slots in
+some order of their own. Were each slot judged by itself, either could end with half of them. So slot 0 decides: it is
+claimed before all others; whoever finds another process's claim there, behind its own, leaves every slot at once
+and for good; whoever does not claims anew what it lost. The log of slot 0 has one order, so exactly one is left.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
+
+from kproxy.net.slot_reports import SlotReports
+from kproxy.statelog.fold import NO_OFFSET
+
+DECIDING_SLOT: Final = 0
+
+
+class OwnedSlot(Protocol):
+    """A slot, as far as it is owned."""
+
+    @property
+    def number(self) -> int:
+        """Which one."""
+        ...
+
+    @property
+    def owned_up_to(self) -> int:
+        """The last offset of its state topic known to be written under this process's claim; -1 without one."""
+        ...
+
+    def step_down(self, detail: str) -> None:
+        """Leave it for good: what waits is refused, and it never serves again."""
+        ...
+
+
+class SlotOwnership:
+    """One for all slots of a process.
+
+    Args:
+        require_unclaimed: looks for claims of others in a slot (by number) above an offset, and raises ClaimLost
+            when there is one.
+        reports: hears when everything is lost.
+    """
+
+    def __init__(
+        self, require_unclaimed: Callable[[int, int], Awaitable[None]], *, reports: SlotReports
+    ) -> None:
+        self._require_unclaimed = require_unclaimed
+        self._reports = reports
+        self._slots: list[OwnedSlot] = []
+        self._is_lost = False
+
+    def join(self, slot: OwnedSlot) -> None:
+        """Let `slot` stand and fall with the others."""
+        self._slots.append(slot)
+
+    async def require_held(self) -> None:
+        """Look into the log of slot 0.
+
+        Raises:
+            ClaimLost: another process claimed it since this one did; the caller is to call `lose`.
+            BrokerUnavailable: the log cannot be read.
+        """
+        for slot in self._slots:
+            if slot.number == DECIDING_SLOT and slot.owned_up_to != NO_OFFSET:
+                await self._require_unclaimed(DECIDING_SLOT, slot.owned_up_to)
+
+    def lose(self, detail: str) -> None:
+        """Leave every slot, and say so once."""
+        if self._is_lost:
+            return
+        self._is_lost = True
+        for slot in self._slots:
+            slot.step_down(detail)
+        self._reports.stepped_down(len(self._slots), detail)

@@ -1,0 +1,106 @@
+"""`SlotReports`: what slots of the state log tell the operator: log lines, counters, and the last load."""
+
+from typing import Protocol
+
+from kproxy.net.partition_writer import Doubt
+from kproxy.telemetry import logs
+
+log = logs.logger("net.state_log")
+
+
+class Measuring(Protocol):
+    """Counters and distributions, as `kproxy.telemetry.metrics.Metrics` keeps them."""
+
+    def count(self, counter: str, amount: int = 1, *labels: str) -> None:
+        """Add to a declared counter."""
+        ...
+
+    def observe(self, histogram: str, value: float, *labels: str) -> None:
+        """Add an observation to a declared histogram."""
+        ...
+
+
+class Loaded(Protocol):
+    """What is told of a slot that was loaded."""
+
+    @property
+    def record_count(self) -> int:
+        """Records that were read."""
+        ...
+
+    @property
+    def seconds(self) -> float:
+        """How long that took."""
+        ...
+
+
+class SlotReports:
+    """One for all slots. Implements `AppendObserver`, too."""
+
+    def __init__(self, measuring: Measuring) -> None:
+        self._measuring = measuring
+        self._delayed: set[int] = set()
+
+    def appended(self, topic: str, *, records: int, batch_bytes: int, seconds: float) -> None:
+        """Note an append that is durable."""
+        self._measuring.count("statelog_records", records, topic)
+        self._measuring.count("statelog_bytes", batch_bytes, topic)
+        self._measuring.observe("statelog_append_seconds", seconds)
+
+    def loaded(self, slot: int, loaded: Loaded) -> None:
+        """Note that a slot serves from now on."""
+        self._delayed.discard(slot)
+        self._measuring.count("statelog_replayed_records", loaded.record_count)
+        self._measuring.observe("statelog_replay_seconds", loaded.seconds)
+        log.debug("slot_loaded", slot=slot, records=loaded.record_count, seconds=round(loaded.seconds, 3))
+
+    def delayed(self, slot: int, reason: str) -> None:
+        """Note that a slot cannot be claimed or loaded for now; it is said once of all that wait at the same time."""
+        self._measuring.count("statelog_delays")
+        say = log.debug if self._delayed else log.warning
+        if slot not in self._delayed:
+            self._delayed.add(slot)
+            say("slot_delayed", slot=slot, reason=reason)
+
+    def left(self, slot: int, doubt: Doubt, detail: str) -> None:
+        """Note that what was in memory of a slot was forgotten, to be built again, or lost to another process."""
+        self._measuring.count("statelog_rebuilds", 1, doubt.value)
+        if doubt is Doubt.TRUNCATED:
+            self.truncated(detail)
+        elif doubt is Doubt.FENCED:
+            # Whether it is lost is found out next; if it is, an error says so.
+            log.info("slot_fenced", slot=slot, detail=detail)
+        else:
+            log.warning("slot_rebuilt", slot=slot, reason=doubt.value, detail=detail)
+
+    def stepped_down(self, slots: int, detail: str) -> None:
+        """Note that another process owns the slots from now on, and that this one serves none of them again."""
+        log.error(
+            "slot_stepped_down",
+            slots=slots,
+            detail=detail,
+            advice="only one kproxy may serve the share groups of a cluster: stop one of the two; if it was to be "
+            "this one that goes on, start it again",
+        )
+
+    def truncated(self, detail: str) -> None:
+        """Raise the alarm: records that were durable are gone, acknowledged ones may be delivered again."""
+        self._measuring.count("statelog_truncations")
+        log.error("state_log_truncated", detail=detail)
+
+    def begun_anew(self, group_id: str, slot: int, count: int) -> None:
+        """Raise the alarm: the state of `count` share-partitions of a group is gone from a slot's log."""
+        self._measuring.count("statelog_lost_states", count)
+        log.error(
+            "share_state_lost",
+            group=group_id,
+            slot=slot,
+            partitions=count,
+            consequence="they begin anew at the first record that their topics still have: records that were "
+            "acknowledged are delivered again",
+        )
+
+    def stopped(self, slot: int, reason: str) -> None:
+        """Note that a slot cannot be served until somebody has looked at its log."""
+        self._measuring.count("statelog_corrupt_slots")
+        log.error("slot_stopped", slot=slot, reason=reason)

@@ -1,0 +1,242 @@
+"""`StateLogService`: the state log as one thing: found, owned, loaded, written, looked after, drained."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.ports import Clock, PartitionReader, WallClock
+from kproxy.net.broker_connections import BrokerConnections
+from kproxy.net.cluster_metadata import ClusterMetadataCache
+from kproxy.net.durable_state_log import DurableGroupLog, DurableStateLog, SlotDirectory
+from kproxy.net.log_appender import LogAppender
+from kproxy.net.lost_states import LostStates
+from kproxy.net.producer_identities import ProducerIdentities
+from kproxy.net.slot_claim import ClaimPolicy, SlotClaims
+from kproxy.net.slot_loader import SlotLoader
+from kproxy.net.slot_ownership import SlotOwnership
+from kproxy.net.slot_reports import Measuring, SlotReports
+from kproxy.net.state_slot import SlotListener, StateSlot
+from kproxy.net.state_slots import StateSlots
+from kproxy.net.state_topics import SlotTopics, StateTopicPlan, StateTopics, StateTopicUnusable
+from kproxy.net.state_upkeep import StateUpkeep, UpkeepTiming
+from kproxy.net.tasks import TaskKeeper
+from kproxy.net.topic_facts import require_recorded_facts
+from kproxy.telemetry import logs
+
+log = logs.logger("net.state_log")
+
+RETRY_SECONDS: Final = 1.0
+UNUSABLE_RETRY_SECONDS: Final = 5.0
+"""How long to wait before a topic that must not be used is looked at again: somebody may have set it right."""
+TOPIC_WATCH_SECONDS: Final = 5.0
+"""How often it is seen whether the topics are still the same ones. The cache of metadata is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateLogPlan:
+    """What the operator said about the state log."""
+
+    topics: StateTopicPlan
+    claims: ClaimPolicy
+    upkeep: UpkeepTiming
+    write_timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAccess:
+    """The backing cluster, and time, as the state log uses them."""
+
+    metadata: ClusterMetadataCache
+    connections: BrokerConnections
+    reader: PartitionReader
+    clock: Clock
+    wall_clock: WallClock
+    tasks: TaskKeeper
+
+
+class StateLogService:
+    """The ports are there at once; they refuse until the topics are found and the slots are loaded.
+
+    Args:
+        plan: what the operator said.
+        cluster: where the log is.
+        directory: gets the slots as soon as there are any.
+        measuring: counters.
+        listener: who holds in memory what is durable.
+        on_change: called when `problem` changed.
+    """
+
+    def __init__(
+        self,
+        plan: StateLogPlan,
+        cluster: ClusterAccess,
+        directory: SlotDirectory,
+        *,
+        measuring: Measuring,
+        listener: SlotListener,
+        on_change: Callable[[], None],
+    ) -> None:
+        self._plan = plan
+        self._cluster = cluster
+        self._measuring = measuring
+        self._listener = listener
+        self._on_change = on_change
+        self._is_started = False
+        self._reports = SlotReports(measuring)
+        self._spoke = asyncio.Event()
+        self._directory = directory
+        self.states = DurableStateLog(directory)
+        self.groups = DurableGroupLog(directory)
+
+    @property
+    def problem(self) -> str:
+        """Why there is no state log, in one sentence; empty once its topics are found."""
+        return "" if self._directory.slots is not None else self._directory.problem
+
+    @property
+    def slots(self) -> StateSlots | None:
+        """The slots, once there are any."""
+        return self._directory.slots
+
+    def start(self) -> None:
+        """Find the topics, or create them, and then own, load and look after the slots; once, however often called."""
+        if not self._is_started:
+            self._is_started = True
+            self._cluster.tasks.spawn(self._run(), name="state log")
+
+    async def first_word(self, timeout_s: float) -> None:
+        """Return when the topics were found, when something was found to be wrong with them, or after `timeout_s`."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._spoke.wait(), timeout_s)
+
+    async def drain(self, timeout_s: float) -> None:
+        """Return when all that was submitted is durable, or after `timeout_s`."""
+        if self._directory.slots is not None:
+            await self._directory.slots.drain(timeout_s)
+
+    async def _run(self) -> None:
+        """Serve from the topics that are there; from others, when they are deleted and created anew meanwhile."""
+        while True:
+            topics = await self._find_topics()
+            await self._serve_from(topics)
+
+    async def _serve_from(self, topics: SlotTopics) -> None:
+        claims = self._claims_in(topics)
+        mending = LostStates(self._reports)
+        slots = StateSlots(
+            topics.slot_count,
+            self._slot_maker(claims, on_ready=mending.wake),
+            SlotOwnership(claims.require_unclaimed, reports=self._reports),
+        )
+        self._directory.slots = slots
+        tasks = self._cluster.tasks
+        slots.start(tasks)
+        beside = [
+            tasks.spawn(self._upkeep(slots, topics).run(), name="upkeep of the state log"),
+            tasks.spawn(mending.run(slots), name="search for lost states"),
+        ]
+        self._spoke.set()
+        self._on_change()
+        reason = await self._replacement_of(topics)
+        for task in beside:
+            task.cancel()
+        self._reports.truncated(reason)
+        slots.abandon(reason)
+        self._directory.slots, self._directory.problem = None, reason
+        self._on_change()
+
+    async def _replacement_of(self, topics: SlotTopics) -> str:
+        """Return when a topic of the same name has taken the place of one of `topics`, and say which."""
+        ids = {topic.name: topic.topic_id for topic in (topics.state, topics.groups)}
+        is_missing = False
+        while True:
+            await asyncio.sleep(TOPIC_WATCH_SECONDS)
+            try:
+                found = await self._cluster.metadata.topics_named(ids)
+            except BrokerUnavailable:
+                continue
+            for name, topic in found.items():
+                if topic.topic_id != ids[name]:
+                    return f"topic {name} was deleted and created anew"
+            if len(found) < len(ids) and not is_missing:
+                gone = ", ".join(sorted(ids.keys() - found.keys()))
+                log.error("state_topic_missing", topics=gone, advice="create it again, or restart kproxy")
+            is_missing = len(found) < len(ids)
+
+    async def _find_topics(self) -> SlotTopics:
+        topics = StateTopics(
+            self._plan.topics, metadata=self._cluster.metadata, connections=self._cluster.connections
+        )
+        loader = SlotLoader(self._cluster.reader)
+        while True:
+            try:
+                found = await topics.ensure()
+                await require_recorded_facts(loader, found)
+            except StateTopicUnusable as unusable:
+                self._say(str(unusable), is_permanent=True)
+                await asyncio.sleep(UNUSABLE_RETRY_SECONDS)
+            except BrokerUnavailable as failure:
+                self._say(str(failure), is_permanent=False)
+                await asyncio.sleep(RETRY_SECONDS)
+            else:
+                return found
+
+    def _say(self, problem: str, *, is_permanent: bool) -> None:
+        if problem == self._directory.problem:
+            return
+        self._directory.problem = problem
+        self._spoke.set()
+        self._measuring.count("statelog_delays")
+        (log.error if is_permanent else log.warning)("state_log_unavailable", reason=problem)
+        self._on_change()
+
+    def _claims_in(self, topics: SlotTopics) -> SlotClaims:
+        cluster = self._cluster
+        return SlotClaims(
+            topics,
+            self._plan.claims,
+            metadata=cluster.metadata,
+            identities=ProducerIdentities(metadata=cluster.metadata, connections=cluster.connections),
+            appender=LogAppender(
+                metadata=cluster.metadata,
+                connections=cluster.connections,
+                tasks=cluster.tasks,
+                write_timeout_ms=self._plan.write_timeout_ms,
+            ),
+            loader=SlotLoader(cluster.reader),
+            wall_clock=cluster.wall_clock,
+            observer=self._reports,
+        )
+
+    def _slot_maker(
+        self, claims: SlotClaims, *, on_ready: Callable[[], None]
+    ) -> Callable[[int, asyncio.Semaphore, SlotOwnership], StateSlot]:
+        def make(number: int, turnstile: asyncio.Semaphore, ownership: SlotOwnership) -> StateSlot:
+            return StateSlot(
+                number,
+                claims=claims,
+                clock=self._cluster.clock,
+                reports=self._reports,
+                listener=self._listener,
+                turnstile=turnstile,
+                ownership=ownership,
+                on_ready=on_ready,
+            )
+
+        return make
+
+    def _upkeep(self, slots: StateSlots, topics: SlotTopics) -> StateUpkeep:
+        cluster = self._cluster
+        return StateUpkeep(
+            slots,
+            topics,
+            self._plan.upkeep,
+            reader=cluster.reader,
+            metadata=cluster.metadata,
+            connections=cluster.connections,
+            wall_clock=cluster.wall_clock,
+            measuring=self._measuring,
+        )

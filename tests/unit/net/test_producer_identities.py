@@ -1,0 +1,158 @@
+"""Producer ids of transactional ids: each answer outranks the one before, and coordinators are found."""
+
+import pytest
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import BrokerUnavailable
+from kproxy.net.producer_identities import ProducerIdentity
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
+from tests.in_memory.scripted_state_log import WRITING_VERSIONS, ScriptedStateLog
+from tests.unit.net.backing import run
+from tests.unit.net.state_logs import StateLogBacking
+
+SLOT_0, SLOT_1 = "__kproxy_share_state-0", "__kproxy_share_state-1"
+
+
+def failure_of(cluster: ScriptedStateLog) -> str:
+    """Return why no identity can be had."""
+    failures: list[str] = []
+
+    async def scenario() -> None:
+        async with cluster, StateLogBacking(cluster) as backing:
+            await backing.metadata.refresh()
+            with pytest.raises(BrokerUnavailable) as failure:
+                await backing.identities.next(SLOT_0)
+            failures.append(str(failure.value))
+
+    run(scenario)
+    return failures[0]
+
+
+@pytest.mark.parametrize("highest_version", [1, 3, 4])
+def test_each_identity_is_the_same_producer_under_a_higher_epoch(highest_version: int) -> None:
+    async def scenario() -> None:
+        # Given
+        versions = {**WRITING_VERSIONS, ApiKey.FIND_COORDINATOR: (0, highest_version)}
+        async with ScriptedStateLog(versions=versions) as cluster, StateLogBacking(cluster) as backing:
+            await backing.metadata.refresh()
+
+            # When
+            identities = [await backing.identities.next(name) for name in (SLOT_0, SLOT_0, SLOT_1, SLOT_0)]
+
+            # Then
+            assert identities == [
+                ProducerIdentity(1000, 0),
+                ProducerIdentity(1000, 1),
+                ProducerIdentity(1001, 0),
+                ProducerIdentity(1000, 2),
+            ]
+
+    run(scenario)
+
+
+def test_the_coordinator_is_looked_for_once() -> None:
+    async def scenario() -> None:
+        # Given
+        async with ScriptedStateLog((1, 2)) as cluster, StateLogBacking(cluster) as backing:
+            cluster.coordinator_id = 2
+            await backing.metadata.refresh()
+
+            # When
+            for _ in range(3):
+                await backing.identities.next(SLOT_0)
+
+            # Then
+            assert len(cluster.asked(ApiKey.FIND_COORDINATOR)) == 1
+            assert len(cluster.brokers[2].asked(ApiKey.INIT_PRODUCER_ID)) == 3
+
+    run(scenario)
+
+
+def test_a_coordinator_that_is_none_any_more_is_looked_for_anew() -> None:
+    async def scenario() -> None:
+        # Given
+        async with ScriptedStateLog((1, 2)) as cluster, StateLogBacking(cluster) as backing:
+            await backing.metadata.refresh()
+            await backing.identities.next(SLOT_0)
+            cluster.coordinator_id = 2
+            with pytest.raises(BrokerUnavailable, match="NOT_COORDINATOR"):
+                await backing.identities.next(SLOT_0)
+
+            # When
+            identity = await backing.identities.next(SLOT_0)
+
+            # Then
+            assert identity == ProducerIdentity(1000, 1)
+
+    run(scenario)
+
+
+def test_a_principal_without_permission_is_told_which_one_it_needs() -> None:
+    # Given
+    cluster = ScriptedStateLog()
+    cluster.refused_initializations.append(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+
+    # When
+    failure = failure_of(cluster)
+
+    # Then
+    assert failure.startswith(f"InitProducerId of {SLOT_0} at 127.0.0.1:")
+    assert failure.endswith("kproxy's principal needs Describe and Write on this transactional id")
+
+
+def test_any_other_refusal_is_named() -> None:
+    # Given
+    cluster = ScriptedStateLog()
+    cluster.refused_initializations.append(ErrorCode.CONCURRENT_TRANSACTIONS)
+
+    # When / Then
+    assert failure_of(cluster).endswith(": CONCURRENT_TRANSACTIONS (51)")
+
+
+def test_no_coordinator_yet_is_no_answer() -> None:
+    # Given
+    cluster = ScriptedStateLog()
+    refusal = Coordinator(key=SLOT_0, node_id=-1, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    cluster.brokers[1].answers[ApiKey.FIND_COORDINATOR] = lambda _: FindCoordinatorResponse(
+        coordinators=[refusal]
+    )
+
+    # When / Then
+    assert failure_of(cluster).endswith(": COORDINATOR_NOT_AVAILABLE (15)")
+
+
+def test_an_answer_to_another_question_is_no_answer() -> None:
+    # Given
+    cluster = ScriptedStateLog()
+    cluster.brokers[1].answers[ApiKey.FIND_COORDINATOR] = lambda _: FindCoordinatorResponse()
+
+    # When / Then
+    assert failure_of(cluster).endswith(": 0 answers to one question")
+
+
+def test_before_any_broker_is_known_nobody_can_be_asked() -> None:
+    async def scenario() -> None:
+        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+            with pytest.raises(BrokerUnavailable, match="no broker of the backing cluster is known"):
+                await backing.identities.next(SLOT_0)
+
+    run(scenario)
+
+
+def test_a_broker_that_is_away_is_passed_over() -> None:
+    async def scenario() -> None:
+        # Given
+        async with ScriptedStateLog((1, 2)) as cluster, StateLogBacking(cluster) as backing:
+            cluster.coordinator_id = 2
+            await backing.metadata.refresh()
+            await cluster.brokers[1].stop()
+
+            # When
+            identity = await backing.identities.next(SLOT_0)
+
+            # Then
+            assert identity == ProducerIdentity(1000, 0)
+            await cluster.brokers[1].start()
+
+    run(scenario)
