@@ -1,6 +1,6 @@
 """Whether kproxy should get traffic: a list of named checks, each of which says what is wrong."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 ReadinessCheck = Callable[[], str]
@@ -21,13 +21,23 @@ class CheckResult:
 
 
 class Readiness:
-    """The checks of `/readyz` by name, in the order in which they are shown. No check means ready."""
+    """The checks of `/readyz` by name, in the order in which they are shown. No check means ready.
 
-    __slots__ = ("_checks",)
+    `more` are asked after them for checks whose number is not known beforehand: one for each slot, say.
+    """
 
-    def __init__(self, checks: Mapping[str, ReadinessCheck]) -> None:
+    __slots__ = ("_checks", "_more")
+
+    def __init__(
+        self,
+        checks: Mapping[str, ReadinessCheck],
+        *,
+        more: Callable[[], Sequence[CheckResult]] = tuple,
+    ) -> None:
         self._checks = dict(checks)
+        self._more = more
 
     def results(self) -> list[CheckResult]:
         """Run every check, so that all that is wrong is seen at once."""
-        return [CheckResult(name, check()) for name, check in self._checks.items()]
+        named = [CheckResult(name, check()) for name, check in self._checks.items()]
+        return [*named, *self._more()]

@@ -6,17 +6,19 @@
 | `/readyz` | 200 or 503; the body names every check and what is wrong with it |
 | `/metrics` | Prometheus text, or OpenMetrics for a scraper that asks for it |
 | `/api/v1/status` | what this process is and does |
+| `/api/v1/…` | what it holds: see `inspection.py` |
 
 It reads only, and binds the loopback interface unless told otherwise.
 """
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from aiohttp import web
 
+from kproxy.admin.inspection import Inspection
+from kproxy.admin.json_stream import json_response
 from kproxy.admin.readiness import Readiness
 from kproxy.admin.views import envelope, readiness_items
 from kproxy.errors import KproxyError
@@ -40,10 +42,11 @@ class AdminServer:
     """Serves the paths above on the running event loop, from `start` to `stop`.
 
     `status` returns the item of `/api/v1/status` (see `views.item`); like the readiness checks and the gauges
-    it is called on the event loop and does not wait. `now_ms` counts from the epoch.
+    it is called on the event loop and does not wait. `inspection` adds paths of its own. `now_ms` counts from
+    the epoch.
     """
 
-    __slots__ = ("_listener", "_metrics", "_now_ms", "_readiness", "_runner", "_status")
+    __slots__ = ("_inspection", "_listener", "_metrics", "_now_ms", "_readiness", "_runner", "_status")
 
     def __init__(
         self,
@@ -52,12 +55,14 @@ class AdminServer:
         metrics: Metrics,
         readiness: Readiness,
         status: Callable[[], Mapping[str, object]],
+        inspection: Inspection | None = None,
         now_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
         self._listener = listener
         self._metrics = metrics
         self._readiness = readiness
         self._status = status
+        self._inspection = inspection
         self._now_ms = now_ms
         self._runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=_SHUTDOWN_GRACE_S)
 
@@ -95,6 +100,8 @@ class AdminServer:
         application.router.add_get("/readyz", self._answer_readyz)
         application.router.add_get("/metrics", self._answer_metrics)
         application.router.add_get("/api/v1/status", self._answer_status)
+        if self._inspection is not None:
+            application.add_routes(self._inspection.routes())
         return application
 
     async def _answer_livez(self, _request: web.Request) -> web.Response:
@@ -113,6 +120,4 @@ class AdminServer:
         return self._json("ProxyStatus", [self._status()])
 
     def _json(self, kind: str, items: Sequence[Mapping[str, object]], *, status: int = 200) -> web.Response:
-        body = json.dumps(envelope(kind, items, as_of_ms=self._now_ms()), indent=2) + "\n"
-        headers = {"Cache-Control": "no-store"}
-        return web.Response(text=body, status=status, content_type="application/json", headers=headers)
+        return json_response(envelope(kind, items, as_of_ms=self._now_ms()), status=status)

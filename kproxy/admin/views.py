@@ -5,14 +5,19 @@ and counts as numbers, times in UTC as ISO 8601. A view class is an interface: f
 renamed.
 """
 
+import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Final
+from functools import cache
+from typing import TYPE_CHECKING, Final
 
 from kproxy.admin.readiness import CheckResult
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 API_VERSION: Final = "kproxy/v1"
 
@@ -58,14 +63,34 @@ class ProxyStatus:
     uptime_seconds: float
 
 
-def item(view: ProxyStatus) -> JsonObject:
+def item(view: "DataclassInstance") -> JsonObject:
     """Return a view as JSON: its fields in camelCase, views within it likewise."""
-    return {camel_case(name): _json(value) for name, value in asdict(view).items()}
+    return {name: _json(getattr(view, field)) for field, name in _names(type(view))}
 
 
 def envelope(kind: str, items: Sequence[Mapping[str, object]], *, as_of_ms: int) -> JsonObject:
     """Return the object that every endpoint answers with. `as_of_ms` counts from the epoch."""
-    return {"apiVersion": API_VERSION, "kind": kind, "asOf": iso_time(as_of_ms), "items": list(items)}
+    return {**_head(kind, as_of_ms), "items": list(items)}
+
+
+def envelope_pieces(
+    kind: str,
+    items: Iterable[Mapping[str, object]],
+    *,
+    as_of_ms: int,
+    facts: Mapping[str, object] | None = None,
+) -> Iterator[str]:
+    """Yield the text of an `envelope` piece by piece, one item a line; an item is asked for when it is due.
+
+    `facts` stand between `asOf` and `items`; their names are in camelCase already.
+    """
+    head = json.dumps({**_head(kind, as_of_ms), **(facts or {})})
+    yield f'{head.removesuffix("}")}, "items": ['
+    separator = "\n"
+    for each in items:
+        yield f"{separator}{json.dumps(each)}"
+        separator = ",\n"
+    yield "\n]}\n"
 
 
 def readiness_items(results: Sequence[CheckResult]) -> list[JsonObject]:
@@ -86,9 +111,18 @@ def camel_case(name: str) -> str:
     return re.sub(r"_(\w)", lambda match: match[1].upper(), name.removeprefix("is_"))
 
 
+def _head(kind: str, as_of_ms: int) -> JsonObject:
+    return {"apiVersion": API_VERSION, "kind": kind, "asOf": iso_time(as_of_ms)}
+
+
+@cache
+def _names(view_class: "type[DataclassInstance]") -> tuple[tuple[str, str], ...]:
+    return tuple((field.name, camel_case(field.name)) for field in fields(view_class))
+
+
 def _json(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {camel_case(str(name)): _json(member) for name, member in value.items()}
     if isinstance(value, (list, tuple)):
         return [_json(member) for member in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return item(value)
     return value

@@ -1,4 +1,7 @@
-"""The command line: `kproxy run`, `config`, `status`, `version`, `completion`.
+"""The command line: `kproxy run`, `status`, `groups`, `sessions`, `in-flight`, `log`, `config`, `completion`.
+
+`status`, `groups`, `sessions` and `in-flight` ask a running kproxy on its admin port (`admin_port.py`, `output.py`);
+`log` reads the state log in the backing cluster itself (`log_source.py`, `log_lines.py`, `log_statistics.py`).
 
 Data goes to standard output, everything else to standard error; `exit_codes.py` says how a command ends.
 `kproxy --help` answers in under 150 ms: `main.py` knows the commands by name, and what is slow to import (the

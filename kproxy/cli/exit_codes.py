@@ -1,22 +1,10 @@
-"""How a command ends. Scripts hold on to these numbers."""
-
-from enum import IntEnum
+"""How a command ends when it did not do what it was asked."""
 
 import click
 
-from kproxy.errors import BrokerUnavailable, KproxyError, SettingsError
+from kproxy.errors import BrokerUnavailable, ExitCode, KproxyError, SettingsError
 
-
-class ExitCode(IntEnum):
-    """The exit codes of every kproxy command."""
-
-    OK = 0
-    FAILED = 1
-    USAGE = 2
-    NOT_FOUND = 3
-    CANNOT_CONNECT = 4
-    CHECK_FAILED = 5
-    PARTIAL_FAILURE = 6
+__all__ = ["CommandFailed", "ExitCode", "failure_of"]
 
 
 class CommandFailed(click.ClickException):

@@ -1,7 +1,7 @@
 """The options that every command shares which reads the configuration."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -65,14 +65,24 @@ def with_settings(command: Callable[Concatenate[LoadedSettings, P], R]) -> Calla
     Flags and `-X` win over the environment, that over the file, that over the defaults. A flag and a `-X`
     that contradict each other are an error.
     """
+    return _with_settings(command, FLAGS)
 
+
+def with_backing_cluster(command: Callable[Concatenate[LoadedSettings, P], R]) -> Callable[P, R]:
+    """Do the same for a command that only wants to find the backing cluster: `-b`, `-c` and `-X`."""
+    return _with_settings(command, FLAGS[:1])
+
+
+def _with_settings(
+    command: Callable[Concatenate[LoadedSettings, P], R], flags: Sequence[Flag]
+) -> Callable[P, R]:
     @wraps(command)
     def with_options(*arguments: P.args, **options: P.kwargs) -> R:
         file = options.pop("config_file")
         overrides = options.pop("overrides")
         assert file is None or isinstance(file, Path)
         assert isinstance(overrides, tuple)
-        said = [(flag, options.pop(flag.parameter)) for flag in FLAGS]
+        said = [(flag, options.pop(flag.parameter)) for flag in flags]
         assignments = [
             Assignment(flag.key, str(text), flag.names[-1]) for flag, text in said if text is not None
         ]
@@ -80,10 +90,10 @@ def with_settings(command: Callable[Concatenate[LoadedSettings, P], R]) -> Calla
         loaded = load_settings(file=file, environment=os.environ, command_line=assignments)
         return command(loaded, *arguments, **options)
 
-    return _with_click_options(with_options)
+    return _with_click_options(with_options, flags)
 
 
-def _with_click_options(command: Callable[P, R]) -> Callable[P, R]:
+def _with_click_options(command: Callable[P, R], flags: Sequence[Flag]) -> Callable[P, R]:
     override = click.option(
         "-X", "overrides", multiple=True, metavar="KEY=VALUE", help="Set any key; may be given several times."
     )
@@ -96,6 +106,6 @@ def _with_click_options(command: Callable[P, R]) -> Callable[P, R]:
         help="A .toml or a .properties file.",
     )
     decorated = file(override(command))
-    for flag in reversed(FLAGS):
+    for flag in reversed(flags):
         decorated = click.option(*flag.names, metavar=flag.metavar, help=flag.help)(decorated)
     return decorated

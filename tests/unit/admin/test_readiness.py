@@ -34,3 +34,16 @@ def test_a_check_is_asked_anew_each_time() -> None:
 
     # Then
     assert results == [CheckResult("metadata_fresh", "")]
+
+
+def test_checks_whose_number_is_not_known_beforehand_come_last() -> None:
+    # Given
+    slots: list[CheckResult] = []
+    readiness = Readiness({"listeners": lambda: ""}, more=lambda: slots)
+    slots.append(CheckResult("slot_0", "loading"))
+
+    # When
+    results = readiness.results()
+
+    # Then
+    assert results == [CheckResult("listeners", ""), CheckResult("slot_0", "loading")]

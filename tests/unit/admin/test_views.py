@@ -1,4 +1,5 @@
 import json
+from collections.abc import Iterator
 
 import pytest
 
@@ -10,6 +11,7 @@ from kproxy.admin.views import (
     ShareGroupsView,
     camel_case,
     envelope,
+    envelope_pieces,
     iso_time,
     item,
     readiness_items,
@@ -91,3 +93,47 @@ def test_a_check_is_shown_with_its_complaint() -> None:
         {"check": "listeners_bound", "passed": True, "detail": ""},
         {"check": "not_draining", "passed": False, "detail": "kproxy is stopping"},
     ]
+
+
+def test_an_envelope_in_pieces_is_the_envelope() -> None:
+    # Given
+    items = [{"groupId": "a"}, {"groupId": "\n}"}]
+
+    # When
+    pieces = envelope_pieces("ShareGroups", items, as_of_ms=NOON_MS)
+
+    # Then
+    assert json.loads("".join(pieces)) == envelope("ShareGroups", items, as_of_ms=NOON_MS)
+
+
+def test_an_envelope_in_pieces_may_be_empty_and_carry_facts() -> None:
+    # When
+    pieces = envelope_pieces("DurableShareStates", [], as_of_ms=NOON_MS, facts={"appliedOffset": 7})
+
+    # Then
+    assert json.loads("".join(pieces)) == {
+        "apiVersion": "kproxy/v1",
+        "kind": "DurableShareStates",
+        "asOf": "2026-11-21T12:00:00.007Z",
+        "appliedOffset": 7,
+        "items": [],
+    }
+
+
+def test_an_envelope_in_pieces_asks_for_an_item_when_it_is_due() -> None:
+    # Given
+    asked: list[int] = []
+
+    def items() -> Iterator[dict[str, object]]:
+        for number in range(3):
+            asked.append(number)
+            yield {"number": number}
+
+    pieces = envelope_pieces("ShareGroups", items(), as_of_ms=NOON_MS)
+
+    # When
+    begun = [next(pieces), next(pieces)]
+
+    # Then
+    assert len(begun) == 2
+    assert asked == [0]

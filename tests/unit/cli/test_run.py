@@ -1,4 +1,6 @@
+import gc
 import sys
+from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
@@ -9,7 +11,7 @@ from kproxy.settings import HostPort, Settings
 
 
 @pytest.fixture
-def started_with(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+def started_with(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Settings]]:
     """Puts an application in place that notes its settings and ends with exit code 1."""
     started: list[Settings] = []
     application = ModuleType("kproxy.application")
@@ -20,7 +22,8 @@ def started_with(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
 
     application.__dict__["run_proxy"] = run_proxy
     monkeypatch.setitem(sys.modules, "kproxy.application", application)
-    return started
+    yield started
+    gc.unfreeze()
 
 
 def test_the_application_is_started_with_the_settings_and_its_exit_code_is_kept(
@@ -53,3 +56,15 @@ def test_nothing_is_started_with_a_wrong_configuration(started_with: list[Settin
     assert result.exit_code == 2
     assert "clients cannot connect to 0.0.0.0" in result.stderr
     assert started_with == []
+
+
+def test_what_the_imports_made_is_kept_out_of_every_collection(started_with: list[Settings]) -> None:
+    # Given
+    assert gc.get_freeze_count() == 0
+
+    # When
+    CliRunner().invoke(cli, ["run", "-b", "kafka:9092"])
+
+    # Then
+    assert len(started_with) == 1
+    assert gc.get_freeze_count() > 10_000

@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from kproxy.cli.setting_options import FLAGS, with_settings
+from kproxy.cli.setting_options import FLAGS, with_backing_cluster, with_settings
 from kproxy.settings import KEYS, HostPort, LoadedSettings
 
 
@@ -66,3 +66,26 @@ def test_the_file_and_the_environment_are_read(tmp_path: Path) -> None:
     # Then
     assert loaded.settings.listen == HostPort("127.0.0.1", 9092)
     assert loaded.settings.keepalive_ms == 2000
+
+
+def test_a_command_that_only_finds_the_cluster_has_no_flag_for_anything_else() -> None:
+    # Given
+    loaded: list[LoadedSettings] = []
+
+    @click.command()
+    @with_backing_cluster
+    def command(settings: LoadedSettings) -> None:
+        loaded.append(settings)
+
+    # When
+    result = CliRunner().invoke(command, ["-b", "a:1", "-X", "kproxy.state.topic.name=states"])
+
+    # Then
+    assert result.exit_code == 0
+    assert loaded[0].settings.bootstrap_servers == (HostPort("a", 1),)
+    assert loaded[0].settings.state_topic_name == "states"
+    assert {name for option in command.params for name in option.opts} == {
+        *("-b", "--bootstrap-server"),
+        *("-c", "--config"),
+        "-X",
+    }

@@ -1,0 +1,228 @@
+"""Share groups, sessions, records in flight and the state log over HTTP.
+
+| path | answers |
+|---|---|
+| `/api/v1/groups` | every share group |
+| `/api/v1/groups/{g}` | one group with its members and its live share-partitions |
+| `/api/v1/sessions?group=&member=` | open share sessions |
+| `/api/v1/in-flight?group=&topic=&partition=` | runs of offsets in flight; `topic` is a name or an id |
+| `/api/v1/state-log` | the slots of the state log |
+| `/api/v1/state-log/{n}/state?at=end` | every durable state of a slot, and the offset that they are the state at |
+
+Lists are streamed. Each item is consistent in itself, and made when it is written, so that two items may be some
+milliseconds apart. The exception is `/state-log/{n}/state`: all of its items are of one instant.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeAlias
+
+from aiohttp import web
+
+from kproxy.admin.json_stream import JsonStreams, TooManyStreams, json_response
+from kproxy.admin.queries import NothingThere, RefusedQuery, number, parameters
+from kproxy.admin.share_views import (
+    TopicNames,
+    group_description,
+    group_summary,
+    in_flight_views,
+    session_view,
+)
+from kproxy.admin.state_log_views import StateLogSlots, durable_state_view
+from kproxy.admin.views import JsonObject, envelope, envelope_pieces, item
+from kproxy.errors import GroupIdNotFound, ShareSessionNotFound
+from kproxy.handlers.ports import Clock
+from kproxy.share.group_coordinator import GroupCoordinator
+from kproxy.share.identifiers import GroupId, SharePartitionKey, topic_id_text
+from kproxy.share.share_partition import SharePartition
+from kproxy.share.share_session import ShareSessionCache
+
+_END: Final = "end"
+
+_Answer: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class LiveSharePartitions(Protocol):
+    """The share-partitions in memory: `SharePartitionDirectory`."""
+
+    def keys(self) -> Iterable[SharePartitionKey]:
+        """Return the keys of all."""
+        ...
+
+    def find(self, key: SharePartitionKey) -> SharePartition | None:
+        """Return one of them, None when it is not (any more) in memory."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """What is looked into. `clock` is the one that locks count by; `wall_clock` is for `asOf`.
+
+    `state_log` returns the slots, None as long as it is not known how many there are.
+    """
+
+    coordinator: GroupCoordinator
+    sessions: ShareSessionCache
+    directory: LiveSharePartitions
+    topic_name: TopicNames
+    clock: Clock
+    wall_clock: Clock
+    state_log: Callable[[], StateLogSlots | None]
+
+
+class Inspection:
+    """The endpoints above, for `AdminServer`. They change nothing."""
+
+    __slots__ = ("_inspected", "_streams")
+
+    def __init__(self, inspected: Inspected, streams: JsonStreams | None = None) -> None:
+        self._inspected = inspected
+        self._streams = streams or JsonStreams()
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return the routes to serve."""
+        answers: dict[str, _Answer] = {
+            "/api/v1/groups": self._answer_groups,
+            "/api/v1/groups/{group}": self._answer_group,
+            "/api/v1/sessions": self._answer_sessions,
+            "/api/v1/in-flight": self._answer_in_flight,
+            "/api/v1/state-log": self._answer_state_log,
+            "/api/v1/state-log/{partition}/state": self._answer_states,
+        }
+        return [
+            web.get(path, self._explaining_refusals(answer), allow_head=False)
+            for path, answer in answers.items()
+        ]
+
+    # ------------------------------------------------ share groups
+
+    async def _answer_groups(self, request: web.Request) -> web.StreamResponse:
+        parameters(request.query.items())
+        return await self._stream(request, "ShareGroups", self._groups())
+
+    def _groups(self) -> Iterator[JsonObject]:
+        coordinator = self._inspected.coordinator
+        for group_id in coordinator.group_ids:
+            try:
+                group = coordinator.describe(group_id)
+            except GroupIdNotFound:
+                continue  # deleted since the answer began
+            yield item(group_summary(group))
+
+    async def _answer_group(self, request: web.Request) -> web.StreamResponse:
+        parameters(request.query.items())
+        inspected = self._inspected
+        group_id = GroupId(request.match_info["group"])
+        try:
+            group = inspected.coordinator.describe(group_id)
+        except GroupIdNotFound as missing:
+            raise NothingThere(str(missing)) from missing
+        found = (inspected.directory.find(key) for key in self._keys_of(group_id=group_id))
+        live = [share_partition for share_partition in found if share_partition is not None]
+        return self._json("ShareGroup", [item(group_description(group, live, inspected.topic_name))])
+
+    # ------------------------------------------------ sessions
+
+    async def _answer_sessions(self, request: web.Request) -> web.StreamResponse:
+        wanted = parameters(request.query.items(), ("group", "member"))
+        return await self._stream(request, "ShareSessions", self._sessions(wanted))
+
+    def _sessions(self, wanted: Mapping[str, str]) -> Iterator[JsonObject]:
+        sessions = self._inspected.sessions
+        keys = [session.key for session in sessions.sessions()]
+        for key in keys:
+            if wanted.get("group", key.group_id) != key.group_id:
+                continue
+            if wanted.get("member", key.member_id) != key.member_id:
+                continue
+            try:
+                session = sessions.find(key)
+            except ShareSessionNotFound:
+                continue  # closed since the answer began
+            yield item(session_view(session, self._inspected.topic_name))
+
+    # ------------------------------------------------ records in flight
+
+    async def _answer_in_flight(self, request: web.Request) -> web.StreamResponse:
+        wanted = parameters(request.query.items(), ("group", "topic", "partition"))
+        partition = number("partition", wanted["partition"]) if "partition" in wanted else None
+        keys = self._keys_of(group_id=wanted.get("group"), topic=wanted.get("topic"), partition=partition)
+        return await self._stream(request, "InFlightRecords", self._in_flight(keys))
+
+    def _in_flight(self, keys: Iterable[SharePartitionKey]) -> Iterator[JsonObject]:
+        inspected = self._inspected
+        for key in keys:
+            share_partition = inspected.directory.find(key)
+            if share_partition is None:
+                continue  # unloaded since the answer began
+            name = inspected.topic_name(key.topic_id)
+            window = share_partition.view()
+            for view in in_flight_views(window, name, inspected.clock.now_ms()):
+                yield item(view)
+
+    def _keys_of(
+        self, *, group_id: str | None = None, topic: str | None = None, partition: int | None = None
+    ) -> list[SharePartitionKey]:
+        """Return the live share-partitions that are asked for, in order; None asks for all."""
+        names = self._inspected.topic_name
+        return sorted(
+            key
+            for key in self._inspected.directory.keys()  # noqa: SIM118 - the directory is no mapping
+            if group_id in (None, key.group_id)
+            and partition in (None, key.partition)
+            and (topic is None or topic in (names(key.topic_id), topic_id_text(key.topic_id)))
+        )
+
+    # ------------------------------------------------ the state log
+
+    async def _answer_state_log(self, request: web.Request) -> web.StreamResponse:
+        parameters(request.query.items())
+        slots = self._inspected.state_log()
+        statuses = () if slots is None else slots.statuses()
+        return self._json("StateLogSlots", [item(status) for status in statuses])
+
+    async def _answer_states(self, request: web.Request) -> web.StreamResponse:
+        at = parameters(request.query.items(), ("at",)).get("at", _END)
+        if at != _END:
+            raise RefusedQuery(f"at={at!r}: expected end")
+        partition = number("partition", request.match_info["partition"])
+        slots = self._inspected.state_log()
+        if slots is None or partition not in {status.partition for status in slots.statuses()}:
+            raise NothingThere(f"the state log has no slot {partition} here")
+        applied = slots.states(partition)
+        names = self._inspected.topic_name
+        items = (item(durable_state_view(key, state, names)) for key, state in applied.states.items())
+        facts = {"partition": partition, "appliedOffset": applied.applied_offset}
+        return await self._stream(request, "DurableShareStates", items, facts)
+
+    # ------------------------------------------------ answering
+
+    def _explaining_refusals(self, answer: _Answer) -> _Answer:
+        """Return `answer` with its refusals told as JSON."""
+
+        async def explained(request: web.Request) -> web.StreamResponse:
+            try:
+                return await answer(request)
+            except RefusedQuery as refusal:
+                return self._error(refusal.status, str(refusal))
+            except TooManyStreams as refusal:
+                return self._error(503, str(refusal))
+
+        return explained
+
+    async def _stream(
+        self,
+        request: web.Request,
+        kind: str,
+        items: Iterable[JsonObject],
+        facts: Mapping[str, object] | None = None,
+    ) -> web.StreamResponse:
+        as_of_ms = self._inspected.wall_clock.now_ms()
+        return await self._streams.send(request, envelope_pieces(kind, items, as_of_ms=as_of_ms, facts=facts))
+
+    def _error(self, status: int, message: str) -> web.Response:
+        return self._json("Error", [{"status": status, "message": message}], status=status)
+
+    def _json(self, kind: str, items: Iterable[JsonObject], *, status: int = 200) -> web.Response:
+        answer = envelope(kind, list(items), as_of_ms=self._inspected.wall_clock.now_ms())
+        return json_response(answer, status=status)

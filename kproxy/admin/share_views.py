@@ -1,0 +1,210 @@
+"""Share groups, share sessions and records in flight, as the admin port shows them. Pure.
+
+A topic's name is None when the cluster's metadata, as cached, does not know its id (any more).
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from kproxy.share.group_coordinator import ShareGroupMemberView, ShareGroupView
+from kproxy.share.identifiers import TopicId, topic_id_text
+from kproxy.share.share_partition import InFlightRangeView, SharePartition, SharePartitionView
+from kproxy.share.share_session import ShareSession
+
+TopicNames = Callable[[TopicId], str | None]
+"""Says the name of a topic id, None when it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareGroupSummary:
+    """An item of `/api/v1/groups`."""
+
+    group_id: str
+    state: str
+    group_epoch: int
+    assignment_epoch: int
+    assignor_name: str
+    member_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPartitionsView:
+    """Some partitions of one topic, ascending."""
+
+    topic_id: str
+    topic_name: str | None
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberView:
+    """A member, with the fields of ShareGroupDescribe."""
+
+    member_id: str
+    rack_id: str | None
+    member_epoch: int
+    client_id: str
+    client_host: str
+    subscribed_topic_names: tuple[str, ...]
+    assignment: tuple[TopicPartitionsView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowView:
+    """A live share-partition: offsets from `start_offset` to `end_offset`, inclusive, are in flight.
+
+    `delivery_complete_count` of them are done with. Both offsets are equal when nothing is in flight.
+    """
+
+    topic_id: str
+    topic_name: str | None
+    partition: int
+    start_offset: int
+    end_offset: int
+    in_flight_count: int
+    delivery_complete_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShareGroupDescription:
+    """The one item of `/api/v1/groups/{g}`. `share_partitions` are those live in memory."""
+
+    group_id: str
+    state: str
+    group_epoch: int
+    assignment_epoch: int
+    assignor_name: str
+    member_count: int
+    members: tuple[MemberView, ...]
+    share_partitions: tuple[WindowView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionView:
+    """An item of `/api/v1/sessions`. `next_epoch` is the share session epoch that the next request must have."""
+
+    group_id: str
+    member_id: str
+    node_id: int
+    connection_id: int
+    next_epoch: int
+    partition_count: int
+    partitions: tuple[TopicPartitionsView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InFlightView:
+    """An item of `/api/v1/in-flight`: a run of offsets, both ends inclusive, that share everything else.
+
+    `member_id` and `lock_remaining_ms` are None unless it is Acquired. The latter is not negative: a lock that
+    has ended may stand for some milliseconds more.
+    """
+
+    group_id: str
+    topic_id: str
+    topic_name: str | None
+    partition: int
+    first_offset: int
+    last_offset: int
+    state: str
+    delivery_count: int
+    member_id: str | None
+    lock_remaining_ms: int | None
+
+
+def group_summary(group: ShareGroupView) -> ShareGroupSummary:
+    """Return what the list of groups shows of one."""
+    return ShareGroupSummary(
+        group_id=group.group_id,
+        state=group.state.value,
+        group_epoch=group.group_epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=group.assignor_name,
+        member_count=len(group.members),
+    )
+
+
+def group_description(
+    group: ShareGroupView, share_partitions: Iterable[SharePartition], names: TopicNames
+) -> ShareGroupDescription:
+    """Return everything that is known of a group; `share_partitions` are its live ones."""
+    return ShareGroupDescription(
+        group_id=group.group_id,
+        state=group.state.value,
+        group_epoch=group.group_epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=group.assignor_name,
+        member_count=len(group.members),
+        members=tuple(_member(member) for member in group.members),
+        share_partitions=tuple(_window(share_partition, names) for share_partition in share_partitions),
+    )
+
+
+def session_view(session: ShareSession, names: TopicNames) -> SessionView:
+    """Return a share session with its partitions by topic."""
+    partitions: dict[TopicId, list[int]] = {}
+    for partition in session.partitions:
+        partitions.setdefault(partition.topic_id, []).append(partition.partition)
+    return SessionView(
+        group_id=session.key.group_id,
+        member_id=session.key.member_id,
+        node_id=session.key.node_id,
+        connection_id=session.connection_id,
+        next_epoch=session.next_epoch,
+        partition_count=len(session.partitions),
+        partitions=tuple(
+            TopicPartitionsView(topic_id_text(topic_id), names(topic_id), tuple(sorted(numbers)))
+            for topic_id, numbers in partitions.items()
+        ),
+    )
+
+
+def in_flight_views(
+    window: SharePartitionView, topic_name: str | None, now_ms: int
+) -> Iterator[InFlightView]:
+    """Yield the runs of a live share-partition in ascending order. `now_ms` is of the clock of the deadlines."""
+    topic_id = topic_id_text(window.key.topic_id)
+    for run in window.ranges:
+        yield InFlightView(
+            group_id=window.key.group_id,
+            topic_id=topic_id,
+            topic_name=topic_name,
+            partition=window.key.partition,
+            first_offset=run.first_offset,
+            last_offset=run.last_offset,
+            state=run.state.name.capitalize(),
+            delivery_count=run.delivery_count,
+            member_id=run.member_id,
+            lock_remaining_ms=_remaining_ms(run, now_ms),
+        )
+
+
+def _remaining_ms(run: InFlightRangeView, now_ms: int) -> int | None:
+    return None if run.lock_deadline_ms is None else max(0, run.lock_deadline_ms - now_ms)
+
+
+def _member(member: ShareGroupMemberView) -> MemberView:
+    return MemberView(
+        member_id=member.member_id,
+        rack_id=member.rack_id,
+        member_epoch=member.member_epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=member.subscribed_topic_names,
+        assignment=tuple(
+            TopicPartitionsView(topic_id_text(topic.topic_id), topic.topic_name, topic.partitions)
+            for topic in member.assignment
+        ),
+    )
+
+
+def _window(window: SharePartition, names: TopicNames) -> WindowView:
+    return WindowView(
+        topic_id=topic_id_text(window.key.topic_id),
+        topic_name=names(window.key.topic_id),
+        partition=window.key.partition,
+        start_offset=window.start_offset,
+        end_offset=window.end_offset,
+        in_flight_count=window.in_flight_count,
+        delivery_complete_count=window.delivery_complete_count,
+    )

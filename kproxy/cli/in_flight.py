@@ -1,0 +1,56 @@
+"""`kproxy in-flight`: the records in flight of a running kproxy."""
+
+import click
+
+from kproxy.cli.admin_port import answer_of, items_of, with_admin_url
+from kproxy.cli.output import Column, Output, with_output
+
+_COLUMNS = (
+    Column("GROUP", "groupId"),
+    Column("TOPIC", lambda run: run["topicName"] or run["topicId"]),
+    Column("PARTITION", "partition"),
+    Column("FIRST-OFFSET", "firstOffset"),
+    Column("LAST-OFFSET", "lastOffset"),
+    Column("STATE", "state"),
+    Column("DELIVERIES", "deliveryCount"),
+    Column("CONSUMER-ID", "memberId"),
+    Column("LOCK-MS", "lockRemainingMs"),
+)
+
+
+@click.group("in-flight")
+def in_flight() -> None:
+    """Show the records in flight of a running kproxy."""
+
+
+@in_flight.command(
+    "list",
+    epilog="""Examples:
+
+\b
+  kproxy in-flight list -g orders-workers -t orders -p 0
+  kproxy in-flight list -o json | jq '.items[] | select(.deliveryCount >= 3)'
+""",
+)
+@click.option("-g", "--group", metavar="GROUP", help="Of this group only.")
+@click.option("-t", "--topic", metavar="TOPIC", help="Of this topic only: its name, or its id.")
+@click.option("-p", "--partition", type=click.IntRange(0, 2**31 - 1), help="Of these partitions only.")
+@with_admin_url
+@with_output
+def list_(
+    group: str | None,
+    topic: str | None,
+    partition: int | None,
+    admin_url: str,
+    output: str,
+    *,
+    no_headers: bool,
+) -> None:
+    """List runs of offsets between start offset and end offset of live share-partitions.
+
+    Answers "what is stuck, who holds it, and how often was it tried?" LOCK-MS is how long an acquired record may
+    still be held.
+    """
+    query = {"group": group, "topic": topic, "partition": partition}
+    answer = answer_of(admin_url, "in-flight", query=query)
+    Output(output, not no_headers).show(answer, items_of(answer), _COLUMNS)

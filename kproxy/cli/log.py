@@ -1,0 +1,192 @@
+"""`kproxy log`: the state log in the backing cluster, record by record, whether or not a kproxy runs."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from kproxy.cli.exit_codes import CommandFailed, ExitCode
+from kproxy.cli.progress import progress
+from kproxy.cli.setting_options import with_backing_cluster
+from kproxy.cli.tables import paged_table_lines, table_lines
+from kproxy.settings import LoadedSettings
+
+if TYPE_CHECKING:
+    from kproxy.cli.log_lines import LogLine
+    from kproxy.cli.log_source import LogSource, Span
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which records: of one of the two topics, of all partitions or one, between two offsets, both inclusive."""
+
+    topic: str
+    partition: int | None
+    from_offset: int | None
+    to_offset: int | None
+    max_records: int | None
+
+
+def _with_range(command: F) -> F:
+    """Give `command` the options that become the fields of `Wanted`."""
+    offset = click.IntRange(min=0)
+    options = (
+        click.option(
+            "--topic",
+            type=click.Choice(["state", "groups"]),
+            default="state",
+            show_default=True,
+            help="State of share-partitions, or share groups with their members.",
+        ),
+        click.option("-p", "--partition", type=offset, help="This partition only."),
+        click.option("--from-offset", type=offset, help="The first offset; inclusive."),
+        click.option("--to-offset", type=offset, help="The last offset; inclusive."),
+        click.option("--max-records", type=click.IntRange(min=1), help="Stop after so many records."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _with_form(default: str) -> Callable[[F], F]:
+    form = click.option(
+        "-o",
+        "--output",
+        "output",
+        type=click.Choice(["jsonl", "table"]),
+        default=default,
+        show_default=True,
+        help="Format.",
+    )
+    headers = click.option("--no-headers", is_flag=True, help="Leave the titles of the columns out.")
+    return lambda command: form(headers(command))
+
+
+@click.group()
+def log() -> None:
+    """Read the state log in the backing cluster.
+
+    It needs no running kproxy. The topics are those of kproxy.state.topic.name and kproxy.groups.topic.name.
+    """
+
+
+@log.command(
+    epilog="""Examples:
+
+\b
+  kproxy log dump -b localhost:9092 -p 12 --from-offset 1000 | jq 'select(.key.data.groupId == "workers")'
+  kproxy log dump -b localhost:9092 --topic groups -o table
+
+The exit code is 3 when there is no such topic, 4 when the cluster cannot be reached, and 6 when some records
+cannot be decoded.
+"""
+)
+@_with_range
+@_with_form("jsonl")
+@with_backing_cluster
+def dump(loaded: LoadedSettings, /, output: str, *, no_headers: bool, **wanted: object) -> None:
+    """Print the records of the state log.
+
+    Key and value have Kafka's field names. Claims, tombstones and headers are shown as well; who acknowledged stands in
+    the headers. A record that cannot be decoded is printed with the reason and its bytes.
+    """
+    from kproxy.cli.log_lines import TABLE_HEADER, json_of, row_of
+
+    undecodable = 0
+
+    def counted(lines: Iterator["LogLine"]) -> Iterator["LogLine"]:
+        nonlocal undecodable
+        for line in lines:
+            undecodable += line.key is None
+            yield line
+
+    # A bar between the lines of a dump would only be in the way.
+    lines = counted(
+        _lines(loaded, _wanted(wanted), is_watched=sys.stderr.isatty() and not sys.stdout.isatty())
+    )
+    if output == "table":
+        rows = (row_of(line) for line in lines)
+        texts = paged_table_lines(TABLE_HEADER, rows, with_header=not no_headers)
+    else:
+        texts = (json.dumps(json_of(line), separators=(",", ":")) for line in lines)
+    for text in texts:
+        click.echo(text)
+    _fail_if_undecodable(undecodable)
+
+
+@log.command(
+    epilog="""Examples:
+
+\b
+  kproxy log stats -b localhost:9092
+  kproxy log stats -b localhost:9092 --topic groups -o jsonl
+
+The exit codes are those of kproxy log dump.
+"""
+)
+@_with_range
+@_with_form("table")
+@with_backing_cluster
+def stats(loaded: LoadedSettings, /, output: str, *, no_headers: bool, **wanted: object) -> None:
+    """Count the records of the state log, by partition and type."""
+    from kproxy.cli.log_lines import LogTopic
+    from kproxy.cli.log_statistics import TABLE_HEADER, PartitionStatistics, json_of, row_of
+
+    asked = _wanted(wanted)
+    found: dict[int, PartitionStatistics] = {}
+    for line in _lines(loaded, asked, is_watched=None):
+        if line.partition not in found:
+            found[line.partition] = PartitionStatistics(LogTopic(asked.topic), line.partition)
+        found[line.partition].add(line)
+    if output == "table":
+        rows = [row_of(statistics) for statistics in found.values()]
+        for text in table_lines(TABLE_HEADER, rows, with_header=not no_headers):
+            click.echo(text)
+    else:
+        for statistics in found.values():
+            click.echo(json.dumps(json_of(statistics)))
+    _fail_if_undecodable(sum(statistics.undecodable_count for statistics in found.values()))
+
+
+def _wanted(options: dict[str, object]) -> Wanted:
+    return Wanted(**options)  # type: ignore[arg-type]  # click checked what it parsed
+
+
+def _lines(loaded: LoadedSettings, wanted: Wanted, *, is_watched: bool | None) -> Iterator["LogLine"]:
+    """Yield the records that are wanted, partition after partition."""
+    from kproxy.cli.log_lines import LogTopic, line_of
+    from kproxy.cli.log_source import open_log
+
+    settings = loaded.ready_to_run()
+    kind = LogTopic(wanted.topic)
+    topic = settings.state_topic_name if kind is LogTopic.STATE else settings.groups_topic_name
+    with closing(open_log(settings.bootstrap_servers, topic)) as source:
+        spans = _spans(source, topic, wanted)
+        total = sum(span.length for span in spans)
+        with progress(topic, total, is_watched=is_watched) as advance:
+            records = ((span, record) for span in spans for record in source.records(span))
+            for span, record in islice(records, wanted.max_records):
+                advance(1)
+                yield line_of(kind, topic, span.partition, record)
+
+
+def _spans(source: "LogSource", topic: str, wanted: Wanted) -> Sequence["Span"]:
+    spans = source.spans()
+    if wanted.partition is not None:
+        spans = [span for span in spans if span.partition == wanted.partition]
+        if not spans:
+            raise CommandFailed(f"{topic} has no partition {wanted.partition}", ExitCode.NOT_FOUND)
+    return [span.within(from_offset=wanted.from_offset, last_offset=wanted.to_offset) for span in spans]
+
+
+def _fail_if_undecodable(count: int) -> None:
+    if count:
+        said = "1 record" if count == 1 else f"{count} records"
+        raise CommandFailed(f"{said} cannot be decoded", ExitCode.PARTIAL_FAILURE)

@@ -1,0 +1,72 @@
+"""How lists are printed: as a table, as a wider one, or as the JSON that was answered."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from kproxy.cli.tables import cell_text, table_lines
+
+F = TypeVar("F", bound=Callable[..., object])
+
+Item = Mapping[str, Any]
+"""An item of an answer of the admin port."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its title, and what of an item it shows: a field by name, or what a function makes of the item.
+
+    A wide one is left out of a plain table.
+    """
+
+    title: str
+    shown: str | Callable[[Item], object]
+    is_wide: bool = False
+
+    def cell(self, item: Item) -> str:
+        """Return the text of the cell."""
+        return cell_text(item.get(self.shown) if isinstance(self.shown, str) else self.shown(item))
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What `-o` and `--no-headers` ask for."""
+
+    form: str
+    with_headers: bool
+
+    def show(self, answer: Mapping[str, object], items: Sequence[Item], columns: Sequence[Column]) -> None:
+        """Print `items` in `columns`, or with `-o json` the whole `answer`."""
+        if self.form == "json":
+            click.echo(json.dumps(answer, indent=2))
+            return
+        chosen = [column for column in columns if self.form == "wide" or not column.is_wide]
+        rows = [[column.cell(item) for column in chosen] for item in items]
+        for line in table_lines([column.title for column in chosen], rows, with_header=self.with_headers):
+            click.echo(line)
+
+
+def with_output(command: F) -> F:
+    """Give `command` the options `-o` and `--no-headers`; it is called with `output` and `no_headers`."""
+    form = click.option(
+        "-o",
+        "--output",
+        "output",
+        type=click.Choice(["table", "wide", "json"]),
+        default="table",
+        show_default=True,
+        help="Format; wide appends columns.",
+    )
+    headers = click.option("--no-headers", is_flag=True, help="Leave the titles of the columns out.")
+    return form(headers(command))
+
+
+def partitions_text(topics: Sequence[Item]) -> str:
+    """Return partitions by topic as Kafka's tools print them: `topicA:0,1;topicB:2`."""
+    return ";".join(
+        f"{topic['topicName'] or topic['topicId']}:{','.join(map(str, topic['partitions']))}"
+        for topic in topics
+    )

@@ -1,0 +1,44 @@
+"""`kproxy sessions`: the share sessions of a running kproxy."""
+
+import click
+
+from kproxy.cli.admin_port import answer_of, items_of, with_admin_url
+from kproxy.cli.output import Column, Output, partitions_text, with_output
+
+_COLUMNS = (
+    Column("GROUP", "groupId"),
+    Column("CONSUMER-ID", "memberId"),
+    Column("NODE", "nodeId"),
+    Column("CONNECTION", "connectionId"),
+    Column("NEXT-EPOCH", "nextEpoch"),
+    Column("#PARTITIONS", "partitionCount"),
+    Column("PARTITIONS", lambda session: partitions_text(session["partitions"]), is_wide=True),
+)
+
+
+@click.group()
+def sessions() -> None:
+    """Show the share sessions of a running kproxy."""
+
+
+@sessions.command(
+    "list",
+    epilog="""Examples:
+
+\b
+  kproxy sessions list -g orders-workers -o wide
+  kproxy sessions list -o json | jq '.items | length'
+""",
+)
+@click.option("-g", "--group", metavar="GROUP", help="Of this group only.")
+@click.option("-m", "--member", metavar="MEMBER", help="Of this member only.")
+@with_admin_url
+@with_output
+def list_(group: str | None, member: str | None, admin_url: str, output: str, *, no_headers: bool) -> None:
+    """List open share sessions: who fetches, at which port, on which connection.
+
+    A member has a session for each broker that it thinks it talks to. NEXT-EPOCH is the session epoch that its next
+    request must have.
+    """
+    answer = answer_of(admin_url, "sessions", query={"group": group, "member": member})
+    Output(output, not no_headers).show(answer, items_of(answer), _COLUMNS)

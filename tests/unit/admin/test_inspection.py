@@ -1,0 +1,315 @@
+"""The endpoints of inspection, on a real admin port."""
+
+import pytest
+
+from kproxy.admin.inspection import Inspection
+from kproxy.admin.json_stream import JsonStreams
+from kproxy.share.record_state import RecordState
+from kproxy.share.state_batches import StateBatch
+from tests.in_memory.inspectable import ORDERS, ORDERS_TEXT, PAYMENTS, Inspectable, acquire, answer_to
+
+# ---- groups
+
+
+def test_the_groups_are_listed_with_their_state() -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.join("alice")
+    inspectable.join("bob")
+    inspectable.join("carol", group_id="auditors")
+    inspectable.leave("carol", group_id="auditors")
+
+    # When
+    answer = answer_to(inspectable, "/api/v1/groups")
+
+    # Then
+    assert answer.body == {
+        "apiVersion": "kproxy/v1",
+        "kind": "ShareGroups",
+        "asOf": "2026-11-21T12:00:00.000Z",
+        "items": [
+            {
+                "groupId": "workers",
+                "state": "Stable",
+                "groupEpoch": 2,
+                "assignmentEpoch": 1,
+                "assignorName": "simple",
+                "memberCount": 2,
+            },
+            {
+                "groupId": "auditors",
+                "state": "Empty",
+                "groupEpoch": 2,
+                "assignmentEpoch": 2,
+                "assignorName": "simple",
+                "memberCount": 0,
+            },
+        ],
+    }
+
+
+def test_no_groups_are_an_empty_list() -> None:
+    assert answer_to(Inspectable(), "/api/v1/groups").items == []
+
+
+def test_a_group_is_described_with_its_members_and_its_live_share_partitions() -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.join("alice")
+    acquire(inspectable.share_partition(), "alice", 100, 109)
+    inspectable.share_partition(group_id="others")
+
+    # When
+    answer = answer_to(inspectable, "/api/v1/groups/workers")
+
+    # Then
+    assert answer.body["kind"] == "ShareGroup"
+    (group,) = answer.items
+    assert group["members"] == [
+        {
+            "memberId": "alice",
+            "rackId": None,
+            "memberEpoch": 1,
+            "clientId": "client-1",
+            "clientHost": "/10.0.0.7",
+            "subscribedTopicNames": ["orders"],
+            "assignment": [{"topicId": ORDERS_TEXT, "topicName": "orders", "partitions": [0, 1]}],
+        }
+    ]
+    assert group["sharePartitions"] == [
+        {
+            "topicId": ORDERS_TEXT,
+            "topicName": "orders",
+            "partition": 0,
+            "startOffset": 100,
+            "endOffset": 109,
+            "inFlightCount": 10,
+            "deliveryCompleteCount": 0,
+        }
+    ]
+
+
+def test_a_group_id_may_hold_any_character() -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.join("alice", group_id="a/b ü?")
+
+    # When
+    answer = answer_to(inspectable, "/api/v1/groups/a%2Fb%20%C3%BC%3F")
+
+    # Then
+    assert answer.items[0]["groupId"] == "a/b ü?"
+
+
+def test_an_unknown_group_is_not_found() -> None:
+    # When
+    answer = answer_to(Inspectable(), "/api/v1/groups/nobody")
+
+    # Then
+    assert answer.status == 404
+    assert answer.message == "there is no share group 'nobody'"
+
+
+# ---- sessions
+
+
+def test_the_sessions_are_listed_with_their_partitions() -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.open_session("alice", (ORDERS, 1), (ORDERS, 0), (PAYMENTS, 4), node_id=3)
+
+    # When
+    answer = answer_to(inspectable, "/api/v1/sessions")
+
+    # Then
+    assert answer.body["kind"] == "ShareSessions"
+    assert answer.items == [
+        {
+            "groupId": "workers",
+            "memberId": "alice",
+            "nodeId": 3,
+            "connectionId": 1,
+            "nextEpoch": 1,
+            "partitionCount": 3,
+            "partitions": [
+                {"topicId": ORDERS_TEXT, "topicName": "orders", "partitions": [0, 1]},
+                {"topicId": "dG9waWMtaWQtcGF5bWVudA", "topicName": None, "partitions": [4]},
+            ],
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "members"),
+    [
+        ("?group=workers", ["alice", "bob"]),
+        ("?member=bob", ["bob"]),
+        ("?group=auditors&member=bob", []),
+        ("?group=nobody", []),
+    ],
+)
+def test_sessions_can_be_narrowed_to_a_group_and_a_member(query: str, members: list[str]) -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.open_session("alice")
+    inspectable.open_session("bob")
+    inspectable.open_session("carol", group_id="auditors")
+
+    # When
+    answer = answer_to(inspectable, f"/api/v1/sessions{query}")
+
+    # Then
+    assert [session["memberId"] for session in answer.items] == members
+
+
+# ---- in flight
+
+
+def test_records_in_flight_are_listed_as_runs_of_offsets() -> None:
+    # Given
+    inspectable = Inspectable()
+    share_partition = inspectable.share_partition(
+        StateBatch(100, 104, RecordState.AVAILABLE, 2), StateBatch(105, 105, RecordState.ACKNOWLEDGED, 1)
+    )
+    acquire(share_partition, "alice", 106, 109)
+
+    # When
+    answer = answer_to(inspectable, "/api/v1/in-flight")
+
+    # Then
+    of_partition = {"groupId": "workers", "topicId": ORDERS_TEXT, "topicName": "orders", "partition": 0}
+    held_by_nobody = {"memberId": None, "lockRemainingMs": None}
+    assert answer.body["kind"] == "InFlightRecords"
+    assert answer.items == [
+        {
+            **of_partition,
+            "firstOffset": 100,
+            "lastOffset": 104,
+            "state": "Available",
+            "deliveryCount": 2,
+            **held_by_nobody,
+        },
+        {
+            **of_partition,
+            "firstOffset": 105,
+            "lastOffset": 105,
+            "state": "Acknowledged",
+            "deliveryCount": 1,
+            **held_by_nobody,
+        },
+        {
+            **of_partition,
+            "firstOffset": 106,
+            "lastOffset": 109,
+            "state": "Acquired",
+            "deliveryCount": 1,
+            "memberId": "alice",
+            "lockRemainingMs": 29_000,
+        },
+    ]
+
+
+def test_a_lock_that_has_ended_already_remains_for_nothing() -> None:
+    # Given
+    inspectable = Inspectable()
+    acquire(inspectable.share_partition(), "alice", 100, 109)
+    inspectable.clock.advance(60_000)
+
+    # When
+    answer = answer_to(inspectable, "/api/v1/in-flight")
+
+    # Then
+    assert [run["lockRemainingMs"] for run in answer.items] == [0]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("?group=workers", [("workers", "orders", 0), ("workers", "orders", 1), ("workers", None, 0)]),
+        ("?topic=orders", [("auditors", "orders", 0), ("workers", "orders", 0), ("workers", "orders", 1)]),
+        (
+            f"?topic={ORDERS_TEXT}&partition=0",
+            [("auditors", "orders", 0), ("workers", "orders", 0)],
+        ),
+        ("?group=workers&topic=orders&partition=1", [("workers", "orders", 1)]),
+        ("?partition=7", []),
+    ],
+)
+def test_records_in_flight_can_be_narrowed(query: str, found: list[tuple[str, str | None, int]]) -> None:
+    # Given
+    inspectable = Inspectable()
+    for group_id, topic_id, partition in [
+        ("workers", PAYMENTS, 0),
+        ("workers", ORDERS, 1),
+        ("workers", ORDERS, 0),
+        ("auditors", ORDERS, 0),
+    ]:
+        share_partition = inspectable.share_partition(
+            group_id=group_id, topic_id=topic_id, partition=partition
+        )
+        acquire(share_partition, "alice", 100, 100)
+
+    # When
+    answer = answer_to(inspectable, f"/api/v1/in-flight{query}")
+
+    # Then
+    assert [(run["groupId"], run["topicName"], run["partition"]) for run in answer.items] == found
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    ("path", "complaint"),
+    [
+        ("/api/v1/groups?state=Stable", "unknown query parameter 'state'; there are none here"),
+        ("/api/v1/groups/workers?x=1", "unknown query parameter 'x'; there are none here"),
+        ("/api/v1/sessions?topic=orders", "unknown query parameter 'topic'; known: group, member"),
+        ("/api/v1/in-flight?groups=g", "unknown query parameter 'groups'; known: group, topic, partition"),
+        ("/api/v1/in-flight?partition=x", "partition='x': expected a number from 0 to 2147483647"),
+        ("/api/v1/in-flight?group=a&group=b", "query parameter 'group' is given more than once"),
+        ("/api/v1/state-log?at=end", "unknown query parameter 'at'; there are none here"),
+        ("/api/v1/state-log/one/state", "partition='one': expected a number from 0 to 2147483647"),
+        ("/api/v1/state-log/1/state?at=5", "at='5': expected end"),
+    ],
+)
+def test_a_request_that_makes_no_sense_is_told_why(path: str, complaint: str) -> None:
+    # When
+    answer = answer_to(Inspectable(), path)
+
+    # Then
+    assert answer.status == 400
+    assert answer.message == complaint
+
+
+def test_more_long_answers_than_allowed_are_put_off() -> None:
+    # When
+    answer = answer_to(Inspectable(streams=JsonStreams(max_streams=0)), "/api/v1/groups")
+
+    # Then
+    assert answer.status == 503
+    assert answer.message == "0 long answers are being written already; try again"
+
+
+# ---- what changes while an answer is written
+
+
+def test_what_is_gone_by_the_time_it_is_due_is_left_out() -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.open_session("alice")
+    inspectable.open_session("bob")
+    first, second = inspectable.share_partition(partition=0), inspectable.share_partition(partition=1)
+    acquire(first, "alice", 100, 100)
+    acquire(second, "alice", 100, 100)
+    inspection: Inspection = inspectable.inspection()
+    sessions, runs = inspection._sessions({}), inspection._in_flight(list(inspectable.live))
+    begun = [next(sessions)["memberId"], next(runs)["partition"]]
+
+    # When
+    del inspectable.live[second.key]
+    inspectable.sessions.evict_connection(2)
+
+    # Then
+    assert begun == ["alice", 0]
+    assert [*sessions, *runs] == []

@@ -1,0 +1,46 @@
+import pytest
+
+from kproxy.admin.queries import NothingThere, RefusedQuery, number, parameters
+
+
+def test_known_parameters_are_returned_by_name() -> None:
+    assert parameters([("group", "g"), ("topic", "")], ("group", "topic")) == {"group": "g", "topic": ""}
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ([("grop", "g")], "unknown query parameter 'grop'; known: group, topic"),
+        ([("group", "g"), ("group", "h")], "query parameter 'group' is given more than once"),
+    ],
+)
+def test_a_parameter_that_is_unknown_or_repeated_is_refused(
+    given: list[tuple[str, str]], complaint: str
+) -> None:
+    # When
+    with pytest.raises(RefusedQuery) as refusal:
+        parameters(given, ("group", "topic"))
+
+    # Then
+    assert str(refusal.value) == complaint
+    assert refusal.value.status == 400
+
+
+def test_where_no_parameter_is_known_every_one_is_refused() -> None:
+    with pytest.raises(RefusedQuery, match="there are none here"):
+        parameters([("group", "g")])
+
+
+@pytest.mark.parametrize(("text", "expected"), [("0", 0), ("007", 7), ("2147483647", 2_147_483_647)])
+def test_a_number_is_read(text: str, expected: int) -> None:
+    assert number("partition", text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1.0", " 1", "x", "2147483648", "9" * 5_000, "٣", "1_0"])
+def test_what_is_no_partition_number_is_refused(text: str) -> None:
+    with pytest.raises(RefusedQuery, match="expected a number from 0 to 2147483647"):
+        number("partition", text)
+
+
+def test_what_does_not_exist_is_told_as_not_found() -> None:
+    assert NothingThere("no such group").status == 404

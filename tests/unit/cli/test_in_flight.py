@@ -1,0 +1,56 @@
+"""`kproxy in-flight` against a real admin port."""
+
+import json
+
+from click.testing import CliRunner, Result
+
+from kproxy.cli.main import cli
+from kproxy.share.record_state import RecordState
+from kproxy.share.state_batches import StateBatch
+from tests.in_memory.inspectable import PAYMENTS, Inspectable, acquire, serving
+
+
+def run(inspectable: Inspectable, *arguments: str) -> Result:
+    with serving(inspectable.server()) as url:
+        return CliRunner().invoke(cli, ["in-flight", "list", *arguments, "--admin-url", url])
+
+
+def records_in_flight() -> Inspectable:
+    inspectable = Inspectable()
+    share_partition = inspectable.share_partition(StateBatch(100, 104, RecordState.AVAILABLE, 2))
+    acquire(share_partition, "alice", 105, 109)
+    acquire(inspectable.share_partition(topic_id=PAYMENTS, partition=3), "bob", 100, 100)
+    return inspectable
+
+
+def test_runs_in_flight_are_listed_with_who_holds_them() -> None:
+    # When
+    result = run(records_in_flight(), "--topic", "orders")
+
+    # Then
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "GROUP    TOPIC   PARTITION  FIRST-OFFSET  LAST-OFFSET  STATE      DELIVERIES  CONSUMER-ID  LOCK-MS",
+        "workers  orders  0          100           104          Available  2           -            -",
+        "workers  orders  0          105           109          Acquired   1           alice        29000",
+    ]
+
+
+def test_they_can_be_narrowed() -> None:
+    # When
+    result = run(records_in_flight(), "-g", "workers", "-p", "3", "-o", "json")
+
+    # Then
+    assert [run["memberId"] for run in json.loads(result.stdout)["items"]] == ["bob"]
+
+
+def test_a_topic_without_a_name_is_shown_by_its_id() -> None:
+    # When
+    result = run(records_in_flight(), "-p", "3", "--no-headers")
+
+    # Then
+    assert result.stdout.split()[1] == "dG9waWMtaWQtcGF5bWVudA"
+
+
+def test_a_partition_is_a_number() -> None:
+    assert run(Inspectable(), "-p", "-1").exit_code == 2

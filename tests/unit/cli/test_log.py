@@ -1,0 +1,188 @@
+"""`kproxy log` over a log in memory. tests/kafka/test_log_commands.py has a real one."""
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kproxy.cli import log_source
+from kproxy.cli.exit_codes import CommandFailed, ExitCode
+from kproxy.cli.main import cli
+from kproxy.settings import HostPort
+from kproxy.wire.records import Record
+from tests.in_memory.in_memory_log_source import WRITTEN_MS, InMemoryLogSource
+from tests.in_memory.written_log import a_claim, a_snapshot, a_tombstone, an_update
+
+UNKNOWN = Record(b"\x00\x09", b"?")
+
+
+class Opening:
+    """Stands where the command opens the log, and remembers which."""
+
+    def __init__(self, source: InMemoryLogSource | None) -> None:
+        self.source = source
+        self.opened: list[tuple[list[str], str]] = []
+
+    def __call__(self, servers: Sequence[HostPort], topic: str) -> InMemoryLogSource:
+        self.opened.append(([str(server) for server in servers], topic))
+        if self.source is None:
+            raise CommandFailed("cannot reach the backing cluster", ExitCode.CANNOT_CONNECT)
+        return self.source
+
+
+@pytest.fixture
+def opening(monkeypatch: pytest.MonkeyPatch) -> Opening:
+    records = [a_claim(), a_snapshot(), an_update(), a_tombstone()]
+    found = Opening(InMemoryLogSource({0: records, 1: [], 2: [a_claim(), a_snapshot()]}))
+    monkeypatch.setattr(log_source, "open_log", found)
+    return found
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["log", *arguments, "-b", "kafka-1:9092,kafka-2:9092"])
+
+
+def lines_of(result: Result) -> list[tuple[int, int]]:
+    assert result.exit_code == 0, result.output
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    return [(line["partition"], line["offset"]) for line in found]
+
+
+def test_a_dump_is_a_line_of_json_for_each_record(opening: Opening) -> None:
+    # When
+    result = run("dump")
+
+    # Then
+    assert lines_of(result) == [(0, 0), (0, 1), (0, 2), (0, 3), (2, 0), (2, 1)]
+    assert json.loads(result.stdout.splitlines()[1])["timestamp"] == WRITTEN_MS + 1000
+    assert opening.opened == [(["kafka-1:9092", "kafka-2:9092"], "__kproxy_share_state")]
+    assert opening.source is not None
+    assert opening.source.is_closed
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (("--partition", "2"), [(2, 0), (2, 1)]),
+        (("--from-offset", "1", "--to-offset", "2"), [(0, 1), (0, 2), (2, 1)]),
+        (("--max-records", "5"), [(0, 0), (0, 1), (0, 2), (0, 3), (2, 0)]),
+        (("-p", "1"), []),
+    ],
+)
+def test_a_dump_can_be_narrowed(
+    opening: Opening, options: Sequence[str], found: list[tuple[int, int]]
+) -> None:
+    assert lines_of(run("dump", *options)) == found
+    assert opening.source is not None
+    assert opening.source.is_closed
+
+
+def test_the_other_topic_and_its_name_can_be_chosen(opening: Opening) -> None:
+    # When
+    run("dump", "--topic", "groups", "-X", "kproxy.groups.topic.name=elsewhere")
+
+    # Then
+    assert [topic for _, topic in opening.opened] == ["elsewhere"]
+
+
+def test_a_dump_can_be_a_table(opening: Opening) -> None:
+    # When
+    result = run("dump", "-p", "2", "-o", "table")
+
+    # Then
+    header, claim, snapshot = result.stdout.splitlines()
+    assert header.split() == ["PARTITION", "OFFSET", "TIMESTAMP", "TYPE", "KEY", "CLAIM", "CAUSES", "VALUE"]
+    assert claim.split()[:4] == ["2", "0", "2026-11-21T12:00:00.000Z", "KproxyClaim"]
+    assert snapshot.split()[3:7] == ["ShareSnapshot", "workers:dG9waWMtaWQtb3JkZXJzLg:1", "0", "load"]
+    assert opening.opened
+
+
+def test_what_cannot_be_decoded_is_printed_and_makes_the_success_partial(opening: Opening) -> None:
+    # Given
+    opening.source = InMemoryLogSource({0: [a_claim(), UNKNOWN, a_snapshot()]})
+
+    # When
+    result = run("dump")
+
+    # Then
+    assert result.exit_code == 6
+    assert [json.loads(line).get("error") for line in result.stdout.splitlines()] == [
+        None,
+        "unknown record type 9",
+        None,
+    ]
+    assert result.stderr == "Error: 1 record cannot be decoded\n"
+
+
+def test_statistics_are_a_row_for_each_partition_with_records(opening: Opening) -> None:
+    # When
+    result = run("stats", "--no-headers")
+
+    # Then
+    assert result.exit_code == 0
+    assert [line.split()[:2] for line in result.stdout.splitlines()] == [["0", "4"], ["2", "2"]]
+    assert opening.opened
+
+
+def test_statistics_can_be_json(opening: Opening) -> None:
+    # Given
+    opening.source = InMemoryLogSource({0: [a_claim(), UNKNOWN, UNKNOWN]})
+
+    # When
+    result = run("stats", "-o", "jsonl")
+
+    # Then
+    assert result.exit_code == 6
+    assert json.loads(result.stdout)["recordsByType"] == {"KproxyClaim": 1, "Undecodable": 2}
+    assert result.stderr == "Error: 2 records cannot be decoded\n"
+
+
+def test_statistics_of_an_empty_log_are_a_header(opening: Opening) -> None:
+    # Given
+    opening.source = InMemoryLogSource({0: []})
+
+    # When
+    result = run("stats")
+
+    # Then
+    assert [line.split()[0] for line in result.stdout.splitlines()] == ["PARTITION"]
+
+
+def test_a_partition_that_is_not_there_is_not_found(opening: Opening) -> None:
+    # When
+    result = run("dump", "--partition", "9")
+
+    # Then
+    assert result.exit_code == 3
+    assert result.stderr == "Error: __kproxy_share_state has no partition 9\n"
+    assert opening.source is not None
+    assert opening.source.is_closed
+
+
+def test_a_cluster_that_cannot_be_reached_is_one_line(opening: Opening) -> None:
+    # Given
+    opening.source = None
+
+    # When
+    result = run("stats")
+
+    # Then
+    assert result.exit_code == 4
+    assert result.stderr == "Error: cannot reach the backing cluster\n"
+
+
+def test_without_a_cluster_there_is_nothing_to_read() -> None:
+    # When
+    result = CliRunner().invoke(cli, ["log", "dump"])
+
+    # Then
+    assert result.exit_code == 2
+    assert "bootstrap.servers is not set" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "options", [("--topic", "x"), ("--max-records", "0"), ("--from-offset", "-1"), ("-o", "yaml")]
+)
+def test_options_that_make_no_sense_are_wrong_usage(options: Sequence[str]) -> None:
+    assert run("dump", *options).exit_code == 2

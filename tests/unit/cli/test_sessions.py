@@ -1,0 +1,52 @@
+"""`kproxy sessions` against a real admin port."""
+
+import json
+
+from click.testing import CliRunner, Result
+
+from kproxy.cli.main import cli
+from tests.in_memory.inspectable import ORDERS, PAYMENTS, Inspectable, serving
+
+
+def run(inspectable: Inspectable, *arguments: str) -> Result:
+    with serving(inspectable.server()) as url:
+        return CliRunner().invoke(cli, ["sessions", "list", *arguments, "--admin-url", url])
+
+
+def two_sessions() -> Inspectable:
+    inspectable = Inspectable()
+    inspectable.open_session("alice", (ORDERS, 0), (ORDERS, 1), (PAYMENTS, 4))
+    inspectable.open_session("bob", (ORDERS, 0), group_id="auditors", node_id=2)
+    return inspectable
+
+
+def test_sessions_are_listed() -> None:
+    # When
+    result = run(two_sessions())
+
+    # Then
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "GROUP     CONSUMER-ID  NODE  CONNECTION  NEXT-EPOCH  #PARTITIONS",
+        "workers   alice        1     1           1           3",
+        "auditors  bob          2     2           1           1",
+    ]
+
+
+def test_the_wide_list_names_the_partitions() -> None:
+    # When
+    result = run(two_sessions(), "-o", "wide", "--no-headers", "--group", "workers")
+
+    # Then
+    assert result.stdout.split() == [
+        *("workers", "alice", "1", "1", "1", "3"),
+        "orders:0,1;dG9waWMtaWQtcGF5bWVudA:4",
+    ]
+
+
+def test_they_can_be_narrowed_to_a_member() -> None:
+    # When
+    result = run(two_sessions(), "-m", "bob", "-o", "json")
+
+    # Then
+    assert [session["memberId"] for session in json.loads(result.stdout)["items"]] == ["bob"]
