@@ -30,6 +30,9 @@ class KproxyOnItsHost(Child):
             "kproxy.advertised.host": KPROXY_FRONT_ADDRESS,
             "kproxy.admin.listener": f"{KPROXY_BACK_ADDRESS}:{ADMIN_PORT}",
             "kproxy.log.format": "json",
+            "share.coordinator.state.topic.num.partitions": 4,
+            "share.coordinator.state.topic.replication.factor": 1,
+            "share.coordinator.state.topic.min.isr": 1,
         }
         options = [option for key, value in settings.items() for option in ("-X", f"{key}={value}")]
         kproxy = [sys.executable, "-m", "kproxy", "run", "-b", bootstrap_servers, *options]

@@ -1,7 +1,8 @@
 """The demo: three share consumers of one group on a real Apache Kafka that has no share groups (`make demo`).
 
 `story` tells it from the first step to the closing table. Who acts are processes of their own, each a real
-client: `producer`, `member` (three of them) and, at the end, `plain_reader`; `crew` starts them and collects
-their `events`. What happened is kept in a `book`, and `ledger` says by which rules its sums have to add up.
-`jobs` is what the records say and what a member does about it. `view` and `closing` are all that is seen.
+client: `producer` and `member` (three of them); `crew` starts them and collects their `events`. `killing` kills
+kproxy in the middle. What happened is kept in a `book`; `ledger`, and for the kill `crash`, say by which rules its
+sums have to add up, and `state_log` what Kafka itself has of it in the end. `jobs` is what the records say and what
+a member does about it. `view` and `closing` are all that is seen.
 """

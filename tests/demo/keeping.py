@@ -40,6 +40,7 @@ def _lines(stage: Stage) -> Iterator[str]:
         yield "\nand see what kproxy says of itself:\n"
         yield f"  .venv/bin/kproxy status --admin-url {stage.kproxy.admin_url}"
         yield f"  curl {stage.kproxy.admin_url}/metrics"
+        yield f"  .venv/bin/kproxy log dump -b {stage.cluster.bootstrap_servers} -o table"
 
 
 def _tool(name: str, stage: Stage) -> str:

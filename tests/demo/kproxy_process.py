@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import subprocess
 import sys
 import time
 import urllib.request
@@ -30,6 +31,12 @@ QUICK_GROUPS: Final = (
 )
 """Members learn of each other within a second, so that a short demo shows three of them from the start."""
 
+ONE_REPLICA: Final = (
+    "share.coordinator.state.topic.replication.factor=1",
+    "share.coordinator.state.topic.min.isr=1",
+)
+"""What the one broker of the demo can hold."""
+
 # The admin port is next door: a proxy named in the environment has no business between.
 _opener: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -43,11 +50,9 @@ class KproxyProcess:
     def __init__(self, upstream_bootstrap_servers: str, log: Path) -> None:
         self._ports = {name: ReservedPort() for name in ("bootstrap", "broker", "admin")}
         self._log = log
-        command = self._command(upstream_bootstrap_servers)
-        with log.open("wb") as output:
-            self._process = processes.spawn(
-                command, stdout=output, stderr=output, folder=PROJECT_ROOT, environment=_environment()
-            )
+        self._command = self._command_line(upstream_bootstrap_servers)
+        log.unlink(missing_ok=True)
+        self._process = self._start()
 
     @property
     def bootstrap_servers(self) -> str:
@@ -71,10 +76,23 @@ class KproxyProcess:
         if not share_groups["enabled"]:
             raise self._failure(f"kproxy keeps its share groups off: {share_groups['reason']}")
 
+    def answers(self) -> bool:
+        """Whether the process is up: its admin port answers, which is open before those for clients are."""
+        try:
+            self._get("/livez").close()
+        except OSError:
+            return False
+        return True
+
     def check_it_runs(self) -> None:
         """Raise `KproxyFailed` with the end of its log if it has ended."""
         if (status := self._process.poll()) is not None:
             raise self._failure(f"kproxy ended with status {status}")
+
+    def kill_and_start_again(self) -> None:
+        """Kill it with SIGKILL, and start it at once with the same settings on the same ports."""
+        processes.kill(self._process)
+        self._process = self._start()
 
     def stop(self) -> None:
         """Let it drain, after 15 s kill it. May be called again."""
@@ -88,10 +106,22 @@ class KproxyProcess:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def _command(self, upstream_bootstrap_servers: str) -> list[str | Path]:
+    def _start(self) -> subprocess.Popen[bytes]:
+        # One log for all its lives.
+        with self._log.open("ab") as output:
+            return processes.spawn(
+                self._command,
+                stdout=output,
+                stderr=output,
+                folder=PROJECT_ROOT,
+                environment=clean_environment(),
+            )
+
+    def _command_line(self, upstream_bootstrap_servers: str) -> list[str | Path]:
         # The port of broker 1 is one above the start.
         broker_port_start = self._ports["broker"].number - 1
         settings = [f"kproxy.admin.listener={self._ports['admin'].address}", READABLE_LOG, *QUICK_GROUPS]
+        settings += ONE_REPLICA
         return [
             *(sys.executable, "-m", "kproxy", "run", "-b", upstream_bootstrap_servers),
             *("--listen", self.bootstrap_servers, "--broker-port-start", str(broker_port_start)),
@@ -118,8 +148,8 @@ class KproxyProcess:
         return KproxyFailed("\n  ".join([f"{problem}:", *last_lines]))
 
 
-def _environment() -> dict[str, str]:
-    """Without the settings that somebody has for a kproxy of theirs."""
+def clean_environment() -> dict[str, str]:
+    """The environment without the settings that somebody has for a kproxy of theirs."""
     return {
         name: value
         for name, value in os.environ.items()

@@ -5,6 +5,10 @@ one way: the member accepts, releases or rejects the record and is told so witho
 longer than its lock. A released record and one whose lock ran out are delivered again; an accepted or
 rejected one never (KIP-932, "In-flight records").
 
+Or kproxy is killed before it has answered: the delivery is *cut off*. Who holds a record is not durable, so the
+record is delivered again, and may have the same delivery count. Unless the acknowledgement was durable already
+and only its answer was lost: then the record is finished, and the state log has to say so.
+
 A late acknowledgement changes nothing, and its answer says little: a record that another member has settled
 meanwhile may lie below the share-partition's start offset, where brokers pass over acknowledgements without
 an error. So a delivery counts as timed out by the clock of its member, and the record has to be settled by
@@ -14,6 +18,7 @@ another one.
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -50,8 +55,10 @@ class Outcome(StrEnum):
     REJECTED = "rejected"
     TIMED_OUT = "timed out"
     """The member held the record past its lock."""
+    CUT_OFF = "cut off"
+    """In flight when kproxy was killed: its acknowledgement was not answered."""
     FAILED = "failed"
-    """The acknowledgement was answered with an error that its lock does not explain, or not at all."""
+    """The acknowledgement was answered with an error that nothing explains, or not at all."""
 
 
 FINAL_OUTCOMES: Final = frozenset({Outcome.ACCEPTED, Outcome.REJECTED})
@@ -82,10 +89,16 @@ class Tally:
     """Those among them that were not the first of their record."""
     outcomes: Counter[Outcome] = field(default_factory=Counter)
 
-    def note_delivery(self, delivery_id: DeliveryId) -> None:
-        """Count a delivery, whose outcome is not counted yet."""
+    def note_delivery(self, *, is_first: bool) -> None:
+        """Count a delivery, the first of its record or not, whose outcome is not counted yet."""
         self.delivered += 1
-        self.redelivered += delivery_id.delivery_count > 1
+        self.redelivered += not is_first
+
+    def add(self, other: "Tally") -> None:
+        """Count what another one has counted."""
+        self.delivered += other.delivered
+        self.redelivered += other.redelivered
+        self.outcomes += other.outcomes
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,24 +123,47 @@ def outcome_of(verdict: Verdict, error: str | None, *, held_seconds: float, lock
     return Outcome.FAILED if error is not None else OUTCOME_OF_VERDICT[verdict]
 
 
-def tally(deliveries: Iterable[Delivery]) -> Tally:
-    """Count deliveries and how they ended."""
+def tallies_of(deliveries: Iterable[Delivery]) -> dict[str, Tally]:
+    """Count deliveries and how they ended, by member."""
+    tallies: defaultdict[str, Tally] = defaultdict(Tally)
+    for history in _histories(deliveries).values():
+        for position, delivery in enumerate(history):
+            tallies[delivery.member].note_delivery(is_first=position == 0)
+            tallies[delivery.member].outcomes[delivery.outcome] += 1
+    return dict(tallies)
+
+
+def together(tallies: Iterable[Tally]) -> Tally:
+    """Return the sum of them."""
     total = Tally()
-    for delivery in deliveries:
-        total.note_delivery(delivery.id)
-        total.outcomes[delivery.outcome] += 1
+    for one in tallies:
+        total.add(one)
     return total
 
 
+def records_without_answer(deliveries: Iterable[Delivery]) -> frozenset[RecordId]:
+    """Return the records that were cut off and did not come back: finished, or lost."""
+    histories = _histories(deliveries).items()
+    return frozenset(record for record, history in histories if history[-1].outcome is Outcome.CUT_OFF)
+
+
 def audit(
-    produced: Mapping[RecordId, JobKind], deliveries: Sequence[Delivery], members: Sequence[str]
+    produced: Mapping[RecordId, JobKind],
+    deliveries: Sequence[Delivery],
+    members: Sequence[str],
+    finished: AbstractSet[RecordId] = frozenset(),
 ) -> list[Check]:
-    """Hold every rule against what happened; the sums first."""
+    """Hold every rule against what happened; the sums first.
+
+    `finished` are the records that are finished according to the state log. It is asked only about those that
+    were cut off and did not come back.
+    """
+    unanswered = records_without_answer(deliveries) & finished
     return [
-        *_sums(len(produced), tally(deliveries)),
-        _each_record_is_settled_once(produced, deliveries),
-        _poison_is_what_is_rejected(produced, deliveries),
-        _deliveries_are_counted_up(deliveries),
+        *_sums(len(produced), together(tallies_of(deliveries).values()), len(unanswered)),
+        _each_record_is_settled_once(produced, deliveries, unanswered),
+        _poison_is_what_is_rejected(produced, deliveries, unanswered),
+        _deliveries_are_counted_up(deliveries, unanswered),
         _timed_out_records_go_to_others(deliveries),
         _everybody_and_everything_took_part(deliveries, members),
     ]
@@ -136,15 +172,18 @@ def audit(
 # ---- the sums
 
 
-def _sums(produced: int, total: Tally) -> list[Check]:
+def _sums(produced: int, total: Tally, unanswered: int) -> list[Check]:
     accepted, released, rejected, timed_out = (
         (total.outcomes[outcome], outcome.value)
         for outcome in (Outcome.ACCEPTED, Outcome.RELEASED, Outcome.REJECTED, Outcome.TIMED_OUT)
     )
+    came_back = (total.outcomes[Outcome.CUT_OFF] - unanswered, "cut off by the kill")
+    kill = [came_back] if total.outcomes[Outcome.CUT_OFF] else []
+    lost = [(unanswered, "finished, their answer lost")] if unanswered else []
     return [
-        _sum(produced, "produced", accepted, rejected),
-        _sum(total.redelivered, "delivered again", released, timed_out),
-        _sum(total.delivered, "delivered", accepted, rejected, released, timed_out),
+        _sum(produced, "produced", accepted, rejected, *lost),
+        _sum(total.redelivered, "delivered again", released, timed_out, *kill),
+        _sum(total.delivered, "delivered", accepted, rejected, released, timed_out, *kill, *lost),
     ]
 
 
@@ -157,47 +196,50 @@ def _sum(whole: int, name: str, *parts: tuple[int, str]) -> Check:
 
 
 def _each_record_is_settled_once(
-    produced: Mapping[RecordId, JobKind], deliveries: Sequence[Delivery]
+    produced: Mapping[RecordId, JobKind], deliveries: Sequence[Delivery], unanswered: AbstractSet[RecordId]
 ) -> Check:
     settled = Counter(delivery.id.record for delivery in deliveries if delivery.outcome in FINAL_OUTCOMES)
+    settled.update(unanswered)
     known = {delivery.id.record for delivery in deliveries}
     offenders = [
-        *(f"{_name(record)} never" for record in sorted(produced.keys() - settled.keys())),
-        *(f"{_name(record)} {count} times" for record, count in sorted(settled.items()) if count > 1),
-        *(f"{_name(record)} though nobody produced it" for record in sorted(known - produced.keys())),
+        *(f"{name_of(record)} never" for record in sorted(produced.keys() - settled.keys())),
+        *(f"{name_of(record)} {count} times" for record, count in sorted(settled.items()) if count > 1),
+        *(f"{name_of(record)} though nobody produced it" for record in sorted(known - produced.keys())),
     ]
-    return _claim("every record was accepted or rejected exactly once, none is missing", offenders)
+    return claim_that("every record was accepted or rejected exactly once, none is missing", offenders)
 
 
 def _poison_is_what_is_rejected(
-    produced: Mapping[RecordId, JobKind], deliveries: Sequence[Delivery]
+    produced: Mapping[RecordId, JobKind], deliveries: Sequence[Delivery], unanswered: AbstractSet[RecordId]
 ) -> Check:
     poison = {record for record, kind in produced.items() if kind is JobKind.POISON}
     rejected = {delivery.id.record for delivery in deliveries if delivery.outcome is Outcome.REJECTED}
     offenders = [
-        *(f"{_name(record)} was not rejected" for record in sorted(poison - rejected)),
-        *(f"{_name(record)} is not poison" for record in sorted(rejected - poison)),
+        *(f"{name_of(record)} was not rejected" for record in sorted(poison - rejected - unanswered)),
+        *(f"{name_of(record)} is not poison" for record in sorted(rejected - poison)),
     ]
-    return _claim(f"rejected were the {len(poison):,} poison records and no others", offenders)
+    return claim_that(f"rejected were the {len(poison):,} poison records and no others", offenders)
 
 
-def _deliveries_are_counted_up(deliveries: Sequence[Delivery]) -> Check:
+def _deliveries_are_counted_up(deliveries: Sequence[Delivery], unanswered: AbstractSet[RecordId]) -> Check:
     offenders = [
-        f"{_name(record)}: {', '.join(f'{one.id.delivery_count} {one.outcome}' for one in history)}"
+        f"{name_of(record)}: {', '.join(f'{one.id.delivery_count} {one.outcome}' for one in history)}"
         for record, history in sorted(_histories(deliveries).items())
-        if not _counts_up(history)
+        if not (_counts_up(history) and _ends_once(history, unanswered))
     ]
-    return _claim("each record's deliveries count up from 1, and none comes after that", offenders)
+    has_cut_off = any(delivery.outcome is Outcome.CUT_OFF for delivery in deliveries)
+    exception = "one cut off may not count" if has_cut_off else "and none comes after that"
+    return claim_that(f"each record's deliveries count up from 1, {exception}", offenders)
 
 
 def _timed_out_records_go_to_others(deliveries: Sequence[Delivery]) -> Check:
     offenders = [
-        f"{_name(record)} came back to {earlier.member}"
+        f"{name_of(record)} came back to {earlier.member}"
         for record, history in sorted(_histories(deliveries).items())
         for earlier, later in itertools.pairwise(history)
         if earlier.outcome is Outcome.TIMED_OUT and later.member == earlier.member
     ]
-    return _claim("each record whose lock expired went to another member", offenders)
+    return claim_that("each record whose lock expired went to another member", offenders)
 
 
 def _everybody_and_everything_took_part(deliveries: Sequence[Delivery], members: Sequence[str]) -> Check:
@@ -208,27 +250,44 @@ def _everybody_and_everything_took_part(deliveries: Sequence[Delivery], members:
         *(f"{member} accepted nothing" for member in members if member not in accepting),
         *(f"nothing was {outcome}" for outcome in wanted if outcome not in seen),
     ]
-    return _claim("every member accepted records, and every way to end a delivery was seen", offenders)
+    return claim_that("every member accepted records, and every way to end a delivery was seen", offenders)
 
 
-def _histories(deliveries: Sequence[Delivery]) -> Mapping[RecordId, list[Delivery]]:
+def _histories(deliveries: Iterable[Delivery]) -> Mapping[RecordId, list[Delivery]]:
+    # Of two deliveries with the same count the one that was cut off came first.
+    in_order = sorted(deliveries, key=lambda one: (one.id, one.outcome is not Outcome.CUT_OFF))
     histories: defaultdict[RecordId, list[Delivery]] = defaultdict(list)
-    for delivery in sorted(deliveries, key=lambda one: one.id):
+    for delivery in in_order:
         histories[delivery.id.record].append(delivery)
     return histories
 
 
 def _counts_up(history: Sequence[Delivery]) -> bool:
-    counts = [delivery.id.delivery_count for delivery in history]
-    finals = [delivery.outcome in FINAL_OUTCOMES for delivery in history]
-    return counts == list(range(1, len(history) + 1)) and finals == [False] * (len(history) - 1) + [True]
+    """By one each time; after the one delivery that a kill can cut off by one or not at all."""
+    if sum(delivery.outcome is Outcome.CUT_OFF for delivery in history) > 1:
+        return False
+    steps = (
+        (earlier.outcome, later.id.delivery_count - earlier.id.delivery_count)
+        for earlier, later in itertools.pairwise(history)
+    )
+    return history[0].id.delivery_count == 1 and all(
+        step == 1 or (step == 0 and outcome is Outcome.CUT_OFF) for outcome, step in steps
+    )
 
 
-def _claim(claim: str, offenders: Sequence[str]) -> Check:
+def _ends_once(history: Sequence[Delivery], unanswered: AbstractSet[RecordId]) -> bool:
+    *earlier, last = history
+    is_ended = last.outcome in FINAL_OUTCOMES or last.id.record in unanswered
+    return is_ended and not any(delivery.outcome in FINAL_OUTCOMES for delivery in earlier)
+
+
+def claim_that(claim: str, offenders: Sequence[str]) -> Check:
+    """A rule that holds when nothing breaks it, with the first few that do."""
     shown = "; ".join(offenders[:SHOWN_OFFENDERS])
     more = f" and {len(offenders) - SHOWN_OFFENDERS:,} more" if len(offenders) > SHOWN_OFFENDERS else ""
     return Check(claim, holds=not offenders, evidence=shown + more)
 
 
-def _name(record: RecordId) -> str:
+def name_of(record: RecordId) -> str:
+    """How a record is called in an evidence."""
     return f"record {record.partition}:{record.offset}"

@@ -27,8 +27,8 @@ another member beside it on each partition (`kproxy.share.assignor`)."""
 LOCK_SECONDS: Final = 15
 """The shortest lock that a group may have by default."""
 
-PRODUCING_SECONDS: Final = 20.0
-"""Past the end of the lock that expires, so that there is something to see until then."""
+PRODUCING_SECONDS: Final = 23.0
+"""Past the end of the lock that expires and the kill of kproxy that follows, so that there is something to see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Plan:
     @property
     def oversleeps_after(self) -> int:
         """After so many deliveries one member sleeps: soon, but not at once."""
-        return self.record_count // 15
+        return self.record_count // 30
 
     @property
     def oversleeps_with(self) -> int:

@@ -9,8 +9,10 @@ from confluent_kafka import KafkaException
 
 from tests.demo.book import Book
 from tests.demo.closing import show_closing
+from tests.demo.crash import audit_crash, audit_state_log
 from tests.demo.crew import Crew
 from tests.demo.keeping import keep_running
+from tests.demo.killing import Killing
 from tests.demo.ledger import Check, audit
 from tests.demo.plain_clients import NoAnswer, count_with_a_plain_consumer
 from tests.demo.plan import (
@@ -24,11 +26,14 @@ from tests.demo.plan import (
     Plan,
 )
 from tests.demo.stage import LOG_FOLDER, Stage, set_up
+from tests.demo.state_log import dump, finished_records
 from tests.demo.view import View
 
 REFRESH_SECONDS: Final = 0.1
 PATIENCE_SECONDS: Final = 40.0
 """Longer than any lock: when nothing happens for so long, nothing will."""
+QUIET_SECONDS: Final = 2.0
+"""What can be delivered is by then: records that were cut off and did not come back are finished, or lost."""
 
 
 def perform(plan: Plan, view: View) -> bool:
@@ -41,7 +46,7 @@ def perform(plan: Plan, view: View) -> bool:
         stage = set_up(plan, view, everything)
         book, problems = _play(plan, view, stage)
         checks = [
-            *audit(book.produced, book.deliveries, MEMBERS),
+            *_checks(view, stage, book),
             _plain_consumer_reads_as_much(view, stage, book),
             *problems,
         ]
@@ -83,19 +88,30 @@ def _play(plan: Plan, view: View, stage: Stage) -> tuple[Book, Sequence[Check]]:
 
 def _watch(plan: Plan, view: View, stage: Stage, crew: Crew, book: Book) -> Sequence[Check]:
     is_finishing = False
+    killing = None if stage.kproxy is None else Killing(stage.kproxy, plan.seconds_per_record)
     last_news_at = time.monotonic()
     while crew.is_at_work:
         for who, event in crew.news(REFRESH_SECONDS):
             last_news_at = time.monotonic()
             book.note(who, event, last_news_at)
+        if killing is not None:
+            killing.tend(book, time.monotonic())
         view.show(book, plan)
         stage.check_it_stands()
-        if not is_finishing and PRODUCER in book.finished and book.settled_count >= len(book.produced):
+        if not is_finishing and _is_all_done(book, time.monotonic()):
             crew.ask_to_finish()
             is_finishing = True
         if time.monotonic() - last_news_at > PATIENCE_SECONDS:
             return [Check(f"nothing happened any more for {PATIENCE_SECONDS:.0f} s", holds=False)]
     return []
+
+
+def _is_all_done(book: Book, now: float) -> bool:
+    if PRODUCER not in book.finished:
+        return False
+    unsettled = len(book.produced) - book.settled_count
+    is_quiet = now - book.last_news_at > QUIET_SECONDS
+    return unsettled <= 0 or (is_quiet and unsettled == book.without_answer)
 
 
 def _member_arguments(name: str, plan: Plan, stage: Stage) -> list[str]:
@@ -121,6 +137,18 @@ def _producer_arguments(plan: Plan, stage: Stage) -> list[str]:
 
 
 # ---- closing
+
+
+def _checks(view: View, stage: Stage, book: Book) -> list[Check]:
+    if stage.kproxy is None:
+        return audit(book.produced, book.deliveries, MEMBERS)
+    with view.step("kproxy's state log is read from Kafka itself"):
+        finished = finished_records(dump(stage.cluster.bootstrap_servers), GROUP) & book.produced.keys()
+    return [
+        *audit(book.produced, book.deliveries, MEMBERS, finished),
+        *audit_crash(book.crash, book.deliveries),
+        audit_state_log(book.produced.keys(), finished),
+    ]
 
 
 def _plain_consumer_reads_as_much(view: View, stage: Stage, book: Book) -> Check:

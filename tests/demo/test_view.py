@@ -33,6 +33,17 @@ def a_busy_book() -> Book:
     return book
 
 
+def a_book_with_a_kill() -> Book:
+    """The busy one: killed at 20 s, back at 21 s, and at 22.5 s bob accepts one of the records that came back."""
+    book = a_busy_book()
+    book.note_kill(20.0)
+    book.note_back(21.0)
+    came_back = [DeliveryId(RecordId(0, 15_000), 1)]
+    book.note("bob", Delivered(came_back), 22.0)
+    book.note("bob", Settled(Outcome.ACCEPTED, came_back, None), 22.5)
+    return book
+
+
 def lines_of(output: io.StringIO) -> list[str]:
     return CONTROL_SEQUENCE.sub("", output.getvalue()).splitlines()
 
@@ -47,7 +58,7 @@ def test_nothing_is_wider_than_80_columns(*, is_terminal: bool) -> None:
     with view.step(f"Apache Kafka 4.3.1, one broker, share groups off: {A_LONG_ADDRESS}"):
         pass
     with view.watching():
-        view.show(a_busy_book(), Plan(record_count=20_000))
+        view.show(a_book_with_a_kill(), Plan(record_count=20_000))
 
     # Then
     assert [line for line in lines_of(output) if len(line) > 80] == []
@@ -64,8 +75,9 @@ def test_a_terminal_sees_what_each_member_holds_and_who_sleeps() -> None:
 
     # Then
     seen = "\n".join(lines_of(output))
-    assert re.search(r"alice +15,000 +0 +15,000 +0 +0 +0 +0", seen)
-    assert re.search(r"carol +5,000 +5,000 +0 +0 +0 +0 +0", seen)
+    assert "…" not in seen
+    assert re.search(r"alice +15,000 +0 +15,000 +0 +0 +0 +0 +0", seen)
+    assert re.search(r"carol +5,000 +5,000 +0 +0 +0 +0 +0 +0", seen)
     assert "carol sleeps on what it holds" in seen
 
 
@@ -82,6 +94,47 @@ def test_elsewhere_plain_lines_tell_the_same_without_control_sequences() -> None
     first_accepted, titles, counts = output.getvalue().splitlines()
     assert "first record accepted" in first_accepted
     assert titles.split() == [
-        *("time", "produced", "accepted", "released", "rejected", "timed", "out", "records/s")
+        *("time", "produced", "accepted", "released", "rejected", "timed", "out", "cut", "off", "records/s")
     ]
     assert counts.split()[2:7] == ["20,000", "15,000", "0", "0", "0"]
+
+
+def test_the_kill_and_the_return_are_told_once_with_what_they_took() -> None:
+    # Given
+    output = io.StringIO()
+    view = View(a_console(output, is_terminal=False), started=0.0)
+    book = a_book_with_a_kill()
+
+    # When
+    with view.watching():
+        view.show(book, Plan(record_count=20_000))
+        view.show(book, Plan(record_count=20_000))
+
+    # Then
+    told = [" ".join(line.split()[1:]) for line in lines_of(output) if " kill" in line]
+    assert told == [
+        "kproxy killed (SIGKILL) with 5,000 records in hand, since the start 20.0 s",
+        "first record accepted again, since the kill 2.5 s",
+    ]
+
+
+def test_a_terminal_sees_that_kproxy_is_down_until_a_record_is_accepted_again() -> None:
+    # Given
+    output = io.StringIO()
+    view = View(a_console(output, is_terminal=True), started=0.0)
+    book = a_busy_book()
+    book.note_kill(20.0)
+
+    # When
+    with view.watching():
+        view.show(book, Plan(record_count=20_000))
+        is_down = "starts again" in "\n".join(lines_of(output))
+        book.note_back(21.0)
+        came_back = [DeliveryId(RecordId(0, 15_000), 1)]
+        book.note("bob", Delivered(came_back), 22.0)
+        book.note("bob", Settled(Outcome.ACCEPTED, came_back, None), 22.5)
+        view.show(book, Plan(record_count=20_000))
+
+    # Then
+    assert is_down
+    assert "back after 2.5 s" in "\n".join(lines_of(output))

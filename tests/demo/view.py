@@ -14,11 +14,13 @@ from rich.table import Table
 from rich.text import Text
 
 from tests.demo.book import Book
+from tests.demo.crash import Crash
 from tests.demo.ledger import Outcome, Tally
 from tests.demo.plan import Plan
 
 PLAIN_INTERVAL_SECONDS: Final = 2.0
 PLAIN_PATIENCE_SECONDS: Final = 10.0
+PLAIN_COLUMNS: Final = 10
 STEP_COLUMNS: Final = 66
 BAR_COLUMNS: Final = 38
 
@@ -27,6 +29,7 @@ OUTCOME_STYLES: Final = {
     Outcome.RELEASED: "yellow",
     Outcome.REJECTED: "red",
     Outcome.TIMED_OUT: "magenta",
+    Outcome.CUT_OFF: "cyan",
 }
 """The ways to end a delivery in the order in which they are shown."""
 
@@ -61,6 +64,8 @@ class View:
         self._next_plain_line_at = 0.0
         self._has_shown_titles = False
         self._has_shown_first_accepted = False
+        self._has_shown_kill = False
+        self._has_shown_return = False
 
     @property
     def elapsed_seconds(self) -> float:
@@ -108,6 +113,8 @@ class View:
             self.done(
                 "first record accepted, since the start of the demo", book.first_accepted_at - self._started
             )
+        if book.crash is not None:
+            self._show_crash(book.crash)
         if self._live is not None:
             self._live.update(_scene(book, plan, now), refresh=True)
         elif now >= self._next_plain_line_at:
@@ -117,14 +124,26 @@ class View:
     def _can_animate(self) -> bool:
         return self.console.is_terminal and not self.console.is_dumb_terminal
 
+    def _show_crash(self, crash: Crash) -> None:
+        # What it had sent before it died may still be on its way to members until it is back.
+        if crash.back_at is not None and not self._has_shown_kill:
+            self._has_shown_kill = True
+            what = f"kproxy killed (SIGKILL) with {len(crash.in_flight):,} records in hand, since the start"
+            self.done(what, crash.killed_at - self._started)
+        if crash.first_accepted_at is not None and not self._has_shown_return:
+            self._has_shown_return = True
+            self.done(
+                "first record accepted again, since the kill", crash.first_accepted_at - crash.killed_at
+            )
+
     def _show_plainly(self, book: Book, now: float) -> None:
         if not self._has_shown_titles:
             self._has_shown_titles = True
             titles = ("time", "produced", *(outcome.value for outcome in OUTCOME_STYLES), "records/s")
-            self.say("".join(f"{title:>11}" for title in titles))
+            self.say("".join(f"{title:>{PLAIN_COLUMNS}}" for title in titles))
         counts = [len(book.produced), *(book.total(outcome) for outcome in OUTCOME_STYLES)]
-        cells = "".join(f"{count:>11,}" for count in counts)
-        self.say(f"{self.elapsed_seconds:9.0f} s{cells}{book.rate(now):>11,.0f}")
+        cells = "".join(f"{count:>{PLAIN_COLUMNS},}" for count in (*counts, round(book.rate(now))))
+        self.say(f"{self.elapsed_seconds:{PLAIN_COLUMNS - 2}.0f} s{cells}")
         self._next_plain_line_at = now + PLAIN_INTERVAL_SECONDS
 
 
@@ -132,7 +151,7 @@ class View:
 
 
 def _scene(book: Book, plan: Plan, now: float) -> RenderableType:
-    parts = [_bars(book, plan, now), _members(book), _sleepers(book, now)]
+    parts = [_bars(book, plan, now), _members(book), _troubles(book, now)]
     return Group(*(Padding(part, (1, 0, 0, 2)) for part in parts))
 
 
@@ -154,7 +173,7 @@ def _bars(book: Book, plan: Plan, now: float) -> RenderableType:
 
 
 def _members(book: Book) -> RenderableType:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, collapse_padding=True, header_style="bold")
     table.add_column("member", min_width=8)
     table.add_column("polled", justify="right")
     table.add_column("holds", justify="right", min_width=5)
@@ -172,9 +191,18 @@ def _cells(tally: Tally) -> Iterator[str]:
     return (f"{count:,}" for count in (tally.delivered, held, *ended, tally.redelivered))
 
 
-def _sleepers(book: Book, now: float) -> RenderableType:
+def _troubles(book: Book, now: float) -> RenderableType:
     lines = [
         f"{member} sleeps on what it holds until the lock has expired: {max(0.0, until - now):.0f} s to go"
         for member, until in book.asleep_until.items()
     ]
+    if book.crash is not None:
+        lines.append(_crash(book.crash, now))
     return Text("\n".join(lines) or " ", style="magenta")
+
+
+def _crash(crash: Crash, now: float) -> str:
+    ago = f"kproxy was killed {now - crash.killed_at:.0f} s ago with {len(crash.in_flight):,} records in hand"
+    if crash.first_accepted_at is None:
+        return f"{ago} and starts again"
+    return f"{ago}; back after {crash.first_accepted_at - crash.killed_at:.1f} s"

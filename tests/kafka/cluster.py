@@ -168,6 +168,10 @@ class KafkaCluster:
             zookeeper_probe.wait_until_broker_is_forgotten(zookeeper_port.number, node_id, deadline)
         self._start_brokers([node_id], deadline)
 
+    def start_all_brokers(self) -> None:
+        """Do the same for all of them at once, after all were stopped or killed. With KRaft only."""
+        self._start_brokers(self.node_ids, time.monotonic() + START_TIMEOUT_SECONDS)
+
     def pause_broker(self, node_id: int) -> None:
         """Freeze one broker: its connections stay open, nothing is answered."""
         self._broker(node_id).pause()

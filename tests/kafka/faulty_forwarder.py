@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import threading
+from collections.abc import Callable
 from enum import Enum
 from types import TracebackType
 from typing import Final, Self
@@ -30,7 +31,9 @@ class FaultyForwarder:
         """`HOST:PORT`; while it is empty, connections are closed at once."""
         self._listener = socket.create_server((LOOPBACK, 0))
         self._open: set[socket.socket] = set()
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
+        self._held: set[socket.socket] = set()
+        self._withheld = bytearray()
         self.fault = Fault.NONE
         """What happens on connections that are made from now on."""
         threading.Thread(target=self._accept, name="faulty forwarder", daemon=True).start()
@@ -47,9 +50,27 @@ class FaultyForwarder:
         for connection in dropped:
             _close(connection)
 
+    def hold(self) -> None:
+        """Keep what comes on the connections that are open now; those made later pass."""
+        with self._lock:
+            self._held = set(self._open)
+
+    def is_holding(self, content: bytes) -> bool:
+        """Whether `content` is among what was kept so far."""
+        with self._lock:
+            return content in self._withheld
+
+    def release(self) -> None:
+        """Pass on what was kept, and everything after it."""
+        with self._lock:
+            self._held.clear()
+            self._withheld.clear()
+            self._lock.notify_all()
+
     def close(self) -> None:
         """Stop listening and close all connections."""
         _close(self._listener)
+        self.release()
         self.drop_connections()
 
     def __enter__(self) -> Self:
@@ -79,13 +100,25 @@ class FaultyForwarder:
         with self._lock:
             self._open |= {client, broker}
         for source, sink, fault in ((client, broker, Fault.NONE), (broker, client, self.fault)):
-            pump = threading.Thread(target=_pump, args=(source, sink, fault), daemon=True)
+            pump = threading.Thread(target=_pump, args=(source, sink, fault, self._let_pass), daemon=True)
             pump.start()
 
+    def _let_pass(self, source: socket.socket, data: bytes) -> None:
+        with self._lock:
+            if source in self._held:
+                self._withheld += data
+                self._lock.wait_for(lambda: source not in self._held)
 
-def _pump(source: socket.socket, sink: socket.socket, fault: Fault) -> None:
+
+def _pump(
+    source: socket.socket,
+    sink: socket.socket,
+    fault: Fault,
+    let_pass: Callable[[socket.socket, bytes], None],
+) -> None:
     with contextlib.suppress(OSError):
         while data := source.recv(CHUNK_BYTES):
+            let_pass(source, data)
             match fault:
                 case Fault.NONE:
                     sink.sendall(data)

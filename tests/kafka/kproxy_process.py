@@ -28,7 +28,10 @@ GRACE_SECONDS: Final = 15.0
 """More than `kproxy.shutdown.grace.ms` has by default, so that a drain that takes too long is seen as such."""
 ENVIRONMENT_PREFIX: Final = "KPROXY_"
 
+STATE_TOPIC_PARTITIONS: Final = 4
+
 _log_numbers: Final = itertools.count(1)
+_state_topic_numbers: Final = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +66,27 @@ class MetricValues:
         )
 
 
+def state_topic_settings() -> dict[str, str | int]:
+    """State topics that nobody else has, small enough for one broker; a restart is given the same settings again."""
+    number = f"{os.getpid()}-{next(_state_topic_numbers)}-{time.time_ns() % 1_000_000:06d}"
+    return {
+        "kproxy.state.topic.name": f"__kproxy_share_state-{number}",
+        "kproxy.groups.topic.name": f"__kproxy_share_groups-{number}",
+        "share.coordinator.state.topic.num.partitions": STATE_TOPIC_PARTITIONS,
+        "share.coordinator.state.topic.replication.factor": 1,
+        "share.coordinator.state.topic.min.isr": 1,
+    }
+
+
 class KproxyProcess(Child):
     """A kproxy in front of `bootstrap_servers`: started by the constructor, gone after `drain`, `stop` or `kill`.
 
     Its ports are reserved, so that nobody else gets them before it binds them. Variables of the environment
     that would configure it are taken away. What it logs is kept under `build/kafka-logs/` when a `with` ends
     on an error.
+
+    Unless `settings` name them, its state topics are its own: two processes with the same ones would take them
+    from each other.
     """
 
     def __init__(
@@ -78,8 +96,12 @@ class KproxyProcess(Child):
         node_ids: Sequence[int] = (1,),
         settings: Mapping[str, str | int] | None = None,
         environment: Mapping[str, str] | None = None,
+        module: str = "kproxy",
     ) -> None:
-        """Start it. Brokers with `node_ids` get reserved ports; `settings` are `-X` keys and values."""
+        """Start it. Brokers with `node_ids` get reserved ports; `settings` are `-X` keys and values.
+
+        `module` is what Python runs with the arguments of kproxy.
+        """
         self._listen, self._admin = ReservedPort(), ReservedPort()
         self._broker_ports = {node_id: ReservedPort() for node_id in node_ids}
         all_settings = {
@@ -89,9 +111,10 @@ class KproxyProcess(Child):
                 f"{node_id}={port.number}" for node_id, port in self._broker_ports.items()
             ),
             "kproxy.log.format": "json",
+            **state_topic_settings(),
             **(settings or {}),
         }
-        command = [*_with_environment(environment or {}), sys.executable, "-m", "kproxy"]
+        command = [*_with_environment(environment or {}), sys.executable, "-m", module]
         command += ["run", "-b", bootstrap_servers]
         for key, value in all_settings.items():
             command += ["-X", f"{key}={value}"]
@@ -152,6 +175,14 @@ class KproxyProcess(Child):
     def status(self) -> Mapping[str, Any]:
         """The item of `/api/v1/status`. Raises OSError while the admin port is not bound."""
         return self._ask("/api/v1/status").items[0]
+
+    def state_items(self, slot: int) -> tuple[Mapping[str, Any], ...]:
+        """The items of `/api/v1/state-log/{slot}/state`. Raises OSError while the admin port is not bound."""
+        return self._ask(f"/api/v1/state-log/{slot}/state").items
+
+    def group_item(self, group: str) -> Mapping[str, Any]:
+        """The item of `/api/v1/groups/{group}`. Raises OSError while the admin port is not bound."""
+        return self._ask(f"/api/v1/groups/{group}").items[0]
 
     def metrics(self) -> MetricValues:
         """What `/metrics` says. Raises OSError while the admin port is not bound."""
