@@ -1,7 +1,7 @@
 """DeleteShareGroupState (86), version 0, KIP-932.
 
 Behaviour: the state ends; where there is none, that is a success.
-Known differences from a stock broker: partitions are answered in turn.
+Known differences from a stock broker: partitions are answered in turn, as often as named.
 """
 
 from kproxy.error_codes import ErrorCode

@@ -1,7 +1,8 @@
 """InitializeShareGroupState (83), version 0, KIP-932.
 
 Behaviour: the state begins anew under the given state epoch; repeating an initialization changes nothing.
-Known differences from a stock broker: see `statelog.share_coordinator`; partitions are answered in turn.
+Known differences from a stock broker: see `statelog.share_coordinator`; partitions are answered in turn, as often as
+named.
 """
 
 from kproxy.error_codes import ErrorCode

@@ -282,7 +282,7 @@ class ShareStateStore(Protocol):
         delivery_complete_count: int,
         batches: Sequence[StateBatch],
     ) -> None:
-        """Lay `batches` over the state of `key`."""
+        """Lay `batches`, which may overlap in any order, over the state of `key`."""
         ...
 
     async def delete_state(self, key: SharePartitionKey) -> None:

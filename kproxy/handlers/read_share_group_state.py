@@ -1,7 +1,8 @@
 """ReadShareGroupState (84), version 0, KIP-932.
 
 Behaviour: the state is answered to the leader of the share-partition, whose epoch is stored first.
-Known differences from a stock broker: negative epochs are refused as in Kafka 4.4; partitions are answered in turn.
+Known differences from a stock broker: negative epochs are refused as in Kafka 4.4; partitions are answered in turn,
+as often as named.
 """
 
 from kproxy.error_codes import ErrorCode
@@ -45,7 +46,10 @@ class ReadShareGroupStateHandler:
         self, key: SharePartitionKey, data: PartitionData, context: RequestContext
     ) -> PartitionResult:
         answer = await self._services.answer(
-            key, lambda named: self._services.store.read_state(named, leader_epoch=data.leader_epoch), context
+            key,
+            lambda named: self._services.store.read_state(named, leader_epoch=data.leader_epoch),
+            context,
+            needs_state=True,
         )
         if isinstance(answer, ApiError):
             return PartitionResult(key.partition, answer.error_code, str(answer))

@@ -2,7 +2,7 @@
 
 Behaviour: what is known of each share-partition without its batches; where there is no state, start offset -1. The
 leader epoch of the request is not looked at, as in stock brokers. Version notes: 1 adds DeliveryCompleteCount.
-Known differences from a stock broker: partitions are answered in turn.
+Known differences from a stock broker: partitions are answered in turn, as often as named.
 """
 
 from kproxy.error_codes import ErrorCode

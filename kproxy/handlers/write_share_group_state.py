@@ -3,7 +3,7 @@
 Behaviour: the batches are laid over the state; a late write moves nothing back. Version notes: 1 adds
 DeliveryCompleteCount; version 0 leaves it unknown (-1).
 Known differences from a stock broker: as Kafka 4.4, not 4.3.1, where they differ; delivery states that are never
-durable are refused; partitions are answered in turn.
+durable are refused; partitions are answered in turn, as often as named.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,9 @@ class WriteShareGroupStateHandler:
     async def _answer(
         self, key: SharePartitionKey, data: PartitionData, context: RequestContext
     ) -> PartitionResult:
-        refusal = await self._services.answer_change(key, lambda named: self._write(named, data), context)
+        refusal = await self._services.answer_change(
+            key, lambda named: self._write(named, data), context, needs_state=True
+        )
         if refusal is not None:
             return PartitionResult(key.partition, refusal.error_code, str(refusal))
         return PartitionResult(key.partition)

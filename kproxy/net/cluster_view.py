@@ -92,7 +92,12 @@ class ClusterView:
         return known.leaders[partition]
 
     def is_unheard(self, name_or_id: str | TopicId, now_ms: int) -> bool:
-        """Return whether the topic is neither in the view nor was found missing a moment ago."""
+        """Return whether the topic is neither in the view nor was found missing a moment ago.
+
+        Nobody has the zero id, and brokers answer nothing at all when they are asked about it.
+        """
+        if name_or_id == ZERO_UUID:
+            return False
         if name_or_id in self._id_by_name or name_or_id in self._by_id:
             return False
         return self._missing_until_ms.get(name_or_id, now_ms) <= now_ms

@@ -17,7 +17,16 @@ from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.group_store import ConfigWrite, GroupOperation, GroupRemoval, GroupWrite
-from kproxy.statelog.operations import Delete, Initialize, Load, Operation, Read, ReadSummary, Write
+from kproxy.statelog.operations import (
+    Delete,
+    Initialize,
+    Load,
+    Operation,
+    Read,
+    ReadSummary,
+    Write,
+    requested_write,
+)
 from kproxy.statelog.tickets import Ticket
 
 R = TypeVar("R")
@@ -150,10 +159,9 @@ class DurableStateLog:
         batches: Sequence[StateBatch],
     ) -> None:
         """Lay `batches` over the state of `key`."""
-        delta = StateDelta(start_offset, delivery_complete_count, tuple(batches))
-        ranges = tuple(sorted((batch.first_offset, batch.last_offset) for batch in batches))
-        actor = Actor(Cause.OPERATOR, offset_ranges=ranges)
-        await self._one(key, Write(key, StateEpoch(state_epoch), LeaderEpoch(leader_epoch), delta, (actor,)))
+        epochs = (StateEpoch(state_epoch), LeaderEpoch(leader_epoch))
+        asked = StateDelta(start_offset, delivery_complete_count, tuple(batches))
+        await self._one(key, requested_write(key, *epochs, asked))
 
     async def delete_state(self, key: SharePartitionKey) -> None:
         """Delete the state of `key`; nothing when there is none."""

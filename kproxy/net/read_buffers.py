@@ -15,7 +15,7 @@ MOST_BYTES: Final = 32 * 1024 * 1024
 MOST_BUFFERS: Final = 16
 """How much is kept at most, whether it is in use or not. What is needed beyond that is given back after use."""
 
-UNUSED_SECONDS: Final = 5.0
+UNUSED_SECONDS: Final = 30.0
 """How long a buffer is kept without being used, at least; at most twice as long."""
 
 _CLASSES_PER_DOUBLING: Final = 4

@@ -1,11 +1,14 @@
 """`SlotReports`: what slots of the state log tell the operator: log lines, counters, and the last load."""
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from kproxy.net.partition_writer import Doubt
 from kproxy.telemetry import logs
 
 log = logs.logger("net.state_log")
+
+DELAYS_BEFORE_WARNING: Final = 8
+"""Some seconds, as the pauses between them grow."""
 
 
 class Measuring(Protocol):
@@ -39,7 +42,7 @@ class SlotReports:
 
     def __init__(self, measuring: Measuring) -> None:
         self._measuring = measuring
-        self._delayed: set[int] = set()
+        self._delays: dict[int, int] = {}
 
     def appended(self, topic: str, *, records: int, batch_bytes: int, seconds: float) -> None:
         """Note an append that is durable."""
@@ -49,18 +52,24 @@ class SlotReports:
 
     def loaded(self, slot: int, loaded: Loaded) -> None:
         """Note that a slot serves from now on."""
-        self._delayed.discard(slot)
+        self._delays.pop(slot, None)
         self._measuring.count("statelog_replayed_records", loaded.record_count)
         self._measuring.observe("statelog_replay_seconds", loaded.seconds)
         log.debug("slot_loaded", slot=slot, records=loaded.record_count, seconds=round(loaded.seconds, 3))
 
     def delayed(self, slot: int, reason: str) -> None:
-        """Note that a slot cannot be claimed or loaded for now; it is said once of all that wait at the same time."""
+        """Note that a slot cannot be claimed or loaded for now; of all that wait together one speaks.
+
+        A cluster that has just been started needs a moment, and so has a leader that moves: the first word is for
+        information, and only who goes on waiting is a reason to worry.
+        """
         self._measuring.count("statelog_delays")
-        say = log.debug if self._delayed else log.warning
-        if slot not in self._delayed:
-            self._delayed.add(slot)
-            say("slot_delayed", slot=slot, reason=reason)
+        is_speaker = not self._delays or next(iter(self._delays)) == slot
+        delays = self._delays[slot] = self._delays.get(slot, 0) + 1
+        if is_speaker and delays == 1:
+            log.info("slot_delayed", slot=slot, reason=reason)
+        elif is_speaker and delays == DELAYS_BEFORE_WARNING:
+            log.warning("slot_delayed", slot=slot, reason=reason)
 
     def left(self, slot: int, doubt: Doubt, detail: str) -> None:
         """Note that what was in memory of a slot was forgotten, to be built again, or lost to another process."""

@@ -1,11 +1,12 @@
 """What may be asked of the state of share-partitions, as it waits for its append. See `group_commit`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, StateEpoch
-from kproxy.share.state_batches import StateDelta
+from kproxy.share.state_batches import StateDelta, lay_over
 from kproxy.statelog.actors import Actor, Cause
+from kproxy.statelog.share_coordinator import require_possible_write
 
 INITIALIZATION: Final = Actor(Cause.INITIALIZE)
 TAKEOVER: Final = Actor(Cause.LOAD)
@@ -83,3 +84,16 @@ class ColdSnapshots:
 
 KeyedOperation: TypeAlias = Write | Initialize | Load | Read | Delete | ReadSummary
 Operation: TypeAlias = KeyedOperation | ColdSnapshots
+
+
+def requested_write(
+    key: SharePartitionKey, state_epoch: StateEpoch, leader_epoch: LeaderEpoch, asked: StateDelta
+) -> Write:
+    """Return the write that a request asks for, whose batches may overlap in any order and lie below its start offset.
+
+    Raises InvalidRequest as `require_possible_write`. Source: `ShareCoordinatorShard.mergeBatches`.
+    """
+    require_possible_write(key, state_epoch, leader_epoch, asked)
+    delta = replace(asked, batches=lay_over((), asked.batches, asked.start_offset))
+    ranges = tuple((batch.first_offset, batch.last_offset) for batch in delta.batches)
+    return Write(key, state_epoch, leader_epoch, delta, (Actor(Cause.OPERATOR, offset_ranges=ranges),))

@@ -7,9 +7,12 @@ durable and the fold replays them. Source: `ShareCoordinatorShard`, as of Kafka 
   both back; here, as in 4.4, neither ever does.
 - 4.3.1 lets -1 pass as a leader epoch or a state epoch; here, as in 4.4, every negative epoch is refused.
 
-Two differences from both. Initializing again under the stored state epoch with the start offset left open (-1)
+Three differences from both. Initializing again under the stored state epoch with the start offset left open (-1)
 changes nothing: it repeats an initialization whose end nobody noted, and must not undo what was acknowledged
-since. A cold share-partition is snapshotted again only when enough of the log lies behind its snapshot.
+since. A cold share-partition is snapshotted again only when enough of the log lies behind its snapshot. And there
+is nothing in memory that the log does not say: an initialization resets the leader epoch to 0 and the count of
+updates since a snapshot, while a stock broker that has not loaded its log anew goes on fencing older leaders, and
+counting.
 
 Epochs end at 2147483647. Nobody but `load_state` may raise a leader epoch to that, so a load always has a next one
 for itself, and once it is there loads stay there. A share-partition with the last snapshot epoch is written by
@@ -122,6 +125,8 @@ class ShareCoordinator:
             raise InvalidRequest(f"leader epoch {leader_epoch} for {key}")
         state = self._state_of(key)
         _require_leader(key, leader_epoch, state)
+        if leader_epoch >= LAST_EPOCH > state.leader_epoch:
+            raise InvalidRequest(f"leader epoch {leader_epoch} of {key} could not be followed by another")
         return self._read_under(key, state, leader_epoch, now_ms, actor)
 
     def load_state(
@@ -149,9 +154,10 @@ class ShareCoordinator:
     ) -> CoordinatorResult[None]:
         """Lay `delta` over the state: an update, or a snapshot after enough of those.
 
+        The stored leader epoch stays, also when the writer's is higher: only reads and loads raise it.
+
         Raises:
-            InvalidRequest: what `require_possible_write` raises, there is no state, or the leader epoch is the
-                last one and new.
+            InvalidRequest: what `require_possible_write` raises, or there is no state.
             FencedLeaderEpoch: the stored leader epoch is higher.
             FencedStateEpoch: the stored state epoch is higher.
         """
@@ -160,9 +166,9 @@ class ShareCoordinator:
         _require_leader(key, leader_epoch, state)
         if state_epoch < state.state_epoch:
             raise FencedStateEpoch(f"state epoch {state_epoch} is behind {state.state_epoch} of {key}")
-        if delta.is_empty and leader_epoch == state.leader_epoch:
+        if delta.is_empty:
             return _NOTHING_TO_WRITE
-        record = self._record_of_write(key, state, delta, leader_epoch, now_ms)
+        record = self._record_of_write(key, state, delta, state.leader_epoch, now_ms)
         return CoordinatorResult(((record, actors),), None)
 
     def delete_state(self, key: SharePartitionKey, *, actor: Actor) -> CoordinatorResult[None]:
@@ -294,8 +300,6 @@ def _require_partition(key: SharePartitionKey) -> None:
 def _require_leader(key: SharePartitionKey, leader_epoch: LeaderEpoch, state: DurableShareState) -> None:
     if leader_epoch < state.leader_epoch:
         raise FencedLeaderEpoch(f"leader epoch {leader_epoch} is behind {state.leader_epoch} of {key}")
-    if leader_epoch >= LAST_EPOCH > state.leader_epoch:
-        raise InvalidRequest(f"leader epoch {leader_epoch} of {key} could not be followed by another")
 
 
 def _next_snapshot(

@@ -28,7 +28,7 @@ class InMemoryLogReader:
         return {}
 
     def records(self, ranges: Sequence[LogRange], *, most_per_task: int | None = None) -> NoReturn:
-        raise AssertionError(f"nobody reads {ranges} here")
+        raise AssertionError(f"nobody reads {ranges} here, {most_per_task} or all at once")
 
     def mapped(self, ranges: Sequence[LogRange], function: Any, schema: str) -> NoReturn:
-        raise AssertionError(f"nobody reads {ranges} here")
+        raise AssertionError(f"nobody makes {schema} of {ranges} here with {function}")

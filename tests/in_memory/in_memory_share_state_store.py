@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, StateEpoch
 from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.group_commit import Delete, Initialize, Operation, Read, ReadSummary, Write
+from kproxy.statelog.group_commit import Delete, Initialize, Operation, Read, ReadSummary
+from kproxy.statelog.operations import requested_write
 from tests.in_memory.in_memory_state_log import InMemoryStateLog
 
 
@@ -33,8 +34,9 @@ class InMemoryShareStateStore:
         delivery_complete_count: int,
         batches: Sequence[StateBatch],
     ) -> None:
-        delta = StateDelta(start_offset, delivery_complete_count, tuple(batches))
-        self._run(Write(key, StateEpoch(state_epoch), LeaderEpoch(leader_epoch), delta, ()))
+        epochs = (StateEpoch(state_epoch), LeaderEpoch(leader_epoch))
+        asked = StateDelta(start_offset, delivery_complete_count, tuple(batches))
+        self._run(requested_write(key, *epochs, asked))
 
     async def delete_state(self, key: SharePartitionKey) -> None:
         self._run(Delete(key))

@@ -1,27 +1,31 @@
-"""`InMemoryTopic`: a topic whose offsets a test says, for what asks a topic which there are. Serves as `KafkaTopic`."""
+"""`InMemoryTopic`: a topic of the state log that a test wrote. Serves as `LogTopic`, and as `LogConsumer`."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from kproxy.jobs.kafka_log import KafkaTopic
+import pyarrow as pa
+
 from kproxy.jobs.log_reader import LogRange
+from kproxy.jobs.raw_records import batch_of
+from kproxy.wire.records import Record
 
 
-class InMemoryTopic(KafkaTopic):
-    """Holds `held`, which the test may change."""
+class InMemoryTopic:
+    """Holds `held`, which the test may change, and the records of its partition 0."""
 
-    held: Sequence[LogRange]
-
-    def __init__(self, *held: LogRange) -> None:
-        super().__init__("nowhere:9092", "states")
-        object.__setattr__(self, "held", held)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
+    def __init__(self, *held: LogRange, records: Sequence[Record] = ()) -> None:
+        self.held: Sequence[LogRange] = held
+        self._records = records
 
     @contextmanager
-    def consumer(self) -> Iterator["InMemoryTopic"]:  # type: ignore[override]  # it consumes itself
+    def consumer(self) -> Iterator["InMemoryTopic"]:
         yield self
 
-    def ranges(self) -> list[LogRange]:
-        return list(self.held)
+    def ranges(self) -> Sequence[LogRange]:
+        return self.held
+
+    def batches(self, wanted: LogRange) -> Iterator[pa.RecordBatch]:
+        yield batch_of(
+            0,
+            [record for record in self._records if wanted.first_offset <= record.offset < wanted.end_offset],
+        )

@@ -28,17 +28,18 @@ OF_THE_LAST_LEADER = [
 ]
 
 
-@pytest.mark.parametrize("operation", OF_THE_LAST_LEADER)
-def test_nobody_but_a_load_takes_the_last_leader_epoch(operation: Operation) -> None:
+def test_nobody_but_a_load_takes_the_last_leader_epoch() -> None:
     # Given
     queue = a_queue(a_snapshot(leader_epoch=LAST_EPOCH - 1))
-    refused = queue.submit(operation)
+    refused = queue.submit(Read(KEY, LeaderEpoch(LAST_EPOCH)))
+    written = queue.submit(a_write(a_delta(0, 0), leader_epoch=LAST_EPOCH))
     ticket = queue.submit(Load(KEY))
 
     # When
     append_everything(queue)
 
     # Then
+    assert (written.is_done, written.refusal) == (True, None)
     assert type(refused.refusal) is InvalidRequest
     assert str(refused.refusal).endswith("could not be followed by another")
     assert ticket.response == a_state(leader_epoch=LAST_EPOCH)

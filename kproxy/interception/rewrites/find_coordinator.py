@@ -18,6 +18,7 @@ _FIRST_WITH_SHARE_KEYS: Final = 6
 _FIRST_BATCHED: Final = 4
 _TOPIC_ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
 _PARTITION: Final = re.compile(r"[0-9]{1,10}", re.ASCII)
+_LAST_PARTITION: Final = 2**31 - 1
 
 
 def rewrite_find_coordinator(
@@ -47,7 +48,8 @@ def answer_share_coordinator(
     Where the share coordinator is served on the wire, it is on every port: keys are spread over the virtual brokers
     of `addresses`. Elsewhere that is None, and each key is COORDINATOR_NOT_AVAILABLE. A key that is not
     `group:topicId:partition` is INVALID_REQUEST, and so is every one before version 6, which has no such key type.
-    Source: `KafkaApis.handleFindCoordinatorRequest`, `SharePartitionKey.validate`.
+    Source: `KafkaApis.handleFindCoordinatorRequest`, `SharePartitionKey.validate`, which also lets pass what Java's
+    parsers of numbers and of base64 do: a partition `+1` or `-1`, a topic id with `==` behind it.
     """
     if request.key_type != SHARE_KEY_TYPE:
         return None
@@ -88,10 +90,11 @@ def _nowhere(key: str, code: ErrorCode, text: str) -> Coordinator:
 
 
 def _is_share_partition(key: str) -> bool:
-    group_id, _, rest = key.rpartition(":")[0].rpartition(":")
-    partition = key.rpartition(":")[2]
+    group_and_topic, _, partition = key.rpartition(":")
+    group_id, _, topic_id = group_and_topic.rpartition(":")
     return (
-        bool(group_id)
-        and _TOPIC_ID.fullmatch(rest) is not None
+        bool(group_id.strip())
+        and _TOPIC_ID.fullmatch(topic_id) is not None
         and _PARTITION.fullmatch(partition) is not None
+        and int(partition) <= _LAST_PARTITION
     )

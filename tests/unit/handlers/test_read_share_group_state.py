@@ -86,7 +86,7 @@ async def test_a_request_without_a_group_is_answered_with_nothing() -> None:
     assert response == ReadShareGroupStateResponse([])
 
 
-async def test_a_topic_that_is_not_there_is_told_by_partition() -> None:
+async def test_without_a_state_it_does_not_matter_whether_there_is_such_a_topic() -> None:
     # Given
     world = await ShareStateWorld().begin()
 
@@ -94,8 +94,8 @@ async def test_a_topic_that_is_not_there_is_told_by_partition() -> None:
     (result,) = await answers(world, a_request(PartitionData(0, 7), topic_id=UNKNOWN_TOPIC))
 
     # Then
-    assert result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert world.observer.reasons == ["unknown_topic_or_partition"]
+    assert result.error_code == ErrorCode.INVALID_REQUEST
+    assert world.observer.reasons == ["invalid_request"]
 
 
 def test_a_request_is_refused_partition_by_partition() -> None:

@@ -1,6 +1,6 @@
 """What the five requests to the share coordinator have in common."""
 
-from kproxy.errors import ApiError, CoordinatorNotAvailable, UnknownTopicOrPartition
+from kproxy.errors import ApiError, CoordinatorNotAvailable, InvalidRequest, UnknownTopicOrPartition
 from kproxy.handlers.share_state_requests import share_partition_key
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.statelog.durable_state import DurableShareState
@@ -45,6 +45,45 @@ async def test_a_topic_id_that_the_cluster_does_not_have_is_unknown() -> None:
 
     # Then
     assert isinstance(answer, UnknownTopicOrPartition)
+
+
+async def test_who_needs_a_state_is_told_first_that_there_is_none() -> None:
+    # Given
+    world = await ShareStateWorld().begin()
+    key = share_partition_key(GROUP, UNKNOWN_TOPIC, 0)
+
+    # When
+    answer = await world.services.answer(key, world.store.read_summary, CONTEXT, needs_state=True)
+
+    # Then
+    assert isinstance(answer, InvalidRequest)
+    assert world.observer.reasons == ["invalid_request"]
+
+
+async def test_who_needs_a_state_is_told_that_its_topic_is_gone() -> None:
+    # Given
+    world = await ShareStateWorld().begin()
+    key = share_partition_key(GROUP, UNKNOWN_TOPIC, 0)
+    await world.store.initialize_state(key, state_epoch=0, start_offset=0)
+
+    # When
+    answer = await world.services.answer(key, world.store.read_summary, CONTEXT, needs_state=True)
+
+    # Then
+    assert isinstance(answer, UnknownTopicOrPartition)
+
+
+async def test_a_negative_partition_is_refused_whether_there_is_such_a_topic_or_not() -> None:
+    # Given
+    world = await ShareStateWorld().begin()
+
+    # When
+    answers = [
+        await summary(world, share_partition_key(GROUP, topic, -1)) for topic in (TOPIC, UNKNOWN_TOPIC)
+    ]
+
+    # Then
+    assert [type(answer) for answer in answers] == [InvalidRequest, InvalidRequest]
 
 
 async def test_while_the_cluster_cannot_be_asked_nobody_is_told_that_a_topic_is_gone() -> None:

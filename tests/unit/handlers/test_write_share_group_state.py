@@ -1,6 +1,7 @@
 """WriteShareGroupState: what a leader says."""
 
 from kproxy.error_codes import ErrorCode
+from kproxy.handlers.share_state_requests import share_partition_key
 from kproxy.handlers.write_share_group_state import (
     WriteShareGroupStateHandler,
     refuse_write_share_group_state,
@@ -48,7 +49,7 @@ async def test_a_write_is_laid_over_the_state() -> None:
     assert result == PartitionResult(0)
     state = world.state_of(0)
     assert state is not None
-    assert (state.leader_epoch, state.start_offset, state.delivery_complete_count) == (1, 11, 4)
+    assert (state.leader_epoch, state.start_offset, state.delivery_complete_count) == (0, 11, 4)
     assert state.state_batches == (
         state_batches.StateBatch(12, 15, RecordState.ACKNOWLEDGED, 1),
         state_batches.StateBatch(17, 17, RecordState.AVAILABLE, 2),
@@ -58,7 +59,7 @@ async def test_a_write_is_laid_over_the_state() -> None:
 async def test_each_partition_hears_why_it_was_refused() -> None:
     # Given
     world = await ShareStateWorld().begin()
-    await answers(world, a_request(PartitionData(0, 3, 5, -1)))
+    await world.store.read_state(share_partition_key(GROUP, TOPIC, 0), leader_epoch=5)
 
     # When
     results = await answers(
@@ -80,7 +81,7 @@ async def test_each_partition_hears_why_it_was_refused() -> None:
         ErrorCode.INVALID_REQUEST,
         ErrorCode.INVALID_REQUEST,
         ErrorCode.INVALID_REQUEST,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.INVALID_REQUEST,
     ]
 
 
@@ -97,7 +98,7 @@ async def test_a_request_without_a_group_is_answered_with_nothing() -> None:
     assert response == WriteShareGroupStateResponse([])
 
 
-async def test_a_topic_that_is_not_there_is_told_by_partition() -> None:
+async def test_without_a_state_it_does_not_matter_whether_there_is_such_a_topic() -> None:
     # Given
     world = await ShareStateWorld().begin()
 
@@ -105,8 +106,8 @@ async def test_a_topic_that_is_not_there_is_told_by_partition() -> None:
     (result,) = await answers(world, a_request(PartitionData(0, 3, 0, 10), topic_id=UNKNOWN_TOPIC))
 
     # Then
-    assert result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert world.observer.reasons == ["unknown_topic_or_partition"]
+    assert result.error_code == ErrorCode.INVALID_REQUEST
+    assert world.observer.reasons == ["invalid_request"]
 
 
 def test_a_request_is_refused_partition_by_partition() -> None:

@@ -55,6 +55,17 @@ def test_a_topic_is_found_by_name_and_by_id_with_its_leaders() -> None:
     assert view.leader_of(PAYMENTS, 0) is None
 
 
+def test_no_topic_has_the_zero_id_so_that_nobody_need_be_asked_about_it() -> None:
+    # Given
+    view = view_of()
+
+    # When
+    unheard = [view.is_unheard(topic_id, 0) for topic_id in (ORDERS, TopicId(bytes(16)))]
+
+    # Then
+    assert unheard == [True, False]
+
+
 def test_brokers_that_came_went_or_moved_are_a_change() -> None:
     # Given
     view = view_of()

@@ -345,7 +345,7 @@ def test_the_coordinator_operations_read_and_write_under_the_epochs_they_are_giv
             delivery_complete_count=2,
             batches=[
                 StateBatch(14, 14, RecordState.ARCHIVED, 5),
-                StateBatch(10, 11, RecordState.ACKNOWLEDGED, 1),
+                StateBatch(8, 11, RecordState.ACKNOWLEDGED, 1),
             ],
         )
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from kproxy.net.partition_writer import Doubt
-from kproxy.net.slot_reports import SlotReports
+from kproxy.net.slot_reports import DELAYS_BEFORE_WARNING, SlotReports
 from kproxy.telemetry.metrics import Metrics
 from tests.unit.net.state_logs import MeasuredThings, alarms
 
@@ -64,32 +64,39 @@ def test_a_loaded_slot_is_counted_with_its_records_and_its_time() -> None:
     assert measured.observations == [("statelog_replay_seconds", 0.25)]
 
 
-def test_a_slot_that_waits_is_said_once_until_it_is_loaded(caplog: pytest.LogCaptureFixture) -> None:
+def delays_said(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    return [(record.msg, record.levelname) for record in caplog.records if record.levelname != "DEBUG"]
+
+
+def test_a_slot_that_has_to_wait_says_so_and_warns_when_it_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     # Given
+    caplog.set_level("INFO")
     measured = MeasuredThings()
     reports = SlotReports(measured)
 
     # When
-    reports.delayed(0, "no leader")
-    reports.delayed(0, "no leader")
+    for _ in range(DELAYS_BEFORE_WARNING + 3):
+        reports.delayed(0, "no leader")
     reports.loaded(0, LoadedThings())
     reports.delayed(0, "no leader again")
 
     # Then
-    assert [record.msg for record in alarms(caplog)] == ["slot_delayed"] * 2
-    assert measured.counts["statelog_delays",] == 3
+    assert delays_said(caplog) == [("slot_delayed", level) for level in ("INFO", "WARNING", "INFO")]
+    assert measured.counts["statelog_delays",] == DELAYS_BEFORE_WARNING + 4
 
 
-def test_of_many_slots_that_wait_one_warning_is_enough(caplog: pytest.LogCaptureFixture) -> None:
+def test_of_many_slots_that_wait_one_speaks(caplog: pytest.LogCaptureFixture) -> None:
     # Given
+    caplog.set_level("INFO")
     reports = SlotReports(MeasuredThings())
 
     # When
-    for slot in range(50):
-        reports.delayed(slot, "no leader")
+    for _ in range(DELAYS_BEFORE_WARNING):
+        for slot in range(50):
+            reports.delayed(slot, "no leader")
 
     # Then
-    assert [record.msg for record in caplog.records if record.levelname == "WARNING"] == ["slot_delayed"]
+    assert delays_said(caplog) == [("slot_delayed", "INFO"), ("slot_delayed", "WARNING")]
 
 
 DOUBTS = [

@@ -251,8 +251,10 @@ def test_a_broker_that_is_not_ready_is_tried_again_and_that_is_said_once(
         # Then
         assert backing.measured.counts["statelog_delays",] == 2
 
+    caplog.set_level("INFO")
     on_cluster(scenario)
-    assert [record.msg for record in alarms(caplog)] == ["slot_delayed"]
+    assert [record.msg for record in caplog.records if record.msg == "slot_delayed"] == ["slot_delayed"]
+    assert alarms(caplog) == []
 
 
 # ---------------------------------------------------- work
@@ -305,7 +307,7 @@ def test_a_slot_whose_life_was_upset_by_a_fault_begins_anew(
         assert slot.status().claim_epoch == 1
 
     on_cluster(scenario)
-    assert [record.msg for record in alarms(caplog)] == ["slot_failed", "slot_delayed"]
+    assert [record.msg for record in alarms(caplog)] == ["slot_failed"]
 
 
 def test_a_log_that_loses_records_while_it_is_read_raises_the_alarm_and_is_read_again(

@@ -338,3 +338,20 @@ def test_offsets_ascend() -> None:
 
     with pytest.raises(AssertionError, match="offset 4 after 4"):
         fold.replay(an_update(), claim_epoch=None, offset=4, timestamp_ms=0)
+
+
+def test_a_fold_goes_on_from_the_image_of_another_as_if_it_were_the_same() -> None:
+    # Given
+    whole = a_fold_of(a_snapshot(), a_snapshot(OTHER_KEY), first_offset=40)
+    image = whole.image()
+
+    # When
+    resumed = StateLogFold.resume(image)
+    for fold in (whole, resumed):
+        fold.replay(an_update(KEY, a_batch(0, 4)), claim_epoch=None, offset=50, timestamp_ms=1)
+
+    # Then
+    assert resumed.image() == whole.image()
+    assert image.applied_offset == 41
+    assert image.places[KEY].updates_since == 0
+    assert resumed.recovery_point() == 40

@@ -11,7 +11,12 @@ from kproxy.share.state_batches import NO_CHANGE, StateDelta
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.fold import StateLogFold
-from kproxy.statelog.share_coordinator import CoordinatorLimits, CoordinatorResult, ShareCoordinator
+from kproxy.statelog.share_coordinator import (
+    LAST_EPOCH,
+    CoordinatorLimits,
+    CoordinatorResult,
+    ShareCoordinator,
+)
 from kproxy.statelog.state_records import StateTombstone
 from tests.unit.statelog.state_log_builders import (
     ALICE,
@@ -228,24 +233,26 @@ def test_a_late_write_is_cut_to_what_it_can_still_say() -> None:
     assert update == an_update(KEY, a_batch(10, 12), start_offset=10, complete_count=3)
 
 
-def test_a_write_of_a_higher_leader_epoch_stores_it() -> None:
+@pytest.mark.parametrize("leader_epoch", [4, LAST_EPOCH])
+def test_a_write_of_a_higher_leader_epoch_leaves_the_stored_one(leader_epoch: int) -> None:
     # Given
     fold = a_fold_of(a_snapshot(leader_epoch=2))
 
     # When
-    result = write(a_coordinator(fold), leader_epoch=4)
+    result = write(a_coordinator(fold), a_delta(0, 1, a_batch(5, 5)), leader_epoch=leader_epoch)
 
     # Then
     ((update, _),) = result.records
-    assert update == an_update(leader_epoch=4)
+    assert update == an_update(KEY, a_batch(5, 5), leader_epoch=2, start_offset=0, complete_count=1)
 
 
-def test_a_write_that_changes_nothing_writes_nothing() -> None:
+@pytest.mark.parametrize("leader_epoch", [2, 3])
+def test_a_write_that_changes_nothing_writes_nothing(leader_epoch: int) -> None:
     # Given
     fold = a_fold_of(a_snapshot(leader_epoch=2))
 
     # When
-    result = write(a_coordinator(fold), NO_CHANGE, leader_epoch=2)
+    result = write(a_coordinator(fold), NO_CHANGE, leader_epoch=leader_epoch)
 
     # Then
     assert result == CoordinatorResult((), None)
@@ -269,7 +276,6 @@ def test_after_enough_updates_a_write_is_a_snapshot_of_everything() -> None:
         KEY,
         a_batch(12, 16),
         snapshot_epoch=1,
-        leader_epoch=1,
         start_offset=11,
         complete_count=4,
         created_ms=5000,

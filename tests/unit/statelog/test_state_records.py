@@ -21,15 +21,19 @@ from kproxy.share.identifiers import (
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.actors import Actor, Cause
+from kproxy.statelog.log_messages import decode_value
 from kproxy.statelog.state_records import (
     Claim,
     ShareSnapshot,
     ShareUpdate,
     StateRecord,
     StateTombstone,
+    _plain_update,
+    _update,
     decode_state_record,
     encode_state_record,
 )
+from kproxy.wire.messages.share_update_value import ShareUpdateValue
 from kproxy.wire.records import Record
 
 KEY = SharePartitionKey(GroupId("gs1"), TopicId(bytes(15) + b"\x01"), 0)
@@ -308,6 +312,32 @@ def test_flipped_bits_and_cut_bytes_are_corrupt_or_possible_but_never_anything_e
     if isinstance(decoded.record, ShareSnapshot | ShareUpdate):
         assert all(batch.first_offset <= batch.last_offset for batch in decoded.record.state_batches)
         assert decoded.record.start_offset >= -1
+
+
+@given(updates, st.data())
+def test_the_short_way_to_an_update_says_what_the_codec_and_the_checks_say(
+    update: ShareUpdate, data: st.DataObject
+) -> None:
+    # Given
+    value = data.draw(damages(encoded(update).value))
+
+    # When
+    shortly = _plain_update(KEY, value)
+
+    # Then
+    assert shortly is None or shortly == _update(KEY, decode_value(value, ShareUpdateValue))
+
+
+def test_the_short_way_is_the_one_that_updates_take() -> None:
+    # Given
+    batches = tuple(StateBatch(first, first + 4, RecordState.ACKNOWLEDGED, 1) for first in range(0, 100, 5))
+    update = ShareUpdate(KEY, SnapshotEpoch(1), LeaderEpoch(2), 3, 0, batches)
+
+    # When
+    shortly = _plain_update(KEY, encoded(update).value)
+
+    # Then
+    assert shortly == update
 
 
 def damages(content: bytes | None) -> st.SearchStrategy[bytes | None]:

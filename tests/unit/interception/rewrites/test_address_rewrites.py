@@ -149,6 +149,8 @@ def test_while_no_broker_is_known_there_is_no_share_coordinator() -> None:
         "g:AAAAAAAAAAAAAAAAAAAAA:0",
         "g:AAAAAAAAAAAAAAAAAAAAAQ:",
         "g:AAAAAAAAAAAAAAAAAAAAAQ:-1",
+        "g:AAAAAAAAAAAAAAAAAAAAAQ:2147483648",
+        " :AAAAAAAAAAAAAAAAAAAAAQ:0",
     ],
 )
 def test_a_key_that_names_no_share_partition_is_refused(key: str) -> None:
