@@ -13,3 +13,5 @@ _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("commit", _PATIENT, max_examples=50, derandomize=True, database=None)
 settings.register_profile("nightly", _PATIENT, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "commit"))
+
+pytest_plugins = ["tests.spark.session"]

@@ -31,6 +31,17 @@ class LazyCommand:
 COMMANDS: Final[Mapping[str, LazyCommand]] = {
     "run": LazyCommand("kproxy.cli.run", "run", "Run the proxy in front of a Kafka cluster."),
     "status": LazyCommand("kproxy.cli.status", "status", "Show what a running kproxy is and does."),
+    "groups": LazyCommand("kproxy.cli.groups", "groups", "Show the share groups of a running kproxy."),
+    "sessions": LazyCommand(
+        "kproxy.cli.sessions", "sessions", "Show the share sessions of a running kproxy."
+    ),
+    "in-flight": LazyCommand(
+        "kproxy.cli.in_flight", "in_flight", "Show the records in flight of a running kproxy."
+    ),
+    "log": LazyCommand("kproxy.cli.log", "log", "Read the state log in the backing cluster."),
+    "replay": LazyCommand(
+        "kproxy.cli.replay", "replay", "Ask the history of every share group: Spark replays the state log."
+    ),
     "config": LazyCommand("kproxy.cli.config", "config", "Show or validate the configuration."),
     "completion": LazyCommand(
         "kproxy.cli.completion", "completion", "Print the completion script of a shell."

@@ -1,16 +1,17 @@
 """`kproxy replay` on the log of a running kproxy in a real Kafka, read with the source in Python."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
+from kproxy.jobs import command_line
 from tests.kafka.administration import create_topic, produce, set_group_settings, unique_name
 from tests.kafka.cluster import KafkaCluster
 from tests.kafka.kproxy_process import KproxyProcess, state_topic_settings
@@ -27,35 +28,17 @@ class Served:
 
     kproxy: KproxyProcess
     member: RawShareMember
-    brokers: str
     group: str
     topic: str
-    state_topic: str
-    groups_topic: str
+    source: tuple[str, ...] = field(default=())
+    """The options that say where the log is."""
 
-    def replay(self, job: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        topics = ["--state-topic", self.state_topic, "--groups-topic", self.groups_topic]
-        return subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "kproxy",
-                "replay",
-                job,
-                "-b",
-                self.brokers,
-                *topics,
-                *map(str, arguments),
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=JOB_TIMEOUT_SECONDS,
-            env={**os.environ, "XDG_CACHE_HOME": os.environ.get("TMPDIR", "/tmp")},
-        )
+    def replay(self, job: str, *arguments: str | Path) -> Result:
+        """Run a job in this process, on the Spark of the tests."""
+        return CliRunner().invoke(command_line.jobs, [job, *self.source, *map(str, arguments)])
 
 
-def summary_of(ended: subprocess.CompletedProcess[str]) -> Mapping[str, Any]:
+def summary_of(ended: Result) -> Mapping[str, Any]:
     assert ended.stderr, ended
     summary = json.loads(ended.stderr.splitlines()[-1])
     assert isinstance(summary, dict)
@@ -63,7 +46,7 @@ def summary_of(ended: subprocess.CompletedProcess[str]) -> Mapping[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def served(reference_cluster: KafkaCluster) -> Iterator[Served]:
+def served(reference_cluster: KafkaCluster, spark: Any) -> Iterator[Served]:
     brokers, settings = reference_cluster.bootstrap_servers, state_topic_settings()
     topic, group = create_topic(brokers, unique_name("jobs")), unique_name("workers")
     produce(brokers, topic, [str(number) for number in range(10)])
@@ -78,17 +61,34 @@ def served(reference_cluster: KafkaCluster) -> Iterator[Served]:
                 pass
             member.acknowledge(0, 4, ACCEPT)
             member.acknowledge(5, 5, RELEASE)
-            names = (str(settings[f"kproxy.{kind}.topic.name"]) for kind in ("state", "groups"))
-            yield Served(kproxy, member, brokers, group, topic, *names)
+            source = ["-b", brokers]
+            for kind in ("state", "groups"):
+                source += [f"--{kind}-topic", str(settings[f"kproxy.{kind}.topic.name"])]
+            yield Served(kproxy, member, group, topic, tuple(source))
 
 
 def test_the_log_says_what_the_running_kproxy_believes(served: Served) -> None:
     # When
-    ended = served.replay("verify", "--admin-url", served.kproxy.admin_url)
+    ended = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "kproxy",
+            "replay",
+            "verify",
+            *served.source,
+            "--admin-url",
+            served.kproxy.admin_url,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=JOB_TIMEOUT_SECONDS,
+    )
 
     # Then
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    summary = summary_of(ended)
+    summary = json.loads(ended.stderr.splitlines()[-1])
     assert (summary["sharePartitions"], summary["differences"], summary["violations"]) == (1, 0, 0)
 
 
@@ -97,7 +97,7 @@ def test_a_state_has_kafkas_field_names_and_the_name_of_its_topic(served: Served
     ended = served.replay("state-at", "-o", "json", "--index", tmp_path / "index")
 
     # Then
-    assert ended.returncode == 0, ended.stderr
+    assert ended.exit_code == 0, ended.stderr
     (state,) = json.loads(ended.stdout)
     assert (state["groupId"], state["topicName"], state["partition"]) == (served.group, served.topic, 0)
     of_offset = {
@@ -117,7 +117,7 @@ def test_an_export_goes_on_from_where_the_last_one_ended(served: Served, tmp_pat
     second = served.replay("export", "--to", tmp_path / "history", "-o", "json")
 
     # Then
-    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    assert (first.exit_code, second.exit_code) == (0, 0), first.stderr + second.stderr
     assert summary_of(first)["batches"] > 1
     assert json.loads(second.stdout) == []
 
@@ -127,7 +127,7 @@ def test_a_topic_that_is_not_there_is_one_line(served: Served) -> None:
     ended = served.replay("state-at", "--state-topic", "nothing-of-that-name")
 
     # Then
-    assert ended.returncode == 3
+    assert ended.exit_code == 3
     assert ended.stderr.splitlines()[-1].startswith(
         "Error: the backing cluster has no topic nothing-of-that-name"
     )

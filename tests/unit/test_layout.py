@@ -17,7 +17,8 @@ JUNK_DRAWERS: Final = frozenset(
 )
 
 TESTED_ELSEWHERE: Final[dict[str, str]] = {
-    "kproxy/application.py": "tests/kafka: every test of a running kproxy starts it",
+    "kproxy/application/proxy.py": "tests/kafka: every test of a running kproxy starts it",
+    "kproxy/application/vitals.py": "tests/kafka: every test of a running kproxy asks it",
     "kproxy/error_codes.py": "a table of numbers; the tests of the handlers name those that reach a client",
     "kproxy/errors.py": "classes without behaviour",
     "kproxy/handlers/share_services.py": "data only",
@@ -28,6 +29,22 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/interception/rewrites/find_coordinator.py": "tests/unit/interception/rewrites/test_address_rewrites.py",
     "kproxy/interception/rewrites/metadata.py": "tests/unit/interception/rewrites/test_address_rewrites.py",
     "kproxy/interception/rewrites/node_endpoints.py": "tests/unit/interception/rewrites/test_address_rewrites.py",
+    "kproxy/jobs/audit.py": "tests/spark/test_analyses.py",
+    "kproxy/jobs/changes.py": "tests/spark/test_analyses.py",
+    "kproxy/jobs/early_log.py": "tests/spark/test_early_log.py",
+    "kproxy/jobs/lag_history.py": "tests/spark/test_analyses.py",
+    "kproxy/jobs/pictures/lag_history.py": "tests/spark/test_pictures.py",
+    "kproxy/jobs/pictures/paper.py": "tests/spark/test_pictures.py",
+    "kproxy/jobs/pictures/redeliveries.py": "tests/spark/test_pictures.py",
+    "kproxy/jobs/pictures/throughput.py": "tests/spark/test_pictures.py",
+    "kproxy/jobs/redeliveries.py": "tests/spark/test_analyses.py",
+    "kproxy/jobs/selection.py": "tests/spark/test_analyses.py",
+    "kproxy/jobs/stuck.py": "tests/spark/test_analyses.py",
+    "kproxy/jobs/throughput.py": "tests/spark/test_analyses.py",
+    "kproxy/jobs/dump_log.py": "tests/spark/test_readers.py",
+    "kproxy/jobs/kafka_readers.py": "tests/kafka/test_replay.py, tests/spark/test_spark_4_0.py",
+    "kproxy/jobs/silver_files.py": "tests/spark/test_readers.py",
+    "kproxy/jobs/spark_session.py": "tests/spark: every test runs in one",
     "kproxy/net/calls.py": "tests/unit/net/test_client_connection.py, tests/kafka/test_plain_traffic.py",
     "kproxy/net/counting.py": "a protocol",
 }

@@ -1,0 +1,86 @@
+"""Time and offsets in steps: what tables and pictures count by."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import click
+from pyspark.sql import Column
+from pyspark.sql import functions as sql
+
+_UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_DURATION: Final = re.compile(r"(\d+)(ms|s|m|h|d)")
+_STEPS_MS: Final = tuple(
+    1000 * seconds
+    for seconds in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200)
+)
+_DAY_MS: Final = _UNITS_MS["d"]
+
+
+def duration_ms_of(text: str) -> int:
+    """Return the milliseconds of `500ms`, `30s`, `5m`, `1h` or `1d`. Raises ValueError for anything else, and 0."""
+    found = _DURATION.fullmatch(text)
+    if found is None or int(found[1]) == 0:
+        raise ValueError(f"{text!r} is no duration: expected one like 30s, 5m or 1h")
+    return int(found[1]) * _UNITS_MS[found[2]]
+
+
+class DurationType(click.ParamType):  # type: ignore[type-arg]  # click 8.2 has none
+    """An option's value: milliseconds, from what `duration_ms_of` understands."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the milliseconds; a number passes. Fails as click's own types do."""
+        if isinstance(value, int):
+            return value
+        try:
+            return duration_ms_of(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+DURATION: Final = DurationType()
+
+
+def time_step_ms(span_ms: int, most: int) -> int:
+    """Return the shortest round step, of a second or more, that cuts `span_ms` into at most `most` parts."""
+    shortest = -(-span_ms // most)
+    round_steps = (step for step in _STEPS_MS if step >= shortest)
+    return next(round_steps, _DAY_MS * max(1, -(-shortest // _DAY_MS)))
+
+
+def offset_step(span: int, most: int) -> int:
+    """Return the smallest of 1, 2, 5, 10, 20, 50 and so on that cuts `span` offsets into at most `most` parts."""
+    shortest, power = -(-span // most), 1
+    while True:
+        for digit in (1, 2, 5):
+            if digit * power >= shortest:
+                return digit * power
+        power *= 10
+
+
+def step_of(column: str, step: int) -> Column:
+    """Return the lowest number of the step that the value of a column lies in."""
+    return sql.expr(f"{column} - pmod({column}, {step}L)")
+
+
+def time_text_of(column: str) -> Column:
+    """Return the text of a column of epoch milliseconds: ISO 8601, UTC, the milliseconds where there are any."""
+    moment = sql.timestamp_millis(sql.col(column))
+    whole = sql.date_format(moment, "yyyy-MM-dd'T'HH:mm:ss'Z'")
+    exact = sql.date_format(moment, "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
+    return sql.when(sql.col(column) % 1000 == 0, whole).otherwise(exact)
+
+
+def kafka_names(columns: Sequence[str]) -> list[Column]:
+    """Return columns of the silver table under Kafka's names: `topic_id` is topicId, `member` is memberId."""
+    return [sql.col(column).alias(_KAFKA_NAMES.get(column, _camel_case(column))) for column in columns]
+
+
+_KAFKA_NAMES: Final = {"group": "groupId", "member": "memberId"}
+
+
+def _camel_case(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)

@@ -1,0 +1,192 @@
+"""The command line of the jobs: `kproxy replay`, `python -m kproxy.jobs`, and whatever `spark-submit` is given."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+import click
+
+from kproxy.errors import ExitCode, KproxyError
+from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.job import Job, JobContext, JobResult
+from kproxy.jobs.registry import JOBS
+
+_STATE_TOPIC: Final = "__kproxy_share_state"
+_GROUPS_TOPIC: Final = "__kproxy_share_groups"
+_FORMS: Final = ("table", "json", "csv", "parquet")
+_RECORD_FORMS: Final = ("kafka", "kip-checkpoint", "kip-control")
+_SOURCES: Final = ("auto", "jar", "python")
+
+
+class JobGroup(click.Group):
+    """The jobs as commands; each is imported when it is called."""
+
+    def list_commands(self, _context: click.Context) -> list[str]:
+        return list(JOBS)
+
+    def get_command(self, _context: click.Context, name: str) -> click.Command | None:
+        lazy = JOBS.get(name)
+        return None if lazy is None else job_command(name, lazy.purpose, lazy.load())
+
+    def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Jobs"):
+            formatter.write_dl([(name, lazy.purpose) for name, lazy in JOBS.items()])
+
+
+@click.group(
+    cls=JobGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 cannot connect or not allowed, "
+    "5 a check failed, 6 partial failure: records are missing.",
+)
+def jobs() -> None:
+    """Ask the history of every share group: Spark replays the state log."""
+
+
+def job_command(name: str, purpose: str, job: Job) -> click.Command:
+    """Return the command of a job: its own options, then those that every job has."""
+
+    def callback(**values: object) -> None:
+        common = {option.name: values.pop(option.name) for option in COMMON_OPTIONS if option.name}
+        plot = values.pop("plot", None)
+        assert plot is None or isinstance(plot, Path)
+        _run(name, job, common, values, plot)
+
+    plot = [_PLOT] if job.has_plot else []
+    return click.Command(
+        name,
+        params=[*job.options, *plot, *COMMON_OPTIONS],
+        callback=callback,
+        help=purpose,
+        epilog=job.epilog,
+    )
+
+
+_PLOT: Final = click.Option(
+    ["--plot"], type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="Draw it as well."
+)
+COMMON_OPTIONS: Final = (
+    click.Option(["-b", "--bootstrap-server"], metavar="HOST:PORT[,…]", help="The backing cluster."),
+    click.Option(
+        ["--files"],
+        metavar="PATH",
+        help="Files instead: Parquet of export, or JSON lines of kproxy log dump; a file or a folder.",
+    ),
+    click.Option(
+        ["--format", "form"],
+        type=click.Choice(_RECORD_FORMS),
+        default="kafka",
+        show_default=True,
+        help="The records of --files: Kafka's, or those of an earlier KIP-932, as JSON lines.",
+    ),
+    click.Option(["--state-topic"], default=_STATE_TOPIC, show_default=True, help="kproxy.state.topic.name."),
+    click.Option(
+        ["--groups-topic"], default=_GROUPS_TOPIC, show_default=True, help="kproxy.groups.topic.name."
+    ),
+    click.Option(
+        ["-K", "--kafka-option"],
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="A property of Kafka clients, such as security.protocol; may be given several times.",
+    ),
+    click.Option(
+        ["--source"],
+        type=click.Choice(_SOURCES),
+        default="auto",
+        show_default=True,
+        help="How Kafka is read: by Spark's own source, whose jar must be there, or by kproxy's in Python.",
+    ),
+    click.Option(
+        ["-o", "--output"], type=click.Choice(_FORMS), default="table", show_default=True, help="Format."
+    ),
+    click.Option(
+        ["--out"],
+        type=click.Path(path_type=Path),
+        metavar="PATH",
+        help="Where to, instead of standard output.",
+    ),
+    click.Option(["--no-headers"], is_flag=True, help="Leave the titles of the columns out."),
+)
+"""What every job is called with."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line of this process, and exit."""
+    jobs.main(
+        None if arguments is None else list(arguments),
+        prog_name="kproxy replay",
+        color=False if os.environ.get("NO_COLOR") else None,
+    )
+
+
+def say(text: str) -> None:
+    """Print a line for people, on standard error."""
+    click.echo(text, err=True)
+
+
+def _run(
+    name: str, job: Job, common: Mapping[str, object], options: Mapping[str, object], plot: Path | None
+) -> None:
+    started_s = time.monotonic()
+    try:
+        summary, exit_code = _answer(name, job, common, options, plot)
+    except KproxyError as failure:
+        say(f"Error: {failure}")
+        sys.exit(failure.exit_code if isinstance(failure, JobFailed) else ExitCode.FAILED)
+    say(json.dumps({"job": name, **summary, "seconds": round(time.monotonic() - started_s, 1)}))
+    sys.exit(exit_code)
+
+
+def _answer(
+    name: str, job: Job, common: Mapping[str, object], options: Mapping[str, object], plot: Path | None
+) -> tuple[dict[str, object], ExitCode]:
+    """Run a job and write what it found; return the closing summary."""
+    from kproxy.jobs.output import Output
+    from kproxy.jobs.source_options import SourceOptions, open_log
+    from kproxy.jobs.spark_session import spark_failures, spark_session
+
+    out = common["out"]
+    assert out is None or isinstance(out, Path)
+    output = Output(str(common["output"]), out, with_headers=not common["no_headers"])
+    output.require_possible()
+    source = SourceOptions.of(common)
+    with spark_session(name, is_watched=sys.stderr.isatty()) as spark, spark_failures():
+        context = JobContext(spark, open_log(spark, source), say)
+        result = job.run(context, **options)
+        row_count = output.write(result.frame)
+        _draw(result, plot)
+        return _summary(context, result, row_count), _exit_code(context, result)
+
+
+def _draw(result: JobResult, plot: Path | None) -> None:
+    if plot is None:
+        return
+    from kproxy.jobs.output import written_aside
+
+    assert result.plot is not None
+    with written_aside(plot) as aside:
+        result.plot(aside)
+
+
+def _summary(context: JobContext, result: JobResult, row_count: int) -> dict[str, object]:
+    return {
+        "rows": row_count,
+        "ranges": [
+            {"partition": part.partition, "firstOffset": part.first_offset, "endOffset": part.end_offset}
+            for part in context.ranges_read
+        ],
+        "gaps": [asdict(gap) for gap in context.gaps],
+        **result.extra,
+    }
+
+
+def _exit_code(context: JobContext, result: JobResult) -> ExitCode:
+    """Who did not get all of the records that were asked for learns of it."""
+    if result.exit_code is ExitCode.OK and context.gaps:
+        return ExitCode.PARTIAL_FAILURE
+    return result.exit_code

@@ -1,0 +1,141 @@
+"""Lines of `kproxy log dump` back into the records that they show."""
+
+import json
+from base64 import b64decode, urlsafe_b64decode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kproxy.errors import ExitCode, KproxyError
+from kproxy.jobs.failures import JobFailed, told_to_driver
+from kproxy.jobs.raw_records import RAW_ARROW_SCHEMA, batch_of
+from kproxy.statelog.actors import ACTOR_HEADER, Actor, Cause, encode_actor
+from kproxy.statelog.log_messages import encode_key, encode_value
+from kproxy.wire.message_schema import FieldSchema, Message, MessagePart, StructSchema
+from kproxy.wire.messages.kproxy_claim_key import KproxyClaimKey
+from kproxy.wire.messages.kproxy_claim_value import KproxyClaimValue
+from kproxy.wire.messages.share_group_state_partition_metadata_key import ShareGroupStatePartitionMetadataKey
+from kproxy.wire.messages.share_group_state_partition_metadata_value import (
+    ShareGroupStatePartitionMetadataValue,
+)
+from kproxy.wire.messages.share_snapshot_key import ShareSnapshotKey
+from kproxy.wire.messages.share_snapshot_value import ShareSnapshotValue
+from kproxy.wire.messages.share_update_key import ShareUpdateKey
+from kproxy.wire.messages.share_update_value import ShareUpdateValue
+from kproxy.wire.records import Record
+
+DUMP_ARROW_SCHEMA: Final = pa.schema([pa.field("topic", pa.string()), *RAW_ARROW_SCHEMA])
+"""Rows of the log, and the topic that each came from."""
+
+_CLASSES: Final[Mapping[int, tuple[type[Message], type[Message]]]] = {
+    key_class.SCHEMA.api_key or 0: (key_class, value_class)
+    for key_class, value_class in (
+        (ShareSnapshotKey, ShareSnapshotValue),
+        (ShareUpdateKey, ShareUpdateValue),
+        (KproxyClaimKey, KproxyClaimValue),
+        (ShareGroupStatePartitionMetadataKey, ShareGroupStatePartitionMetadataValue),
+    )
+}
+"""What replay makes something of. Of the groups topic that is the record that names topics."""
+
+
+def record_of(line: str) -> tuple[str, int, Record] | None:
+    """Return topic, partition and record of a line; None for a record of the groups topic that replay has no use for.
+
+    Raises JobFailed when the line is none of `kproxy log dump -o jsonl`.
+    """
+    try:
+        shown = json.loads(line)
+        messages = _messages(shown)
+        if messages is None:
+            return None
+        headers = tuple((header["key"], _header_value(header)) for header in shown["headers"])
+        record = Record(*messages, headers, shown["timestamp"], shown["offset"])
+        return str(shown["topic"]), int(shown["partition"]), record
+    except (ValueError, LookupError, TypeError, AttributeError, KproxyError) as failure:
+        raise JobFailed(
+            f"no line of kproxy log dump -o jsonl ({type(failure).__name__}: {failure}): {line:.80}",
+            ExitCode.USAGE,
+        ) from failure
+
+
+def rows_of_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Turn batches of lines into batches of DUMP_ARROW_SCHEMA, on an executor."""
+    with told_to_driver():
+        for batch in batches:
+            lines = [line for line in batch.column(0).to_pylist() if line.strip()]
+            yield _rows([found for line in lines if (found := record_of(line)) is not None])
+
+
+def _rows(found: Sequence[tuple[str, int, Record]]) -> pa.RecordBatch:
+    rows = batch_of(0, [record for _, _, record in found])
+    topics = pa.array([topic for topic, _, _ in found], pa.string())
+    partitions = pa.array([partition for _, partition, _ in found], pa.int32())
+    return pa.RecordBatch.from_arrays([topics, partitions, *rows.columns[1:]], schema=DUMP_ARROW_SCHEMA)
+
+
+def _messages(shown: Mapping[str, Any]) -> tuple[bytes | None, bytes | None] | None:
+    if shown["key"] is None:
+        return _bytes(shown["keyBytes"]), _bytes(shown["valueBytes"])
+    classes = _CLASSES.get(shown["key"]["type"])
+    if classes is None:
+        return None
+    key = encode_key(message_of(classes[0], shown["key"]["data"]))
+    value = shown["value"]
+    return key, None if value is None else encode_value(message_of(classes[1], value["data"]))
+
+
+def message_of(message_class: type[Message], data: Mapping[str, Any]) -> Message:
+    """Return the message whose fields `data` has under Kafka's names. Raises LookupError when one is missing."""
+    message = _part_of(message_class, data)
+    assert isinstance(message, Message)
+    return message
+
+
+def _part_of(part_class: type[MessagePart], data: Mapping[str, Any]) -> MessagePart:
+    values = {name: read(data[shown]) for name, shown, read in _field_readers(part_class.SCHEMA)}
+    return part_class(**values)
+
+
+@cache
+def _field_readers(schema: StructSchema) -> Sequence[tuple[str, str, Callable[[Any], Any]]]:
+    return [(field.name, _camel_case(field.name), _reader_of(field)) for field in schema.fields]
+
+
+def _reader_of(field: FieldSchema) -> Callable[[Any], Any]:
+    read_one = _reader_of_one(field)
+    if not field.is_array:
+        return read_one
+    return lambda values: None if values is None else [read_one(value) for value in values]
+
+
+def _reader_of_one(field: FieldSchema) -> Callable[[Any], Any]:
+    struct = field.struct
+    if struct is not None:
+        return lambda value: None if value is None else _part_of(struct, value)
+    if field.wire_type == "uuid":
+        return lambda text: urlsafe_b64decode(f"{text}==")
+    if field.wire_type == "bytes":
+        return _bytes
+    return lambda value: value
+
+
+def _header_value(header: Mapping[str, Any]) -> bytes | None:
+    value = header["value"]
+    if header["key"] != ACTOR_HEADER or not isinstance(value, dict):
+        return _bytes(value)
+    ranges = tuple((span["firstOffset"], span["lastOffset"]) for span in value["offsetRanges"])
+    return encode_actor(
+        Actor(Cause(value["cause"]), value["memberId"], value["clientId"], value["clientHost"], ranges)
+    )
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else b64decode(text, validate=True)
+
+
+def _camel_case(name: str) -> str:
+    first, *others = name.removeprefix("is_").split("_")
+    return first + "".join(other.capitalize() for other in others)

@@ -1,0 +1,230 @@
+"""The earlier record forms of KIP-932, translated into the records that Kafka ended up with.
+
+Two drafts came before those. Neither was ever shipped; what an early build wrote can be replayed from files.
+
+* `kip-control`: SHARE_CHECKPOINT and SHARE_DELTA, control records in the consumed topic itself. A delta names no start
+  offset: that moves on over what is done with. Its BackOffset is the offset of the control record before it with the
+  same checkpoint epoch, so that a leader can read backwards; here it proves that none is missing.
+* `kip-checkpoint`: ShareCheckpoint and ShareDelta in a compacted topic. The key of a delta has a DeltaIndex, so that
+  compaction keeps every delta of a checkpoint; here it proves that none is missing.
+
+A line of a file is one record: its fields as the KIP's pages print them, as one JSON object, or apart in Key and Value.
+Beside them may stand Offset, Timestamp (epoch milliseconds), and, as control records do not name the topic that they
+are in, TopicId and Partition. A State may be followed by its name: "2 (Acknowledged)".
+"""
+
+import json
+from base64 import urlsafe_b64decode
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+from uuid import UUID
+
+from kproxy.errors import CorruptStateRecord
+from kproxy.share.identifiers import (
+    GroupId,
+    LeaderEpoch,
+    SharePartitionKey,
+    SnapshotEpoch,
+    StateEpoch,
+    TopicId,
+)
+from kproxy.share.record_state import RecordState
+from kproxy.share.state_batches import UNKNOWN_START_OFFSET, StateBatch, StateDelta, lay_over
+from kproxy.statelog.durable_state import DurableShareState
+from kproxy.statelog.state_records import (
+    ShareSnapshot,
+    ShareUpdate,
+    StateRecord,
+    StateTombstone,
+    encode_state_record,
+)
+from kproxy.wire.records import Record
+
+EarlyForm: TypeAlias = Literal["kip-control", "kip-checkpoint"]
+EARLY_FORMS: Final[Mapping[str, EarlyForm]] = {
+    "kip-control": "kip-control",
+    "kip-checkpoint": "kip-checkpoint",
+}
+"""The forms by what `--format` calls them."""
+
+_NO_TOPIC_ID: Final = TopicId(bytes(16))
+_NO_TIME: Final = -1
+_NO_LEADER: Final = LeaderEpoch(0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A share-partition after its last record, and what the next delta has to go on from."""
+
+    state: DurableShareState
+    offset: int
+    delta_index: int | None
+
+
+def translated(lines: Iterable[str], form: EarlyForm) -> Iterator[Record]:
+    """Yield the records that Kafka would have written, as they stand in its state log; without actors or claims.
+
+    A delta whose checkpoint is not there is yielded all the same: the fold passes it over, and says so.
+
+    Raises:
+        CorruptStateRecord: a line that is no such record, or that cannot follow those before it.
+    """
+    translator = _Translator(form)
+    for line in lines:
+        if line.strip():
+            yield translator.translate(line)
+
+
+class _Translator:
+    """Keeps the state of each share-partition: the drafts leave to the reader what Kafka's records say outright."""
+
+    def __init__(self, form: EarlyForm) -> None:
+        self._form = form
+        self._kept: dict[SharePartitionKey, _Kept] = {}
+        self._last_offset = -1
+
+    def translate(self, line: str) -> Record:
+        expected_offset = self._last_offset + 1
+        try:
+            fields = _fields(json.loads(line))
+            offset = int(fields.get("Offset", expected_offset))
+            timestamp_ms = int(fields.get("Timestamp", _NO_TIME))
+            if offset < expected_offset:
+                raise CorruptStateRecord(
+                    f"not above the offset before it, {self._last_offset}", offset=offset
+                )
+            record = self._record(fields, offset)
+        except (ValueError, LookupError, TypeError, AttributeError) as failure:
+            said = f"no record of the form {self._form} ({type(failure).__name__}: {failure}): {line:.80}"
+            raise CorruptStateRecord(said, offset=expected_offset) from failure
+        self._last_offset = offset
+        found = encode_state_record(record, claim_epoch=None, actors=())
+        return Record(found.key, found.value, found.headers, timestamp_ms, offset)
+
+    def _record(self, fields: Mapping[str, Any], offset: int) -> StateRecord:
+        key = _key(fields)
+        if "CheckpointEpoch" not in fields:
+            self._kept.pop(key, None)
+            return StateTombstone(key)
+        return (
+            self._delta(key, fields, offset) if _is_delta(fields) else self._checkpoint(key, fields, offset)
+        )
+
+    def _checkpoint(self, key: SharePartitionKey, fields: Mapping[str, Any], offset: int) -> ShareSnapshot:
+        start_offset = int(fields["StartOffset"])
+        batches = lay_over((), _batches(fields), start_offset)
+        epochs = (
+            StateEpoch(int(fields.get("StateEpoch", 0))),
+            _NO_LEADER,
+            SnapshotEpoch(int(fields["CheckpointEpoch"])),
+        )
+        state = _settled(DurableShareState(*epochs, start_offset, -1, batches))
+        self._kept[key] = _Kept(state, offset, None)
+        return _snapshot(key, state, int(fields.get("Timestamp", _NO_TIME)))
+
+    def _delta(self, key: SharePartitionKey, fields: Mapping[str, Any], offset: int) -> ShareUpdate:
+        batches = _batches(fields)
+        epoch = SnapshotEpoch(int(fields["CheckpointEpoch"]))
+        kept = self._kept.get(key)
+        if kept is None or epoch != kept.state.snapshot_epoch:
+            return ShareUpdate(key, epoch, _NO_LEADER, UNKNOWN_START_OFFSET, -1, batches)
+        _require_next(fields, kept, offset)
+        written = StateDelta(int(fields.get("StartOffset", UNKNOWN_START_OFFSET)), -1, batches)
+        state = kept.state.after(written)
+        if self._form == "kip-control":
+            state = _over_what_is_done(state)
+        state = _settled(state)
+        self._kept[key] = _Kept(state, offset, fields.get("DeltaIndex"))
+        return ShareUpdate(key, epoch, _NO_LEADER, state.start_offset, state.delivery_complete_count, batches)
+
+
+def _fields(line: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields of a record in one object, also when the line has its key and value apart."""
+    return {**line, **(line.get("Key") or {}), **(line.get("Value") or {})}
+
+
+def _key(fields: Mapping[str, Any]) -> SharePartitionKey:
+    topic_id = _topic_id(fields["TopicId"]) if "TopicId" in fields else _NO_TOPIC_ID
+    return SharePartitionKey(GroupId(str(fields["GroupId"])), topic_id, int(fields.get("Partition", 0)))
+
+
+def _topic_id(text: str) -> TopicId:
+    try:
+        return TopicId(UUID(text).bytes)
+    except ValueError:
+        return TopicId(UUID(bytes=urlsafe_b64decode(f"{text}==")).bytes)
+
+
+def _is_delta(fields: Mapping[str, Any]) -> bool:
+    return "BackOffset" in fields or "DeltaIndex" in fields
+
+
+def _batches(fields: Mapping[str, Any]) -> tuple[StateBatch, ...]:
+    """Return the states of a record; the pages print them as States, and as StateBatches."""
+    listed = fields["States"] if "States" in fields else fields["StateBatches"]
+    return tuple(_batch(each) for each in listed)
+
+
+def _batch(fields: Mapping[str, Any]) -> StateBatch:
+    state = RecordState(int(str(fields["State"]).split(maxsplit=1)[0]))
+    first_offset, last_offset = int(fields["BaseOffset"]), int(fields["LastOffset"])
+    delivery_count = int(fields["DeliveryCount"])
+    if state is RecordState.ACQUIRED or not 0 <= first_offset <= last_offset or delivery_count < 0:
+        raise ValueError(
+            f"state {state.value} of {first_offset}-{last_offset}, delivered {delivery_count} times"
+        )
+    return StateBatch(first_offset, last_offset, state, delivery_count)
+
+
+def _require_next(fields: Mapping[str, Any], kept: _Kept, offset: int) -> None:
+    """Raise CorruptStateRecord unless a delta follows the record before it."""
+    if "BackOffset" in fields and int(fields["BackOffset"]) != kept.offset:
+        raise CorruptStateRecord(
+            f"its BackOffset is {fields['BackOffset']}, but the record before it is at {kept.offset}",
+            offset=offset,
+        )
+    index = fields.get("DeltaIndex")
+    if index is not None and kept.delta_index is not None and int(index) != int(kept.delta_index) + 1:
+        raise CorruptStateRecord(
+            f"its DeltaIndex is {index}, and the one before {kept.delta_index}", offset=offset
+        )
+    state_epoch = int(fields.get("StateEpoch", kept.state.state_epoch))
+    if state_epoch != kept.state.state_epoch:
+        raise CorruptStateRecord(
+            f"its StateEpoch is {state_epoch}, and its checkpoint's {kept.state.state_epoch}", offset=offset
+        )
+
+
+def _over_what_is_done(state: DurableShareState) -> DurableShareState:
+    """Return the state with its start offset moved over the terminal records that it stands on."""
+    start_offset = state.start_offset
+    for batch in state.state_batches:
+        if batch.first_offset > start_offset or batch.state is RecordState.AVAILABLE:
+            break
+        start_offset = batch.last_offset + 1
+    return state.after(StateDelta(start_offset, -1, ()))
+
+
+def _settled(state: DurableShareState) -> DurableShareState:
+    """Return the state with the count of records done with behind its start offset, which the drafts do not have."""
+    done = sum(
+        batch.last_offset - batch.first_offset + 1
+        for batch in state.state_batches
+        if batch.state is not RecordState.AVAILABLE
+    )
+    return state.after(StateDelta(state.start_offset, done, ())) if state.start_offset >= 0 else state
+
+
+def _snapshot(key: SharePartitionKey, state: DurableShareState, timestamp_ms: int) -> ShareSnapshot:
+    return ShareSnapshot(
+        key,
+        state.snapshot_epoch,
+        state.state_epoch,
+        state.leader_epoch,
+        state.start_offset,
+        timestamp_ms,
+        timestamp_ms,
+        state.delivery_complete_count,
+        state.state_batches,
+    )

@@ -1,0 +1,265 @@
+"""`kproxy replay export`: history as Parquet, so that it outlives the topic.
+
+From a cluster it is incremental: what was exported is noted in a checkpoint, and the next run goes on from there. A
+micro-batch that is run again, because a run was broken off, replaces its own files. From files it is one piece.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+
+import click
+import pyarrow as pa
+from pyarrow import fs
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as sql
+
+from kproxy.errors import ExitCode
+from kproxy.jobs.carried_folds import CarriedFolds
+from kproxy.jobs.failures import JobFailed, told_to_driver
+from kproxy.jobs.folding import by_log_partition
+from kproxy.jobs.job import Job, JobContext, JobResult
+from kproxy.jobs.log_files import filesystem_of, uri_of
+from kproxy.jobs.log_reader import Gap
+from kproxy.jobs.output import write_parquet
+from kproxy.jobs.raw_records import records_of
+from kproxy.jobs.silver import MISSING, SILVER_SCHEMA, SilverWriter, batch_of_silver, missing_row, silver_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_BY_TIME: Final = ("dt", "hour")
+_EXPORTED_SCHEMA: Final = "dt string, hour int, rows bigint"
+
+
+@runtime_checkable
+class StreamingLog(Protocol):
+    """A log that grows."""
+
+    def stream(self, *, most_per_batch: int | None, on_gap: str) -> DataFrame:
+        """Return the log from its beginning, as rows of RAW_SCHEMA, each log partition in order and in one task."""
+        ...
+
+
+@dataclass(slots=True)
+class Exported:
+    """What the micro-batches of one run wrote."""
+
+    batches: list[int] = field(default_factory=list)
+    row_count: int = 0
+    gaps: list[Gap] = field(default_factory=list)
+
+
+def run(  # noqa: PLR0913 - the options of the command line
+    context: JobContext,
+    *,
+    to: str,
+    records: bool,
+    checkpoint: str | None,
+    continuous: float | None,
+    max_records_per_batch: int | None,
+    on_gap: str,
+) -> JobResult:
+    """Write the history to `to`."""
+    if records:
+        return _export_records(context, Path(to))
+    if not isinstance(context.reader, StreamingLog):
+        return _export_files(context, Path(to))
+    noted = checkpoint or f"{to.rstrip('/')}/_checkpoint"
+    require_continuation(to, noted)
+    stream = context.reader.stream(most_per_batch=max_records_per_batch, on_gap=on_gap)
+    exporter = Exporter(context, to, noted)
+    exporter.run(stream, every_s=continuous)
+    context.report(exporter.exported.gaps)
+    return JobResult(exporter.written(), {"batches": len(exporter.exported.batches)})
+
+
+def _export_records(context: JobContext, to: Path) -> JobResult:
+    _require_new(to)
+    count = write_parquet(context.records(), to)
+    return JobResult(context.spark.createDataFrame([(str(to), count)], "path string, records bigint"))
+
+
+def _export_files(context: JobContext, to: Path) -> JobResult:
+    _require_new(to)
+    write_parquet(by_time(silver_rows(context.records())), to, by=_BY_TIME)
+    return JobResult(written_rows(context, to.absolute().as_uri()))
+
+
+def _require_new(to: Path) -> None:
+    if to.exists():
+        raise JobFailed(f"{to} is there already; give another --to", ExitCode.USAGE)
+
+
+def require_continuation(to: str, checkpoint: str) -> None:
+    """Raise JobFailed when there is an export at `to` but not the checkpoint that says how far it is."""
+    is_begun = not _is_empty(to)
+    if is_begun and _is_empty(checkpoint):
+        raise JobFailed(
+            f"{to} holds an export already, and its checkpoint is not at {checkpoint}: rows would stand there twice; "
+            "give its --checkpoint, or another --to",
+            ExitCode.USAGE,
+        )
+
+
+def _is_empty(place: str) -> bool:
+    system, folder = filesystem_of(place)
+    return not system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+
+
+def by_time(rows: DataFrame) -> DataFrame:
+    """Return silver rows with the columns that their folders are named after: date and hour of the log, in UTC."""
+    moment = sql.timestamp_millis("log_ts_ms")
+    return rows.withColumn("dt", sql.date_format(moment, "yyyy-MM-dd")).withColumn("hour", sql.hour(moment))
+
+
+def written_rows(context: JobContext, uri: str) -> DataFrame:
+    """Return how many rows stand in each folder."""
+    return (
+        context.spark.read.parquet(uri)
+        .groupBy(*_BY_TIME)
+        .agg(sql.count("*").alias("rows"))
+        .orderBy(*_BY_TIME)
+    )
+
+
+class Exporter:
+    """Writes a stream of log records as silver rows, micro-batch by micro-batch."""
+
+    def __init__(self, context: JobContext, to: str, checkpoint: str) -> None:
+        self._context = context
+        self._to = uri_of(to)
+        self._checkpoint = uri_of(checkpoint)
+        self.exported = Exported()
+
+    def run(self, stream: DataFrame, *, every_s: float | None) -> None:
+        """Export what there is now, or with `every_s` go on until Ctrl-C. Raises JobFailed."""
+        writer = stream.writeStream.foreachBatch(self.write_batch)
+        writer = writer.option("checkpointLocation", f"{self._checkpoint}/stream").queryName("export")
+        if every_s is None:
+            query = writer.trigger(availableNow=True).start()
+        else:
+            query = writer.trigger(processingTime=f"{every_s} seconds").start()
+        _await(query)
+
+    def write_batch(self, records: DataFrame, batch: int) -> None:
+        """Write the rows of a micro-batch; again if need be, with the same outcome."""
+        carried = CarriedFolds(f"{self._checkpoint}/folds")
+        rows = records.mapInArrow(partial(silver_of_batch, carried=carried, batch=batch), SILVER_SCHEMA)
+        counted = Observation()
+        is_missing = sql.col("kind") == MISSING
+        observed = by_time(rows).observe(
+            counted,
+            sql.count(sql.lit(1)).alias("rows"),
+            sql.collect_list(
+                sql.when(is_missing, sql.struct("log_partition", "first_offset", "last_offset"))
+            ).alias("missing"),
+        )
+        (
+            observed.withColumn("batch", sql.lit(batch))
+            .write.mode("overwrite")
+            .option("partitionOverwriteMode", "dynamic")
+            .partitionBy(*_BY_TIME, "batch")
+            .parquet(self._to)
+        )
+        self._note(batch, counted.get)
+
+    def _note(self, batch: int, found: Mapping[str, object]) -> None:
+        rows, missing = found["rows"], found["missing"]
+        assert isinstance(rows, int)
+        assert isinstance(missing, list)
+        self.exported.batches.append(batch)
+        self.exported.row_count += rows
+        self.exported.gaps += [
+            Gap(
+                each["log_partition"],
+                each["first_offset"],
+                each["last_offset"] + 1,
+                "deleted before they were read",
+            )
+            for each in missing
+        ]
+        self._context.say(f"Exported {self.exported.row_count} rows")
+
+    def written(self) -> DataFrame:
+        """Return how many rows this run wrote, by date and hour."""
+        if not self.exported.batches:
+            return self._context.spark.createDataFrame([], _EXPORTED_SCHEMA)
+        rows = self._context.spark.read.parquet(self._to).where(sql.col("batch").isin(self.exported.batches))
+        return rows.groupBy(*_BY_TIME).agg(sql.count("*").alias("rows")).orderBy(*_BY_TIME)
+
+
+def _await(query: "StreamingQuery") -> None:
+    try:
+        query.awaitTermination()
+    except KeyboardInterrupt:
+        query.stop()
+
+
+def silver_of_batch(
+    batches: Iterator[pa.RecordBatch], *, carried: CarriedFolds, batch: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the silver rows of what one task reads of a micro-batch, and keep its folds for the next one."""
+    writers: dict[int, SilverWriter] = {}
+    with told_to_driver():
+        for number, records in by_log_partition(batches):
+            rows = []
+            if number not in writers:
+                image = carried.before(batch, number)
+                writers[number] = SilverWriter.after(number, image)
+                first, timestamp_ms = (
+                    records.column("log_offset")[0].as_py(),
+                    records.column("timestamp_ms")[0].as_py(),
+                )
+                if image is not None and first > image.applied_offset + 1:
+                    rows.append(missing_row(number, image.applied_offset + 1, first, timestamp_ms))
+            rows += [row for _, record in records_of(records) for row in writers[number].rows(record)]
+            yield batch_of_silver(rows)
+        for number, writer in writers.items():
+            carried.write(batch, number, writer.fold)
+
+
+JOB: Final = Job(
+    run=run,
+    options=(
+        click.Option(["--to"], required=True, metavar="PATH", help="The folder, or URI, to write to."),
+        click.Option(
+            ["--records"], is_flag=True, help="The records as they are, to be read again with --files."
+        ),
+        click.Option(
+            ["--checkpoint"],
+            metavar="PATH",
+            help="Where it is noted how far the export is. Default: in the folder.",
+        ),
+        click.Option(
+            ["--continuous"],
+            type=click.FloatRange(min=0.1),
+            metavar="SECONDS",
+            help="Go on until Ctrl-C, with a micro-batch every so often.",
+        ),
+        click.Option(
+            ["--max-records-per-batch"],
+            type=click.IntRange(min=1),
+            help="How many records a micro-batch reads at most.",
+        ),
+        click.Option(
+            ["--on-gap"],
+            type=click.Choice(["fail", "report"]),
+            default="fail",
+            show_default=True,
+            help="What to do about records that were deleted before they were exported.",
+        ),
+    ),
+    epilog="""Examples:
+
+\b
+  kproxy replay export -b localhost:9092 --to history
+  kproxy replay export -b localhost:9092 --to history --continuous 30
+  kproxy replay export --files dump.jsonl --to records --records
+
+The folders are dt=YYYY-MM-DD/hour=H by log time in UTC. Records that are missing have a row of their own.
+""",
+)
+"""The job."""

@@ -1,0 +1,179 @@
+"""The log of a cluster as a `LogReader`: by Spark's own Kafka source, or by `kproxy-statelog`."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from kproxy.errors import ExitCode
+from kproxy.jobs.data_source import FORMAT, StateLogSource
+from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.kafka_log import KafkaTopic
+from kproxy.jobs.log_reader import BatchFunction, LogRange
+from kproxy.jobs.raw_records import RAW_SCHEMA
+from kproxy.jobs.topic_names import topic_names_in
+
+RAW_COLUMNS_OF_KAFKA: Final = (
+    "partition AS log_partition",
+    "offset AS log_offset",
+    "unix_millis(timestamp) AS timestamp_ms",
+    "key",
+    "value",
+    "headers",
+)
+"""What of a row of Spark's Kafka source is a row of RAW_SCHEMA."""
+
+_CONNECTOR_CLASS: Final = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
+
+
+class _KafkaLog:
+    """What both ways have in common: kafka-python, on the driver, finds out which offsets there are."""
+
+    def __init__(self, spark: SparkSession, state: KafkaTopic, groups: KafkaTopic) -> None:
+        self._spark = spark
+        self._state = state
+        self._groups = groups
+
+    @property
+    def name(self) -> str:
+        """What is read, in words for people."""
+        return f"topic {self._state.name} at {self._state.bootstrap_servers}"
+
+    @property
+    def identity(self) -> str:
+        """The ids of cluster and topic."""
+        with self._state.consumer() as consumer:
+            consumer.ranges()
+            return consumer.identity()
+
+    def ranges(self) -> Sequence[LogRange]:
+        """Return what each partition holds now."""
+        with self._state.consumer() as consumer:
+            return consumer.ranges()
+
+    def offsets_at(self, timestamp_ms: int) -> Mapping[int, int]:
+        """Return the first offsets written at this time or later."""
+        with self._state.consumer() as consumer:
+            return consumer.offsets_at(timestamp_ms)
+
+    def records(self, ranges: Sequence[LogRange], *, most_per_task: int | None = None) -> DataFrame:
+        """Return the records of `ranges`."""
+        return self._rows(self._state, ranges, most_per_task)
+
+    def mapped(self, ranges: Sequence[LogRange], function: BatchFunction, schema: str) -> DataFrame:
+        """Return the records of `ranges`, mapped."""
+        return self.records(ranges).mapInArrow(function, schema)
+
+    def topic_names(self) -> Mapping[str, str]:
+        """Return the names that the groups topic tells; none when there is no such topic."""
+        try:
+            with self._groups.consumer() as consumer:
+                ranges = [part for part in consumer.ranges() if part.length]
+        except JobFailed as failure:
+            if failure.exit_code is ExitCode.NOT_FOUND:
+                return {}
+            raise
+        return topic_names_in(self._rows(self._groups, ranges, None))
+
+    def _rows(self, topic: KafkaTopic, ranges: Sequence[LogRange], most_per_task: int | None) -> DataFrame:
+        raise NotImplementedError
+
+
+class PythonLog(_KafkaLog):
+    """Reads with `kproxy-statelog`."""
+
+    def _rows(self, topic: KafkaTopic, ranges: Sequence[LogRange], most_per_task: int | None) -> DataFrame:
+        self._spark.dataSource.register(StateLogSource)
+        parts = [part for each in ranges for part in each.parts(most_per_task or max(1, each.length))]
+        reader = self._spark.read.format(FORMAT).options(**source_options(topic))
+        return reader.option("ranges", json.dumps([astuple(part) for part in parts])).load()
+
+    def stream(self, *, most_per_batch: int | None, on_gap: str) -> DataFrame:
+        """Return the log as it grows."""
+        self._spark.dataSource.register(StateLogSource)
+        reader = (
+            self._spark.readStream.format(FORMAT)
+            .options(**source_options(self._state))
+            .option("onGap", on_gap)
+        )
+        if most_per_batch is not None:
+            reader = reader.option("maxRecordsPerTrigger", str(most_per_batch))
+        return reader.load()
+
+
+class JarLog(_KafkaLog):
+    """Reads with Spark's own Kafka source.
+
+    Offsets are always given: without them it reads nothing at all of a topic that Kafka calls internal, in silence.
+    """
+
+    def _rows(self, topic: KafkaTopic, ranges: Sequence[LogRange], most_per_task: int | None) -> DataFrame:
+        if not ranges:
+            return self._spark.createDataFrame([], RAW_SCHEMA)
+        ends = {part.partition: part.end_offset for part in ranges}
+        reader = self._spark.read.format("kafka").options(**_kafka_options(topic, ranges))
+        reader = reader.option("endingOffsets", _offsets(topic, ends)).option("failOnDataLoss", "true")
+        if most_per_task is not None:
+            reader = reader.option("maxRecordsPerPartition", str(most_per_task))
+        return reader.load().selectExpr(*RAW_COLUMNS_OF_KAFKA)
+
+    def stream(self, *, most_per_batch: int | None, on_gap: str) -> DataFrame:
+        """Return the log as it grows."""
+        reader = self._spark.readStream.format("kafka").options(**_kafka_options(self._state, self.ranges()))
+        reader = reader.option("failOnDataLoss", str(on_gap == "fail").lower())
+        if most_per_batch is not None:
+            reader = reader.option("maxOffsetsPerTrigger", str(most_per_batch))
+        return reader.load().selectExpr(*RAW_COLUMNS_OF_KAFKA)
+
+
+def _kafka_options(topic: KafkaTopic, ranges: Sequence[LogRange]) -> dict[str, str]:
+    """Return the options with which Spark's Kafka source reads a topic from where `ranges` begin."""
+    return {
+        **{f"kafka.{name}": value for name, value in topic.properties.items()},
+        "kafka.bootstrap.servers": topic.bootstrap_servers,
+        "assign": json.dumps({topic.name: [part.partition for part in ranges]}),
+        "startingOffsets": _offsets(topic, {part.partition: part.first_offset for part in ranges}),
+        "includeHeaders": "true",
+    }
+
+
+def source_options(topic: KafkaTopic) -> dict[str, str]:
+    """Return the options with which `kproxy-statelog` finds a topic."""
+    properties = {f"kafka.{name}": value for name, value in topic.properties.items()}
+    return {"bootstrap.servers": topic.bootstrap_servers, "topic": topic.name, **properties}
+
+
+def jar_version(spark: SparkSession) -> str | None:
+    """Return the version of Spark's Kafka source on the class path, None when there is none."""
+    jvm: Any = spark._jvm  # noqa: SLF001 - the class path of the driver is told by the driver's JVM alone
+    try:
+        loader = jvm.Thread.currentThread().getContextClassLoader()
+        found = jvm.java.lang.Class.forName(_CONNECTOR_CLASS, False, loader)
+    except Exception:  # noqa: BLE001 - py4j wraps ClassNotFoundException; a Spark Connect session has no JVM
+        return None
+    place = str(found.getProtectionDomain().getCodeSource().getLocation())
+    return place.rpartition("_2.13-")[2].removesuffix(".jar")
+
+
+def require_jar(spark: SparkSession) -> None:
+    """Raise JobFailed, with what to add, unless Spark's Kafka source is there in the version of this Spark."""
+    found = jar_version(spark)
+    if found == spark.version:
+        return
+    trouble = (
+        "is not on the class path"
+        if found is None
+        else f"is there as {found}, and this is Spark {spark.version}"
+    )
+    raise JobFailed(
+        f"Spark's Kafka source {trouble}: start with "
+        f"spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}, "
+        "or read with --source python",
+        ExitCode.USAGE,
+    )
+
+
+def _offsets(topic: KafkaTopic, offsets: Mapping[int, int]) -> str:
+    return json.dumps({topic.name: {str(number): offset for number, offset in offsets.items()}})

@@ -1,0 +1,80 @@
+"""Files that hold a log: which there are under a path, and what they are."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from pyarrow import fs
+
+from kproxy.errors import ExitCode
+from kproxy.jobs.failures import JobFailed
+
+_LINES: Final = (".jsonl", ".json", ".ndjson")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFiles:
+    """Files of one kind under `place`, ascending. `stamp` changes when any of them does."""
+
+    place: str
+    paths: tuple[str, ...]
+    stamp: str
+
+    @property
+    def is_parquet(self) -> bool:
+        """Whether they are Parquet, by their names."""
+        return all(path.endswith(".parquet") for path in self.paths)
+
+    @property
+    def are_lines(self) -> bool:
+        """Whether they are lines of JSON, by their names."""
+        return all(path.endswith(_LINES) for path in self.paths)
+
+    @property
+    def uris(self) -> list[str]:
+        """The files as Spark takes them."""
+        return [uri_of(path) for path in self.paths]
+
+
+def find_files(place: str) -> FoundFiles:
+    """Return the files at a path or URI, a folder's with those of its folders; hidden and unfinished ones apart.
+
+    Raises JobFailed: NOT_FOUND when there are none.
+    """
+    system, root = filesystem_of(place)
+    try:
+        info = system.get_file_info(root)
+        is_folder = info.type is fs.FileType.Directory
+        listed = system.get_file_info(fs.FileSelector(root, recursive=True)) if is_folder else [info]
+    except OSError as failure:
+        raise JobFailed(f"{place} cannot be read: {failure}", ExitCode.CANNOT_CONNECT) from failure
+    files = [file for file in listed if file.is_file and not _is_hidden(file.path.removeprefix(root))]
+    if not files:
+        raise JobFailed(f"there is no file at {place}", ExitCode.NOT_FOUND)
+    prefix = place[: place.index("://") + 3] if "://" in place and not place.startswith("file:") else ""
+    stamp = ",".join(sorted(f"{file.path}:{file.size}:{file.mtime_ns}" for file in files))
+    return FoundFiles(place, tuple(sorted(f"{prefix}{file.path}" for file in files)), stamp)
+
+
+def filesystem_of(place: str) -> tuple[Any, str]:
+    """Return the file system of a path or URI, and the path in it. Raises JobFailed for one that is unknown."""
+    if place.startswith("file:"):
+        place = url2pathname(urlsplit(place).path)
+    if "://" not in place:
+        return fs.LocalFileSystem(), str(Path(place).absolute())
+    try:
+        system, path = fs.FileSystem.from_uri(place)
+    except (ValueError, OSError) as failure:
+        raise JobFailed(f"{place}: {failure}", ExitCode.USAGE) from failure
+    return system, path
+
+
+def uri_of(place: str) -> str:
+    """Return a path or URI as Spark takes it on every machine: as a URI."""
+    return place if "://" in place or place.startswith("file:") else Path(place).absolute().as_uri()
+
+
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith(("_", ".")) for part in path.split("/"))

@@ -1,0 +1,93 @@
+"""Where log records come from: one interface, the same rows from all."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LogRange:
+    """Offsets of a log partition, from `first_offset` to, not including, `end_offset`. There may be holes."""
+
+    partition: int
+    first_offset: int
+    end_offset: int
+
+    @property
+    def length(self) -> int:
+        """How many offsets there are; records may be fewer."""
+        return max(0, self.end_offset - self.first_offset)
+
+    def within(self, first_offset: int, end_offset: int) -> "LogRange":
+        """Return what of the range lies in `first_offset` to, not including, `end_offset`; it may be empty."""
+        first = max(self.first_offset, first_offset)
+        return LogRange(self.partition, first, max(first, min(self.end_offset, end_offset)))
+
+    def parts(self, most: int) -> "list[LogRange]":
+        """Return the range in parts of at most `most` offsets."""
+        starts = range(self.first_offset, self.end_offset, most)
+        return [LogRange(self.partition, start, min(start + most, self.end_offset)) for start in starts]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Gap:
+    """Offsets that were asked for and are gone, from `first_offset` to, not including, `end_offset`; and why."""
+
+    partition: int
+    first_offset: int
+    end_offset: int
+    reason: str
+
+
+BatchFunction: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What a task makes of the batches of records that it reads. It must be picklable."""
+
+
+class LogReader(Protocol):
+    """A state log that can be read: of a cluster, or of files."""
+
+    @property
+    def name(self) -> str:
+        """What is read, in words for people."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """What tells this log from every other, and a log that was made anew from the one before."""
+        ...
+
+    def ranges(self) -> Sequence[LogRange]:
+        """Return what each partition holds now, ascending; empty ones as well. Raises JobFailed."""
+        ...
+
+    def offsets_at(self, timestamp_ms: int) -> Mapping[int, int]:
+        """Return, by partition, the first offset written at `timestamp_ms` or later; its end when there is none."""
+        ...
+
+    def records(self, ranges: Sequence[LogRange], *, most_per_task: int | None = None) -> DataFrame:
+        """Return the records of `ranges` as rows of RAW_SCHEMA.
+
+        Each range is read by one task, in order of offsets, and none but whole ranges; with `most_per_task` a range is
+        cut into parts of so many offsets, each with a task of its own. Reading fails when records of a range are gone.
+        """
+        ...
+
+    def mapped(self, ranges: Sequence[LogRange], function: "BatchFunction", schema: str) -> DataFrame:
+        """Return what `records(ranges).mapInArrow(function, schema)` does, by the shortest way."""
+        ...
+
+    def topic_names(self) -> Mapping[str, str]:
+        """Return the names of consumed topics by their id in Kafka's text form, as far as they are known."""
+        ...
+
+
+def gaps_below(ranges: Iterable[LogRange], wanted: Mapping[int, int]) -> list[Gap]:
+    """Return what of the log below each range is gone: from the offset `wanted` of its partition on."""
+    return [
+        Gap(held.partition, wanted[held.partition], held.first_offset, "the log begins later by now")
+        for held in ranges
+        if wanted.get(held.partition, held.first_offset) < held.first_offset
+    ]

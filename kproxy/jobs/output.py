@@ -1,0 +1,173 @@
+"""What a job found, as a table, JSON, CSV or Parquet: all of it or nothing.
+
+Everything is written aside first and put in place when it is whole. Rows pass through the driver one by one, but for
+Parquet, which the executors write.
+"""
+
+import csv
+import json
+import shutil
+import sys
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from tempfile import TemporaryFile, mkdtemp
+from typing import IO, Final
+
+from pyspark.sql import DataFrame, Observation, Row
+from pyspark.sql import functions as sql
+
+from kproxy.errors import ExitCode
+from kproxy.jobs.failures import JobFailed
+
+FORMS: Final = ("table", "json", "csv", "parquet")
+_GAP: Final = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What `-o`, `--out` and `--no-headers` ask for. Without `path` it is standard output."""
+
+    form: str = "table"
+    path: Path | None = None
+    with_headers: bool = True
+
+    def require_possible(self) -> None:
+        """Check, before any work is done, that the result can be put where it is to go. Raises JobFailed."""
+        if self.form == "parquet" and self.path is None:
+            raise JobFailed("-o parquet needs a folder to write to: --out PATH", ExitCode.USAGE)
+        if self.path is not None and self.path.exists():
+            raise JobFailed(f"{self.path} is there already; give another --out", ExitCode.USAGE)
+
+    def write(self, frame: DataFrame) -> int:
+        """Write the rows of `frame`; return how many there are."""
+        if self.form == "parquet":
+            assert self.path is not None
+            return write_parquet(frame, self.path)
+        if self.path is None:
+            with TemporaryFile("w+", encoding="utf-8", newline="") as spooled:
+                count = self._write_text(frame, spooled)
+                spooled.seek(0)
+                shutil.copyfileobj(spooled, sys.stdout)
+                sys.stdout.flush()
+            return count
+        with written_aside(self.path) as aside, aside.open("w", encoding="utf-8", newline="") as file:
+            return self._write_text(frame, file)
+
+    def _write_text(self, frame: DataFrame, file: IO[str]) -> int:
+        rows = (row.asDict(recursive=True) for row in frame.toLocalIterator(prefetchPartitions=True))
+        names = frame.columns
+        match self.form:
+            case "json":
+                return _write_json(rows, file)
+            case "csv":
+                return _write_csv(names, rows, file, with_header=self.with_headers)
+            case _:
+                return _write_table(names, rows, file, with_header=self.with_headers)
+
+
+class written_aside:  # noqa: N801 - reads as the context manager that it is
+    """Gives a name beside `path` to write to; moves it there at the end of the block, or removes it when that fails."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._folder: Path | None = None
+
+    def __enter__(self) -> Path:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._folder = Path(mkdtemp(prefix=f".{self._path.name}.", dir=self._path.parent))
+        except OSError as failure:
+            raise JobFailed(f"{self._path} cannot be written: {failure.strerror}") from failure
+        return self._folder / self._path.name
+
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
+        assert self._folder is not None
+        if failure is None:
+            (self._folder / self._path.name).replace(self._path)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def write_parquet(frame: DataFrame, path: Path, *, by: Sequence[str] = ()) -> int:
+    """Have the executors write `frame` to the new folder `path`, in folders named after `by`; return the row count."""
+    counted = Observation()
+    observed = frame.observe(counted, sql.count(sql.lit(1)).alias("rows"))
+    with written_aside(path) as aside:
+        observed.write.partitionBy(*by).parquet(aside.absolute().as_uri())
+    return int(counted.get["rows"])
+
+
+def table_lines(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], *, with_header: bool = True
+) -> Iterator[str]:
+    """Yield plain columns, each as wide as its widest cell, as every other kproxy command prints them."""
+    shown = [titles, *rows] if with_header else list(rows)
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
+        yield _GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def title_of(name: str) -> str:
+    """Return the title of a column: `startOffset` is START-OFFSET."""
+    words = "".join(f"-{letter}" if letter.isupper() else letter for letter in name)
+    return words.replace("_", "-").upper()
+
+
+def _write_json(rows: Iterable[dict[str, object]], file: IO[str]) -> int:
+    count = 0
+    file.write("[")
+    for count, row in enumerate(rows, start=1):
+        file.write(",\n" if count > 1 else "\n")
+        json.dump(row, file, default=_json_value)
+    file.write("\n]\n" if count else "]\n")
+    return count
+
+
+def _write_csv(
+    names: Sequence[str], rows: Iterable[dict[str, object]], file: IO[str], *, with_header: bool
+) -> int:
+    writer = csv.writer(file, lineterminator="\n")
+    if with_header:
+        writer.writerow(names)
+    count = 0
+    for row in rows:
+        writer.writerow([_plain(value) for value in row.values()])
+        count += 1
+    return count
+
+
+def _write_table(
+    names: Sequence[str], rows: Iterable[dict[str, object]], file: IO[str], *, with_header: bool
+) -> int:
+    cells = [[_cell(value) for value in row.values()] for row in rows]
+    titles = [title_of(name) for name in names]
+    if cells or with_header:
+        file.writelines(f"{line}\n" for line in table_lines(titles, cells, with_header=with_header))
+    return len(cells)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, list | dict | Row):
+        return json.dumps(value, default=_json_value, separators=(",", ":"))
+    return _json_value(value) if isinstance(value, datetime | date | bytes | bytearray) else value
+
+
+def _cell(value: object) -> str:
+    """Return what a cell shows: `-` for nothing, and no character that a terminal would obey."""
+    if value is None or value in ("", []):
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = f"{value:.6g}" if isinstance(value, float) else str(_plain(value))
+    return text if text.isprintable() else ascii(text)[1:-1]
+
+
+def _json_value(value: object) -> object:
+    """Return what JSON has no word for."""
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, bytes | bytearray):
+        return b64encode(value).decode()
+    return str(value)

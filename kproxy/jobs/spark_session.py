@@ -1,0 +1,78 @@
+"""The Spark session of a job."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException, PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from kproxy.jobs.failures import JobFailed, failure_of_spark
+
+ROWS_PER_ARROW_BATCH: Final = 20_000
+"""How many log records travel to a Python worker at once: a few MiB."""
+
+_DEFAULTS: Final = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_PER_ARROW_BATCH),
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.ui.enabled": "false",
+    "spark.log.level": "ERROR",
+}
+_LOGGING: Final = Path(__file__).with_name("log4j2.properties")
+
+_LOCAL: Final = {
+    "spark.sql.shuffle.partitions": "4",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # Without it jars are offered at an address of the machine, where nobody listens.
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
+}
+"""What suits one machine."""
+
+
+@contextmanager
+def spark_session(name: str, *, is_watched: bool) -> Iterator[SparkSession]:
+    """Give the session of a job: what `spark-submit` prepared, or a local one on all cores; stopped at the end.
+
+    A session that is there already is used, and left alone.
+
+    Somebody who watches sees Spark's progress bar on standard error. Raises JobFailed when Spark cannot start.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(f"kproxy {name}")
+    for key, value in _DEFAULTS.items():
+        builder = builder.config(key, value)
+    builder = builder.config("spark.ui.showConsoleProgress", str(is_watched).lower())
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        for key, value in _LOCAL.items():
+            builder = builder.config(key, value)
+    was_there = SparkSession.getActiveSession() is not None
+    try:
+        spark = builder.getOrCreate()
+    except (PySparkRuntimeError, Py4JJavaError, OSError) as failure:
+        raise JobFailed(
+            f"Spark does not start: {_first_line(failure)}; it needs Java 17 or later (java -version)"
+        ) from failure
+    try:
+        yield spark
+    finally:
+        if not was_there:
+            spark.stop()
+
+
+@contextmanager
+def spark_failures() -> Iterator[None]:
+    """Turn what Spark raises within the block into JobFailed: one line, in the words of the task that failed."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as failure:
+        raise failure_of_spark(str(failure)) from failure
+
+
+def _first_line(failure: BaseException) -> str:
+    return (str(failure).splitlines() or [type(failure).__name__])[0]

@@ -1,0 +1,147 @@
+"""`stuck`: records that hold the start offset back, or are about to reach the delivery limit; each with its history.
+
+Nothing is folded. The newest snapshot of a share-partition is its whole state, and among the writes from there on what
+counts of an offset is the one with the highest delivery count, then the highest state, in whatever order they come
+(`kproxy.share.state_batches.lay_over`). Only offsets at or behind the start offset are looked at one by one.
+"""
+
+from typing import Any, Final
+
+import click
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as sql
+
+from kproxy.jobs.buckets import kafka_names, time_text_of
+from kproxy.jobs.changes import event, is_change, is_done
+from kproxy.jobs.job import Job, JobContext, JobResult
+from kproxy.jobs.selection import SELECTION_OPTIONS, Selection, with_topic_names
+
+_SHARE_PARTITION: Final = ("group", "topic_id", "partition")
+_RECORD: Final = (*_SHARE_PARTITION, "offset")
+_SHOWN: Final = (*_RECORD, "reason", "delivery_count", "done_behind", "since", "history")
+
+
+def run(context: JobContext, *, delivery_limit: int, near: int, behind: int, **selection: Any) -> JobResult:
+    """Find the records that are stuck at the end of the selected part of the history."""
+    silver = Selection(**selection).silver_kept(context)
+    stuck = stuck_in(silver, deliveries=delivery_limit - near, behind=behind)
+    named = with_topic_names(stuck.select(*kafka_names(_SHOWN)), context.reader.topic_names())
+    return JobResult(named.orderBy("groupId", "topicId", "partition", "offset"))
+
+
+def stuck_in(silver: DataFrame, *, deliveries: int, behind: int) -> DataFrame:
+    """Return the open records that were delivered `deliveries` times or more, or that others wait for.
+
+    These are, of each share-partition, the first record that is not done with, if `behind` or more records behind it
+    are. It is there also if nothing was written of it yet: then it is with a member for the first time, or never was.
+    """
+    applied = silver.where(sql.col("outcome") == "applied")
+    live = _live(applied)
+    offsets = _offsets(applied, live).persist()
+    awaited = _awaited(offsets, live).where(sql.col("done_behind") >= behind)
+    is_near = ~sql.col("is_done") & (sql.col("delivery_count") >= deliveries)
+    near = offsets.where(is_near).select(*_RECORD, sql.lit("near-delivery-limit").alias("is_near"))
+    found = awaited.join(near, list(_RECORD), "full").join(offsets, list(_RECORD), "left")
+    is_awaited = sql.when(sql.col("done_behind").isNotNull(), "blocks-start-offset")
+    return found.select(
+        *_RECORD,
+        sql.concat_ws(",", is_awaited, "is_near").alias("reason"),
+        sql.coalesce("delivery_count", sql.lit(0)).alias("delivery_count"),
+        sql.coalesce("done_behind", sql.lit(0)).alias("done_behind"),
+        sql.col("history").getItem(0).getField("time").alias("since"),
+        sql.coalesce("history", sql.array()).alias("history"),
+    )
+
+
+def _live(applied: DataFrame) -> DataFrame:
+    """Return each share-partition that has a state: its start offset, and where its newest snapshot stands."""
+    is_written = sql.when(sql.col("start_offset") >= 0, sql.col("log_offset"))
+    return (
+        applied.groupBy(*_SHARE_PARTITION)
+        .agg(
+            sql.max(sql.when(sql.col("kind") == "snapshot", sql.col("log_offset"))).alias("snapshot_at"),
+            sql.max_by("start_offset", is_written).alias("begin"),
+            sql.max_by("kind", "log_offset").alias("last_kind"),
+        )
+        .where((sql.col("last_kind") != "tombstone") & sql.col("begin").isNotNull())
+        .drop("last_kind")
+    )
+
+
+def _offsets(applied: DataFrame, live: DataFrame) -> DataFrame:
+    """Return what is known of each offset at or behind a start offset: how it stands, and how that came about."""
+    counts = sql.col("log_offset") >= sql.col("snapshot_at")
+    told = sql.struct("delivery_count", "state")
+    entry = sql.struct(
+        sql.col("log_offset").alias("logOffset"),
+        time_text_of("log_ts_ms").alias("time"),
+        event().alias("event"),
+        sql.col("delivery_count").alias("deliveryCount"),
+        sql.col("member").alias("memberId"),
+        sql.col("client_id").alias("clientId"),
+    )
+    offset = sql.sequence(sql.greatest("first_offset", "begin"), sql.col("last_offset"))
+    return (
+        applied.join(sql.broadcast(live), list(_SHARE_PARTITION))
+        .where(sql.col("last_offset") >= sql.col("begin"))
+        .withColumn("offset", sql.explode(offset))
+        .groupBy(*_RECORD)
+        .agg(
+            sql.max(sql.when(counts, told)).alias("now"),
+            sql.sort_array(sql.collect_list(sql.when(is_change(), entry))).alias("history"),
+        )
+        .select(*_RECORD, "now.*", _is_done_now(), "history")
+    )
+
+
+def _is_done_now() -> Column:
+    return (sql.col("now").isNotNull() & is_done("now.state")).alias("is_done")
+
+
+def _awaited(offsets: DataFrame, live: DataFrame) -> DataFrame:
+    """Return the first open offset of each share-partition, and how many behind it are done with."""
+    in_order = Window.partitionBy(*_SHARE_PARTITION).orderBy("offset")
+    open_before = sql.sum(sql.when(sql.col("is_done"), 0).otherwise(1)).over(in_order)
+    is_next = sql.col("offset") == sql.col("begin") + sql.row_number().over(in_order) - 1
+    is_passed = (open_before == 0) & is_next
+    return (
+        offsets.join(sql.broadcast(live), list(_SHARE_PARTITION))
+        .withColumn("is_passed", is_passed)
+        .groupBy(*_SHARE_PARTITION, "begin")
+        .agg(sql.count_if("is_passed").alias("passed"), sql.count_if("is_done").alias("done"))
+        .select(
+            *_SHARE_PARTITION,
+            (sql.col("begin") + sql.col("passed")).alias("offset"),
+            (sql.col("done") - sql.col("passed")).alias("done_behind"),
+        )
+    )
+
+
+JOB: Final = Job(
+    run=run,
+    options=(
+        click.Option(
+            ["--delivery-limit"],
+            type=click.IntRange(min=2),
+            default=5,
+            show_default=True,
+            help="The group's share.delivery.count.limit.",
+        ),
+        click.Option(
+            ["--near"],
+            type=click.IntRange(min=0),
+            default=1,
+            show_default=True,
+            help="How few deliveries before the limit are near.",
+        ),
+        click.Option(
+            ["--behind"],
+            type=click.IntRange(min=1),
+            default=1,
+            show_default=True,
+            help="How many records done with must wait behind one that blocks.",
+        ),
+        *SELECTION_OPTIONS,
+    ),
+    epilog="For example: kproxy replay stuck -b broker:9092 --group orders --behind 100 -o json",
+)

@@ -1,0 +1,47 @@
+"""Points in time as people write them."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+import click
+
+
+def timestamp_ms_of(text: str) -> int:
+    """Return milliseconds since the epoch of ISO 8601 text, or of a number that is that already.
+
+    A time without a zone is UTC; a date is its first moment. Raises ValueError for anything else.
+    """
+    if text.isascii() and text.isdigit():
+        return int(text)
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1000)
+
+
+def time_text(timestamp_ms: int) -> str:
+    """Return ISO 8601 text in UTC, to the millisecond."""
+    moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class TimeType(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
+    """An option's value: milliseconds since the epoch, from what `timestamp_ms_of` understands."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the time; a number passes. Fails as click's own types do."""
+        if isinstance(value, int):
+            return value
+        try:
+            return timestamp_ms_of(str(value))
+        except ValueError:
+            self.fail(
+                f"{value!r} is no time: expected 2026-11-20T13:00Z, or milliseconds since the epoch",
+                param,
+                ctx,
+            )
+
+
+TIME: Final = TimeType()

@@ -1,0 +1,149 @@
+"""The same rows from every source, and what the executors read of them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kproxy.cli.log_lines import LogTopic, json_of, line_of
+from kproxy.errors import ExitCode
+from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.log_reader import LogRange, LogReader
+from kproxy.jobs.output import write_parquet
+from kproxy.jobs.silver import silver_rows
+from kproxy.jobs.source_options import open_files
+from kproxy.jobs.verify import examine
+from tests.spark.log_generator import FIRST_MS, records_of_partition, write_partition
+
+COUNT = 400
+
+
+def rows_of(frame: Any) -> list[Any]:
+    return [
+        (*row[:3], bytes(row[3]), bytes(row[4]), [(key, bytes(value)) for key, value in row[5]])
+        for row in frame.collect()
+    ]
+
+
+@pytest.fixture(scope="module")
+def parquet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("parquet")
+    for number in range(2):
+        write_partition(folder, number, COUNT, 3)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("lines") / "dump.jsonl"
+    shown = [
+        json.dumps(json_of(line_of(LogTopic.STATE, "states", number, record)))
+        for number in (1, 0)
+        for record in records_of_partition(number, COUNT, 3)
+    ]
+    file.write_text("\n".join(shown))
+    return file
+
+
+def opened(spark: Any, place: Path) -> LogReader:
+    return open_files(spark, str(place), "groups")
+
+
+def test_files_of_both_kinds_have_the_same_rows(spark: Any, parquet: Path, lines: Path) -> None:
+    # Given
+    logs = [opened(spark, place) for place in (parquet, lines)]
+
+    # When
+    ranges, other_ranges = (log.ranges() for log in logs)
+    rows, other_rows = (rows_of(log.records(log.ranges())) for log in logs)
+
+    # Then
+    assert ranges == other_ranges == [LogRange(0, 0, COUNT), LogRange(1, 0, COUNT)]
+    assert sorted(rows) == sorted(other_rows)
+    assert len(rows) == 2 * COUNT
+
+
+@pytest.mark.parametrize("kind", ["parquet", "lines"])
+def test_a_range_is_in_one_task_and_in_order(spark: Any, kind: str, request: pytest.FixtureRequest) -> None:
+    # Given
+    log = opened(spark, request.getfixturevalue(kind))
+
+    # When
+    rows = log.records([LogRange(0, 10, 200), LogRange(1, 0, 300)])
+
+    # Then
+    tasks = rows.selectExpr("spark_partition_id() AS task", "log_partition", "log_offset").collect()
+    of_tasks = {number: {row["task"] for row in tasks if row["log_partition"] == number} for number in (0, 1)}
+    assert [len(found) for found in of_tasks.values()] == [1, 1]
+    for number, span in ((0, range(10, 200)), (1, range(300))):
+        assert [row["log_offset"] for row in tasks if row["log_partition"] == number] == list(span)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "lines"])
+def test_a_time_is_an_offset_in_each_partition(spark: Any, kind: str, request: pytest.FixtureRequest) -> None:
+    # Given
+    log = opened(spark, request.getfixturevalue(kind))
+    # When
+    offsets = [dict(log.offsets_at(FIRST_MS + millis)) for millis in (0, 37, COUNT)]
+
+    # Then
+    assert offsets == [{0: 0, 1: 0}, {0: 37, 1: 37}, {0: COUNT, 1: COUNT}]
+
+
+def test_parquet_that_stands_in_no_order_is_sorted_first(spark: Any, parquet: Path, tmp_path: Path) -> None:
+    # Given
+    log = opened(spark, parquet)
+    shuffled = log.records(log.ranges()).repartition(3, "timestamp_ms").sortWithinPartitions("value")
+    write_parquet(shuffled, tmp_path / "shuffled")
+
+    # When
+    again = opened(spark, tmp_path / "shuffled")
+
+    # Then
+    assert again.ranges() == log.ranges()
+    rows = again.records([LogRange(1, 5, 50)]).collect()
+    assert [(row["log_partition"], row["log_offset"]) for row in rows] == [(1, n) for n in range(5, 50)]
+
+
+def test_a_range_may_be_read_by_several_tasks(spark: Any, parquet: Path) -> None:
+    # When
+    rows = opened(spark, parquet).records([LogRange(0, 0, COUNT)], most_per_task=150)
+
+    # Then
+    assert rows.selectExpr("spark_partition_id() AS task").distinct().count() == 3
+    assert rows.count() == COUNT
+
+
+def input_records(spark: Any) -> int:
+    """Return how many records executors have read from sources so far, by Spark's own metrics."""
+    gateway = spark.sparkContext._gateway
+    store = spark.sparkContext._jsc.sc().statusStore()
+    quantiles, statuses = gateway.new_array(gateway.jvm.double, 0), gateway.jvm.java.util.ArrayList()
+    stages = store.stageList(None, False, False, quantiles, statuses)
+    return sum(int(stages.apply(number).inputRecords()) for number in range(stages.size()))
+
+
+def test_executors_read_every_record_and_spark_s_metrics_say_so(spark: Any, parquet: Path) -> None:
+    # Given
+    log = opened(spark, parquet)
+    before = input_records(spark)
+
+    # When
+    examine(log.records(log.ranges()), delivery_limit=5).write.format("noop").mode("overwrite").save()
+
+    # Then
+    assert input_records(spark) - before == 2 * COUNT
+
+
+def test_exported_history_has_no_records_to_fold(spark: Any, parquet: Path, tmp_path: Path) -> None:
+    # Given
+    log = opened(spark, parquet)
+    write_parquet(silver_rows(log.records(log.ranges())), tmp_path / "silver")
+
+    # When
+    with pytest.raises(JobFailed, match="exported history") as refusal:
+        opened(spark, tmp_path / "silver").ranges()
+
+    # Then
+    assert refusal.value.exit_code is ExitCode.USAGE

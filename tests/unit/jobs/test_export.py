@@ -1,0 +1,97 @@
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kproxy.errors import ExitCode
+from kproxy.jobs.carried_folds import CarriedFolds
+from kproxy.jobs.export import require_continuation, silver_of_batch
+from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.raw_records import batch_of
+from kproxy.jobs.silver import MISSING, silver_batches
+from kproxy.wire.records import Record
+from tests.spark.histories import KEYS, History, histories
+
+
+def exported(records: Sequence[Record], folder: Path | str, batch: int) -> list[dict[str, Any]]:
+    carried = CarriedFolds(str(folder))
+    batches = silver_of_batch(iter([batch_of(0, records)] if records else []), carried=carried, batch=batch)
+    return [row for rows in batches for row in rows.to_pylist()]
+
+
+def at_once(records: Sequence[Record]) -> list[dict[str, Any]]:
+    return [
+        row for rows in silver_batches(iter([batch_of(0, records)]), images={}) for row in rows.to_pylist()
+    ]
+
+
+@given(history=histories(), data=st.data())
+def test_an_export_in_parts_has_the_rows_of_an_export_at_once(history: History, data: st.DataObject) -> None:
+    # Given
+    cut = data.draw(st.integers(0, len(history.records)))
+
+    # When
+    with TemporaryDirectory() as folder:
+        rows = exported(history.records[:cut], folder, 0) + exported(history.records[cut:], folder, 1)
+
+    # Then
+    assert rows == at_once(history.records)
+
+
+def test_a_micro_batch_that_runs_again_has_the_same_rows(tmp_path: Path) -> None:
+    # Given
+    history = History()
+    history.snapshot(KEYS[0])
+    history.update(KEYS[0], (), 1)
+    exported(history.records[:1], tmp_path, 0)
+    first = exported(history.records[1:], tmp_path, 1)
+
+    # When
+    again = exported(history.records[1:], tmp_path, 1)
+
+    # Then
+    assert again == first
+    assert [row["state_epoch"] for row in first] == [1]
+
+
+def test_records_that_are_missing_between_two_micro_batches_have_a_row() -> None:
+    # Given
+    history = History()
+    for _ in range(10):
+        history.snapshot(KEYS[0])
+
+    # When
+    with TemporaryDirectory() as folder:
+        exported(history.records[:3], folder, 0)
+        rows = exported(history.records[7:], folder, 1)
+
+    # Then
+    missing, *others = rows
+    assert (missing["kind"], missing["first_offset"], missing["last_offset"]) == (MISSING, 3, 6)
+    assert [row["log_offset"] for row in others] == [7, 8, 9]
+
+
+def test_an_export_whose_checkpoint_is_lost_is_not_written_twice(tmp_path: Path) -> None:
+    # Given
+    (tmp_path / "history" / "dt=2026-11-20").mkdir(parents=True)
+
+    # When
+    with pytest.raises(JobFailed, match="holds an export already") as refusal:
+        require_continuation(str(tmp_path / "history"), str(tmp_path / "checkpoint"))
+
+    # Then
+    assert refusal.value.exit_code is ExitCode.USAGE
+
+
+def test_an_export_begins_in_an_empty_folder_and_goes_on_with_its_checkpoint(tmp_path: Path) -> None:
+    # Given
+    history = tmp_path / "history"
+    require_continuation(str(history), str(history / "_checkpoint"))
+    (history / "_checkpoint" / "stream").mkdir(parents=True)
+
+    # When
+    require_continuation(str(history), str(history / "_checkpoint"))

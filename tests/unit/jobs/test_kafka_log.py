@@ -1,0 +1,158 @@
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from kafka import TopicPartition
+from kafka.errors import KafkaTimeoutError, OffsetOutOfRangeError, TopicAuthorizationFailedError
+
+from kproxy.errors import ExitCode
+from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.kafka_log import KafkaTopic, TopicConsumer
+from kproxy.jobs.log_reader import LogRange
+from kproxy.jobs.raw_records import records_of
+from kproxy.wire.records import Record
+
+
+@dataclass
+class Consumed:
+    """A record as kafka-python has it."""
+
+    offset: int
+    key: bytes = b"k"
+    value: bytes = b"v"
+    timestamp: int = 7
+    headers: Sequence[tuple[str, bytes]] = (("h", b"1"),)
+
+
+class ScriptedConsumer:
+    """A `KafkaConsumer` that gives what it was told to, poll by poll: records, or an exception."""
+
+    def __init__(self, *polls: Sequence[Consumed] | Exception) -> None:
+        self._polls = list(polls)
+        self._position = 0
+
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        return {1, 0} if topic == "states" else set()
+
+    def beginning_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, 5)
+
+    def end_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        return {partition: 9 + partition.partition for partition in partitions}
+
+    def offsets_for_times(self, times: dict[TopicPartition, int]) -> dict[TopicPartition, Any]:
+        return {partition: Consumed(6) if partition.partition == 0 else None for partition in times}
+
+    def assign(self, partitions: Sequence[TopicPartition]) -> None:
+        (self._assigned,) = partitions
+
+    def seek(self, _partition: TopicPartition, offset: int) -> None:
+        self._position = offset
+
+    def poll(self, timeout_ms: int) -> dict[TopicPartition, Sequence[Consumed]]:
+        assert timeout_ms > 0
+        polled = self._polls.pop(0) if self._polls else []
+        if isinstance(polled, Exception):
+            raise polled
+        if polled:
+            self._position = polled[-1].offset + 1
+        return {self._assigned: polled}
+
+    def position(self, partition: TopicPartition, timeout_ms: int) -> int:
+        assert partition == self._assigned
+        assert timeout_ms > 0
+        return self._position
+
+
+class Ticking:
+    """A clock that moves on by ten seconds whenever somebody looks."""
+
+    def __init__(self) -> None:
+        self._now_s = 0.0
+
+    def __call__(self) -> float:
+        self._now_s += 10
+        return self._now_s
+
+
+def test_every_partition_tells_what_it_holds() -> None:
+    # When
+    ranges = TopicConsumer(ScriptedConsumer(), "states").ranges()
+
+    # Then
+    assert ranges == [LogRange(0, 5, 9), LogRange(1, 5, 10)]
+
+
+def test_a_time_after_the_last_record_is_the_end_of_the_partition() -> None:
+    # When
+    offsets = TopicConsumer(ScriptedConsumer(), "states").offsets_at(1000)
+
+    # Then
+    assert offsets == {0: 6, 1: 10}
+
+
+def test_a_topic_that_is_not_there_is_not_found() -> None:
+    # When
+    with pytest.raises(JobFailed, match="has no topic nothing") as refusal:
+        TopicConsumer(ScriptedConsumer(), "nothing").ranges()
+
+    # Then
+    assert refusal.value.exit_code is ExitCode.NOT_FOUND
+
+
+def test_a_range_is_read_to_its_end_and_no_further() -> None:
+    # Given
+    consumer = ScriptedConsumer([Consumed(5), Consumed(6)], [], [Consumed(8), Consumed(9)])
+
+    # When
+    batches = list(TopicConsumer(consumer, "states").batches(LogRange(0, 5, 9)))
+
+    # Then
+    records = [record for batch in batches for _, record in records_of(batch)]
+    assert records == [Record(b"k", b"v", (("h", b"1"),), 7, offset) for offset in (5, 6, 8)]
+
+
+@pytest.mark.parametrize(
+    ("failure", "exit_code", "said"),
+    [
+        (OffsetOutOfRangeError("5"), ExitCode.NOT_FOUND, "deleted while they were read"),
+        (KafkaTimeoutError("too long"), ExitCode.CANNOT_CONNECT, "too long"),
+        (TopicAuthorizationFailedError("states"), ExitCode.CANNOT_CONNECT, "cannot be read"),
+        (ValueError("bad\nbatch"), ExitCode.FAILED, "bad batch"),
+    ],
+)
+def test_what_goes_wrong_is_one_line(failure: Exception, exit_code: ExitCode, said: str) -> None:
+    # Given
+    reader = TopicConsumer(ScriptedConsumer(failure), "states")
+
+    # When
+    with pytest.raises(JobFailed, match=said) as refusal:
+        list(reader.batches(LogRange(0, 5, 9)))
+
+    # Then
+    assert refusal.value.exit_code is exit_code
+
+
+def test_a_partition_that_gives_nothing_is_given_up() -> None:
+    # Given
+    reader = TopicConsumer(ScriptedConsumer(), "states", now_s=Ticking())
+
+    # When
+    with pytest.raises(JobFailed) as refusal:
+        list(reader.batches(LogRange(0, 5, 9)))
+
+    # Then
+    assert str(refusal.value) == "states-0 gives nothing at offset 5"
+
+
+@pytest.mark.parametrize(
+    ("servers", "exit_code"), [("localhost", ExitCode.USAGE), ("127.0.0.1:1", ExitCode.CANNOT_CONNECT)]
+)
+def test_a_cluster_that_cannot_be_reached_is_named(servers: str, exit_code: ExitCode) -> None:
+    # When
+    with pytest.raises(JobFailed, match=servers) as refusal, KafkaTopic(servers, "states").consumer():
+        pass
+
+    # Then
+    assert refusal.value.exit_code is exit_code

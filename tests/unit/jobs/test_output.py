@@ -1,0 +1,84 @@
+from pathlib import Path
+
+import pytest
+
+from kproxy.errors import ExitCode
+from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.output import Output, table_lines, title_of, written_aside
+
+
+def test_columns_are_as_wide_as_their_widest_cell() -> None:
+    # When
+    lines = list(table_lines(["GROUP", "N"], [["workers", "1"], ["a", "22"]]))
+
+    # Then
+    assert lines == ["GROUP    N", "workers  1", "a        22"]
+
+
+def test_titles_are_made_of_the_names_of_columns() -> None:
+    # When
+    titles = [title_of(name) for name in ("startOffset", "partition", "log_offset")]
+
+    # Then
+    assert titles == ["START-OFFSET", "PARTITION", "LOG-OFFSET"]
+
+
+def test_what_was_written_is_there_when_it_is_whole(tmp_path: Path) -> None:
+    # Given
+    path = tmp_path / "new" / "result.json"
+
+    # When
+    with written_aside(path) as aside:
+        aside.write_text("[]")
+        is_there_early = path.exists()
+
+    # Then
+    assert not is_there_early
+    assert path.read_text() == "[]"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def write_half(path: Path) -> None:
+    with written_aside(path) as aside:
+        aside.write_text("[")
+        raise ZeroDivisionError
+
+
+def test_of_what_fails_half_way_nothing_stays(tmp_path: Path) -> None:
+    # When
+    with pytest.raises(ZeroDivisionError):
+        write_half(tmp_path / "result.json")
+
+    # Then
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_nobody_can_write_it_is_said_in_one_line(tmp_path: Path) -> None:
+    # Given
+    (tmp_path / "file").touch()
+
+    # When
+    with (
+        pytest.raises(JobFailed, match="cannot be written") as refusal,
+        written_aside(tmp_path / "file" / "result.json"),
+    ):
+        pass
+
+    # Then
+    assert refusal.value.exit_code is ExitCode.FAILED
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        (Output("parquet", None), "-o parquet needs a folder"),
+        (Output("json", Path(__file__)), "is there already"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_any_work(output: Output, said: str) -> None:
+    # When
+    with pytest.raises(JobFailed, match=said) as refusal:
+        output.require_possible()
+
+    # Then
+    assert refusal.value.exit_code is ExitCode.USAGE

@@ -1,0 +1,171 @@
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+
+from kproxy.jobs.raw_records import batch_of
+from kproxy.jobs.silver import (
+    CORRUPT,
+    MISSING,
+    SILVER_ARROW_SCHEMA,
+    UNDECODABLE,
+    batch_of_silver,
+    missing_row,
+    silver_batches,
+)
+from kproxy.share.identifiers import LeaderEpoch, SnapshotEpoch
+from kproxy.share.record_state import RecordState
+from kproxy.share.state_batches import StateBatch
+from kproxy.statelog.actors import Actor, Cause
+from kproxy.statelog.fold import StateLogFold
+from kproxy.statelog.state_records import ShareUpdate, encode_state_record
+from kproxy.wire.records import Record
+from tests.spark.histories import KEYS, History, histories
+
+KEY = KEYS[0]
+
+
+def rows_of(records: Sequence[Record], **options: Any) -> list[dict[str, Any]]:
+    batches = silver_batches(iter([batch_of(2, records)]), images=options.get("images", {}))
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def an_update(history: History, batches: Sequence[StateBatch], actors: Sequence[Actor]) -> Record:
+    update = ShareUpdate(KEY, SnapshotEpoch(1), LeaderEpoch(0), 100, 0, tuple(batches))
+    record = encode_state_record(update, claim_epoch=None, actors=actors)
+    return replace(record, offset=history.next_offset, timestamp_ms=7)
+
+
+def a_history() -> History:
+    history = History()
+    history.snapshot(KEY)
+    return history
+
+
+def test_a_batch_of_two_members_has_a_row_for_each_part() -> None:
+    # Given
+    history = a_history()
+    alice = Actor(Cause.ACKNOWLEDGE, "alice", "client-1", "/10.0.0.7", ((100, 101), (104, 109)))
+    bob = Actor(Cause.ACKNOWLEDGE, "bob", "client-2", "/10.0.0.8", ((102, 102),))
+    update = an_update(history, [StateBatch(100, 105, RecordState.ACKNOWLEDGED, 1)], [alice, bob])
+
+    # When
+    rows = rows_of([*history.records, update])[1:]
+
+    # Then
+    assert [(row["first_offset"], row["last_offset"], row["member"]) for row in rows] == [
+        (100, 101, "alice"),
+        (102, 102, "bob"),
+        (103, 103, None),
+        (104, 105, "alice"),
+        (106, 109, "alice"),
+    ]
+    assert [(row["state"], row["delivery_count"]) for row in rows] == [(2, 1)] * 4 + [(None, None)]
+    assert {(row["log_offset"], row["kind"]) for row in rows} == {(1, "update")}
+    assert (rows[0]["client_id"], rows[0]["client_host"], rows[0]["cause"]) == (
+        "client-1",
+        "/10.0.0.7",
+        "acknowledge",
+    )
+
+
+def test_an_update_has_the_state_epoch_of_its_share_partition() -> None:
+    # Given
+    history = a_history()
+    history.snapshot(KEY, is_new=True)
+    history.update(KEY, (), 1)
+
+    # When
+    rows = rows_of(history.records)
+
+    # Then
+    assert [(row["kind"], row["state_epoch"]) for row in rows] == [
+        ("snapshot", 1),
+        ("snapshot", 2),
+        ("update", 2),
+    ]
+
+
+def test_a_record_that_nobody_can_decode_has_a_row_with_the_reason() -> None:
+    # Given
+    history = a_history()
+
+    # When
+    rows = rows_of([*history.records, Record(b"\x00\x09", b"?", (), 7, 1)])
+
+    # Then
+    assert (rows[1]["kind"], rows[1]["outcome"], rows[1]["error"]) == (
+        UNDECODABLE,
+        CORRUPT,
+        "unknown record type 9",
+    )
+
+
+def test_a_record_that_cannot_follow_is_corrupt_and_keeps_its_values() -> None:
+    # Given
+    history = a_history()
+    again = replace(history.records[0], offset=1)
+
+    # When
+    rows = rows_of([*history.records, again])
+
+    # Then
+    assert (rows[1]["kind"], rows[1]["outcome"], rows[1]["group"]) == ("snapshot", CORRUPT, "workers")
+    assert rows[1]["error"].startswith("regressing snapshot epoch 1")
+
+
+def test_a_write_of_a_superseded_owner_is_there_and_is_told_apart() -> None:
+    # Given
+    history = History()
+    history.claim()
+    history.snapshot(KEY)
+    history.claim()
+    history.late_update(KEY, (), 0)
+
+    # When
+    rows = rows_of(history.records)
+
+    # Then
+    assert [row["outcome"] for row in rows] == ["claimed", "applied", "claimed", "ignored-stale-claim"]
+    assert rows[0]["client_id"] == "kproxy"
+
+
+def test_a_fold_that_is_carried_on_knows_what_came_before() -> None:
+    # Given
+    history = a_history()
+    history.update(KEY, (), 1)
+    fold = StateLogFold()
+    fold.apply(history.records[0])
+
+    # When
+    rows = rows_of(history.records[1:], images={2: fold.image()})
+
+    # Then
+    assert [(row["outcome"], row["state_epoch"]) for row in rows] == [("applied", 1)]
+
+
+@given(history=histories())
+def test_every_record_has_a_row_and_they_stand_in_order(history: History) -> None:
+    # When
+    rows = rows_of(history.records)
+
+    # Then
+    offsets = [row["log_offset"] for row in rows]
+    assert offsets == sorted(offsets)
+    assert set(offsets) == set(range(history.next_offset))
+    assert CORRUPT not in {row["outcome"] for row in rows}
+
+
+def test_missing_records_have_one_row_with_their_offsets_in_the_log() -> None:
+    # When
+    (row,) = batch_of_silver([missing_row(2, 10, 20, 7)]).to_pylist()
+
+    # Then
+    assert (row["kind"], row["first_offset"], row["last_offset"], row["log_partition"]) == (
+        MISSING,
+        10,
+        19,
+        2,
+    )
+    assert set(row) == set(SILVER_ARROW_SCHEMA.names)

@@ -1,0 +1,91 @@
+import click
+import pytest
+
+from kproxy.errors import ExitCode
+from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.job import JobContext
+from kproxy.jobs.log_reader import LogRange
+from kproxy.jobs.state_at import PARTITION_OFFSET, ranges_until
+from tests.in_memory.in_memory_log_reader import InMemoryLogReader
+
+HELD = [LogRange(0, 10, 100), LogRange(1, 0, 0), LogRange(2, 0, 50)]
+
+
+def a_context(*ranges: LogRange, **offsets: dict[int, dict[int, int]]) -> JobContext:
+    reader = InMemoryLogReader(ranges or HELD, offsets.get("offsets"))
+    return JobContext(None, reader, print)  # no Spark is needed to plan
+
+
+def test_without_a_moment_all_of_the_log_is_folded() -> None:
+    # When
+    ranges = ranges_until(a_context(), None, {})
+
+    # Then
+    assert ranges == HELD
+
+
+def test_a_time_includes_what_was_written_in_its_millisecond() -> None:
+    # Given
+    context = a_context(offsets={1001: {0: 40, 1: 0, 2: 50}})
+
+    # When
+    ranges = ranges_until(context, 1000, {})
+
+    # Then
+    assert ranges == [LogRange(0, 10, 40), LogRange(1, 0, 0), LogRange(2, 0, 50)]
+
+
+def test_an_offset_is_inclusive_and_reads_its_partition_alone() -> None:
+    # When
+    ranges = ranges_until(a_context(), None, {2: 7})
+
+    # Then
+    assert ranges == [LogRange(2, 0, 8)]
+
+
+def test_a_time_before_the_first_record_is_not_found() -> None:
+    # Given
+    context = a_context(offsets={1001: {0: 10, 1: 0, 2: 0}})
+
+    # When
+    with pytest.raises(JobFailed, match=r"begins after 1970-01-01T00:00:01\.000Z") as refusal:
+        ranges_until(context, 1000, {})
+
+    # Then
+    assert refusal.value.exit_code is ExitCode.NOT_FOUND
+
+
+def test_a_log_without_records_is_not_found() -> None:
+    # When
+    with pytest.raises(JobFailed, match="has no records") as refusal:
+        ranges_until(a_context(LogRange(0, 5, 5)), None, {})
+
+    # Then
+    assert refusal.value.exit_code is ExitCode.NOT_FOUND
+
+
+def test_a_partition_that_is_not_there_is_not_found() -> None:
+    # When
+    with pytest.raises(JobFailed, match="no partition 9") as refusal:
+        ranges_until(a_context(), None, {9: 1})
+
+    # Then
+    assert refusal.value.exit_code is ExitCode.NOT_FOUND
+
+
+def test_a_partition_and_an_offset_are_read_from_one_text() -> None:
+    # When
+    read = PARTITION_OFFSET.convert("12:1000", None, None)
+
+    # Then
+    assert read == (12, 1000)
+
+
+@pytest.mark.parametrize("text", ["12", "12:", ":1", "a:1", "1:-1"])
+def test_what_is_no_partition_and_offset_is_a_usage_error(text: str) -> None:
+    # When
+    with pytest.raises(click.BadParameter) as refusal:
+        PARTITION_OFFSET.convert(text, None, None)
+
+    # Then
+    assert "PARTITION:OFFSET" in refusal.value.message

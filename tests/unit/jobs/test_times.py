@@ -1,0 +1,47 @@
+import click
+import pytest
+
+from kproxy.jobs.times import TIME, time_text, timestamp_ms_of
+
+
+@pytest.mark.parametrize(
+    ("text", "timestamp_ms"),
+    [
+        ("2026-11-20T13:00Z", 1_795_179_600_000),
+        ("2026-11-20 13:00", 1_795_179_600_000),
+        ("2026-11-20T14:00:00.250+01:00", 1_795_179_600_250),
+        ("2026-11-20", 1_795_132_800_000),
+        ("1795179600000", 1_795_179_600_000),
+    ],
+)
+def test_times_are_read_as_people_write_them(text: str, timestamp_ms: int) -> None:
+    # When
+    read = timestamp_ms_of(text)
+
+    # Then
+    assert read == timestamp_ms
+
+
+def test_a_time_is_written_in_utc_to_the_millisecond() -> None:
+    # When
+    text = time_text(1_795_179_600_250)
+
+    # Then
+    assert text == "2026-11-20T13:00:00.250Z"
+
+
+def test_what_is_no_time_is_a_usage_error_that_says_what_was_expected() -> None:
+    # When
+    with pytest.raises(click.BadParameter) as refusal:
+        TIME.convert("tomorrow", None, None)
+
+    # Then
+    assert "2026-11-20T13:00Z" in refusal.value.message
+
+
+def test_a_number_is_taken_as_it_is() -> None:
+    # When
+    read = TIME.convert(7, None, None)
+
+    # Then
+    assert read == 7
