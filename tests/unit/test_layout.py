@@ -52,18 +52,7 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
 
 MACHINE_PATHS: Final = re.compile("(?<![\\w.~-])/(" + "work|root|home/[a-z]+" + ")/")
 REGISTRIES: Final = re.compile(
-    "|".join(
-        host.replace(" ", r"\.")
-        for host in (
-            "pypi org",
-            "pythonhosted org",
-            "repo maven apache org",
-            "repo1 maven org",
-            "registry npmjs org",
-            "proxy golang org",
-            "index docker io",
-        )
-    )
+    r"\b(?:pypi|(?:files|index|proxy|registry|repo\d*)\.[a-z0-9-]+)(?:\.[a-z0-9-]+)*\.(?:com|io|org)\b"
 )
 """Where packages come from is the business of each machine's own configuration."""
 
