@@ -3,16 +3,11 @@
 A slot that cannot know forgets, claims anew and reads; a slot that another process took steps down for good.
 """
 
-from collections.abc import Callable, Coroutine
-
 import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, FencedLeaderEpoch, NotCoordinator, StateLogUnavailable
 from kproxy.net.state_slot import StateSlot
-from kproxy.share.identifiers import StateEpoch
-from kproxy.statelog.group_store import ConfigWrite
-from kproxy.statelog.operations import Initialize
 from kproxy.statelog.slot_status import SlotState
 from kproxy.statelog.state_records import (
     Claim,
@@ -25,6 +20,7 @@ from kproxy.statelog.state_records import (
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
 from tests.in_memory.written_log import a_claim
 from tests.unit.net.backing import run
+from tests.unit.net.slot_scenes import BEGINNING, CONFIGS, KEY, on_cluster, served_again, with_state
 from tests.unit.net.state_logs import (
     STATE,
     StateLogBacking,
@@ -35,44 +31,10 @@ from tests.unit.net.state_logs import (
     done_with,
     drained,
     groups_log,
-    key_of_slot,
     refusal_of,
     state_log,
     until,
 )
-
-KEY, OTHER = key_of_slot(0), key_of_slot(0, skip=1)
-BEGINNING = Initialize(KEY, StateEpoch(0), 0)
-CONFIGS = ConfigWrite("workers", {"share.auto.offset.reset": "earliest"})
-
-Scenario = Callable[[ScriptedStateLog, StateLogBacking], Coroutine[object, object, None]]
-
-
-def on_cluster(scenario: Scenario) -> None:
-    """Run `scenario` on a cluster that has the state topics."""
-
-    async def wired() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            create_state_topics(cluster)
-            await scenario(cluster, backing)
-
-    run(wired)
-
-
-async def with_state(backing: StateLogBacking) -> StateSlot:
-    """Return a slot that serves, with a share-partition of which records 0 to 4 are acknowledged."""
-    slot = await backing.ready_slot()
-    slot.submit(BEGINNING)
-    slot.submit(acknowledged(KEY, 0, 4))
-    await drained(slot)
-    return slot
-
-
-async def served_again(backing: StateLogBacking, slot: StateSlot) -> None:
-    """Return when a slot that was lost is loaded anew, and its first writes are durable."""
-    await until(lambda: backing.listener.events[-2:] == ["lost 0", "loaded 0"])
-    await drained(slot)
-
 
 # ---------------------------------------------------- unknown outcome
 

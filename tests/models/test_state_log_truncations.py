@@ -3,66 +3,29 @@
 The end of a log is lost in an unclean restart; all of it when somebody deletes the topic.
 """
 
-from collections.abc import Callable, Coroutine
-
 import pytest
 
 from kproxy.errors import StateLogUnavailable
 from kproxy.handlers.ports import EARLIEST_TIMESTAMP
 from kproxy.net.slot_loader import LogTruncated
-from kproxy.net.state_slot import StateSlot
-from kproxy.share.identifiers import StateEpoch, TopicId
+from kproxy.share.identifiers import TopicId
 from kproxy.statelog.group_records import RecoveryPoint
-from kproxy.statelog.operations import Initialize, Load
+from kproxy.statelog.operations import Load
 from kproxy.statelog.slot_status import SlotState
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
 from tests.in_memory.written_log import a_claim, a_snapshot
-from tests.unit.net.backing import run
+from tests.unit.net.slot_scenes import BEGINNING, KEY, OTHER, on_cluster, served_again, with_state
 from tests.unit.net.state_logs import (
     StateLogBacking,
     acknowledged,
     alarms,
     became,
-    create_state_topics,
     done_with,
     drained,
-    key_of_slot,
     refusal_of,
     state_log,
     until,
 )
-
-KEY, OTHER = key_of_slot(0), key_of_slot(0, skip=1)
-BEGINNING = Initialize(KEY, StateEpoch(0), 0)
-
-Scenario = Callable[[ScriptedStateLog, StateLogBacking], Coroutine[object, object, None]]
-
-
-def on_cluster(scenario: Scenario) -> None:
-    """Run `scenario` on a cluster that has the state topics."""
-
-    async def wired() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            create_state_topics(cluster)
-            await scenario(cluster, backing)
-
-    run(wired)
-
-
-async def with_state(backing: StateLogBacking) -> StateSlot:
-    """Return a slot that serves, with a share-partition of which records 0 to 4 are acknowledged."""
-    slot = await backing.ready_slot()
-    slot.submit(BEGINNING)
-    slot.submit(acknowledged(KEY, 0, 4))
-    await drained(slot)
-    return slot
-
-
-async def served_again(backing: StateLogBacking, slot: StateSlot) -> None:
-    """Return when a slot that was lost is loaded anew, and its first writes are durable."""
-    await until(lambda: backing.listener.events[-2:] == ["lost 0", "loaded 0"])
-    await drained(slot)
-
 
 # ---------------------------------------------------- truncated
 

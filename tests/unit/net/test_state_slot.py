@@ -1,6 +1,5 @@
 """The life of a slot: claimed, loaded, serving. What happens when appends fail: tests/models/test_slot_doubts.py."""
 
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -9,10 +8,8 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress, StateLogUnavailable
 from kproxy.net.slot_claim import ClaimedSlot, LoadedSlot
 from kproxy.net.slot_loader import LogTruncated
-from kproxy.net.state_slot import StateSlot
 from kproxy.share.identifiers import SharePartitionKey, StateEpoch
 from kproxy.statelog.fold import Outcome, StateLogFold
-from kproxy.statelog.group_store import ConfigWrite
 from kproxy.statelog.operations import Initialize
 from kproxy.statelog.share_coordinator import ShareCoordinator
 from kproxy.statelog.slot_status import SlotState
@@ -20,47 +17,18 @@ from kproxy.statelog.state_records import StateRecord
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.unit.net.backing import run
+from tests.unit.net.slot_scenes import BEGINNING, CONFIGS, KEY, OTHER, on_cluster, with_state
 from tests.unit.net.state_logs import (
     StateLogBacking,
     acknowledged,
     alarms,
     became,
-    create_state_topics,
     done_with,
     drained,
-    key_of_slot,
     refusal_of,
     state_log,
     until,
 )
-
-KEY, OTHER = key_of_slot(0), key_of_slot(0, skip=1)
-BEGINNING = Initialize(KEY, StateEpoch(0), 0)
-CONFIGS = ConfigWrite("workers", {"share.auto.offset.reset": "earliest"})
-
-Scenario = Callable[[ScriptedStateLog, StateLogBacking], Coroutine[object, object, None]]
-
-
-def on_cluster(scenario: Scenario) -> None:
-    """Run `scenario` on a cluster that has the state topics."""
-
-    async def wired() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            create_state_topics(cluster)
-            await scenario(cluster, backing)
-
-    run(wired)
-
-
-async def with_state(backing: StateLogBacking) -> StateSlot:
-    """Return a slot that serves, with a share-partition of which records 0 to 4 are acknowledged."""
-    slot = await backing.ready_slot()
-    slot.submit(BEGINNING)
-    slot.submit(acknowledged(KEY, 0, 4))
-    await drained(slot)
-    return slot
-
 
 # ---------------------------------------------------- claimed and loaded
 
