@@ -187,9 +187,12 @@ class Inspection:
             raise RefusedQuery(f"at={at!r}: expected end")
         partition = number("partition", request.match_info["partition"])
         slots = self._inspected.state_log()
-        if slots is None or partition not in {status.partition for status in slots.statuses()}:
+        try:
+            applied = None if slots is None else slots.states(partition)
+        except IndexError:
+            applied = None
+        if applied is None:
             raise NothingThere(f"the state log has no slot {partition} here")
-        applied = slots.states(partition)
         names = self._inspected.topic_name
         items = (item(durable_state_view(key, state, names)) for key, state in applied.states.items())
         facts = {"partition": partition, "appliedOffset": applied.applied_offset}

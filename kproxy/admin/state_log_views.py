@@ -22,7 +22,11 @@ class StateLogSlots(Protocol):
         ...
 
     def states(self, number: int) -> AppliedStates:
-        """Return the durable states of a slot at one offset; the mapping stays what it is while the writer goes on."""
+        """Return the durable states of a slot at one offset; the mapping stays what it is while the writer goes on.
+
+        Raises:
+            IndexError: there is no such slot.
+        """
         ...
 
 

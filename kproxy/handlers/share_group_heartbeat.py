@@ -111,7 +111,7 @@ class ShareGroupHeartbeatHandler:
 
     async def _require_free_id(self, heartbeat: Heartbeat) -> None:
         """A join that would make a group must not take the id of a group of another type."""
-        if not heartbeat.is_joining or heartbeat.group_id in self._coordinator.group_ids:
+        if not heartbeat.is_joining or self._coordinator.find(heartbeat.group_id) is not None:
             return
         try:
             is_foreign = await self._ports.namespace.is_foreign(heartbeat.group_id)
@@ -158,11 +158,12 @@ class ShareGroupHeartbeatHandler:
         failures: Mapping[SharePartitionKey, ApiError] | None,
     ) -> None:
         """Take note of what became of `keys`; `failures` is None when nobody knows of any."""
-        failed = [key for key in keys if failures is None or key in failures]
+        done = [] if failures is None else [key for key in keys if key not in failures]
+        failed = keys if failures is None else [key for key in keys if key in failures]
         for key in keys:
             self._on_initialized(key)
         if self._coordinator.find(group_id) is not None:
-            self._coordinator.initialized(group_id, [key for key in keys if key not in set(failed)])
+            self._coordinator.initialized(group_id, done)
             self._coordinator.initialization_failed(group_id, failed)
 
     def _watch_sessions(self) -> None:

@@ -58,6 +58,8 @@ class InMemoryStateLogSlots:
         return self.slots
 
     def states(self, number: int) -> AppliedStates:
+        if number not in self.written:
+            raise IndexError(number)
         return AppliedStates(57, dict(self.written[number]))
 
 

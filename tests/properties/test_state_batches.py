@@ -35,7 +35,7 @@ def by_offset(batches: list[StateBatch], start_offset: int) -> dict[int, tuple[i
 def test_every_offset_gets_its_highest_count_and_then_its_highest_state(
     old: list[StateBatch], new: list[StateBatch], start_offset: int
 ) -> None:
-    merged = lay_over(old, new, start_offset)
+    merged = lay_over(lay_over((), old, -1), new, start_offset)
 
     assert by_offset(list(merged), -1) == by_offset([*old, *new], start_offset)
 
@@ -44,7 +44,7 @@ def test_every_offset_gets_its_highest_count_and_then_its_highest_state(
 def test_the_result_is_ascending_disjoint_and_joined(
     old: list[StateBatch], new: list[StateBatch], start_offset: int
 ) -> None:
-    merged = lay_over(old, new, start_offset)
+    merged = lay_over(lay_over((), old, -1), new, start_offset)
 
     for left, right in pairwise(merged):
         assert left.first_offset <= left.last_offset < right.first_offset
@@ -59,7 +59,7 @@ def test_the_order_of_writes_does_not_matter(
     shuffled = data.draw(st.permutations(batches))
     in_two_writes = data.draw(st.integers(0, len(batches)))
 
-    first = lay_over(shuffled[:in_two_writes], (), start_offset)
+    first = lay_over((), shuffled[:in_two_writes], start_offset)
 
     assert lay_over(first, shuffled[in_two_writes:], start_offset) == lay_over((), batches, start_offset)
 
