@@ -67,11 +67,6 @@ class ResponseStream:
         return self._body_left > 0 or bool(self._held) or self._walk is not None
 
     @property
-    def is_stuck(self) -> bool:
-        """Whether a held response waits for `release`."""
-        return self._stuck is not None
-
-    @property
     def held_bytes(self) -> int:
         """Bytes of a response that is held, and of what waits behind it."""
         return len(self._held) + sum(map(len, self._stuck or ()))

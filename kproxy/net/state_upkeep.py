@@ -103,7 +103,7 @@ class StateUpkeep:
         cold_since_ms = self._wall_clock.now_ms() - self._timing.cold_after_ms
         await Settlement[int](slot.submit(ColdSnapshots(cold_since_ms)))
         point = await self._write_recovery_point(slot)
-        if point > 0:
+        if point > self._pruned_to.get(slot.number, 0):
             await self._prune(slot.number, point)
 
     async def _write_recovery_point(self, slot: StateSlot) -> int:

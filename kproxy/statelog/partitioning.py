@@ -12,7 +12,7 @@ from kproxy.share.identifiers import GroupId, SharePartitionKey
 _SIGN_BIT: Final = 1 << 31
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 17)
 def state_partition(key: SharePartitionKey, partition_count: int) -> int:
     """Return the partition of the state topic that holds the state of `key`."""
     return _absolute_hash(str(key)) % partition_count

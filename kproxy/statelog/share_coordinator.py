@@ -208,16 +208,6 @@ class ShareCoordinator:
         created_ms = self.fold.places[key].create_timestamp_ms
         return CoordinatorResult(((_next_snapshot(key, state, created_ms, now_ms), (actor,)),), None)
 
-    def cold_snapshots(
-        self, *, not_written_since_ms: int, now_ms: int, actor: Actor
-    ) -> CoordinatorResult[int]:
-        """Snapshot all `cold_keys`; the answer is their number."""
-        keys = self.cold_keys(not_written_since_ms=not_written_since_ms)
-        records = tuple(
-            record for key in keys for record in self.snapshot_state(key, now_ms=now_ms, actor=actor).records
-        )
-        return CoordinatorResult(records, len(records))
-
     def _state_of(self, key: SharePartitionKey) -> DurableShareState:
         state = self.fold.states.get(key)
         if state is None:

@@ -37,13 +37,14 @@ def test_a_cold_state_far_behind_is_snapshotted_again_as_it_is() -> None:
     coordinator = a_coordinator(a_fold_with_a_cold_state(updates=6), updates_per_snapshot=3)
 
     # When
-    result = coordinator.cold_snapshots(not_written_since_ms=501, now_ms=9000, actor=TAKEOVER)
+    (cold,) = coordinator.cold_keys(not_written_since_ms=501)
+    result = coordinator.snapshot_state(cold, now_ms=9000, actor=TAKEOVER)
 
     # Then
     snapshot = a_snapshot(
         OTHER_KEY, a_batch(3, 4), snapshot_epoch=7, leader_epoch=2, created_ms=400, written_ms=9000
     )
-    assert result == CoordinatorResult(((snapshot, (TAKEOVER,)),), 1)
+    assert result.records == ((snapshot, (TAKEOVER,)),)
 
 
 @pytest.mark.parametrize(("not_written_since_ms", "updates"), [(500, 6), (501, 4)])
@@ -55,12 +56,10 @@ def test_a_state_written_lately_or_not_far_behind_is_left_alone(
     coordinator = a_coordinator(a_fold_with_a_cold_state(updates=updates), updates_per_snapshot=3)
 
     # When
-    result = coordinator.cold_snapshots(
-        not_written_since_ms=not_written_since_ms, now_ms=9000, actor=TAKEOVER
-    )
+    cold = coordinator.cold_keys(not_written_since_ms=not_written_since_ms)
 
     # Then
-    assert result == CoordinatorResult((), 0)
+    assert not cold
 
 
 def test_the_coldest_come_first() -> None:
