@@ -13,7 +13,7 @@ from kproxy.settings import LoadedSettings
     epilog="""Examples:
 
 \b
-  kproxy run -b localhost:9092
+  kproxy run -b broker1:9092,broker2:9092,broker3:9092
   kproxy run -c kproxy.toml -X kproxy.log.level=debug
   KPROXY_BOOTSTRAP_SERVERS=kafka-1:9092,kafka-2:9092 kproxy run
 
