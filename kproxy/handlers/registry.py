@@ -64,7 +64,7 @@ class ServedApis:
 
     Args:
         apis: one entry for each API key of share groups.
-        config_apis: the APIs of which kproxy serves the part that is about groups; never advertised for it.
+        partial_apis: the APIs of which kproxy serves the part that is about share groups; never advertised for it.
         observer: told of every request that is refused as a whole here.
         on_internal_error: told of faults; it must not raise.
         on_connection_closed: releases what a connection that went away held.
@@ -72,10 +72,10 @@ class ServedApis:
 
     __slots__ = (
         "_apis",
-        "_config_apis",
         "_observer",
         "_on_connection_closed",
         "_on_internal_error",
+        "_partial_apis",
         "_reason",
         "_service",
     )
@@ -83,14 +83,14 @@ class ServedApis:
     def __init__(
         self,
         apis: Iterable[ServedApi],
-        config_apis: Iterable[ServedApi],
+        partial_apis: Iterable[ServedApi],
         *,
         observer: Observer,
         on_internal_error: InternalErrorCallback,
         on_connection_closed: Callable[[int], Awaitable[None]],
     ) -> None:
         self._apis = {api.api_key: api for api in apis}
-        self._config_apis = {api.api_key: api for api in config_apis}
+        self._partial_apis = {api.api_key: api for api in partial_apis}
         self._observer = observer
         self._on_internal_error = on_internal_error
         self._on_connection_closed = on_connection_closed
@@ -129,11 +129,11 @@ class ServedApis:
         """Answer `request`, whose API key and version are registered. Raises nothing of its own.
 
         Of a request about configurations it is given the local half. That is served while share groups are
-        unavailable, too: it depends on nothing outside.
+        unavailable, too, as every part of an API is: it depends on nothing outside.
         """
-        config_api = self._config_apis.get(request.api_key)
-        if config_api is not None:
-            return await self._answer(config_api, request.message, context)
+        partial_api = self._partial_apis.get(request.api_key)
+        if partial_api is not None:
+            return await self._answer(partial_api, request.message, context)
         api = self._apis[request.api_key]
         if self._service is not Service.ON:
             return self._refuse(api, request.message, context)

@@ -55,7 +55,7 @@ KEEPALIVE_CORRELATION_ID: Final = 0x6B707879
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request that kproxy has to answer: SERVE whole, EXAMINE perhaps together with the broker."""
+    """A request that kproxy has to answer: SERVE and GUARD whole, EXAMINE perhaps together with the broker."""
 
     slot: ResponseSlot
     request: DecodedRequest
@@ -253,10 +253,7 @@ class ClientSession:
             self._find_or_translate(head, frame)
             return False
         request = _decode(head, frame)
-        # Share groups may have been turned off since the frame began: then it is FORWARD.
-        if disposition is not Disposition.SERVE and not (
-            disposition is Disposition.EXAMINE and _names_a_group(request)
-        ):
+        if not _is_answered_here(disposition, request):
             self._relay_held(SlotKind.FORWARD, head, frame)
             return False
         slot = ResponseSlot(SlotKind.LOCAL, *head)
@@ -364,6 +361,13 @@ def _decode(head: RequestHead, frame: memoryview) -> DecodedRequest:
     except MalformedMessage as malformed:
         detail = f"API key {head.api_key} version {head.api_version}: {malformed}"
         raise PeerViolation("malformed_request", detail) from malformed
+
+
+def _is_answered_here(disposition: Disposition, request: DecodedRequest) -> bool:
+    """Share groups may have been turned off since the frame began: then it is FORWARD."""
+    if disposition is Disposition.EXAMINE:
+        return _names_a_group(request)
+    return disposition is not Disposition.FORWARD
 
 
 def _names_a_group(request: DecodedRequest) -> bool:

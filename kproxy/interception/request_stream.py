@@ -1,8 +1,8 @@
 """The client's half of a `ClientSession`: bytes from the client become bytes for the broker, and requests to answer.
 
 A forwarded frame is never held whole: once its head is known the rest streams on, one buffer per received chunk.
-What is held back at most: 11 bytes of a head split over chunks; a Produce up to its acks; a frame that is examined
-or served, up to `MAX_HELD_BYTES`.
+What is held back at most: 11 bytes of a head split over chunks; a Produce up to its acks; what might write to a group
+up to the group's id; a frame that is examined, served or refused, up to `MAX_HELD_BYTES`.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,6 +11,7 @@ from typing import Final
 from kproxy.errors import PeerViolation
 from kproxy.interception.known_versions import SHARE_KEYS
 from kproxy.interception.routing import Disposition, RoutingTable
+from kproxy.wire import group_ids
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.frames import (
     LENGTH_BYTES,
@@ -30,6 +31,8 @@ _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FORWARD: Final = Disposition.FORWARD
 _REWRITE: Final = Disposition.REWRITE
 _NEUTRALISE: Final = Disposition.NEUTRALISE
+_GUARD: Final = Disposition.GUARD
+_STREAMS_ON: Final = -1
 
 
 class RequestStream:
@@ -133,7 +136,7 @@ class RequestStream:
         if self._held_bytes:
             return self._fill_held(data)
         if self._held:
-            # Some bytes of a head, or a Produce without its acks: cut them again together with what follows.
+            # Part of a head, a Produce without its acks, a JoinGroup without its group: cut again with what follows.
             data, self._held = bytes(self._held) + data, bytearray()
         return self._cut(data)
 
@@ -172,9 +175,11 @@ class RequestStream:
                 end = position + LENGTH_BYTES + length
                 disposition = self._routes.disposition(api_key, api_version)
                 if not (disposition is _FORWARD or disposition is _REWRITE or disposition is _NEUTRALISE):
-                    return position, end
-                if self.advertised is not None:
-                    _refuse_unadvertised(self.advertised, api_key, api_version)
+                    held_end = self._held_end(disposition, data, position, end)
+                    if held_end is not _STREAMS_ON:
+                        return position, held_end
+                    disposition = _FORWARD
+                _refuse_unadvertised(self.advertised, api_key, api_version)
                 owes = api_key != _PRODUCE or _owes_response(data, position, end, api_version)
                 if owes is UNDECIDED:
                     return position, 0
@@ -186,6 +191,19 @@ class RequestStream:
             self._forward(data, position)
             raise
         return position, 0
+
+    def _held_end(self, disposition: Disposition, data: bytes | memoryview, position: int, end: int) -> int:
+        """Return `end` to hold the frame that ends there, 0 to wait for more of it, or _STREAMS_ON."""
+        if disposition is not _GUARD:
+            return end
+        guarded = self._routes.share_group_ids
+        if not guarded:
+            return _STREAMS_ON
+        _length, api_key, api_version, _correlation_id = unpack_request_head(data, position)
+        group_id = group_ids.group_id_of(memoryview(data)[:end], api_key, api_version, position)
+        if group_id is group_ids.UNDECIDED:
+            return 0 if end > len(data) else _STREAMS_ON
+        return end if group_id in guarded else _STREAMS_ON
 
     def _refuse_early(self, data: bytes | memoryview, position: int) -> None:
         """Name nonsense by its first four bytes: a TLS client waits for an answer before it sends twelve."""
@@ -233,13 +251,17 @@ class RequestStream:
         # Share APIs come and go while connections stay.
         if api_key in SHARE_KEYS:
             self._refuse_unrouted(frame[:REQUEST_HEAD_BYTES])
-        elif self.advertised is not None:
+        else:
             _refuse_unadvertised(self.advertised, api_key, api_version)
         head = RequestHead(api_key, api_version, correlation_id)
         self.is_barred = self._on_held(head, frame[LENGTH_BYTES:])
 
 
-def _refuse_unadvertised(advertised: Mapping[int, tuple[int, int]], api_key: int, api_version: int) -> None:
+def _refuse_unadvertised(
+    advertised: Mapping[int, tuple[int, int]] | None, api_key: int, api_version: int
+) -> None:
+    if advertised is None:
+        return
     lowest, highest = advertised.get(api_key, (0, -1))
     # ApiVersions is answered whatever its version.
     if lowest <= api_version <= highest or api_key == ApiKey.API_VERSIONS:

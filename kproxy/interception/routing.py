@@ -5,12 +5,13 @@
 | FORWARD | streams on as it came | streams back as it came |
 | NEUTRALISE | streams on as it came | streams back, but for one tag that gets another number |
 | REWRITE | streams on as it came | is held, and broker addresses or versions in it are changed |
+| GUARD | streams on as it came, unless it is about a share group: then it is refused here | as the request turned out |
 | EXAMINE | is held and decoded; goes on, is answered here, or both | as the request turned out |
 | SERVE | is held, decoded and answered by kproxy | made here |
 | REFUSE | ends the connection, as a broker does with what it does not know | none |
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import Enum
 from typing import Final
 
@@ -30,6 +31,7 @@ class Disposition(Enum):
     FORWARD = "forward"
     NEUTRALISE = "neutralise"
     REWRITE = "rewrite"
+    GUARD = "guard"
     EXAMINE = "examine"
     SERVE = "serve"
     REFUSE = "refuse"
@@ -59,6 +61,16 @@ _EXAMINED_FOR_GROUP_CONFIGS: Final[Mapping[int, int]] = {
     ApiKey.DESCRIBE_CONFIGS: 1,
 }
 
+_GUARDED_FROM: Final[Mapping[int, int]] = {
+    ApiKey.OFFSET_COMMIT: 2,
+    ApiKey.JOIN_GROUP: 0,
+    ApiKey.TXN_OFFSET_COMMIT: 0,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: 0,
+}
+"""First version of what joins a group of another type, or writes offsets to it. OffsetCommit 0 and 1 are gone from
+Kafka 4. What merely asks, or is about members that cannot be, a broker answers of a share group's id as of one that
+it does not know; the broker behind kproxy does so by itself."""
+
 GROUP_CONFIG_KEYS: Final[frozenset[int]] = frozenset(_EXAMINED_FOR_GROUP_CONFIGS)
 """The APIs that may name configurations of groups."""
 
@@ -67,11 +79,18 @@ class RoutingTable:
     """The disposition of every (API key, version).
 
     One table serves every connection, so that turning share groups on or off takes effect for all of them at once.
+
+    Args:
+        served: as for `serve`.
+        share_group_ids: the ids of all share groups, a view that follows what happens.
     """
 
-    __slots__ = ("_dispositions", "_served")
+    __slots__ = ("_dispositions", "_served", "share_group_ids")
 
-    def __init__(self, served: Mapping[int, tuple[int, int]]) -> None:
+    def __init__(
+        self, served: Mapping[int, tuple[int, int]], share_group_ids: Collection[str] = frozenset()
+    ) -> None:
+        self.share_group_ids = share_group_ids
         self.serve(served)
 
     def serve(self, served: Mapping[int, tuple[int, int]]) -> None:
@@ -118,6 +137,8 @@ class RoutingTable:
             return Disposition.EXAMINE
         if self._served and version >= _EXAMINED_FOR_GROUP_CONFIGS.get(api_key, version + 1):
             return Disposition.EXAMINE
+        if self._served and version >= _GUARDED_FROM.get(api_key, version + 1):
+            return Disposition.GUARD
         if version >= _REWRITTEN_FROM.get(api_key, version + 1):
             return Disposition.REWRITE
         if api_key == ApiKey.FETCH and version >= fetch_endpoints.FIRST_VERSION:

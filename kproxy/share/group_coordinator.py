@@ -91,6 +91,11 @@ class GroupCoordinator:
         """Every share group, oldest first."""
         return tuple(self._groups)
 
+    @property
+    def known_ids(self) -> Collection[GroupId]:
+        """The same as a view that follows what happens, to look for one id among them at no cost."""
+        return self._groups.keys()
+
     def find(self, group_id: GroupId) -> ShareGroup | None:
         """Return the group as it is now. Across an await it is good for nothing but to compare it with the next."""
         return self._groups.get(group_id)
@@ -102,11 +107,9 @@ class GroupCoordinator:
         for member in group.members.values():
             self._watch(group, member)
 
-    def forget(self, group_id: GroupId, doubted: ShareGroup | None = None) -> None:
-        """Forget a group, because it may differ from what is durable, unless it is another than `doubted`."""
-        group = self._groups.get(group_id)
-        if group is not None and (doubted is None or group is doubted):
-            del self._groups[group_id]
+    def forget(self, group_id: GroupId) -> None:
+        """Forget a group, if there is one, because it may differ from what is durable."""
+        self._groups.pop(group_id, None)
 
     def forget_all(self, belongs: Callable[[GroupId], bool]) -> None:
         """Forget every group whose id `belongs` somewhere else, or is about to be restored."""
@@ -200,10 +203,6 @@ class GroupCoordinator:
         reached.
         """
         return self._session_checks[0][0] if self._session_checks else None
-
-    def delete_topics(self, topic_ids: Collection[TopicId]) -> tuple[SharePartitionKey, ...]:
-        """Give up the share-partitions of deleted topics in every group; return those whose state must go."""
-        return tuple(key for group in self._groups.values() for key in group.delete_topics(topic_ids))
 
     def state_topic_names(self) -> Mapping[TopicId, str]:
         """Return every topic of which some group has, or is to get, durable state."""

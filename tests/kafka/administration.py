@@ -62,15 +62,12 @@ def set_group_settings(
     client_settings: ClientSettings | None = None,
 ) -> None:
     """Set configs of a GROUP resource, such as `share.auto.offset.reset`; the group need not exist."""
-    entries = [
-        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-        for name, value in settings.items()
-    ]
-    resource = ConfigResource(ResourceType.GROUP, group, incremental_configs=entries)
-    # The client has to outlive its futures.
-    admin = _admin(bootstrap_servers, client_settings)
-    for answer in admin.incremental_alter_configs([resource]).values():
-        answer.result(ANSWER_TIMEOUT_SECONDS)
+    _set(_admin(bootstrap_servers, client_settings), ResourceType.GROUP, group, settings)
+
+
+def set_topic_settings(bootstrap_servers: str, topic: str, settings: Mapping[str, str]) -> None:
+    """Set configs of a topic."""
+    _set(_admin(bootstrap_servers, None), ResourceType.TOPIC, topic, settings)
 
 
 def produce(
@@ -172,6 +169,17 @@ def _partitions_with_leaders(admin: AdminClient, topic: str, *, at_least: int = 
         if time.monotonic() > deadline:
             raise NotInTime(f"topic {topic} has no leaders: {partitions}")
         time.sleep(POLL_SECONDS)
+
+
+def _set(admin: AdminClient, kind: ResourceType, name: str, settings: Mapping[str, str]) -> None:
+    """Set configs of a resource. The client has to outlive its futures."""
+    entries = [
+        ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+        for key, value in settings.items()
+    ]
+    resource = ConfigResource(kind, name, incremental_configs=entries)
+    for answer in admin.incremental_alter_configs([resource]).values():
+        answer.result(ANSWER_TIMEOUT_SECONDS)
 
 
 def _consumed_values(consumer: Consumer, count: int) -> list[str]:

@@ -24,6 +24,9 @@ FEW = settings(max_examples=5)
 
 TABLE = RoutingTable({}).rows()
 FORWARDED = sorted(route for route, disposition in TABLE.items() if disposition is Disposition.FORWARD)
+GUARDED = sorted(
+    route for route, disposition in Conversation().routes.rows().items() if disposition is Disposition.GUARD
+)
 PRODUCE = int(ApiKey.PRODUCE)
 NAMING_BROKERS = [
     (key, version)
@@ -59,6 +62,21 @@ def test_a_forwarded_request_and_its_response_leave_byte_for_byte(
 
     assert (to_broker, to_client) == (asked, answered)
     assert conversation.session.owed_responses == 0
+
+
+@pytest.mark.parametrize("route", GUARDED, ids=str)
+@FEW
+@given(body=st.binary(max_size=200), size=st.integers(1, 50))
+def test_a_request_that_might_write_to_a_group_leaves_byte_for_byte_unless_it_is_a_share_group(
+    route: tuple[int, int], body: bytes, size: int
+) -> None:
+    conversation = Conversation(share_group_ids={"a share group with a name of its own"})
+    asked = request_bytes(*route, body)
+
+    to_broker = b"".join(conversation.client_sends(part) for part in chunks(asked, size))
+
+    assert to_broker == asked
+    assert conversation.session.owed_responses == 1
 
 
 @pytest.mark.parametrize("version", range(14))

@@ -11,6 +11,7 @@ from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.find_coordinator_response import FindCoordinatorResponse
+from kproxy.wire.messages.join_group_request import JoinGroupRequest
 from kproxy.wire.messages.produce_request import ProduceRequest
 from kproxy.wire.messages.produce_response import ProduceResponse
 from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
@@ -25,7 +26,14 @@ from tests.transcripts.transcript import (
     PassesOn,
     play,
 )
-from tests.unit.interception.conversing import joined, opaque_request, opaque_response, request, response
+from tests.unit.interception.conversing import (
+    Conversation,
+    joined,
+    opaque_request,
+    opaque_response,
+    request,
+    response,
+)
 
 pytestmark = pytest.mark.parametrize("chunk_bytes", CHUNK_SIZES)
 
@@ -84,6 +92,38 @@ def test_an_acknowledgement_behind_a_produce_is_looked_at_when_the_produce_was_a
         BROKER << opaque_request(3),
         chunk_bytes=chunk_bytes,
     )
+
+
+def join(correlation_id: int, group_id: str) -> bytes:
+    return request(11, 9, correlation_id, JoinGroupRequest(group_id=group_id))
+
+
+def test_a_consumer_that_joins_a_share_group_is_answered_in_its_turn_and_no_broker_hears_of_it(
+    chunk_bytes: int,
+) -> None:
+    play(
+        CLIENT >> join(1, "payments") + join(2, "orders") + join(3, "payments"),
+        BROKER << join(1, "payments"),
+        AnswersNothingYet(),
+        BROKER >> opaque_response(1),
+        CLIENT << opaque_response(1),
+        Answers(b"refused"),
+        CLIENT << b"refused",
+        BROKER << join(3, "payments"),
+        conversation=Conversation(share_group_ids={"orders"}),
+        chunk_bytes=chunk_bytes,
+    )
+
+
+def test_a_consumer_whose_groups_id_is_a_share_groups_no_more_is_the_brokers_business(
+    chunk_bytes: int,
+) -> None:
+    joining, conversation = join(1, "orders"), Conversation(share_group_ids={"orders"})
+    conversation.client_sends(joining[:-1])
+
+    conversation.routes.serve({})
+
+    play(CLIENT >> joining[-1:], BROKER << joining, conversation=conversation, chunk_bytes=chunk_bytes)
 
 
 @pytest.mark.parametrize("version", [3, 8, 9, 13])

@@ -11,6 +11,8 @@ from kproxy.wire.messages.alter_share_group_offsets_request import AlterShareGro
 from kproxy.wire.messages.alter_share_group_offsets_response import AlterShareGroupOffsetsResponse
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
+from kproxy.wire.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from kproxy.wire.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from kproxy.wire.messages.create_topics_request import CreateTopicsRequest
 from kproxy.wire.messages.create_topics_response import CreateTopicsResponse
 from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
@@ -37,12 +39,16 @@ from kproxy.wire.messages.init_producer_id_request import InitProducerIdRequest
 from kproxy.wire.messages.init_producer_id_response import InitProducerIdResponse
 from kproxy.wire.messages.initialize_share_group_state_request import InitializeShareGroupStateRequest
 from kproxy.wire.messages.initialize_share_group_state_response import InitializeShareGroupStateResponse
+from kproxy.wire.messages.join_group_request import JoinGroupRequest
+from kproxy.wire.messages.join_group_response import JoinGroupResponse
 from kproxy.wire.messages.list_groups_request import ListGroupsRequest
 from kproxy.wire.messages.list_groups_response import ListGroupsResponse
 from kproxy.wire.messages.list_offsets_request import ListOffsetsRequest
 from kproxy.wire.messages.list_offsets_response import ListOffsetsResponse
 from kproxy.wire.messages.metadata_request import MetadataRequest
 from kproxy.wire.messages.metadata_response import MetadataResponse
+from kproxy.wire.messages.offset_commit_request import OffsetCommitRequest
+from kproxy.wire.messages.offset_commit_response import OffsetCommitResponse
 from kproxy.wire.messages.produce_request import ProduceRequest
 from kproxy.wire.messages.produce_response import ProduceResponse
 from kproxy.wire.messages.read_share_group_state_request import ReadShareGroupStateRequest
@@ -61,6 +67,8 @@ from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribe
 from kproxy.wire.messages.share_group_describe_response import ShareGroupDescribeResponse
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
+from kproxy.wire.messages.txn_offset_commit_request import TxnOffsetCommitRequest
+from kproxy.wire.messages.txn_offset_commit_response import TxnOffsetCommitResponse
 from kproxy.wire.messages.write_share_group_state_request import WriteShareGroupStateRequest
 from kproxy.wire.messages.write_share_group_state_response import WriteShareGroupStateResponse
 
@@ -69,18 +77,22 @@ REQUEST_CLASSES: Final[Mapping[int, type[Message]]] = {
     1: FetchRequest,
     2: ListOffsetsRequest,
     3: MetadataRequest,
+    8: OffsetCommitRequest,
     10: FindCoordinatorRequest,
+    11: JoinGroupRequest,
     16: ListGroupsRequest,
     17: SaslHandshakeRequest,
     18: ApiVersionsRequest,
     19: CreateTopicsRequest,
     21: DeleteRecordsRequest,
     22: InitProducerIdRequest,
+    28: TxnOffsetCommitRequest,
     32: DescribeConfigsRequest,
     36: SaslAuthenticateRequest,
     42: DeleteGroupsRequest,
     44: IncrementalAlterConfigsRequest,
     60: DescribeClusterRequest,
+    68: ConsumerGroupHeartbeatRequest,
     76: ShareGroupHeartbeatRequest,
     77: ShareGroupDescribeRequest,
     78: ShareFetchRequest,
@@ -101,18 +113,22 @@ RESPONSE_CLASSES: Final[Mapping[int, type[Message]]] = {
     1: FetchResponse,
     2: ListOffsetsResponse,
     3: MetadataResponse,
+    8: OffsetCommitResponse,
     10: FindCoordinatorResponse,
+    11: JoinGroupResponse,
     16: ListGroupsResponse,
     17: SaslHandshakeResponse,
     18: ApiVersionsResponse,
     19: CreateTopicsResponse,
     21: DeleteRecordsResponse,
     22: InitProducerIdResponse,
+    28: TxnOffsetCommitResponse,
     32: DescribeConfigsResponse,
     36: SaslAuthenticateResponse,
     42: DeleteGroupsResponse,
     44: IncrementalAlterConfigsResponse,
     60: DescribeClusterResponse,
+    68: ConsumerGroupHeartbeatResponse,
     76: ShareGroupHeartbeatResponse,
     77: ShareGroupDescribeResponse,
     78: ShareFetchResponse,

@@ -1,6 +1,7 @@
 """Conversations of a client, kproxy and a broker on a `ClientSession`, written out as bytes."""
 
 import struct
+from collections.abc import Collection
 from typing import Any
 
 from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddresses
@@ -41,9 +42,10 @@ class Conversation:
         *,
         served: dict[int, tuple[int, int]] = SERVED,
         max_request_bytes: int = 1 << 20,
+        share_group_ids: Collection[str] = (),
     ) -> None:
         self.addresses = BrokerAddresses({1: AdvertisedAddress("kproxy", 19101)})
-        self.routes = RoutingTable(served)
+        self.routes = RoutingTable(served, share_group_ids)
         self.counts: dict[tuple[int, int], int] = {}
         rewriter = ResponseRewriter(self.addresses, lambda: self.routes.served, (topic_names or {}).get)
         self.session = ClientSession(

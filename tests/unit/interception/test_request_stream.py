@@ -1,6 +1,7 @@
 """`RequestStream`: what a client sends, cut into requests whatever the chunks."""
 
 import struct
+from collections.abc import Collection
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from kproxy.interception.request_stream import RequestStream
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.wire.frames import RequestHead
 
+JOIN_GROUP = 11
 SHARE_FETCH = 78
 SERVED = {SHARE_FETCH: (1, 2)}
 
@@ -27,11 +29,18 @@ def produce(correlation_id: int, acks: int, body: bytes = b"") -> bytes:
 class Heard:
     """A stream, and everything it said."""
 
-    def __init__(self, *, bar: bool = False, max_request_bytes: int = 1 << 20) -> None:
+    def __init__(
+        self,
+        *,
+        bar: bool = False,
+        max_request_bytes: int = 1 << 20,
+        share_group_ids: Collection[str] = (),
+    ) -> None:
         self.relayed: list[tuple[int, int, Disposition]] = []
         self.held: list[tuple[int, bytes]] = []
         self._bar = bar
-        self.stream = RequestStream(RoutingTable(SERVED), max_request_bytes, self._relay, self._hold)
+        routes = RoutingTable(SERVED, share_group_ids)
+        self.stream = RequestStream(routes, max_request_bytes, self._relay, self._hold)
 
     def _relay(self, head: RequestHead, disposition: Disposition) -> None:
         self.relayed.append((head.api_key, head.correlation_id, disposition))
@@ -76,6 +85,68 @@ def test_any_chunking_of_the_same_bytes_gives_the_same_requests(cuts: list[int])
     ]
     assert heard.held == [(5, CONVERSATION[4][4:]), (7, CONVERSATION[6][4:])]
     assert heard.sent == b"".join([*CONVERSATION[:4], CONVERSATION[5], CONVERSATION[7], CONVERSATION[8]])
+    assert not heard.stream.is_mid_frame
+
+
+def join_group(correlation_id: int, group_id: bytes, body: bytes = b"") -> bytes:
+    return frame(
+        JOIN_GROUP, 5, correlation_id, b"\x00\x01c" + struct.pack(">h", len(group_id)) + group_id + body
+    )
+
+
+JOINS = [
+    join_group(1, b"orders", b"member"),
+    join_group(2, b"payments", b"member" * 50),
+    frame(12, 4, 3, b"heartbeat"),
+    join_group(4, b"orders"),
+    join_group(5, b"order"),
+]
+
+
+@given(cuts=st.lists(st.integers(0, sum(map(len, JOINS))), max_size=30))
+def test_what_would_make_another_group_of_a_share_group_is_held_whole_and_the_rest_streams_on(
+    cuts: list[int],
+) -> None:
+    heard, data = Heard(share_group_ids={"orders", "payment"}), b"".join(JOINS)
+
+    for start, end in zip([0, *sorted(cuts)], [*sorted(cuts), len(data)], strict=True):
+        heard.stream.receive(data[start:end])
+
+    assert heard.held == [(1, JOINS[0][4:]), (4, JOINS[3][4:])]
+    assert heard.relayed == [
+        (JOIN_GROUP, 2, Disposition.FORWARD),
+        (12, 3, Disposition.FORWARD),
+        (JOIN_GROUP, 5, Disposition.FORWARD),
+    ]
+    assert heard.sent == b"".join([JOINS[1], JOINS[2], JOINS[4]])
+
+
+def test_a_request_of_another_group_streams_on_as_soon_as_the_groups_id_has_come() -> None:
+    heard, whole = Heard(share_group_ids={"orders"}), join_group(1, b"payments", bytes(1000))
+    head_bytes = whole.index(b"payments") + len(b"payments")
+
+    heard.stream.receive(whole[: head_bytes - 1])
+    sent_before, held_before = heard.sent, heard.stream.held_bytes
+    heard.stream.receive(whole[head_bytes - 1 : head_bytes])
+
+    assert (sent_before, held_before) == (b"", head_bytes - 1)
+    assert (heard.sent, heard.stream.held_bytes) == (whole[:head_bytes], 0)
+
+
+def test_while_there_is_no_share_group_nothing_is_looked_into() -> None:
+    heard, whole = Heard(), join_group(1, b"orders")
+
+    heard.stream.receive(whole[:20])
+
+    assert heard.sent == whole[:20]
+
+
+def test_a_request_that_ends_within_its_groups_id_is_left_to_the_broker() -> None:
+    heard, cut_short = Heard(share_group_ids={"orders"}), frame(JOIN_GROUP, 5, 1, b"\x00\x01c\x00\x06ord")
+
+    heard.stream.receive(cut_short + frame(12, 4, 2))
+
+    assert heard.sent == cut_short + frame(12, 4, 2)
     assert not heard.stream.is_mid_frame
 
 

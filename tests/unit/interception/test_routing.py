@@ -35,6 +35,14 @@ OFF = RoutingTable({})
         (ApiKey.DESCRIBE_CONFIGS, 0, Disposition.FORWARD),
         (ApiKey.DESCRIBE_CONFIGS, 1, Disposition.EXAMINE),
         (ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, Disposition.EXAMINE),
+        (ApiKey.JOIN_GROUP, 0, Disposition.GUARD),
+        (ApiKey.JOIN_GROUP, 9, Disposition.GUARD),
+        (ApiKey.OFFSET_COMMIT, 1, Disposition.FORWARD),
+        (ApiKey.OFFSET_COMMIT, 2, Disposition.GUARD),
+        (ApiKey.TXN_OFFSET_COMMIT, 0, Disposition.GUARD),
+        (ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, Disposition.GUARD),
+        (ApiKey.HEARTBEAT, 4, Disposition.FORWARD),
+        (ApiKey.OFFSET_FETCH, 9, Disposition.FORWARD),
         (ApiKey.SHARE_GROUP_HEARTBEAT, 0, Disposition.REFUSE),
         (ApiKey.SHARE_GROUP_HEARTBEAT, 1, Disposition.SERVE),
         (ApiKey.SHARE_FETCH, 2, Disposition.SERVE),
@@ -51,6 +59,7 @@ def test_each_version_has_its_disposition(api_key: int, version: int, dispositio
 def test_without_share_groups_their_apis_are_unknown_and_group_configs_are_the_brokers() -> None:
     assert {OFF.disposition(key, 1) for key in SHARE_KEYS} == {Disposition.REFUSE}
     assert OFF.disposition(ApiKey.DESCRIBE_CONFIGS, 4) is Disposition.FORWARD
+    assert OFF.disposition(ApiKey.JOIN_GROUP, 9) is Disposition.FORWARD
 
 
 def test_turning_share_groups_on_takes_effect_in_the_same_table() -> None:

@@ -13,7 +13,7 @@ from kproxy.share.group_coordinator import (
     ShareGroupView,
 )
 from kproxy.share.heartbeat import AssignedTopic, Heartbeat, HeartbeatAnswer, TopicPartitions
-from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey
+from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group import ShareGroupState
 from tests.unit.share.builders import ALICE, BOB, ORDERS, OTHER_TOPIC, TOPIC
@@ -100,6 +100,20 @@ def test_a_heartbeat_that_cannot_be_served_changes_nothing(
     assert refusal.value.error_code is error_code
     assert coordinator.describe(ORDERS) == before
     assert coordinator.group_ids == (ORDERS,)
+
+
+def test_the_ids_that_are_known_follow_what_happens() -> None:
+    # Given
+    coordinator = GroupCoordinator()
+    known = coordinator.known_ids
+
+    # When
+    serve(coordinator, said_by(ALICE, 0, "paid"))
+    after_join = set(known)
+    coordinator.forget_all(lambda _: True)
+
+    # Then
+    assert (after_join, set(known)) == ({ORDERS}, set())
 
 
 def test_a_member_that_leaves_is_told_epoch_minus_1_and_its_partitions_go_to_the_others() -> None:
@@ -256,24 +270,6 @@ def test_topics_are_asked_for_the_whole_group() -> None:
     assert names == {"paid", "sent"}
 
 
-def test_deleted_topics_are_forgotten_in_every_group() -> None:
-    # Given
-    coordinator = GroupCoordinator()
-    refunds = GroupId("refunds")
-    serve(coordinator, said_by(ALICE, 0, "paid"))
-    serve(coordinator, said_by(BOB, 0, "paid", group_id=refunds))
-
-    # When
-    keys = coordinator.delete_topics([TOPIC, OTHER_TOPIC])
-
-    # Then
-    assert set(keys) == {
-        SharePartitionKey(group_id, TOPIC, partition)
-        for group_id in (ORDERS, refunds)
-        for partition in (0, 1)
-    }
-
-
 def test_a_description_shows_members_epochs_and_assignments() -> None:
     # Given
     coordinator = GroupCoordinator()
@@ -333,9 +329,9 @@ def test_the_topics_with_state_are_those_of_all_groups_until_they_are_deleted() 
     before = coordinator.state_topic_names()
 
     # When
-    coordinator.delete_topics([TOPIC])
     group = coordinator.find(ORDERS)
     assert group is not None
+    group.delete_topics([TOPIC])
     deleting = group.deleting_topic_ids
     coordinator.topics_deleted(ORDERS, [TOPIC])
 
@@ -355,7 +351,7 @@ def test_deleting_what_no_group_consumed_changes_nothing() -> None:
     image = group.image()
 
     # When
-    keys = coordinator.delete_topics([OTHER_TOPIC])
+    keys = group.delete_topics([OTHER_TOPIC])
     coordinator.topics_deleted(ORDERS, [OTHER_TOPIC])
 
     # Then

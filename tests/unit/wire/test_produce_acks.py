@@ -5,7 +5,8 @@ import struct
 import pytest
 
 from kproxy.errors import PeerViolation
-from kproxy.wire.produce_acks import MAX_PREFIX_BYTES, UNDECIDED, acks_of_produce
+from kproxy.wire.produce_acks import UNDECIDED, acks_of_produce
+from kproxy.wire.request_prefixes import MAX_PREFIX_BYTES
 
 VERSIONS = range(14)
 

@@ -1,0 +1,68 @@
+"""The group id of a request that would join a group or write to it, read without decoding the request.
+
+Layout between header and field: nothing, but for TxnOffsetCommit, whose transactional id comes first.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from kproxy.errors import PeerViolation
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.by_api_key import REQUEST_CLASSES
+from kproxy.wire.request_prefixes import (
+    MAX_PREFIX_BYTES,
+    after_compact_string,
+    after_header,
+    after_string,
+    after_varint,
+)
+
+UNDECIDED: Final = None
+"""The bytes at hand end before the end of the field."""
+
+NO_GROUP: Final = ""
+"""There is no such field where a client would put it. Whoever decodes the request says what is wrong."""
+
+API_KEYS: Final[frozenset[int]] = frozenset(
+    (ApiKey.OFFSET_COMMIT, ApiKey.JOIN_GROUP, ApiKey.TXN_OFFSET_COMMIT, ApiKey.CONSUMER_GROUP_HEARTBEAT)
+)
+"""The requests of which `group_id_of` can tell the group."""
+
+_FIRST_FLEXIBLE: Final[Mapping[int, int]] = {
+    api_key: flexible.first
+    for api_key in API_KEYS
+    if (flexible := REQUEST_CLASSES[api_key].SCHEMA.flexible_versions) is not None
+}
+
+
+def group_id_of(frame: bytes | memoryview, api_key: int, api_version: int, start: int = 0) -> str | None:
+    """Return the group id, NO_GROUP or UNDECIDED.
+
+    Args:
+        frame: bytes from which the request begins at `start` with its length; it may be cut anywhere.
+        api_key: the API key in its head, one of `API_KEYS`.
+        api_version: the version in its head.
+        start: where its length field is.
+    """
+    view = memoryview(frame)[start : start + MAX_PREFIX_BYTES]
+    try:
+        begin, end = _place_of(view, api_key, is_flexible=api_version >= _FIRST_FLEXIBLE[api_key])
+    except IndexError:
+        begin, end = 0, len(view) + 1
+    except PeerViolation:
+        return NO_GROUP
+    if end <= len(view):
+        # Bytes that are no text become what no group is called.
+        return bytes(view[begin:end]).decode("utf-8", "surrogateescape")
+    return NO_GROUP if end > MAX_PREFIX_BYTES else UNDECIDED
+
+
+def _place_of(view: memoryview, api_key: int, *, is_flexible: bool) -> tuple[int, int]:
+    """Return where the characters of the group id begin and end; the end may be behind that of `view`."""
+    position = after_header(view, is_flexible=is_flexible)
+    if api_key == ApiKey.TXN_OFFSET_COMMIT:
+        position = (after_compact_string if is_flexible else after_string)(view, position)
+    if not is_flexible:
+        return position + 2, after_string(view, position)
+    length_and_one, begin = after_varint(view, position)
+    return begin, begin + max(length_and_one - 1, 0)

@@ -1,0 +1,95 @@
+"""ConsumerGroupHeartbeatResponse: versions 0 to 1.
+
+Generated from `schemas/` by `make generate`; not edited by hand.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from kproxy.wire.message_schema import (
+    ZERO_UUID,
+    FieldSchema,
+    Message,
+    MessagePart,
+    MessageSchema,
+    StructSchema,
+    VersionRange,
+)
+
+
+@dataclass(slots=True)
+class TopicPartitions(MessagePart):
+    """An element of `Assignment.topic_partitions`. The partitions, by topic."""
+
+    topic_id: bytes = ZERO_UUID
+    """The topic's id."""
+    partitions: list[int] = field(default_factory=list)
+    """The partitions of the topic."""
+    unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
+    """Tagged fields that the schema does not know, by rising tag."""
+
+    SCHEMA: ClassVar[StructSchema] = StructSchema(
+        fields=(
+            FieldSchema("topic_id", "uuid", VersionRange(0)),
+            FieldSchema("partitions", "int32", VersionRange(0), is_array=True),
+        ),
+    )
+
+
+@dataclass(slots=True)
+class Assignment(MessagePart):
+    """The value of `ConsumerGroupHeartbeatResponse.assignment`. What the member should have; null when
+    nothing changed.
+    """
+
+    topic_partitions: list[TopicPartitions] = field(default_factory=list)
+    """The partitions, by topic."""
+    unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
+    """Tagged fields that the schema does not know, by rising tag."""
+
+    SCHEMA: ClassVar[StructSchema] = StructSchema(
+        fields=(
+            FieldSchema("topic_partitions", "struct", VersionRange(0), struct=TopicPartitions, is_array=True),
+        ),
+    )
+
+
+@dataclass(slots=True)
+class ConsumerGroupHeartbeatResponse(Message):
+    """The coordinator's answer to a heartbeat."""
+
+    throttle_time_ms: int = 0
+    """How long the client was or should be held back because of a quota; 0 for not at all."""
+    error_code: int = 0
+    """NONE, or why the member is not, or no longer, in the group."""
+    error_message: str | None = None
+    """The error in words; null when there is none."""
+    member_id: str | None = None
+    """The member's id; null with an error."""
+    member_epoch: int = 0
+    """The member epoch to send with the next heartbeat."""
+    heartbeat_interval_ms: int = 0
+    """When to send the next heartbeat, counted from this answer."""
+    assignment: Assignment | None = None
+    """What the member should have; null when nothing changed."""
+    unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
+    """Tagged fields that the schema does not know, by rising tag."""
+
+    SCHEMA: ClassVar[MessageSchema] = MessageSchema(
+        name="ConsumerGroupHeartbeatResponse",
+        kind="response",
+        api_key=68,
+        valid_versions=VersionRange(0, 1),
+        flexible_versions=VersionRange(0),
+        fields=(
+            FieldSchema("throttle_time_ms", "int32", VersionRange(0)),
+            FieldSchema("error_code", "int16", VersionRange(0)),
+            FieldSchema("error_message", "string", VersionRange(0), nullable_versions=VersionRange(0)),
+            FieldSchema("member_id", "string", VersionRange(0), nullable_versions=VersionRange(0)),
+            FieldSchema("member_epoch", "int32", VersionRange(0)),
+            FieldSchema("heartbeat_interval_ms", "int32", VersionRange(0)),
+            FieldSchema(
+                "assignment", "struct", VersionRange(0), struct=Assignment, nullable_versions=VersionRange(0)
+            ),
+        ),
+    )

@@ -1,0 +1,100 @@
+"""`kproxy.wire.group_ids`: which group a request is about, told from its first bytes."""
+
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kproxy.wire import codecs, group_ids
+from kproxy.wire.group_ids import NO_GROUP, UNDECIDED, group_id_of
+from kproxy.wire.messages.by_api_key import REQUEST_CLASSES
+from kproxy.wire.messages.join_group_request import JoinGroupRequest
+from kproxy.wire.request_prefixes import MAX_PREFIX_BYTES
+
+JOIN_GROUP = 11
+TXN_OFFSET_COMMIT = 28
+REQUESTS = [
+    (api_key, version)
+    for api_key in sorted(group_ids.API_KEYS)
+    for version in range(
+        REQUEST_CLASSES[api_key].SCHEMA.valid_versions.first,
+        REQUEST_CLASSES[api_key].SCHEMA.valid_versions.last + 1,
+    )
+]
+
+
+def request(api_key: int, version: int, group_id: str, client_id: str | None = "client") -> bytes:
+    request_class: Any = REQUEST_CLASSES[api_key]
+    message = request_class(group_id=group_id)
+    if api_key == TXN_OFFSET_COMMIT:
+        message.transactional_id = "transaction"
+    return b"".join(codecs.encode_request(api_key, version, 7, client_id, message))
+
+
+@pytest.mark.parametrize(("api_key", "version"), REQUESTS)
+@given(
+    group_id=st.text(st.characters(codec="utf-8"), max_size=200), client_id=st.none() | st.text(max_size=9)
+)
+def test_the_group_id_is_what_decoding_the_request_finds(
+    api_key: int, version: int, group_id: str, client_id: str | None
+) -> None:
+    frame = request(api_key, version, group_id, client_id)
+
+    assert group_id_of(frame, api_key, version) == group_id
+
+
+@pytest.mark.parametrize(("api_key", "version"), REQUESTS)
+def test_it_is_undecided_until_its_last_byte_has_come(api_key: int, version: int) -> None:
+    frame = request(api_key, version, "orders")
+    end = frame.index(b"orders") + len(b"orders")
+
+    found = {group_id_of(frame[:cut], api_key, version) for cut in range(12, end)}
+
+    assert found == {UNDECIDED}
+    assert group_id_of(frame[:end], api_key, version) == "orders"
+
+
+def test_the_frame_may_begin_anywhere_in_the_buffer() -> None:
+    frame = b"before" + request(JOIN_GROUP, 9, "orders")
+
+    assert group_id_of(memoryview(frame), JOIN_GROUP, 9, start=6) == "orders"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"\xff\xff\xff\xff\xff\xff", id="a number of tags without end"),
+        pytest.param(b"\x41", id="too many tags"),
+        pytest.param(b"\x00\xff\xff\xff\x7f", id="a group id of a gigabyte"),
+        pytest.param(b"\x00\x00", id="a group id of null"),
+    ],
+)
+def test_what_no_client_would_send_names_no_group(body: bytes) -> None:
+    frame = struct.pack(">ihhih", 2**30, JOIN_GROUP, 9, 7, -1) + body
+
+    assert group_id_of(frame, JOIN_GROUP, 9) == NO_GROUP
+
+
+def test_nobody_waits_for_ever_for_a_field_that_is_too_far_in() -> None:
+    tag_without_end = b"\x01\x00\xff\xff\x03" + bytes(MAX_PREFIX_BYTES)
+    frame = struct.pack(">ihhih", 2**30, JOIN_GROUP, 9, 7, -1) + tag_without_end
+
+    assert group_id_of(frame, JOIN_GROUP, 9) == NO_GROUP
+
+
+def test_bytes_that_are_no_text_are_no_share_groups_id() -> None:
+    frame = request(JOIN_GROUP, 9, "orders").replace(b"orders", b"ord\xffrs")
+
+    found = group_id_of(frame, JOIN_GROUP, 9)
+
+    assert found is not None
+    with pytest.raises(UnicodeEncodeError):
+        found.encode()
+
+
+def test_a_request_of_defaults_names_no_group() -> None:
+    frame = b"".join(codecs.encode_request(JOIN_GROUP, 9, 7, "client", JoinGroupRequest()))
+
+    assert group_id_of(frame, JOIN_GROUP, 9) == NO_GROUP
