@@ -5,12 +5,13 @@ Known differences from a stock broker: negative epochs are refused as in Kafka 4
 as often as named.
 """
 
-from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError
 from kproxy.handlers.ports import RequestContext
-from kproxy.handlers.share_state_requests import ShareStateServices, share_partition_key
+from kproxy.handlers.registry import ServedApi
+from kproxy.handlers.share_state_requests import PartitionsInTurn, ShareStateServices
 from kproxy.share.identifiers import SharePartitionKey
-from kproxy.wire.messages.read_share_group_state_request import PartitionData, ReadShareGroupStateRequest
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.read_share_group_state_request import PartitionData
 from kproxy.wire.messages.read_share_group_state_response import (
     PartitionResult,
     ReadShareGroupStateResponse,
@@ -19,62 +20,28 @@ from kproxy.wire.messages.read_share_group_state_response import (
 )
 
 
-class ReadShareGroupStateHandler:
-    """Serves ReadShareGroupState."""
+def read_share_group_state(services: ShareStateServices) -> ServedApi:
+    """Return the entry of ReadShareGroupState in the registry."""
 
-    __slots__ = ("_services",)
-
-    def __init__(self, services: ShareStateServices) -> None:
-        self._services = services
-
-    async def serve(
-        self, request: ReadShareGroupStateRequest, context: RequestContext
-    ) -> ReadShareGroupStateResponse:
-        """Answer per partition, one after the other; a request without a group id is answered with nothing."""
-        results: list[ReadStateResult] = []
-        for topic in request.topics if request.group_id else ():
-            partitions = [
-                await self._answer(
-                    share_partition_key(request.group_id, topic.topic_id, data.partition), data, context
-                )
-                for data in topic.partitions
-            ]
-            results.append(ReadStateResult(topic.topic_id, partitions))
-        return ReadShareGroupStateResponse(results)
-
-    async def _answer(
-        self, key: SharePartitionKey, data: PartitionData, context: RequestContext
-    ) -> PartitionResult:
-        answer = await self._services.answer(
+    async def answer(key: SharePartitionKey, data: PartitionData, context: RequestContext) -> PartitionResult:
+        state = await services.answer(
             key,
-            lambda named: self._services.store.read_state(named, leader_epoch=data.leader_epoch),
+            lambda named: services.store.read_state(named, leader_epoch=data.leader_epoch),
             context,
             needs_state=True,
         )
-        if isinstance(answer, ApiError):
-            return PartitionResult(key.partition, answer.error_code, str(answer))
+        if isinstance(state, ApiError):
+            return PartitionResult(key.partition, state.error_code, str(state))
         batches = [
             StateBatch(batch.first_offset, batch.last_offset, batch.state, batch.delivery_count)
-            for batch in answer.state_batches
+            for batch in state.state_batches
         ]
         return PartitionResult(
             key.partition,
-            state_epoch=answer.state_epoch,
-            start_offset=answer.start_offset,
+            state_epoch=state.state_epoch,
+            start_offset=state.start_offset,
             state_batches=batches,
         )
 
-
-def refuse_read_share_group_state(
-    request: ReadShareGroupStateRequest, error_code: ErrorCode, error_message: str | None
-) -> ReadShareGroupStateResponse:
-    """Say no to every partition of `request`."""
-    return ReadShareGroupStateResponse(
-        [
-            ReadStateResult(
-                topic.topic_id,
-                [PartitionResult(data.partition, error_code, error_message) for data in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
+    turns = PartitionsInTurn(answer, PartitionResult, ReadStateResult, ReadShareGroupStateResponse)
+    return ServedApi(ApiKey.READ_SHARE_GROUP_STATE, 0, 0, turns.serve, refuse_parts=turns.refuse)

@@ -5,15 +5,13 @@ leader epoch of the request is not looked at, as in stock brokers. Version notes
 Known differences from a stock broker: partitions are answered in turn, as often as named.
 """
 
-from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError
 from kproxy.handlers.ports import RequestContext
-from kproxy.handlers.share_state_requests import ShareStateServices, share_partition_key
+from kproxy.handlers.registry import ServedApi
+from kproxy.handlers.share_state_requests import PartitionsInTurn, ShareStateServices
 from kproxy.share.identifiers import SharePartitionKey
-from kproxy.wire.messages.read_share_group_state_summary_request import (
-    PartitionData,
-    ReadShareGroupStateSummaryRequest,
-)
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.read_share_group_state_summary_request import PartitionData
 from kproxy.wire.messages.read_share_group_state_summary_response import (
     PartitionResult,
     ReadShareGroupStateSummaryResponse,
@@ -21,57 +19,25 @@ from kproxy.wire.messages.read_share_group_state_summary_response import (
 )
 
 
-class ReadShareGroupStateSummaryHandler:
-    """Serves ReadShareGroupStateSummary."""
+def read_share_group_state_summary(services: ShareStateServices) -> ServedApi:
+    """Return the entry of ReadShareGroupStateSummary in the registry."""
 
-    __slots__ = ("_services",)
-
-    def __init__(self, services: ShareStateServices) -> None:
-        self._services = services
-
-    async def serve(
-        self, request: ReadShareGroupStateSummaryRequest, context: RequestContext
-    ) -> ReadShareGroupStateSummaryResponse:
-        """Answer per partition, one after the other; a request without a group id is answered with nothing."""
-        results: list[ReadStateSummaryResult] = []
-        for topic in request.topics if request.group_id else ():
-            partitions = [
-                await self._answer(
-                    share_partition_key(request.group_id, topic.topic_id, data.partition), data, context
-                )
-                for data in topic.partitions
-            ]
-            results.append(ReadStateSummaryResult(topic.topic_id, partitions))
-        return ReadShareGroupStateSummaryResponse(results)
-
-    async def _answer(
-        self, key: SharePartitionKey, data: PartitionData, context: RequestContext
-    ) -> PartitionResult:
+    async def answer(key: SharePartitionKey, data: PartitionData, context: RequestContext) -> PartitionResult:
         del data  # the leader epoch decides nothing
-        answer = await self._services.answer(key, self._services.store.read_summary, context)
-        if isinstance(answer, ApiError):
-            return PartitionResult(key.partition, answer.error_code, str(answer))
-        if answer is None:
+        state = await services.answer(key, services.store.read_summary, context)
+        if isinstance(state, ApiError):
+            return PartitionResult(key.partition, state.error_code, str(state))
+        if state is None:
             return PartitionResult(key.partition, start_offset=-1)
         return PartitionResult(
             key.partition,
-            state_epoch=answer.state_epoch,
-            leader_epoch=answer.leader_epoch,
-            start_offset=answer.start_offset,
-            delivery_complete_count=answer.delivery_complete_count,
+            state_epoch=state.state_epoch,
+            leader_epoch=state.leader_epoch,
+            start_offset=state.start_offset,
+            delivery_complete_count=state.delivery_complete_count,
         )
 
-
-def refuse_read_share_group_state_summary(
-    request: ReadShareGroupStateSummaryRequest, error_code: ErrorCode, error_message: str | None
-) -> ReadShareGroupStateSummaryResponse:
-    """Say no to every partition of `request`."""
-    return ReadShareGroupStateSummaryResponse(
-        [
-            ReadStateSummaryResult(
-                topic.topic_id,
-                [PartitionResult(data.partition, error_code, error_message) for data in topic.partitions],
-            )
-            for topic in request.topics
-        ]
+    turns = PartitionsInTurn(
+        answer, PartitionResult, ReadStateSummaryResult, ReadShareGroupStateSummaryResponse
     )
+    return ServedApi(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 0, 1, turns.serve, refuse_parts=turns.refuse)

@@ -4,10 +4,11 @@ Each names share-partitions of one group and is answered partition by partition;
 alone. Source: `ShareCoordinatorService`.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, Protocol, TypeVar
 
+from kproxy.error_codes import ErrorCode
 from kproxy.errors import (
     ApiError,
     BrokerUnavailable,
@@ -25,6 +26,89 @@ from kproxy.handlers.ports import (
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId, topic_id_text
 
 Answer = TypeVar("Answer")
+Data = TypeVar("Data", bound="PartitionOfRequest")
+Data_co = TypeVar("Data_co", bound="PartitionOfRequest", covariant=True)
+Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
+TopicResult = TypeVar("TopicResult")
+Response = TypeVar("Response")
+
+
+class PartitionOfRequest(Protocol):
+    """What is asked of one partition."""
+
+    partition: int
+
+
+class TopicOfRequest(Protocol[Data_co]):
+    """What is asked of one topic."""
+
+    topic_id: bytes
+
+    @property
+    def partitions(self) -> Sequence[Data_co]:
+        """Its partitions, in the order in which they are answered."""
+        ...
+
+
+class StateRequest(Protocol[Data_co]):
+    """One of the five requests."""
+
+    group_id: str
+
+    @property
+    def topics(self) -> Sequence[TopicOfRequest[Data_co]]:
+        """Its topics, in the order in which they are answered."""
+        ...
+
+
+class RefusedPartition(Protocol[Result_co]):
+    """The class of a partition's result, as far as it says no."""
+
+    def __call__(self, partition: int, error_code: int, error_message: str | None, /) -> Result_co: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsInTurn(Generic[Data, Result, TopicResult, Response]):
+    """Serves one of the five requests: `answer` for each partition, one after the other, as often as named.
+
+    The three classes are those that its response is made of.
+    """
+
+    answer: Callable[[SharePartitionKey, Data, RequestContext], Awaitable[Result]]
+    result_class: RefusedPartition[Result]
+    topic_class: Callable[[bytes, list[Result]], TopicResult]
+    response_class: Callable[[list[TopicResult]], Response]
+
+    async def serve(self, request: StateRequest[Data], context: RequestContext) -> Response:
+        """Answer `request`; one without a group id is answered with nothing."""
+        results: list[TopicResult] = []
+        for topic in request.topics if request.group_id else ():
+            partitions = [
+                await self.answer(
+                    share_partition_key(request.group_id, topic.topic_id, data.partition), data, context
+                )
+                for data in topic.partitions
+            ]
+            results.append(self.topic_class(topic.topic_id, partitions))
+        return self.response_class(results)
+
+    def refuse(
+        self, request: StateRequest[Data], error_code: ErrorCode, error_message: str | None
+    ) -> Response:
+        """Say no to every partition of `request`."""
+        return self.response_class(
+            [
+                self.topic_class(
+                    topic.topic_id,
+                    [
+                        self.result_class(data.partition, error_code, error_message)
+                        for data in topic.partitions
+                    ],
+                )
+                for topic in request.topics
+            ]
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,16 @@ durable are refused; partitions are answered in turn, as often as named.
 
 from collections.abc import Sequence
 
-from kproxy.error_codes import ErrorCode
 from kproxy.errors import InvalidRequest
 from kproxy.handlers.ports import RequestContext
-from kproxy.handlers.share_state_requests import ShareStateServices, share_partition_key
+from kproxy.handlers.registry import ServedApi
+from kproxy.handlers.share_state_requests import PartitionsInTurn, ShareStateServices
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
+from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages import write_share_group_state_request
-from kproxy.wire.messages.write_share_group_state_request import PartitionData, WriteShareGroupStateRequest
+from kproxy.wire.messages.write_share_group_state_request import PartitionData
 from kproxy.wire.messages.write_share_group_state_response import (
     PartitionResult,
     WriteShareGroupStateResponse,
@@ -24,41 +25,11 @@ from kproxy.wire.messages.write_share_group_state_response import (
 )
 
 
-class WriteShareGroupStateHandler:
-    """Serves WriteShareGroupState."""
+def write_share_group_state(services: ShareStateServices) -> ServedApi:
+    """Return the entry of WriteShareGroupState in the registry."""
 
-    __slots__ = ("_services",)
-
-    def __init__(self, services: ShareStateServices) -> None:
-        self._services = services
-
-    async def serve(
-        self, request: WriteShareGroupStateRequest, context: RequestContext
-    ) -> WriteShareGroupStateResponse:
-        """Answer per partition, one after the other; a request without a group id is answered with nothing."""
-        results: list[WriteStateResult] = []
-        for topic in request.topics if request.group_id else ():
-            partitions = [
-                await self._answer(
-                    share_partition_key(request.group_id, topic.topic_id, data.partition), data, context
-                )
-                for data in topic.partitions
-            ]
-            results.append(WriteStateResult(topic.topic_id, partitions))
-        return WriteShareGroupStateResponse(results)
-
-    async def _answer(
-        self, key: SharePartitionKey, data: PartitionData, context: RequestContext
-    ) -> PartitionResult:
-        refusal = await self._services.answer_change(
-            key, lambda named: self._write(named, data), context, needs_state=True
-        )
-        if refusal is not None:
-            return PartitionResult(key.partition, refusal.error_code, str(refusal))
-        return PartitionResult(key.partition)
-
-    async def _write(self, key: SharePartitionKey, data: PartitionData) -> None:
-        await self._services.store.write_state(
+    async def write(key: SharePartitionKey, data: PartitionData) -> None:
+        await services.store.write_state(
             key,
             state_epoch=data.state_epoch,
             leader_epoch=data.leader_epoch,
@@ -67,20 +38,16 @@ class WriteShareGroupStateHandler:
             batches=_state_batches(data.state_batches),
         )
 
+    async def answer(key: SharePartitionKey, data: PartitionData, context: RequestContext) -> PartitionResult:
+        refusal = await services.answer_change(
+            key, lambda named: write(named, data), context, needs_state=True
+        )
+        if refusal is not None:
+            return PartitionResult(key.partition, refusal.error_code, str(refusal))
+        return PartitionResult(key.partition)
 
-def refuse_write_share_group_state(
-    request: WriteShareGroupStateRequest, error_code: ErrorCode, error_message: str | None
-) -> WriteShareGroupStateResponse:
-    """Say no to every partition of `request`."""
-    return WriteShareGroupStateResponse(
-        [
-            WriteStateResult(
-                topic.topic_id,
-                [PartitionResult(data.partition, error_code, error_message) for data in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
+    turns = PartitionsInTurn(answer, PartitionResult, WriteStateResult, WriteShareGroupStateResponse)
+    return ServedApi(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1, turns.serve, refuse_parts=turns.refuse)
 
 
 def _state_batches(

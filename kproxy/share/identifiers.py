@@ -1,6 +1,6 @@
 """The names of things: who, which share-partition, and the seven integers that Kafka calls an epoch."""
 
-from base64 import urlsafe_b64encode
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from typing import Final, NewType, TypeAlias
 
@@ -39,6 +39,7 @@ LeaderEpoch = NewType("LeaderEpoch", int)
 SnapshotEpoch = NewType("SnapshotEpoch", int)
 """Numbers the snapshots of one share-partition in the state log."""
 
+_TOPIC_ID_BYTES: Final = 16
 MAX_MEMBER_ID_LENGTH: Final = 36
 MAX_GROUP_ID_BYTES: Final = 32_767
 """What the keys of log records have room for: Kafka's old-style string."""
@@ -71,6 +72,17 @@ class SharePartitionKey:
 def topic_id_text(topic_id: TopicId) -> str:
     """Return a topic id in Kafka's text form: 22 characters of URL-safe base64 without padding (`Uuid.java`)."""
     return urlsafe_b64encode(topic_id).decode("ascii").rstrip("=")
+
+
+def topic_id_of(text: str) -> TopicId:
+    """Return the topic id that `topic_id_text` gave as text. Raises ValueError when it is none (`Uuid.java`)."""
+    try:
+        topic_id = TopicId(urlsafe_b64decode(f"{text}=="))
+    except ValueError:
+        topic_id = TopicId(b"")
+    if len(topic_id) != _TOPIC_ID_BYTES or topic_id_text(topic_id) != text.rstrip("="):
+        raise ValueError(f"{text!r} is no topic id")
+    return topic_id
 
 
 def require_group_id(text: str | None) -> GroupId:

@@ -138,14 +138,13 @@ class StatePartitionMetadata:
 
         Those whose topic was deleted meanwhile are not.
         """
-        has_changed = False
+        finished: dict[TopicId, set[int]] = {}
         for partition in partitions:
-            if partition in self._initializing:
-                has_changed = True
-                del self._initializing[partition]
-                done = self.initialized_of(partition.topic_id)
-                self._initialized[partition.topic_id] = done | {partition.partition}
-        return has_changed
+            if self._initializing.pop(partition, None) is not None:
+                finished.setdefault(partition.topic_id, set()).add(partition.partition)
+        for topic_id, numbers in finished.items():
+            self._initialized[topic_id] = self.initialized_of(topic_id) | numbers
+        return bool(finished)
 
     def fail(self, partitions: Iterable[TopicIdPartition]) -> None:
         """Let `begin` return these again; they stay initializing, for nobody knows whether they have state."""

@@ -35,7 +35,6 @@ class Cause(StrEnum):
     SNAPSHOT = "snapshot"
     ALTER_OFFSETS = "alter-offsets"
     DELETE = "delete"
-    TRANSACTION_ABORT = "transaction-abort"
     OPERATOR = "operator"
 
 

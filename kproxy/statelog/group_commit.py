@@ -17,7 +17,7 @@ from typing import Final
 
 from kproxy.errors import ApiError, CoordinatorNotAvailable, InvalidRequest, UnwritableStateRecord
 from kproxy.share.identifiers import SharePartitionKey
-from kproxy.statelog.append_draft import MAX_MERGED_WRITES, AppendDraft, DecidedOperation, WaitingOperation
+from kproxy.statelog.append_draft import AppendDraft, DecidedOperation, WaitingOperation
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.fold import Outcome, StateLogFold
 from kproxy.statelog.operations import (
@@ -28,25 +28,10 @@ from kproxy.statelog.operations import (
     Load,
     Operation,
     Read,
-    ReadSummary,
     Write,
 )
 from kproxy.statelog.share_coordinator import ShareCoordinator, require_possible_write
-from kproxy.statelog.tickets import Append, Ticket
-
-__all__ = [
-    "MAX_MERGED_WRITES",
-    "MAX_WAITING",
-    "ColdSnapshots",
-    "Delete",
-    "GroupCommit",
-    "Initialize",
-    "Load",
-    "Operation",
-    "Read",
-    "ReadSummary",
-    "Write",
-]
+from kproxy.statelog.tickets import Append, Ticket, refuse_all, settle_all
 
 MAX_WAITING: Final = 100_000
 """How many operations may wait for one state-log partition before newcomers are refused."""
@@ -87,16 +72,6 @@ class GroupCommit:
     def fold(self) -> StateLogFold:
         """The state that the queue works on."""
         return self._coordinator.fold
-
-    @property
-    def has_work(self) -> bool:
-        """Whether something waits for the next append."""
-        return bool(self._queue or self._cold)
-
-    @property
-    def is_in_flight(self) -> bool:
-        """Whether an append was handed out and its end not told yet."""
-        return self._in_flight is not None
 
     @property
     def waiting_count(self) -> int:
@@ -298,13 +273,11 @@ class GroupCommit:
 
     def _settle(self, waiting: WaitingOperation, response: object) -> None:
         self._waiting_count -= len(waiting.tickets)
-        for ticket in waiting.tickets:
-            ticket.settle(response)
+        settle_all(waiting.tickets, response)
 
     def _refuse(self, waiting: WaitingOperation, refusal: ApiError) -> None:
         self._waiting_count -= len(waiting.tickets)
-        for ticket in waiting.tickets:
-            ticket.refuse(refusal)
+        refuse_all(waiting.tickets, refusal)
 
     def _settle_cold_runs(self) -> None:
         """Settle the runs of which every snapshot is durable, but for those that were too large."""

@@ -3,10 +3,15 @@
 The topic is compacted, so the last record of a key is the truth about it. Claims are as in `fold`; compaction
 removes the records of old claims, but not what was written under them, so a record that names a claim is taken
 as proof of that claim.
+
+A late record of an older owner is ignored here, but compaction knows nothing of claims: it keeps that record and
+removes the true one before it. So the fold remembers which keys end with a record that does not count (`displaced`),
+and the owner writes the truth about them once more.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from kproxy.errors import CorruptStateRecord, UnsupportedStateRecord
@@ -14,16 +19,7 @@ from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.fold import NO_CLAIM, NO_OFFSET, Outcome
-from kproxy.statelog.group_parts import (
-    CurrentMemberAssignment,
-    GroupMetadata,
-    GroupPart,
-    MemberMetadata,
-    StatePartitionMetadata,
-    TargetAssignmentMember,
-    TargetAssignmentMetadata,
-    image_of,
-)
+from kproxy.statelog.group_parts import GroupPart, image_of
 from kproxy.statelog.group_records import (
     GroupConfigs,
     GroupRecord,
@@ -32,23 +28,14 @@ from kproxy.statelog.group_records import (
     StateTopicFacts,
     decode_group_record,
 )
+from kproxy.statelog.group_values import PART_RECORD_TYPES
 from kproxy.wire.messages.kproxy_group_configs_key import KproxyGroupConfigsKey
 from kproxy.wire.messages.kproxy_recovery_point_key import KproxyRecoveryPointKey
 from kproxy.wire.messages.kproxy_state_topic_facts_key import KproxyStateTopicFactsKey
 from kproxy.wire.records import Record
 
-PART_RECORD_TYPES: Final[Mapping[type[GroupRecord], int]] = {
-    GroupMetadata: 11,
-    StatePartitionMetadata: 15,
-    MemberMetadata: 10,
-    CurrentMemberAssignment: 14,
-    TargetAssignmentMember: 13,
-    TargetAssignmentMetadata: 12,
-}
-"""The record types of the parts of a group."""
-
 _RECORD_TYPES: Final[Mapping[type[GroupRecord], int]] = {
-    **PART_RECORD_TYPES,
+    **dict[type[GroupRecord], int](PART_RECORD_TYPES.items()),
     GroupConfigs: KproxyGroupConfigsKey.SCHEMA.api_key or 0,
     RecoveryPoint: KproxyRecoveryPointKey.SCHEMA.api_key or 0,
     StateTopicFacts: KproxyStateTopicFactsKey.SCHEMA.api_key or 0,
@@ -89,12 +76,13 @@ class GroupLogFold:
     too little is left; what has a newer format is refused all the same.
     """
 
-    __slots__ = ("_groups", "_is_skipping", "_slot", "applied_offset", "claim_epoch")
+    __slots__ = ("_displaced", "_groups", "_is_skipping", "_slot", "applied_offset", "claim_epoch")
 
     def __init__(self, *, on_corrupt: Literal["stop", "skip"] = "stop") -> None:
         self._is_skipping = on_corrupt == "skip"
         self._groups: dict[GroupId, dict[RecordPlace, StoredRecord]] = {}
         self._slot: dict[RecordPlace, StoredRecord] = {}
+        self._displaced: dict[RecordPlace, bytes] = {}
         self.claim_epoch = NO_CLAIM
         """The claim that counts; -1 before any."""
         self.applied_offset = NO_OFFSET
@@ -130,6 +118,11 @@ class GroupLogFold:
         return {
             record.group_id: dict(record.values) for record in records if isinstance(record, GroupConfigs)
         }
+
+    @property
+    def displaced(self) -> Mapping[RecordPlace, bytes]:
+        """The keys, as they stand in the log, whose last record there does not count."""
+        return MappingProxyType(self._displaced)
 
     @property
     def recovery_point(self) -> RecoveryPoint | None:
@@ -169,11 +162,11 @@ class GroupLogFold:
         if isinstance(decoded.record, Claim):
             self.claim_epoch = record.offset
             return Outcome.CLAIMED
-        if decoded.claim_epoch is None and self.claim_epoch != NO_CLAIM:
-            return Outcome.IGNORED_UNCLAIMED
         claim_epoch = NO_CLAIM if decoded.claim_epoch is None else decoded.claim_epoch
         if claim_epoch < self.claim_epoch:
-            return Outcome.IGNORED_STALE_CLAIM
+            self._displaced[place_of(decoded.record)] = record.key or b""
+            is_unclaimed = decoded.claim_epoch is None
+            return Outcome.IGNORED_UNCLAIMED if is_unclaimed else Outcome.IGNORED_STALE_CLAIM
         if claim_epoch >= record.offset:
             raise CorruptStateRecord(f"claim epoch {claim_epoch}, which is no offset before the record")
         if claim_epoch > self.claim_epoch:
@@ -189,12 +182,14 @@ class GroupLogFold:
             everything += places.items()
         for place, stored in everything:
             if stored.claim_epoch < claim_epoch < stored.offset:
+                self._displaced[place] = stored.key
                 self._drop(place)
 
     def _put(
         self, record: GroupRecord | GroupTombstone, *, key: bytes, claim_epoch: int, offset: int
     ) -> None:
         place = place_of(record)
+        self._displaced.pop(place, None)
         if isinstance(record, GroupTombstone):
             self._drop(place)
             return

@@ -5,16 +5,16 @@ replayed, and holds exactly the records that differ from what is durable. Of all
 group meanwhile, the latest counts. The shell drives it like a `GroupCommit`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from kproxy.errors import ApiError, UnwritableStateRecord
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.fold import Outcome
-from kproxy.statelog.group_log_fold import PART_RECORD_TYPES, GroupLogFold, RecordPlace, place_of
-from kproxy.statelog.group_parts import GroupPart, parts_of
+from kproxy.statelog.group_log_fold import GroupLogFold, RecordPlace, place_of
+from kproxy.statelog.group_parts import parts_of
 from kproxy.statelog.group_records import (
     GroupConfigs,
     GroupRecord,
@@ -23,7 +23,8 @@ from kproxy.statelog.group_records import (
     encode_group_record,
     encode_group_tombstone,
 )
-from kproxy.statelog.tickets import Append, Ticket, size_within
+from kproxy.statelog.group_values import PART_RECORD_TYPES
+from kproxy.statelog.tickets import Append, Ticket, refuse_all, settle_all, size_within
 from kproxy.wire.records import Record
 
 
@@ -35,13 +36,6 @@ class GroupWrite:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupRemoval:
-    """Let there be no such group. What it has configured stays."""
-
-    group_id: GroupId
-
-
-@dataclass(frozen=True, slots=True)
 class ConfigWrite:
     """Let a group have configured these values, and nothing else."""
 
@@ -49,11 +43,17 @@ class ConfigWrite:
     values: Mapping[str, str]
 
 
-GroupOperation: TypeAlias = GroupWrite | GroupRemoval | ConfigWrite | RecoveryPoint | StateTopicFacts
+@dataclass(frozen=True, slots=True)
+class DisplacedRecords:
+    """Let the last record of every key be the true one: late ones of older owners took that place from some.
 
-_WRITING_ORDER = tuple(PART_RECORD_TYPES.values())
-"""In which order the parts of a group are written, should they need several appends. The group comes first, and what
-says that an assignment is complete comes last, so that whatever was written makes a group."""
+    To be submitted before anything else, so that what is written next stands behind it.
+    """
+
+
+GroupOperation: TypeAlias = GroupWrite | ConfigWrite | RecoveryPoint | StateTopicFacts | DisplacedRecords
+
+_WRITING_ORDER: Final = tuple(PART_RECORD_TYPES.values())
 
 
 @dataclass(slots=True)
@@ -122,6 +122,11 @@ class GroupStore:
         """What was recorded of both topics; None when it was not recorded here."""
         return self._fold.state_topic_facts
 
+    @property
+    def displaced_count(self) -> int:
+        """How many keys end with a record that does not count; `DisplacedRecords` mends them."""
+        return len(self._fold.displaced)
+
     def durable_images(self) -> Mapping[GroupId, ShareGroupImage]:
         """Return every durable group. Raises CorruptStateRecord when too little is left of one."""
         return self._fold.images()
@@ -139,16 +144,6 @@ class GroupStore:
         return self._fold.replay(record)
 
     # ------------------------------------------------ what is to be written
-
-    @property
-    def has_work(self) -> bool:
-        """Whether something waits for the next append."""
-        return bool(self._queue)
-
-    @property
-    def is_in_flight(self) -> bool:
-        """Whether an append was handed out and its end not told yet."""
-        return self._in_flight is not None
 
     @property
     def waiting_count(self) -> int:
@@ -191,13 +186,13 @@ class GroupStore:
                     break
             except UnwritableStateRecord as refusal:
                 del self._queue[subject]
-                _refuse(waiting.tickets, refusal)
+                refuse_all(waiting.tickets, refusal)
                 continue
             del self._queue[subject]
             if changes:
                 flight.tickets += waiting.tickets
             else:
-                _settle(waiting.tickets)
+                settle_all(waiting.tickets)
         if not flight.records:
             self._in_flight = None
             return None
@@ -211,7 +206,7 @@ class GroupStore:
             outcome = self._fold.replay(replace(record, offset=offset))
             assert outcome is Outcome.APPLIED, f"our own record at offset {offset} was {outcome.value}"
         self._in_flight = None
-        _settle(flight.tickets)
+        settle_all(flight.tickets)
 
     def fail(self, error: ApiError) -> None:
         """Refuse everything in flight and waiting with `error`, and forget it."""
@@ -219,19 +214,27 @@ class GroupStore:
         refused = [*refused, *(ticket for waiting in self._queue.values() for ticket in waiting.tickets)]
         self._in_flight = None
         self._queue.clear()
-        _refuse(refused, error)
+        refuse_all(refused, error)
 
     def _changes(self, operation: GroupOperation, claim_epoch: int) -> Iterator[Record]:
         """Yield the records that make `operation` durable: none for what is so already."""
         match operation:
             case GroupWrite(image):
-                yield from self._changed_parts(image.group_id, parts_of(image), claim_epoch)
-            case GroupRemoval(group_id):
-                yield from self._changed_parts(group_id, (), claim_epoch)
+                yield from self._changed_parts(image, claim_epoch)
             case ConfigWrite(group_id, values):
                 yield from self._changed(GroupConfigs(GroupId(group_id), dict(values)), claim_epoch)
+            case DisplacedRecords():
+                yield from self._displaced(claim_epoch)
             case _:
                 yield from self._changed(operation, claim_epoch)
+
+    def _displaced(self, claim_epoch: int) -> Iterator[Record]:
+        for place, key in self._fold.displaced.items():
+            stored = self._fold.find(place)
+            if stored is None:
+                yield encode_group_tombstone(key, claim_epoch=claim_epoch)
+            else:
+                yield encode_group_record(stored.record, claim_epoch=claim_epoch)
 
     def _changed(self, record: GroupRecord, claim_epoch: int) -> Iterator[Record]:
         stored = self._fold.find(place_of(record))
@@ -241,12 +244,10 @@ class GroupStore:
         elif stored is None or stored.record != record:
             yield encode_group_record(record, claim_epoch=claim_epoch)
 
-    def _changed_parts(
-        self, group_id: GroupId, parts: Iterable[GroupPart], claim_epoch: int
-    ) -> Iterator[Record]:
-        """Yield what is new of a group, then the tombstones of what it has no more; the group itself goes last."""
-        stored = self._fold.parts(group_id)
-        wanted = {place_of(part): part for part in parts}
+    def _changed_parts(self, image: ShareGroupImage, claim_epoch: int) -> Iterator[Record]:
+        """Yield what is new of a group, then the tombstones of what it has no more."""
+        stored = self._fold.parts(image.group_id)
+        wanted = {place_of(part): part for part in parts_of(image)}
         for place in sorted(wanted, key=_writing_order):
             before = stored.get(place)
             if before is None or before.record != wanted[place]:
@@ -259,8 +260,6 @@ def _subject(operation: GroupOperation) -> tuple[str, str]:
     match operation:
         case GroupWrite(image):
             return "group", image.group_id
-        case GroupRemoval(group_id):
-            return "group", group_id
         case ConfigWrite(group_id, _):
             return "configs", group_id
         case _:
@@ -269,13 +268,3 @@ def _subject(operation: GroupOperation) -> tuple[str, str]:
 
 def _writing_order(place: RecordPlace) -> int:
     return _WRITING_ORDER.index(place.record_type)
-
-
-def _settle(tickets: Iterable[Ticket]) -> None:
-    for ticket in tickets:
-        ticket.settle()
-
-
-def _refuse(tickets: Iterable[Ticket], refusal: ApiError) -> None:
-    for ticket in tickets:
-        ticket.refuse(refusal)

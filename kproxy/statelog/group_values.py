@@ -56,16 +56,24 @@ from kproxy.wire.messages.share_group_target_assignment_metadata_value import (
     ShareGroupTargetAssignmentMetadataValue,
 )
 
+_KEY_CLASS_OF_PART: Final[Mapping[type[GroupPart], type[Message]]] = {
+    GroupMetadata: ShareGroupMetadataKey,
+    StatePartitionMetadata: ShareGroupStatePartitionMetadataKey,
+    MemberMetadata: ShareGroupMemberMetadataKey,
+    CurrentMemberAssignment: ShareGroupCurrentMemberAssignmentKey,
+    TargetAssignmentMember: ShareGroupTargetAssignmentMemberKey,
+    TargetAssignmentMetadata: ShareGroupTargetAssignmentMetadataKey,
+}
+
+PART_RECORD_TYPES: Final[Mapping[type[GroupPart], int]] = {
+    part: key_class.SCHEMA.api_key or 0 for part, key_class in _KEY_CLASS_OF_PART.items()
+}
+"""The record types of the parts, in the order in which the parts of a group are written, should they need several
+appends. The group comes first, and what says that an assignment is complete comes last, so that whatever was written
+makes a group."""
+
 PART_KEY_CLASSES: Final[Mapping[int, type[Message]]] = {
-    key_class.SCHEMA.api_key or 0: key_class
-    for key_class in (
-        ShareGroupMemberMetadataKey,
-        ShareGroupMetadataKey,
-        ShareGroupTargetAssignmentMetadataKey,
-        ShareGroupTargetAssignmentMemberKey,
-        ShareGroupCurrentMemberAssignmentKey,
-        ShareGroupStatePartitionMetadataKey,
-    )
+    PART_RECORD_TYPES[part]: key_class for part, key_class in _KEY_CLASS_OF_PART.items()
 }
 """The keys of the parts by record type."""
 

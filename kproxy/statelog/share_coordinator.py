@@ -47,9 +47,9 @@ class CoordinatorLimits:
 
 @dataclass(slots=True)
 class CoordinatorResult(Generic[Response]):
-    """Records to append, each with its actors, and the answer to give once they are durable.
+    """Records to append, each with its actors; without any, the answer, which holds at once.
 
-    Without records the answer holds at once.
+    With records the answer of a read is the state that they make, once they are durable.
     """
 
     records: tuple[tuple[StateRecord, tuple[Actor, ...]], ...]
@@ -152,16 +152,15 @@ class ShareCoordinator:
         now_ms: int,
         actors: tuple[Actor, ...],
     ) -> CoordinatorResult[None]:
-        """Lay `delta` over the state: an update, or a snapshot after enough of those.
+        """Lay `delta`, which passed `require_possible_write`, over the state: an update, or a snapshot after enough.
 
         The stored leader epoch stays, also when the writer's is higher: only reads and loads raise it.
 
         Raises:
-            InvalidRequest: what `require_possible_write` raises, or there is no state.
+            InvalidRequest: there is no state.
             FencedLeaderEpoch: the stored leader epoch is higher.
             FencedStateEpoch: the stored state epoch is higher.
         """
-        require_possible_write(key, state_epoch, leader_epoch, delta)
         state = self._state_of(key)
         _require_leader(key, leader_epoch, state)
         if state_epoch < state.state_epoch:
@@ -227,8 +226,7 @@ class ShareCoordinator:
             return CoordinatorResult((), state)
         unchanged = StateDelta(state.start_offset, state.delivery_complete_count, ())
         record = self._record_of_write(key, state, unchanged, leader_epoch, now_ms)
-        after = state.after_write(unchanged, leader_epoch)
-        return CoordinatorResult(((record, (actor,)),), after)
+        return CoordinatorResult(((record, (actor,)),), None)
 
     def _record_of_write(
         self,

@@ -72,6 +72,8 @@ _KEY_CLASSES: Final[Mapping[int, type[Message]]] = {
 _BYTES_OF_PLAIN_UPDATE: Final = 26
 _BYTES_OF_PLAIN_BATCH: Final = 20
 _MOST_PLAIN_BATCHES: Final = 100
+_KEYS_REMEMBERED: Final = 65_536
+"""Two for each share-partition. Records of all come in turns: whoever forgets keys decodes them again and again."""
 _TAGS_OF_PLAIN_UPDATE: Final = [1, 0, 4]
 """One tagged field, number 0, of 4 bytes: the delivery-complete count, which kproxy always writes."""
 
@@ -190,7 +192,7 @@ def _encode_record(record: StateRecord) -> tuple[bytes, bytes | None]:
             return encode_key(key), encode_value(value)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_KEYS_REMEMBERED)
 def _decode_key(key: bytes | None) -> tuple[type[Message], SharePartitionKey | None]:
     """Return what kind of key these bytes are, and of which share-partition; None for a claim's."""
     decoded = decode_key(key, _KEY_CLASSES)
@@ -200,7 +202,7 @@ def _decode_key(key: bytes | None) -> tuple[type[Message], SharePartitionKey | N
     return type(decoded), _share_partition_key(decoded.group_id, decoded.topic_id, decoded.partition)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_KEYS_REMEMBERED)
 def _share_partition_key(group_id: str, topic_id: bytes, partition: int) -> SharePartitionKey:
     """Return the same key for all kinds of records: who finds the object itself in a dictionary compares no further."""
     return SharePartitionKey(GroupId(group_id), TopicId(topic_id), partition)

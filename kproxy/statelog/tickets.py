@@ -4,7 +4,7 @@ A queue (`GroupCommit`, `GroupStore`) turns what was submitted into an `Append`;
 queue what became of it; the queue settles the tickets.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from kproxy.errors import ApiError, UnwritableStateRecord
@@ -41,6 +41,18 @@ class Ticket:
         self.is_done, self.response, self.refusal = True, response, refusal
         if self.on_done is not None:
             self.on_done(self)
+
+
+def settle_all(tickets: Iterable[Ticket], response: object = None) -> None:
+    """Settle every one of `tickets` with the same response."""
+    for ticket in tickets:
+        ticket.settle(response)
+
+
+def refuse_all(tickets: Iterable[Ticket], refusal: ApiError) -> None:
+    """Refuse every one of `tickets` for the same reason."""
+    for ticket in tickets:
+        ticket.refuse(refusal)
 
 
 @dataclass(frozen=True, slots=True)

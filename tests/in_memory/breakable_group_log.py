@@ -9,7 +9,7 @@ from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.claims import STATE_FORMAT_VERSION, Claim
 from kproxy.statelog.group_records import encode_group_record
-from kproxy.statelog.group_store import ConfigWrite, GroupOperation, GroupRemoval, GroupStore, GroupWrite
+from kproxy.statelog.group_store import ConfigWrite, GroupOperation, GroupStore, GroupWrite
 from kproxy.wire.records import Record
 
 _LARGEST_APPEND_BYTES = 2**20
@@ -50,9 +50,6 @@ class BreakableGroupLog:
     def persist_configs(self, group_id: str, values: Mapping[str, str]) -> Awaitable[None]:
         return self._write(ConfigWrite(group_id, values), self.persist_failure, self.hold_writes)
 
-    def remove(self, group_id: GroupId) -> Awaitable[None]:
-        return self._write(GroupRemoval(group_id), self.persist_failure, self.hold_writes)
-
     def replayed(self) -> GroupStore:
         """Return what a process that starts now makes of the log."""
         store = GroupStore()
@@ -68,7 +65,7 @@ class BreakableGroupLog:
         if failure is not None and not self.does_land:
             raise failure
         ticket = self.store.submit(operation)
-        while self.store.has_work:
+        while self.store.waiting_count:
             self._write_next()
         assert ticket.is_done
         if ticket.refusal is not None:

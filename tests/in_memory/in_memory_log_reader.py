@@ -7,16 +7,21 @@ from kproxy.jobs.log_reader import LogRange
 
 
 class InMemoryLogReader:
-    """Ranges, and the offsets of times; it has no Spark to read records with."""
+    """Ranges, the offsets of times, and the names of topics by question; it has no Spark to read records with."""
 
     name = "a log in memory"
     identity = "in memory"
 
     def __init__(
-        self, ranges: Sequence[LogRange], offsets_by_time: Mapping[int, Mapping[int, int]] | None = None
+        self,
+        ranges: Sequence[LogRange],
+        offsets_by_time: Mapping[int, Mapping[int, int]] | None = None,
+        *,
+        names: Sequence[Mapping[str, str]] = (),
     ) -> None:
         self._ranges = ranges
         self._offsets_by_time = offsets_by_time or {}
+        self._names = list(names)
 
     def ranges(self) -> Sequence[LogRange]:
         return self._ranges
@@ -25,7 +30,7 @@ class InMemoryLogReader:
         return self._offsets_by_time[timestamp_ms]
 
     def topic_names(self) -> Mapping[str, str]:
-        return {}
+        return self._names.pop(0)
 
     def records(self, ranges: Sequence[LogRange], *, most_per_task: int | None = None) -> NoReturn:
         raise AssertionError(f"nobody reads {ranges} here, {most_per_task} or all at once")

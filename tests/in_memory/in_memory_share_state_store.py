@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, StateEpoch
 from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.group_commit import Delete, Initialize, Operation, Read, ReadSummary
-from kproxy.statelog.operations import requested_write
+from kproxy.statelog.operations import Delete, Initialize, Operation, Read, ReadSummary, requested_write
 from tests.in_memory.in_memory_state_log import InMemoryStateLog
 
 

@@ -11,7 +11,8 @@ from kproxy.statelog.actors import Actor
 from kproxy.statelog.claims import STATE_FORMAT_VERSION, Claim
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.fold import StateLogFold
-from kproxy.statelog.group_commit import Delete, GroupCommit, Initialize, Load, Operation, Write
+from kproxy.statelog.group_commit import GroupCommit
+from kproxy.statelog.operations import Delete, Initialize, Load, Operation, Write
 from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
 from kproxy.statelog.state_records import encode_state_record
 from kproxy.statelog.tickets import Ticket

@@ -15,10 +15,13 @@ class InMemoryTopic:
 
     def __init__(self, *held: LogRange, records: Sequence[Record] = ()) -> None:
         self.held: Sequence[LogRange] = held
+        self.connection_count = 0
+        """How often somebody connected."""
         self._records = records
 
     @contextmanager
     def consumer(self) -> Iterator["InMemoryTopic"]:
+        self.connection_count += 1
         yield self
 
     def ranges(self) -> Sequence[LogRange]:

@@ -14,6 +14,7 @@ from kproxy.admin.inspection import Inspected, Inspection
 from kproxy.admin.json_stream import JsonStreams
 from kproxy.admin.readiness import Readiness
 from kproxy.admin.server import AdminServer
+from kproxy.handlers.ports import TopicDescription
 from kproxy.settings import HostPort
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.heartbeat import Heartbeat, TopicPartitions
@@ -30,6 +31,7 @@ from tests.in_memory.manual_clock import ManualClock
 ORDERS: Final = TopicId(b"topic-id-orders.")
 ORDERS_TEXT: Final = "dG9waWMtaWQtb3JkZXJzLg"
 PAYMENTS: Final = TopicId(b"topic-id-payment")
+STATE_TOPIC: Final = TopicDescription(TopicId(b"topic-id-states."), "__kproxy_share_state", 2)
 NOON_MS: Final = 1_795_262_400_000
 
 
@@ -92,6 +94,8 @@ class Inspectable:
             clock=self.clock,
             wall_clock=ManualClock(NOON_MS),
             state_log=lambda: self.state_log if self.has_state_log else None,
+            state_topic=lambda: STATE_TOPIC if self.has_state_log else None,
+            cluster_id=lambda: "cluster-1",
         )
         return Inspection(inspected, self.streams)
 

@@ -8,13 +8,8 @@ from kproxy.errors import (
 )
 from kproxy.share.identifiers import StateEpoch
 from kproxy.statelog.fold import StateLogFold
-from kproxy.statelog.group_commit import (
-    ColdSnapshots,
-    Delete,
-    GroupCommit,
-    Initialize,
-    Load,
-)
+from kproxy.statelog.group_commit import GroupCommit
+from kproxy.statelog.operations import ColdSnapshots, Delete, Initialize, Load
 from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
 from kproxy.wire.record_batch_builder import record_size_bytes
 from tests.unit.statelog.group_commit_driver import (
@@ -60,7 +55,7 @@ def test_an_append_is_not_larger_than_it_may_be() -> None:
     # Then
     assert bounded is not None
     assert len(bounded.records) == 2
-    assert queue.has_work
+    assert queue.waiting_count == len(tickets)
 
 
 def test_what_had_no_room_keeps_its_turn() -> None:
@@ -134,7 +129,7 @@ def test_a_failure_refuses_what_is_in_flight_and_what_waits_and_forgets_it() -> 
 
     # Then
     assert [ticket.refusal for ticket in tickets] == [error] * 5
-    assert (queue.has_work, queue.is_in_flight, queue.waiting_count) == (False, False, 0)
+    assert queue.waiting_count == 0
     assert queue.fold.states[KEY] == a_state()
 
 

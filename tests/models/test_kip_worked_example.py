@@ -34,7 +34,8 @@ from kproxy.share.share_partition import SharePartition
 from kproxy.share.state_batches import NO_CHANGE, StateDelta
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.fold import StateLogFold
-from kproxy.statelog.group_commit import GroupCommit, Initialize, Operation, Write
+from kproxy.statelog.group_commit import GroupCommit
+from kproxy.statelog.operations import Initialize, Operation, Write
 from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
 from kproxy.statelog.state_records import ShareSnapshot, decode_state_record
 from kproxy.wire.records import Record

@@ -4,7 +4,7 @@ import pytest
 
 from kproxy.errors import InvalidRequest
 from kproxy.share.identifiers import LeaderEpoch, StateEpoch
-from kproxy.statelog.group_commit import ColdSnapshots, Delete, Initialize, Load, Operation, Read
+from kproxy.statelog.operations import ColdSnapshots, Delete, Initialize, Load, Operation, Read
 from kproxy.statelog.share_coordinator import LAST_EPOCH
 from tests.unit.statelog.group_commit_driver import (
     a_queue,

@@ -1,10 +1,7 @@
 """DeleteShareGroupState: a state ends."""
 
 from kproxy.error_codes import ErrorCode
-from kproxy.handlers.delete_share_group_state import (
-    DeleteShareGroupStateHandler,
-    refuse_delete_share_group_state,
-)
+from kproxy.handlers.delete_share_group_state import delete_share_group_state
 from kproxy.wire.messages.delete_share_group_state_request import (
     DeleteShareGroupStateRequest,
     DeleteStateData,
@@ -26,7 +23,8 @@ def a_request(
 
 async def answers(world: ShareStateWorld, request: DeleteShareGroupStateRequest) -> list[PartitionResult]:
     """Serve `request`; return its only topic's results."""
-    response = await DeleteShareGroupStateHandler(world.services).serve(request, CONTEXT)
+    response = await delete_share_group_state(world.services).serve(request, CONTEXT)
+    assert isinstance(response, DeleteShareGroupStateResponse)
     (topic,) = response.results
     assert topic.topic_id == request.topics[0].topic_id
     return topic.partitions
@@ -53,7 +51,7 @@ async def test_a_request_without_a_group_is_answered_with_nothing() -> None:
     world = await ShareStateWorld().begin()
 
     # When
-    response = await DeleteShareGroupStateHandler(world.services).serve(
+    response = await delete_share_group_state(world.services).serve(
         a_request(PartitionData(0), group_id=""), CONTEXT
     )
 
@@ -74,7 +72,7 @@ async def test_a_topic_that_is_not_there_is_told_by_partition() -> None:
 
 
 def test_a_request_is_refused_partition_by_partition() -> None:
-    response = refuse_delete_share_group_state(
+    response = delete_share_group_state(ShareStateWorld().services).refusal_of(
         a_request(PartitionData(0)), ErrorCode.COORDINATOR_NOT_AVAILABLE, "later"
     )
 

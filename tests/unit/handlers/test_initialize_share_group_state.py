@@ -1,10 +1,7 @@
 """InitializeShareGroupState: a state begins."""
 
 from kproxy.error_codes import ErrorCode
-from kproxy.handlers.initialize_share_group_state import (
-    InitializeShareGroupStateHandler,
-    refuse_initialize_share_group_state,
-)
+from kproxy.handlers.initialize_share_group_state import initialize_share_group_state
 from kproxy.wire.messages.initialize_share_group_state_request import (
     InitializeShareGroupStateRequest,
     InitializeStateData,
@@ -26,7 +23,8 @@ def a_request(
 
 async def answers(world: ShareStateWorld, request: InitializeShareGroupStateRequest) -> list[PartitionResult]:
     """Serve `request`; return its only topic's results."""
-    response = await InitializeShareGroupStateHandler(world.services).serve(request, CONTEXT)
+    response = await initialize_share_group_state(world.services).serve(request, CONTEXT)
+    assert isinstance(response, InitializeShareGroupStateResponse)
     (topic,) = response.results
     assert topic.topic_id == request.topics[0].topic_id
     return topic.partitions
@@ -59,7 +57,7 @@ async def test_a_request_without_a_group_is_answered_with_nothing() -> None:
     world = await ShareStateWorld().begin()
 
     # When
-    response = await InitializeShareGroupStateHandler(world.services).serve(
+    response = await initialize_share_group_state(world.services).serve(
         a_request(PartitionData(0, 3, 10), group_id=""), CONTEXT
     )
 
@@ -80,7 +78,7 @@ async def test_a_topic_that_is_not_there_is_told_by_partition() -> None:
 
 
 def test_a_request_is_refused_partition_by_partition() -> None:
-    response = refuse_initialize_share_group_state(
+    response = initialize_share_group_state(ShareStateWorld().services).refusal_of(
         a_request(PartitionData(0, 3, 10)), ErrorCode.COORDINATOR_NOT_AVAILABLE, "later"
     )
 

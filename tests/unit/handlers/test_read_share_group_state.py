@@ -1,7 +1,7 @@
 """ReadShareGroupState: what a leader needs to know."""
 
 from kproxy.error_codes import ErrorCode
-from kproxy.handlers.read_share_group_state import ReadShareGroupStateHandler, refuse_read_share_group_state
+from kproxy.handlers.read_share_group_state import read_share_group_state
 from kproxy.handlers.share_state_requests import share_partition_key
 from kproxy.share import state_batches
 from kproxy.share.record_state import RecordState
@@ -27,7 +27,8 @@ def a_request(
 
 async def answers(world: ShareStateWorld, request: ReadShareGroupStateRequest) -> list[PartitionResult]:
     """Serve `request`; return its only topic's results."""
-    response = await ReadShareGroupStateHandler(world.services).serve(request, CONTEXT)
+    response = await read_share_group_state(world.services).serve(request, CONTEXT)
+    assert isinstance(response, ReadShareGroupStateResponse)
     (topic,) = response.results
     assert topic.topic_id == request.topics[0].topic_id
     return topic.partitions
@@ -78,7 +79,7 @@ async def test_a_request_without_a_group_is_answered_with_nothing() -> None:
     world = await ShareStateWorld().begin()
 
     # When
-    response = await ReadShareGroupStateHandler(world.services).serve(
+    response = await read_share_group_state(world.services).serve(
         a_request(PartitionData(0, 7), group_id=""), CONTEXT
     )
 
@@ -99,7 +100,7 @@ async def test_without_a_state_it_does_not_matter_whether_there_is_such_a_topic(
 
 
 def test_a_request_is_refused_partition_by_partition() -> None:
-    response = refuse_read_share_group_state(
+    response = read_share_group_state(ShareStateWorld().services).refusal_of(
         a_request(PartitionData(0, 7)), ErrorCode.COORDINATOR_NOT_AVAILABLE, "later"
     )
 

@@ -1,10 +1,7 @@
 """ReadShareGroupStateSummary: what an administrator needs to know."""
 
 from kproxy.error_codes import ErrorCode
-from kproxy.handlers.read_share_group_state_summary import (
-    ReadShareGroupStateSummaryHandler,
-    refuse_read_share_group_state_summary,
-)
+from kproxy.handlers.read_share_group_state_summary import read_share_group_state_summary
 from kproxy.wire.messages.read_share_group_state_summary_request import (
     PartitionData,
     ReadShareGroupStateSummaryRequest,
@@ -28,7 +25,8 @@ async def answers(
     world: ShareStateWorld, request: ReadShareGroupStateSummaryRequest
 ) -> list[PartitionResult]:
     """Serve `request`; return its only topic's results."""
-    response = await ReadShareGroupStateSummaryHandler(world.services).serve(request, CONTEXT)
+    response = await read_share_group_state_summary(world.services).serve(request, CONTEXT)
+    assert isinstance(response, ReadShareGroupStateSummaryResponse)
     (topic,) = response.results
     assert topic.topic_id == request.topics[0].topic_id
     return topic.partitions
@@ -66,7 +64,7 @@ async def test_a_request_without_a_group_is_answered_with_nothing() -> None:
     world = await ShareStateWorld().begin()
 
     # When
-    response = await ReadShareGroupStateSummaryHandler(world.services).serve(
+    response = await read_share_group_state_summary(world.services).serve(
         a_request(PartitionData(0, 0), group_id=""), CONTEXT
     )
 
@@ -87,7 +85,7 @@ async def test_a_topic_that_is_not_there_is_told_by_partition() -> None:
 
 
 def test_a_request_is_refused_partition_by_partition() -> None:
-    response = refuse_read_share_group_state_summary(
+    response = read_share_group_state_summary(ShareStateWorld().services).refusal_of(
         a_request(PartitionData(0, 0)), ErrorCode.COORDINATOR_NOT_AVAILABLE, "later"
     )
 

@@ -2,10 +2,7 @@
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.share_state_requests import share_partition_key
-from kproxy.handlers.write_share_group_state import (
-    WriteShareGroupStateHandler,
-    refuse_write_share_group_state,
-)
+from kproxy.handlers.write_share_group_state import write_share_group_state
 from kproxy.share import state_batches
 from kproxy.share.record_state import RecordState
 from kproxy.wire.messages.write_share_group_state_request import (
@@ -30,7 +27,8 @@ def a_request(
 
 async def answers(world: ShareStateWorld, request: WriteShareGroupStateRequest) -> list[PartitionResult]:
     """Serve `request`; return its only topic's results."""
-    response = await WriteShareGroupStateHandler(world.services).serve(request, CONTEXT)
+    response = await write_share_group_state(world.services).serve(request, CONTEXT)
+    assert isinstance(response, WriteShareGroupStateResponse)
     (topic,) = response.results
     assert topic.topic_id == request.topics[0].topic_id
     return topic.partitions
@@ -90,7 +88,7 @@ async def test_a_request_without_a_group_is_answered_with_nothing() -> None:
     world = await ShareStateWorld().begin()
 
     # When
-    response = await WriteShareGroupStateHandler(world.services).serve(
+    response = await write_share_group_state(world.services).serve(
         a_request(PartitionData(0, 3, 0, 10), group_id=""), CONTEXT
     )
 
@@ -111,7 +109,7 @@ async def test_without_a_state_it_does_not_matter_whether_there_is_such_a_topic(
 
 
 def test_a_request_is_refused_partition_by_partition() -> None:
-    response = refuse_write_share_group_state(
+    response = write_share_group_state(ShareStateWorld().services).refusal_of(
         a_request(PartitionData(0, 3, 0, 10)), ErrorCode.COORDINATOR_NOT_AVAILABLE, "later"
     )
 

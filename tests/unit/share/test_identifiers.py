@@ -1,6 +1,8 @@
 """Which texts may name a group or a member."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import InvalidRequest
@@ -12,6 +14,8 @@ from kproxy.share.identifiers import (
     require_group_id,
     require_member_id,
     require_storable_group_id,
+    topic_id_of,
+    topic_id_text,
 )
 
 
@@ -62,3 +66,16 @@ def test_a_group_id_has_to_fit_into_the_key_of_a_log_record() -> None:
 
     # Then
     assert refusal.value.error_code is ErrorCode.INVALID_REQUEST
+
+
+@given(topic_id=st.binary(min_size=16, max_size=16).map(TopicId))
+def test_the_text_of_a_topic_id_is_the_id_again(topic_id: TopicId) -> None:
+    assert topic_id_of(topic_id_text(topic_id)) == topic_id
+
+
+@pytest.mark.parametrize(
+    "text", ["", "orders", "a" * 24, "orders.of.22.letters.xy", "b3JkZXJzb3JkZXJzb3JkZX"]
+)
+def test_other_texts_are_no_topic_id(text: str) -> None:
+    with pytest.raises(ValueError, match="is no topic id"):
+        topic_id_of(text)

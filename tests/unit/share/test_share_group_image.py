@@ -183,21 +183,6 @@ def test_a_group_that_is_forgotten_is_not_there_until_it_is_restored() -> None:
     assert coordinator.next_deadline_ms() is not None
 
 
-def test_a_group_that_was_restored_is_not_forgotten_for_the_sake_of_the_one_before() -> None:
-    # Given
-    coordinator = GroupCoordinator()
-    joined(coordinator)
-    doubted = coordinator.find(ORDERS)
-    assert doubted is not None
-    coordinator.restore(doubted.image(), limits=LIMITS, now_ms=0)
-
-    # When
-    coordinator.forget(ORDERS, doubted=doubted)
-
-    # Then
-    assert coordinator.group_ids == (ORDERS,)
-
-
 def test_sessions_of_a_forgotten_group_do_not_expire() -> None:
     # Given
     coordinator = GroupCoordinator()

@@ -3,10 +3,8 @@
 from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, StateEpoch
 from kproxy.share.state_batches import StateDelta
 from kproxy.statelog.actors import Actor, Cause
-from kproxy.statelog.group_commit import (
-    GroupCommit,
-    Write,
-)
+from kproxy.statelog.group_commit import GroupCommit
+from kproxy.statelog.operations import Write
 from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
 from kproxy.statelog.state_records import (
     DecodedStateRecord,

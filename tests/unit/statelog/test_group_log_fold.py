@@ -210,3 +210,43 @@ def test_every_key_has_one_place() -> None:
 
     # Then
     assert fold.find(place_of(a_group(3))) is None
+
+
+def test_the_fold_remembers_which_keys_end_with_a_record_that_does_not_count() -> None:
+    # Given
+    true, late = a_group(1), a_group(9)
+    configs = GroupConfigs(GROUP, {"share.auto.offset.reset": "earliest"})
+    fold = replayed(a_claim(), a_claim(5), a_record(true, 6, claim_epoch=5))
+
+    # When
+    fold.replay(a_record(late, 7, claim_epoch=0))
+    fold.replay(a_record(configs, 8, claim_epoch=None))
+
+    # Then
+    keys = {place_of(part): encode_group_record(part, claim_epoch=0).key for part in (late, configs)}
+    assert fold.displaced == keys
+    assert group_epoch_of(fold) == 1
+
+
+def test_a_key_that_was_written_since_does_not_end_with_such_a_record_any_more() -> None:
+    # Given
+    tombstone = encode_group_tombstone(a_record(a_group(1), 0).key or b"", claim_epoch=5)
+    fold = replayed(a_claim(), a_claim(5), a_record(a_group(9), 7, claim_epoch=0))
+
+    # When
+    fold.replay(replace(tombstone, offset=8))
+
+    # Then
+    assert fold.displaced == {}
+
+
+def test_what_an_older_owner_wrote_behind_a_claim_that_is_learned_later_does_not_count_either() -> None:
+    # Given
+    late = a_record(a_group(9), 7, claim_epoch=0)
+
+    # When
+    fold = replayed(late, a_record(RecoveryPoint(3), 8, claim_epoch=5))
+
+    # Then
+    assert fold.images() == {}
+    assert fold.displaced == {place_of(a_group(9)): late.key}

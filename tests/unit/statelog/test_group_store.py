@@ -7,19 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kproxy.errors import StateLogUnavailable, UnwritableStateRecord
-from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, MemberId
+from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, GroupId, MemberId
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.share.share_group_member import ShareGroupMember
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_parts import CurrentMemberAssignment, GroupMetadata
 from kproxy.statelog.group_records import (
+    GroupConfigs,
     GroupTombstone,
     RecoveryPoint,
     StateTopicFacts,
     decode_group_record,
     encode_group_record,
 )
-from kproxy.statelog.group_store import ConfigWrite, GroupOperation, GroupRemoval, GroupStore, GroupWrite
+from kproxy.statelog.group_store import ConfigWrite, DisplacedRecords, GroupOperation, GroupStore, GroupWrite
 from kproxy.statelog.tickets import Append, Ticket
 from kproxy.wire.records import Record
 from tests.in_memory.group_images import ALICE, GROUP, images
@@ -36,8 +37,11 @@ class Log:
     def __init__(self) -> None:
         self.records: list[Record] = []
         self.store = GroupStore()
-        self.append([encode_group_record(Claim("kproxy at host-1", 1), claim_epoch=None)])
+        self.claim_anew()
         self.store.replay(self.records[0])
+
+    def claim_anew(self) -> None:
+        self.append([encode_group_record(Claim("kproxy at host-1", 1), claim_epoch=None)])
 
     def append(self, records: list[Record]) -> None:
         for record in records:
@@ -121,7 +125,7 @@ def test_a_picture_that_is_durable_already_writes_nothing(image: ShareGroupImage
     # Then
     assert append is None
     assert ticket.is_done
-    assert not log.store.has_work
+    assert log.store.waiting_count == 0
 
 
 def test_only_the_records_that_differ_are_written() -> None:
@@ -136,24 +140,50 @@ def test_only_the_records_that_differ_are_written() -> None:
     assert written(log.draft()) == [GroupMetadata(GROUP, GroupEpoch(2))]
 
 
-@given(images())
-def test_a_removed_group_leaves_tombstones_and_the_group_itself_goes_last(image: ShareGroupImage) -> None:
+def test_what_late_records_displaced_is_written_again_whatever_became_of_it() -> None:
     # Given
     log = Log()
+    log.write(GroupWrite(EMPTY))
     log.write(ConfigWrite(GROUP, {"k": "v"}))
-    log.write(GroupWrite(image))
+    log.write(ConfigWrite("removed", {"k": "v"}))
+    log.write(ConfigWrite("removed", {}))
+    log.claim_anew()
+    for late in (GroupMetadata(GROUP, GroupEpoch(9)), GroupConfigs(GroupId("removed"), {"k": "v"})):
+        log.append([encode_group_record(late, claim_epoch=0)])
+    store = log.replayed()
 
     # When
-    log.store.submit(GroupRemoval(GROUP))
-    append = log.draft()
-    removed = written(append)
-    log.land(append)
+    ticket = store.submit(DisplacedRecords())
+    append = store.next_append(0, max_bytes=LARGE, claim_epoch=store.claim_epoch)
 
     # Then
-    assert all(isinstance(record, GroupTombstone) for record in removed)
-    assert isinstance(removed[-1], GroupTombstone)
-    assert removed[-1].record_type == 11
-    assert (log.replayed().durable_images(), log.replayed().configs()) == ({}, {GROUP: {"k": "v"}})
+    metadata, tombstone = written(append)
+    assert metadata == GroupMetadata(GROUP, EMPTY.group_epoch)
+    assert isinstance(tombstone, GroupTombstone)
+    assert tombstone.group_id == "removed"
+    assert not ticket.is_done
+
+
+def test_what_displaced_records_need_several_appends_goes_before_what_was_submitted_later() -> None:
+    # Given
+    log = Log()
+    ids = [f"group-{number}" for number in range(20)]
+    for group_id in ids:
+        log.write(ConfigWrite(group_id, {"k": "true"}))
+    log.claim_anew()
+    for group_id in ids:
+        log.append([encode_group_record(GroupConfigs(GroupId(group_id), {"k": "late"}), claim_epoch=0)])
+    log.store = log.replayed()
+
+    # When
+    mending = log.store.submit(DisplacedRecords())
+    log.write(ConfigWrite(ids[-1], {"k": "new"}), max_bytes=200)
+
+    # Then
+    wanted = {group_id: {"k": "true"} for group_id in ids} | {ids[-1]: {"k": "new"}}
+    assert (mending.is_done, mending.refusal) == (True, None)
+    assert log.replayed().configs() == wanted
+    assert (log.store.displaced_count, log.replayed().displaced_count) == (0, 0)
 
 
 def test_of_several_pictures_of_a_group_that_wait_the_latest_counts_and_all_are_told() -> None:
@@ -220,7 +250,7 @@ def test_a_failure_is_told_to_everybody_and_leaves_nothing_to_do() -> None:
     # Then
     assert count_before == 2
     assert [ticket.refusal is not None for ticket in (in_flight, waiting)] == [True, True]
-    assert (log.store.has_work, log.store.is_in_flight, log.store.waiting_count) == (False, False, 0)
+    assert log.store.waiting_count == 0
 
 
 def test_configurations_that_are_emptied_are_removed() -> None:
@@ -335,4 +365,4 @@ def test_a_group_of_which_one_record_cannot_be_is_refused_alone_and_no_part_of_i
     assert (ticket.is_done, ticket.refusal) == (True, None)
     assert log.replayed().durable_images() == {GROUP: EMPTY}
     assert log.store.durable_image(GROUP) == EMPTY
-    assert not log.store.has_work
+    assert log.store.waiting_count == 0

@@ -16,6 +16,7 @@ from kproxy.statelog.share_coordinator import (
     CoordinatorLimits,
     CoordinatorResult,
     ShareCoordinator,
+    require_possible_write,
 )
 from kproxy.statelog.state_records import StateTombstone
 from tests.unit.statelog.state_log_builders import (
@@ -67,6 +68,7 @@ def write(
     leader_epoch: int = 0,
     key: SharePartitionKey = KEY,
 ) -> CoordinatorResult[None]:
+    require_possible_write(key, StateEpoch(state_epoch), LeaderEpoch(leader_epoch), delta)
     return coordinator.write_state(
         key,
         state_epoch=StateEpoch(state_epoch),
@@ -163,8 +165,9 @@ def test_a_read_by_a_new_leader_stores_its_epoch() -> None:
 
     # Then
     update = an_update(snapshot_epoch=2, leader_epoch=5, start_offset=10, complete_count=3)
-    state = a_state(10, 3, a_batch(12, 14), leader_epoch=5, snapshot_epoch=2)
-    assert result == CoordinatorResult(((update, (TAKEOVER,)),), state)
+    assert result == CoordinatorResult(((update, (TAKEOVER,)),), None)
+    fold.replay(update, claim_epoch=None, offset=fold.applied_offset + 1, timestamp_ms=5000)
+    assert fold.states[KEY] == a_state(10, 3, a_batch(12, 14), leader_epoch=5, snapshot_epoch=2)
 
 
 def test_an_older_leader_cannot_read() -> None:
@@ -184,7 +187,6 @@ def test_a_load_takes_the_next_leader_epoch() -> None:
     # Then
     ((update, _),) = result.records
     assert update == an_update(leader_epoch=3, start_offset=0)
-    assert result.response == a_state(leader_epoch=3)
 
 
 def test_loading_what_was_never_initialized_writes_nothing() -> None:
