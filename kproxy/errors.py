@@ -74,9 +74,15 @@ class ShareSessionLimitReached(ApiError):
 
 
 class GroupIdNotFound(ApiError):
-    """A heartbeat with an epoch above 0, or -1, for a share group that does not exist."""
+    """There is no group of the type that the request is about: none at all, or one of another type."""
 
     error_code = ErrorCode.GROUP_ID_NOT_FOUND
+
+
+class InconsistentGroupProtocol(ApiError):
+    """A JoinGroup with the id of a share group: no classic group can be called so."""
+
+    error_code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
 class UnknownMemberId(ApiError):
@@ -113,6 +119,13 @@ class StateLogUnavailable(CoordinatorNotAvailable):
     """The outcome of a write to the state log is refused or unknown.
 
     Raised by `StateLog.persist`; the handler discards the share-partition and answers a retriable code.
+    """
+
+
+class StateNotWritten(StateLogUnavailable):
+    """A write that is certainly not in the state log: its append was refused, or could not be sent in time.
+
+    Raised as StateLogUnavailable is. The slot goes on, so whoever changed something in memory takes what is durable.
     """
 
 

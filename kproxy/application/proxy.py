@@ -40,6 +40,7 @@ from kproxy.net.observation import ShellObserver
 from kproxy.net.partition_reader import BrokerPartitionReader
 from kproxy.net.relay import Relay, RelayLimits
 from kproxy.net.share_support import ShareSupport, ShareSupportWatch
+from kproxy.net.side_by_side import SideBySide
 from kproxy.net.slot_contents import SlotContents
 from kproxy.net.state_log_plan import state_log_plan
 from kproxy.net.state_log_service import ClusterAccess, StateLogService
@@ -54,7 +55,7 @@ from kproxy.wire import codecs
 
 log = logs.logger("application")
 
-_MEETING_PAUSE_S: Final = 0.1
+_MEETING_PAUSE_S: Final = 0.02
 _STATE_LOG_PATIENCE_S: Final = 15.0
 """How long the start line waits to say whether there is a state log."""
 
@@ -173,6 +174,7 @@ class Proxy:
                 clock=self._clock,
                 wall_clock=self._wall_clock,
                 observer=observer,
+                together=SideBySide(),
                 namespace=ClusterGroupNamespace(metadata=self._metadata, connections=self._connections),
                 share_state_store=self._share_state_store(),
             ),
@@ -183,7 +185,7 @@ class Proxy:
 
     def _build_relay(self) -> None:
         settings = self._settings
-        self._routes = RoutingTable({})
+        self._routes = RoutingTable({}, self._share_groups.coordinator.known_ids)
         self._relay = Relay(
             routes=self._routes,
             rewriter=ResponseRewriter(self._addresses, lambda: self._routes.served, self._topic_name),
@@ -249,6 +251,8 @@ class Proxy:
             clock=self._clock,
             wall_clock=self._wall_clock,
             state_log=lambda: self._state_log.slots,
+            state_topic=lambda: self._state_log.state_topic,
+            cluster_id=lambda: self._metadata.cluster_id,
         )
         return Inspection(inspected)
 

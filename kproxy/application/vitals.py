@@ -56,13 +56,14 @@ class Vitals:
         """Return what `/api/v1/status` shows."""
         apis = self._parts.share_groups.apis
         is_on = bool(apis.version_ranges())
+        delivery_count_limit = self._parts.settings.group_share_delivery_count_limit
         return ProxyStatus(
             version=__version__,
             state=self.state,
             cluster_id=self._parts.metadata.cluster_id or "",
             bootstrap=self._bootstrap_address(),
             brokers=self._broker_views(),
-            share_groups=ShareGroupsView(is_on, apis.reason),
+            share_groups=ShareGroupsView(is_on, apis.reason, delivery_count_limit),
             connections_open=len(self._parts.relay.connections),
             uptime_seconds=(self._parts.clock.now_ms() - self._started_ms) / 1000,
         )

@@ -14,6 +14,7 @@ MaxRecords (`read_sizes`), and a fetch whose offset the log has lost goes on fro
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, ShareSessionNotFound, ShareStateStillLoading
@@ -107,22 +108,27 @@ class PartitionFetch:
             raise ShareSessionNotFound("the share session ended while its fetch waited")
 
     async def _load(self) -> None:
-        """Load what is not live: one share-partition however long it takes, the others while there is time."""
-        has_loaded = False
-        for partition in self._pending():
-            key = self._terms.key(partition)
-            is_late = has_loaded and self._services.clock.now_ms() > self._terms.deadline_ms
-            if is_late or self._services.directory.find(key) is not None:
-                continue
-            has_loaded = True
-            try:
-                await self._services.directory.get(key, until_ms=self._terms.deadline_ms)
-            except ShareStateStillLoading:
-                continue
-            except ApiError as failure:
-                refusal = PartitionRefusal(failure.error_code, str(failure))
-                self._refused[partition] = self._reported(partition, FetchedPartition(refusal))
+        """Load what is not live, side by side: one share-partition in any case, the others while there is time."""
+        find = self._services.directory.find
+        missing = [each for each in self._pending() if find(self._terms.key(each)) is None]
+        if missing:
+            first, *others = missing
+            in_time = [partial(self._load_in_time, partition) for partition in others]
+            await self._services.together.run([partial(self._load_one, first), *in_time])
         self._require_session()
+
+    async def _load_in_time(self, partition: TopicIdPartition) -> None:
+        if self._services.clock.now_ms() <= self._terms.deadline_ms:
+            await self._load_one(partition)
+
+    async def _load_one(self, partition: TopicIdPartition) -> None:
+        try:
+            await self._services.directory.get(self._terms.key(partition), until_ms=self._terms.deadline_ms)
+        except ShareStateStillLoading:
+            return
+        except ApiError as failure:
+            refusal = PartitionRefusal(failure.error_code, str(failure))
+            self._refused[partition] = self._reported(partition, FetchedPartition(refusal))
 
     async def _read_round(self) -> None:
         self._fetched.clear()

@@ -1,14 +1,15 @@
 """Pictures of groups on their way to the group log: queued at once, waited for before anybody is answered.
 
 A group changes in memory first. When its write fails nobody knows what is durable, so the group is forgotten;
-the shell restores it from the log, and until then its slot is not ready. A write that is refused alone, because a
-record is too large, leaves the slot as it is: the group becomes what is durable of it at once.
+the shell restores it from the log, and until then its slot is not ready. A write that is certainly not in the log,
+because a record is too large or its append was refused, leaves the slot as it is: the group becomes what is durable of
+it at once.
 """
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from kproxy.errors import ApiError, CoordinatorNotAvailable, UnwritableStateRecord
+from kproxy.errors import ApiError, CoordinatorNotAvailable, StateNotWritten, UnwritableStateRecord
 from kproxy.handlers.ports import GroupLog
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId
@@ -53,12 +54,12 @@ class GroupWrites:
     def give_up(self, group_id: GroupId, doubted: ShareGroup | None, refusal: ApiError) -> None:
         """Forget a group whose write failed, unless it is another than `doubted`.
 
-        What is durable of it takes its place when the write was refused alone, and the slot is still there.
+        What is durable of it takes its place when nothing was written, and the slot is still there.
         """
         if doubted is None or self.find(group_id) is not doubted:
             return
         self._coordinator.forget(group_id)
-        if isinstance(refusal, UnwritableStateRecord):
+        if isinstance(refusal, UnwritableStateRecord | StateNotWritten):
             with suppress(ApiError):
                 image = self._group_log.durable_image(group_id)
                 if image is not None:

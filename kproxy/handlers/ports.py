@@ -5,7 +5,7 @@ contract tests. Nothing here does I/O. Times are milliseconds: `Clock` is monoto
 the epoch and is for timestamps in records only.
 """
 
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -228,8 +228,8 @@ class GroupLog(Protocol):
     """Durable share groups and their configurations.
 
     When a write fails the shell forgets the groups of that slot and restores them from what is durable; until
-    then `require_ready` raises for them. The exception is a write that is refused alone (UnwritableStateRecord):
-    then `durable_image` says what the group is.
+    then `require_ready` raises for them. The exception is a write that is certainly not in the log
+    (UnwritableStateRecord, StateNotWritten): then `durable_image` says what the group is.
     """
 
     def require_ready(self, group_id: str) -> None:
@@ -250,10 +250,6 @@ class GroupLog(Protocol):
 
     def persist_configs(self, group_id: str, values: Mapping[str, str]) -> Awaitable[None]:
         """Do the same for everything that a group has configured; nothing means that it configures nothing."""
-        ...
-
-    def remove(self, group_id: GroupId) -> Awaitable[None]:
-        """Do the same for the removal of a group. Its configurations stay."""
         ...
 
 
@@ -312,6 +308,14 @@ class UncheckedGroupNamespace:
     async def is_foreign(self, group_id: str) -> bool:  # noqa: ARG002  # the answer is the same for all
         """Say no."""
         return False
+
+
+class Together(Protocol):
+    """Several things at the same time."""
+
+    async def run(self, steps: Iterable[Callable[[], Awaitable[None]]]) -> None:
+        """Begin `steps`, as many at once as is reasonable, and return when all are done. They raise nothing."""
+        ...
 
 
 class Clock(Protocol):

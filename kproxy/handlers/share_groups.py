@@ -14,6 +14,7 @@ from kproxy.handlers.acknowledgements import Acknowledgements
 from kproxy.handlers.describe_configs import DescribeConfigsHandler
 from kproxy.handlers.effective_limits import EffectiveLimits
 from kproxy.handlers.group_configs import GroupConfigBounds, GroupConfigs
+from kproxy.handlers.group_id_guard import guarded_apis
 from kproxy.handlers.group_writes import GroupWrite, GroupWrites
 from kproxy.handlers.incremental_alter_configs import IncrementalAlterConfigsHandler
 from kproxy.handlers.leadership import Leadership
@@ -29,6 +30,7 @@ from kproxy.handlers.ports import (
     PartitionReader,
     ShareStateStore,
     StateLog,
+    Together,
     UncheckedGroupNamespace,
     WallClock,
 )
@@ -88,6 +90,7 @@ class ShareGroupPorts:
     clock: Clock
     wall_clock: WallClock
     observer: Observer
+    together: Together
     namespace: GroupNamespace = field(default_factory=UncheckedGroupNamespace)
     share_state_store: ShareStateStore | None = None
     """The share coordinator, where it is served on the wire (API keys 83 to 87); None where it is not."""
@@ -126,6 +129,7 @@ class ShareGroups:
             clock=ports.clock,
             observer=ports.observer,
             parked=ParkedFetches(ports.availability),
+            together=ports.together,
             client_of=self._client_of,
         )
         self._releases = Releases(self._services)
@@ -140,7 +144,7 @@ class ShareGroups:
         )
         self.apis = ServedApis(
             self._served_apis(),
-            self._config_apis(),
+            (*self._config_apis(), *guarded_apis()),
             observer=ports.observer,
             on_internal_error=on_internal_error,
             on_connection_closed=self.connection_closed,

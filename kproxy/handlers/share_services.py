@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from kproxy.handlers.leadership import Leadership
 from kproxy.handlers.parked_fetches import ParkedFetches
-from kproxy.handlers.ports import Availability, Clock, Observer, PartitionReader, StateLog
+from kproxy.handlers.ports import Availability, Clock, Observer, PartitionReader, StateLog, Together
 from kproxy.handlers.read_turns import ReadTurns
 from kproxy.handlers.share_counters import ShareCounters
 from kproxy.handlers.share_partitions import SharePartitionDirectory
@@ -28,6 +28,7 @@ class ShareServices:
     clock: Clock
     observer: Observer
     parked: ParkedFetches
+    together: Together
     client_of: Callable[[GroupId, MemberId], Client]
     """How a member shows itself in its heartbeats."""
     turns: ReadTurns = field(default_factory=ReadTurns)

@@ -79,8 +79,10 @@ class BrokerClient(asyncio.BufferedProtocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether requests can be sent."""
-        return self._closed_because is None and self._transport is not None
+        """Whether requests can be sent: until the loop has its next turn, the next one goes out."""
+        # uvloop raises from write() when the peer has closed and connection_lost is still to come.
+        transport = self._transport
+        return self._closed_because is None and transport is not None and not transport.is_closing()
 
     @property
     def in_flight_count(self) -> int:
@@ -180,8 +182,7 @@ class BrokerClient(asyncio.BufferedProtocol):
     async def _send(self, api_key: int, version: int, message: Message, broker_wait_ms: int) -> Message:
         if self._closed_because is not None:
             raise self._closed_because.again()
-        # uvloop raises from write() when the peer has closed and connection_lost is still to come.
-        if self._transport is None or self._transport.is_closing():
+        if self._transport is None or not self.is_open:
             raise BrokerFailure(CLOSED_BY_BROKER, f"{self.peer} closed the connection")
         correlation_id = self._last_correlation_id = self._last_correlation_id % MAX_CORRELATION_ID + 1
         chunks = codecs.encode_request(api_key, version, correlation_id, CLIENT_ID, message)

@@ -81,7 +81,6 @@ class ClusterMetadataCache:
         """Called after each full round: those of `metadata.max.age.ms` and of `refresh`."""
         self.last_failure: BrokerUnavailable | None = None
         """Why the last round failed; None when it did not."""
-        self._bootstrap_servers = tuple(bootstrap_servers)
         self._contact = ClusterContact(bootstrap_servers, connections)
         self._advertise = advertise
         self._clock = clock
@@ -172,10 +171,12 @@ class ClusterMetadataCache:
         """How long ago the last full round succeeded; None if none has yet."""
         return None if self._refreshed_ms is None else self._clock.now_ms() - self._refreshed_ms
 
-    def addresses_of(self, node_id: int) -> list[HostPort]:
-        """Return where to dial a backing broker now; for -1, or one not known, the bootstrap servers."""
-        broker = self._view.brokers.get(node_id)
-        return [HostPort(broker.host, broker.port)] if broker is not None else list(self._bootstrap_servers)
+    def require_leader(self, topic: TopicDescription, partition: int) -> PartitionLeader:
+        """Return the leader of a partition as last heard. Raises BrokerUnavailable when none is known."""
+        leader = self.leader_of(topic.topic_id, partition)
+        if leader is None or leader.leader_id < 0:
+            raise BrokerUnavailable(f"no leader is known of {topic.name}-{partition}")
+        return leader
 
     def describe(self, topic_id: TopicId) -> TopicDescription | None:
         """Return the topic if it is in the cache, without asking."""

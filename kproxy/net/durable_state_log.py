@@ -16,7 +16,7 @@ from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.group_store import ConfigWrite, GroupOperation, GroupRemoval, GroupWrite
+from kproxy.statelog.group_store import ConfigWrite, GroupOperation, GroupWrite
 from kproxy.statelog.operations import (
     Delete,
     Initialize,
@@ -219,10 +219,6 @@ class DurableGroupLog:
     def persist_configs(self, group_id: str, values: Mapping[str, str]) -> Awaitable[None]:
         """Do the same for all that a group has configured."""
         return self._submit(group_id, lambda: ConfigWrite(GroupId(group_id), dict(values)))
-
-    def remove(self, group_id: GroupId) -> Awaitable[None]:
-        """Do the same for the removal of a group."""
-        return self._submit(group_id, lambda: GroupRemoval(group_id))
 
     def _submit(self, group_id: str, operation: Callable[[], GroupOperation]) -> Awaitable[None]:
         return Settlement[None](self._directory.of_group(group_id).submit_group(operation()))

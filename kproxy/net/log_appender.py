@@ -6,40 +6,30 @@ same broker leaves together with the next: one more group commit, across partiti
 """
 
 from asyncio import Future, get_running_loop
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import TopicDescription
+from kproxy.net.append_outcome import AppendOutcome, not_sent, unknown
 from kproxy.net.broker_client import BrokerClient
 from kproxy.net.broker_connections import BrokerConnections
 from kproxy.net.cluster_metadata import ClusterMetadataCache
 from kproxy.net.leader_doubts import known_code
 from kproxy.net.tasks import TaskKeeper
+from kproxy.share.identifiers import TopicId
+from kproxy.telemetry import logs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from kproxy.wire.messages.produce_response import PartitionProduceResponse, ProduceResponse
 
+log = logs.logger("net.log_appender")
+
 ALL_IN_SYNC: Final = -1
 MAX_REQUEST_BYTES: Final = 8 * 1024 * 1024
 """Of the batches in one request; a batch that is larger leaves alone."""
-
-NO_OFFSET: Final = -1
-
-
-@dataclass(frozen=True, slots=True)
-class AppendOutcome:
-    """What became of a batch. `base_offset` is -1 unless `error_code` is NONE.
-
-    NETWORK_EXCEPTION means that nobody knows: the connection ended, or the answer did not come in time.
-    LEADER_NOT_AVAILABLE means that the batch was not sent.
-    """
-
-    error_code: ErrorCode
-    base_offset: int = NO_OFFSET
-    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,19 +58,21 @@ class LogAppender:
         self._metadata = metadata
         self._connections = connections
         self._tasks = tasks
-        self._write_timeout_ms = write_timeout_ms
+        self.write_timeout_ms: Final = write_timeout_ms
+        """How long a leader may take (`share.coordinator.write.timeout.ms`)."""
         self._waiting: dict[int, list[_Waiting]] = {}
 
     def append(self, topic: TopicDescription, partition: int, batch: bytes) -> Future[AppendOutcome]:
-        """Send `batch` to the partition's leader. The future's result says what became of it; it never fails."""
+        """Send `batch` to the partition's leader. The future's result says what became of it; it never fails.
+
+        When it could not be sent, it is asked who leads the partition now: whoever sends it again may find out.
+        """
         outcome: Future[AppendOutcome] = get_running_loop().create_future()
         waiting = _Waiting(topic, partition, batch, outcome)
-        leader = self._metadata.leader_of(topic.topic_id, partition)
-        if leader is None or leader.leader_id < 0:
-            detail = f"no leader is known of {topic.name}-{partition}"
-            waiting.settle(AppendOutcome(ErrorCode.LEADER_NOT_AVAILABLE, detail=detail))
-        else:
-            self._queue(leader.leader_id, waiting)
+        try:
+            self._queue(self._metadata.require_leader(topic, partition).leader_id, waiting)
+        except BrokerUnavailable as failure:
+            self._give_back([waiting], str(failure))
         return outcome
 
     def _queue(self, leader_id: int, waiting: _Waiting) -> None:
@@ -103,20 +95,35 @@ class LogAppender:
         finally:
             del self._waiting[leader_id]
             for waiting in (*sent, *queue):
-                waiting.settle(AppendOutcome(ErrorCode.NETWORK_EXCEPTION, detail="kproxy is stopping"))
+                waiting.settle(unknown("kproxy is stopping"))
 
     async def _send(self, leader_id: int, sent: Sequence[_Waiting]) -> None:
         try:
             client = await self._connections.appender(leader_id)
         except BrokerUnavailable as failure:
-            _settle_all(sent, AppendOutcome(ErrorCode.LEADER_NOT_AVAILABLE, detail=str(failure)))
+            self._give_back(sent, str(failure))
+            return
+        if not client.is_open:
+            self._give_back(sent, f"{client.peer} closed the connection")
             return
         try:
             response = await self._produce(client, sent)
         except BrokerUnavailable as failure:
-            _settle_all(sent, AppendOutcome(ErrorCode.NETWORK_EXCEPTION, detail=str(failure)))
+            _settle_all(sent, unknown(str(failure)))
             return
         _settle_by(response, sent, client.peer)
+
+    def _give_back(self, waiting: Sequence[_Waiting], detail: str) -> None:
+        """Say that nothing was sent, and look for the leaders."""
+        _settle_all(waiting, not_sent(detail))
+        topic_ids = {each.topic.topic_id for each in waiting}
+        self._tasks.spawn(self._look_for_leaders(topic_ids), name="look for leaders of the state log")
+
+    async def _look_for_leaders(self, topic_ids: Collection[TopicId]) -> None:
+        try:
+            await self._metadata.confirm(topic_ids, not_older_than_ms=0)
+        except BrokerUnavailable as failure:
+            log.debug("leaders_not_found", detail=failure)
 
     async def _produce(self, client: BrokerClient, sent: Sequence[_Waiting]) -> ProduceResponse:
         topics: dict[str, TopicProduceData] = {}
@@ -125,9 +132,9 @@ class LogAppender:
             data = topics.setdefault(topic.name, TopicProduceData(topic.name, topic.topic_id))
             data.partition_data.append(PartitionProduceData(waiting.partition, waiting.batch))
         request = ProduceRequest(
-            acks=ALL_IN_SYNC, timeout_ms=self._write_timeout_ms, topic_data=list(topics.values())
+            acks=ALL_IN_SYNC, timeout_ms=self.write_timeout_ms, topic_data=list(topics.values())
         )
-        response = await client.request(ApiKey.PRODUCE, request, broker_wait_ms=self._write_timeout_ms)
+        response = await client.request(ApiKey.PRODUCE, request, broker_wait_ms=self.write_timeout_ms)
         return cast("ProduceResponse", response)
 
 
@@ -164,7 +171,7 @@ def _settle_by(response: ProduceResponse, sent: Sequence[_Waiting], peer: str) -
 
 def _outcome_of(answer: PartitionProduceResponse | None, where: str) -> AppendOutcome:
     if answer is None:
-        return AppendOutcome(ErrorCode.NETWORK_EXCEPTION, detail=f"no word about {where} in the answer")
+        return unknown(f"no word about {where} in the answer")
     code = known_code(answer.error_code)
     if code is not ErrorCode.NONE:
         detail = f"{where}: {code.name} ({answer.error_code}) {answer.error_message or ''}".rstrip()

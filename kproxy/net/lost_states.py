@@ -13,21 +13,26 @@ still has. Records are delivered again, and none is lost.
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
-from kproxy.errors import KproxyError
+from kproxy.errors import KproxyError, StateNotWritten
 from kproxy.net.slot_reports import SlotReports
 from kproxy.net.state_slot import StateSlot
 from kproxy.net.state_slots import StateSlots
 from kproxy.share.identifiers import GroupId, SharePartitionKey, StateEpoch
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.operations import Initialize
+from kproxy.statelog.tickets import Ticket
 from kproxy.telemetry import logs
 
 log = logs.logger("net.lost_states")
 
 SETTLING_SECONDS: Final = 0.2
 """How long to wait for other slots after one has become ready: they are looked at together."""
+
+AGAIN_SECONDS: Final = 5.0
+"""How long to wait after a state could not be written."""
 
 FIRST_EPOCH: Final = StateEpoch(0)
 """Whatever epoch the group initializes the state with later is no lower."""
@@ -85,9 +90,15 @@ class LostStates:
     def _begin_anew(self, key: SharePartitionKey, slots: StateSlots) -> None:
         self._begun.add(key)
         ticket = slots.slot_of_key(key).submit(Initialize(key, FIRST_EPOCH, 0))
+        ticket.on_done = partial(self._ended, key)
         if ticket.is_done:
-            self._begun.discard(key)
-        ticket.on_done = lambda _: self._begun.discard(key)
+            self._ended(key, ticket)
+
+    def _ended(self, key: SharePartitionKey, ticket: Ticket) -> None:
+        self._begun.discard(key)
+        if isinstance(ticket.refusal, StateNotWritten):
+            # No slot is loaded again for that, so nobody else wakes this.
+            asyncio.get_running_loop().call_later(AGAIN_SECONDS, self.wake)
 
 
 def _by_slot(

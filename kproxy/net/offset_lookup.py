@@ -2,12 +2,11 @@
 
 from typing import Final
 
-from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import LATEST_TIMESTAMP, PartitionLeader
+from kproxy.net.broker_answers import require_success
 from kproxy.net.broker_connections import BrokerConnections
 from kproxy.net.cluster_metadata import ClusterMetadataCache
-from kproxy.net.leader_doubts import known_code
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.list_offsets_request import (
@@ -53,11 +52,9 @@ class OffsetLookup:
         # ListOffsets goes by name in every version, so the name must still mean this topic.
         await self._metadata.confirm({topic_id}, not_older_than_ms=NAME_TRUSTED_FOR_MS)
         topic = self._metadata.describe(topic_id)
-        leader = self._metadata.leader_of(topic_id, partition)
-        if topic is None or leader is None or leader.leader_id < 0:
-            raise BrokerUnavailable(
-                f"no leader is known of partition {partition} of topic id {topic_id.hex()}"
-            )
+        if topic is None:
+            raise BrokerUnavailable(f"no topic is known that has the topic id {topic_id.hex()}")
+        leader = self._metadata.require_leader(topic, partition)
         client = await self._connections.reader(leader.leader_id)
         request = _request(topic.name, partition, leader, timestamp)
         response = await client.request(ApiKey.LIST_OFFSETS, request)
@@ -77,7 +74,5 @@ def _offset_in(response: ListOffsetsResponse, where: str) -> int:
     partitions = [partition for topic in response.topics for partition in topic.partitions]
     if len(partitions) != 1:
         raise BrokerUnavailable(f"ListOffsets of {where}: {len(partitions)} answers to one question")
-    error_code = known_code(partitions[0].error_code)
-    if error_code is not ErrorCode.NONE:
-        raise BrokerUnavailable(f"ListOffsets of {where}: {error_code.name}")
+    require_success(partitions[0].error_code, f"ListOffsets of {where}")
     return partitions[0].offset

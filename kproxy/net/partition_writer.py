@@ -1,7 +1,9 @@
 """`PartitionWriter`: one partition of the state log, written by this process alone, one append at a time.
 
 A queue of `kproxy.statelog` decides what is written; this sends it, and compares what came back with what was to
-come back. Whatever else comes back ends this writer: its owner finds out what is true from the log itself.
+come back. What is certainly not in the log is sent again for as long as a leader may take, and then refused, or
+refused at once where no later try would help: the sequence numbers are used again, and nothing is in doubt. Whatever
+else comes back ends this writer: its owner finds out what is true from the log itself.
 """
 
 import asyncio
@@ -11,9 +13,10 @@ from enum import Enum
 from typing import Final, Protocol
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError
+from kproxy.errors import ApiError, StateNotWritten
 from kproxy.handlers.ports import TopicDescription, WallClock
-from kproxy.net.log_appender import AppendOutcome, LogAppender
+from kproxy.net.append_outcome import AppendFate, AppendOutcome
+from kproxy.net.log_appender import LogAppender
 from kproxy.net.producer_identities import ProducerIdentity
 from kproxy.statelog.tickets import Append
 from kproxy.telemetry import logs
@@ -24,14 +27,17 @@ log = logs.logger("net.partition_writer")
 SEQUENCE_COUNT: Final = 2**31
 """Sequence numbers of an idempotent producer begin again at 0 after 2^31 - 1."""
 
-_FENCED: Final = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED})
+RETRY_PAUSE_SECONDS: Final = 0.1
+"""Before an append is sent again (Kafka's `retry.backoff.ms`)."""
+
+_TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
 
 
 class Doubt(Enum):
     """Why what is in memory may not be what is in the log."""
 
     UNKNOWN_OUTCOME = "unknown_outcome"
-    """The append was refused, or nobody knows what became of it."""
+    """Nobody knows what became of the append."""
     FENCED = "fenced"
     """The partition's leader says that somebody else claimed the partition."""
     FOREIGN_WRITE = "foreign_write"
@@ -42,11 +48,6 @@ class Doubt(Enum):
 
 class AppendQueue(Protocol):
     """What `GroupCommit` and `GroupStore` have in common."""
-
-    @property
-    def has_work(self) -> bool:
-        """Whether something waits or is in flight."""
-        ...
 
     def next_append(self, now_ms: int, *, max_bytes: int, claim_epoch: int) -> Append | None:
         """Make records of what waits; None when nothing has to be written."""
@@ -68,6 +69,10 @@ class AppendObserver(Protocol):
         """Note an append that is durable."""
         ...
 
+    def refused(self, partition: str, *, reason: str, detail: str, advice: str) -> None:
+        """Note an append that was given up and is certainly not in the log of `partition`."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ClaimedPartition:
@@ -81,6 +86,15 @@ class ClaimedPartition:
 
     def __str__(self) -> str:
         return f"{self.topic.name}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Flight:
+    """An append under way. `began` is in seconds of the loop's clock."""
+
+    record_count: int
+    batch: bytes
+    began: float
 
 
 class PartitionWriter:
@@ -154,33 +168,66 @@ class PartitionWriter:
             base_sequence=self._next_sequence,
             timestamp_ms=now_ms,
         )
-        self._send(len(append.records), batch)
-
-    def _send(self, record_count: int, batch: bytes) -> None:
         self._is_in_flight = True
-        began = self._loop.time()
-        outcome = self._appender.append(self._claimed.topic, self._claimed.partition, batch)
-        outcome.add_done_callback(
-            lambda future: self._ended(future.result(), record_count, len(batch), began)
-        )
+        self._send(_Flight(len(append.records), batch, self._loop.time()))
 
-    def _ended(self, outcome: AppendOutcome, record_count: int, batch_bytes: int, began: float) -> None:
-        self._is_in_flight = False
+    def _send(self, flight: _Flight) -> None:
         if self._is_ended:
             return
-        doubt = self._doubt_of(outcome)
-        if doubt is not None:
-            self._give_up(doubt, self._in_words(doubt, outcome))
+        outcome = self._appender.append(self._claimed.topic, self._claimed.partition, flight.batch)
+        outcome.add_done_callback(lambda future: self._ended(future.result(), flight))
+
+    def _ended(self, outcome: AppendOutcome, flight: _Flight) -> None:
+        if self._is_ended:
             return
-        self._next_offset += record_count
-        self._next_sequence = (self._next_sequence + record_count) % SEQUENCE_COUNT
+        match outcome.fate:
+            case AppendFate.DURABLE if outcome.base_offset == self._next_offset:
+                self._landed(flight)
+            case AppendFate.NOT_APPENDED if self._has_time_left(flight):
+                self._loop.call_later(RETRY_PAUSE_SECONDS, self._send, flight)
+            case AppendFate.NOT_APPENDED | AppendFate.REFUSED:
+                self._refuse(outcome, flight)
+            case _:
+                doubt = self._doubt_of(outcome)
+                self._give_up(doubt, self._in_words(doubt, outcome))
+
+    def _has_time_left(self, flight: _Flight) -> bool:
+        ends_at = flight.began + self._appender.write_timeout_ms / 1000
+        return self._loop.time() + RETRY_PAUSE_SECONDS < ends_at
+
+    def _landed(self, flight: _Flight) -> None:
+        base_offset = self._next_offset
+        self._is_in_flight = False
+        self._next_offset += flight.record_count
+        self._next_sequence = (self._next_sequence + flight.record_count) % SEQUENCE_COUNT
         self._observer.appended(
             self._claimed.topic.name,
-            records=record_count,
-            batch_bytes=batch_bytes,
-            seconds=self._loop.time() - began,
+            records=flight.record_count,
+            batch_bytes=len(flight.batch),
+            seconds=self._loop.time() - flight.began,
         )
-        self._take_in(outcome.base_offset)
+        self._take_in(base_offset)
+
+    def _refuse(self, outcome: AppendOutcome, flight: _Flight) -> None:
+        """Refuse what is not in the log, with all that waits: it was made on top of that. The queue goes on empty."""
+        self._is_in_flight = False
+        reason = "refused" if outcome.fate is AppendFate.REFUSED else "late"
+        detail = outcome.detail or f"{self._claimed}: {outcome.error_code.name}"
+        self._observer.refused(
+            str(self._claimed), reason=reason, detail=detail, advice=self._advice(outcome.error_code, flight)
+        )
+        self._queue.fail(StateNotWritten(detail))
+        self.wake()
+
+    def _advice(self, error_code: ErrorCode, flight: _Flight) -> str:
+        topic, size_bytes = self._claimed.topic.name, len(flight.batch)
+        if error_code in _TOO_LARGE:
+            return (
+                f"a batch of {size_bytes} bytes was refused, and kproxy was told when it started that "
+                f"{self._max_batch_bytes} are allowed: set max.message.bytes of topic {topic} to at least that "
+                "again, or restart kproxy"
+            )
+        return f"look at the leader of this partition of topic {topic}"
 
     def _take_in(self, base_offset: int) -> None:
         try:
@@ -191,16 +238,12 @@ class PartitionWriter:
             return
         self._look()
 
-    def _doubt_of(self, outcome: AppendOutcome) -> Doubt | None:
-        if outcome.error_code in _FENCED:
+    def _doubt_of(self, outcome: AppendOutcome) -> Doubt:
+        if outcome.fate is AppendFate.FENCED:
             return Doubt.FENCED
-        if outcome.error_code is not ErrorCode.NONE:
+        if outcome.fate is not AppendFate.DURABLE:
             return Doubt.UNKNOWN_OUTCOME
-        if outcome.base_offset > self._next_offset:
-            return Doubt.FOREIGN_WRITE
-        if outcome.base_offset < self._next_offset:
-            return Doubt.TRUNCATED
-        return None
+        return Doubt.FOREIGN_WRITE if outcome.base_offset > self._next_offset else Doubt.TRUNCATED
 
     def _in_words(self, doubt: Doubt, outcome: AppendOutcome) -> str:
         if outcome.error_code is ErrorCode.NONE:

@@ -9,21 +9,19 @@ from typing import Final, cast
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
-from kproxy.net.broker_client import BrokerClient
+from kproxy.net.broker_answers import BrokerRefusal, require_success
 from kproxy.net.broker_connections import BrokerConnections
 from kproxy.net.cluster_metadata import ClusterMetadataCache
-from kproxy.net.leader_doubts import known_code
+from kproxy.net.coordinators import CoordinatorKind, find_coordinator
+from kproxy.telemetry import logs
 from kproxy.wire.api_keys import ApiKey
-from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
-from kproxy.wire.messages.find_coordinator_response import FindCoordinatorResponse
 from kproxy.wire.messages.init_producer_id_request import InitProducerIdRequest
 from kproxy.wire.messages.init_producer_id_response import InitProducerIdResponse
 
+log = logs.logger("net.producer_identities")
+
 TRANSACTION_TIMEOUT_MS: Final = 60_000
 """There never is a transaction; brokers refuse a timeout above their transaction.max.timeout.ms."""
-
-_TRANSACTION_KEY_TYPE: Final = 1
-_FIRST_BATCHED_VERSION: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +32,11 @@ class ProducerIdentity:
     producer_epoch: int
 
 
+def slot_transactional_id(state_topic: str, slot: int) -> str:
+    """Return the transactional id under which a slot is claimed."""
+    return f"{state_topic}-{slot}"
+
+
 class ProducerIdentities:
     """Asks the coordinators of transactional ids, and remembers who they are."""
 
@@ -42,57 +45,36 @@ class ProducerIdentities:
         self._connections = connections
         self._coordinators: dict[str, int] = {}
 
+    async def look_ahead(self, transactional_id: str) -> None:
+        """Find the coordinator before it is needed: a cluster that has no transaction log yet creates it meanwhile."""
+        try:
+            node_id = await find_coordinator(self._metadata, CoordinatorKind.TRANSACTION, transactional_id)
+            self._coordinators.setdefault(transactional_id, node_id)
+        except BrokerUnavailable as failure:
+            log.debug("coordinator_not_found_yet", detail=failure)
+
     async def next(self, transactional_id: str) -> ProducerIdentity:
         """Return an identity that outranks all that were given out for `transactional_id` before.
 
         Raises:
             BrokerUnavailable: the coordinator does not answer, is not ready, or refuses; the text says which.
         """
+        try:
+            return await self._next(transactional_id)
+        except BrokerRefusal as refusal:
+            if refusal.error_code is not ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+                raise
+            needs = "kproxy's principal needs Describe and Write on this transactional id"
+            raise BrokerUnavailable(f"{refusal}: {needs}") from refusal
+
+    async def _next(self, transactional_id: str) -> ProducerIdentity:
         node_id = self._coordinators.pop(transactional_id, None)
         if node_id is None:
-            node_id = await self._find_coordinator(transactional_id)
+            node_id = await find_coordinator(self._metadata, CoordinatorKind.TRANSACTION, transactional_id)
         client = await self._connections.control(node_id)
         request = InitProducerIdRequest(transactional_id, TRANSACTION_TIMEOUT_MS)
         response = cast("InitProducerIdResponse", await client.request(ApiKey.INIT_PRODUCER_ID, request))
-        _require_success(response.error_code, f"InitProducerId of {transactional_id} at {client.peer}")
+        require_success(response.error_code, f"InitProducerId of {transactional_id} at {client.peer}")
         # Only after a success: whoever is no coordinator any more is asked once.
         self._coordinators[transactional_id] = node_id
         return ProducerIdentity(response.producer_id, response.producer_epoch)
-
-    async def _find_coordinator(self, transactional_id: str) -> int:
-        client = await self._some_broker()
-        version = client.version_for(ApiKey.FIND_COORDINATOR)
-        request = FindCoordinatorRequest(key_type=_TRANSACTION_KEY_TYPE)
-        if version < _FIRST_BATCHED_VERSION:
-            request.key = transactional_id
-        else:
-            request.coordinator_keys = [transactional_id]
-        answer = await client.request(ApiKey.FIND_COORDINATOR, request, version)
-        response = cast("FindCoordinatorResponse", answer)
-        where = f"FindCoordinator of {transactional_id} at {client.peer}"
-        if version < _FIRST_BATCHED_VERSION:
-            _require_success(response.error_code, where)
-            return response.node_id
-        if len(response.coordinators) != 1:
-            raise BrokerUnavailable(f"{where}: {len(response.coordinators)} answers to one question")
-        _require_success(response.coordinators[0].error_code, where)
-        return response.coordinators[0].node_id
-
-    async def _some_broker(self) -> BrokerClient:
-        failure = BrokerUnavailable("no broker of the backing cluster is known")
-        for broker in self._metadata.brokers:
-            try:
-                return await self._connections.control(broker.node_id)
-            except BrokerUnavailable as unavailable:
-                failure = unavailable
-        raise failure
-
-
-def _require_success(error_code: int, where: str) -> None:
-    code = known_code(error_code)
-    if code is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
-        raise BrokerUnavailable(
-            f"{where}: kproxy's principal needs Describe and Write on this transactional id"
-        )
-    if code is not ErrorCode.NONE:
-        raise BrokerUnavailable(f"{where}: {code.name} ({error_code})")

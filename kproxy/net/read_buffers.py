@@ -45,7 +45,7 @@ class ReadBuffers:
     What is kept is bounded by `most_bytes` and by `MOST_BUFFERS`, and is dropped once it has not been used for a while.
     """
 
-    __slots__ = ("_buffers", "_call_later", "_is_looked_after", "_kept_bytes", "_most_bytes")
+    __slots__ = ("_buffers", "_call_later", "_is_looked_after", "_most_bytes")
 
     def __init__(
         self,
@@ -57,13 +57,12 @@ class ReadBuffers:
         self._most_bytes = most_bytes
         self._call_later = call_later
         self._buffers: list[_Buffer] = []
-        self._kept_bytes = 0
         self._is_looked_after = False
 
     @property
     def kept_bytes(self) -> int:
         """How much is kept, in use or not."""
-        return self._kept_bytes
+        return _total_bytes(self._buffers)
 
     def take(self, size_bytes: int) -> memoryview:
         """Return `size_bytes` of memory that nobody else sees, with anything in it."""
@@ -74,7 +73,7 @@ class ReadBuffers:
 
     def drop_unused(self) -> None:
         """Drop what was not taken since the last call, and is free."""
-        self._keep([each for each in self._buffers if each.was_used or not each.is_free()])
+        self._buffers = [each for each in self._buffers if each.was_used or not each.is_free()]
         for buffer in self._buffers:
             buffer.was_used = False
 
@@ -96,16 +95,12 @@ class ReadBuffers:
             if free is None:
                 return buffer
             kept.remove(free)
-        self._keep(kept)
+        self._buffers = kept
         self._look_after()
         return buffer
 
     def _have_room(self, buffers: list[_Buffer]) -> bool:
         return len(buffers) <= MOST_BUFFERS and _total_bytes(buffers) <= self._most_bytes
-
-    def _keep(self, buffers: list[_Buffer]) -> None:
-        self._buffers = buffers
-        self._kept_bytes = _total_bytes(buffers)
 
     def _look_after(self) -> None:
         if not self._is_looked_after:

@@ -2,47 +2,44 @@
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeVar
+from functools import partial
+from typing import Final, Literal
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import (
     BrokerUnavailable,
     CorruptStateRecord,
-    KproxyError,
     SnapshotMissing,
 )
 from kproxy.handlers.ports import TopicDescription, WallClock
+from kproxy.net.append_outcome import AppendFate, AppendOutcome
 from kproxy.net.cluster_metadata import ClusterMetadataCache
-from kproxy.net.log_appender import AppendOutcome, LogAppender
+from kproxy.net.log_appender import LogAppender
 from kproxy.net.partition_writer import AppendObserver, AppendQueue, ClaimedPartition, Doubt, PartitionWriter
-from kproxy.net.producer_identities import ProducerIdentities, ProducerIdentity
-from kproxy.net.slot_loader import LogTruncated, SlotLoader
-from kproxy.net.slot_ownership import DECIDING_SLOT
+from kproxy.net.producer_identities import ProducerIdentities, ProducerIdentity, slot_transactional_id
+from kproxy.net.slot_loader import SlotLoader
+from kproxy.net.slot_ownership import DECIDING_SLOT, ClaimLost
 from kproxy.net.state_topics import SlotTopics
 from kproxy.net.topic_facts import require_same_facts
+from kproxy.share.identifiers import GroupId
+from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.claims import STATE_FORMAT_VERSION, Claim
 from kproxy.statelog.fold import Outcome, StateLogFold
 from kproxy.statelog.group_commit import GroupCommit
 from kproxy.statelog.group_records import RecoveryPoint, StateTopicFacts, encode_group_record
-from kproxy.statelog.group_store import GroupOperation, GroupStore
+from kproxy.statelog.group_store import DisplacedRecords, GroupOperation, GroupStore
 from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
 from kproxy.statelog.state_records import decode_state_record, encode_state_record
 from kproxy.telemetry import logs
 from kproxy.wire.record_batch_builder import build_batch
 from kproxy.wire.records import Record
 
-R = TypeVar("R")
-
 log = logs.logger("net.slot_claim")
 
 BATCH_OVERHEAD_BYTES: Final = 1024
 """What a batch may take beyond the sum of its records, with room to spare."""
-
-
-class ClaimLost(KproxyError):
-    """Another process claimed a slot while this one was about to, or since it did. Raised by `SlotClaims`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +59,8 @@ class LoadedSlot:
     fold: StateLogFold
     commit: GroupCommit
     store: GroupStore
+    images: Mapping[GroupId, ShareGroupImage]
+    """The groups as they were found."""
     facts: StateTopicFacts
     record_count: int
     """Records read to get here, of both partitions."""
@@ -74,10 +73,10 @@ class LoadedSlot:
         return RecoveryPoint(self.fold.recovery_point(), self.fold.applied_offset)
 
     def first_writes(self) -> Sequence[GroupOperation]:
-        """Return what is to be written down right after loading. The facts stand in slot 0 alone."""
-        point = self.recovery_point()
+        """Return what is to be written down right after loading, in order. The facts stand in slot 0 alone."""
+        mending = (DisplacedRecords(),) if self.store.displaced_count else ()
         is_told = self.number != DECIDING_SLOT or self.store.state_topic_facts is not None
-        return (point,) if is_told else (self.facts, point)
+        return (*mending, *(() if is_told else (self.facts,)), self.recovery_point())
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +131,7 @@ class SlotClaims:
             BrokerUnavailable: a broker does not answer, or not yet.
         """
         await self._confirm_leaders()
-        identity = await self._identities.next(f"{self._topics.state.name}-{number}")
+        identity = await self._identities.next(slot_transactional_id(self._topics.state.name, number))
         claim = Claim(self._policy.signature, STATE_FORMAT_VERSION)
         state, groups = await asyncio.gather(
             self._append_claim(
@@ -170,28 +169,12 @@ class SlotClaims:
                 is_skipping=True,  # Loading says what is wrong with the log.
             )
 
-        await self._from_log_start(topic, number, owned_up_to + 1, look_from)
+        await self._loader.from_log_start(owned_up_to + 1, look_from)
 
     async def _confirm_leaders(self) -> None:
         """Leaders move: whoever was just refused somewhere has to look again."""
         topics = {self._topics.state.topic_id, self._topics.groups.topic_id}
         await self._metadata.confirm(topics, not_older_than_ms=1000)
-
-    async def _from_log_start(
-        self, topic: TopicDescription, number: int, not_before: int, read: Callable[[int], Awaitable[R]]
-    ) -> R:
-        """Let `read` begin at the log start, `not_before` at the earliest; once more if the start moved meanwhile.
-
-        Old records may be deleted at any moment, by whoever looks after the log.
-        """
-        log_start = await self._loader.log_start(topic, number)
-        try:
-            return await read(max(log_start, not_before))
-        except LogTruncated:
-            moved_to = await self._loader.log_start(topic, number)
-            if moved_to <= max(log_start, not_before):
-                raise
-            return await read(moved_to)
 
     def _look_for_others(self, record: Record) -> Outcome:
         try:
@@ -241,7 +224,7 @@ class SlotClaims:
         """
         loop = asyncio.get_running_loop()
         began = loop.time()
-        store, group_count = await self._load_groups(claimed.groups)
+        store, images, group_count = await self._load_groups(claimed.groups)
         facts = StateTopicFacts(self._topics.slot_count, STATE_FORMAT_VERSION)
         require_same_facts(store.state_topic_facts, facts, claimed.state.topic.name)
         truncation = _truncation(claimed.state, store.recovery_point)
@@ -260,35 +243,38 @@ class SlotClaims:
             fold,
             GroupCommit(coordinator),
             store,
+            images,
             facts,
             group_count + state_count,
             seconds,
             truncation,
         )
 
-    async def _load_groups(self, claimed: ClaimedPartition) -> tuple[GroupStore, int]:
+    async def _load_groups(
+        self, claimed: ClaimedPartition
+    ) -> tuple[GroupStore, Mapping[GroupId, ShareGroupImage], int]:
+        """Return the groups with their durable pictures, and how many records it took."""
+        store, count = await self._loader.from_log_start(0, partial(self._replay_groups, claimed))
+        try:
+            return store, store.durable_images(), count
+        except CorruptStateRecord as corrupt:
+            raise CorruptStateRecord(f"{claimed}: {corrupt}") from corrupt
+
+    async def _replay_groups(self, claimed: ClaimedPartition, first_offset: int) -> tuple[GroupStore, int]:
         store = GroupStore(on_corrupt=self._policy.on_corrupt)
         count = await self._loader.read(
             claimed.topic,
             claimed.partition,
-            first_offset=await self._loader.log_start(claimed.topic, claimed.partition),
+            first_offset=first_offset,
             last_offset=claimed.claim_epoch,
             take=store.replay,
             is_skipping=self._is_skipping,
         )
-        try:
-            store.durable_images()
-        except CorruptStateRecord as corrupt:
-            raise CorruptStateRecord(f"{claimed}: {corrupt}") from corrupt
         return store, count
 
     async def _load_states(self, claimed: ClaimedPartition, not_before: int) -> tuple[StateLogFold, int, int]:
         """Return the fold, how many records it took, and the offset of the log at which it began."""
-
-        async def fold_from(first_offset: int) -> tuple[StateLogFold, int, int]:
-            return await self._complete_fold(claimed, first_offset)
-
-        return await self._from_log_start(claimed.topic, claimed.partition, not_before, fold_from)
+        return await self._loader.from_log_start(not_before, partial(self._complete_fold, claimed))
 
     async def _complete_fold(
         self, claimed: ClaimedPartition, first_offset: int
@@ -327,11 +313,11 @@ class SlotClaims:
 
 
 def _require_claimed(outcome: AppendOutcome, where: str) -> None:
-    if outcome.error_code in {ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED}:
+    if outcome.fate is AppendFate.FENCED:
         raise ClaimLost(f"another kproxy claimed {where} at the same time ({outcome.error_code.name})")
     if outcome.error_code is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
         raise BrokerUnavailable(f"kproxy's principal may not write to {where}: allow it Write on that topic")
-    if outcome.error_code is not ErrorCode.NONE:
+    if outcome.fate is not AppendFate.DURABLE:
         raise BrokerUnavailable(f"{where} cannot be claimed: {outcome.detail or outcome.error_code.name}")
 
 

@@ -1,7 +1,7 @@
 """`SlotLoader`: reads one log partition from an offset up to and including another, record by record."""
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypeVar
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable, CorruptStateRecord, MalformedMessage
@@ -18,6 +18,8 @@ from kproxy.telemetry import logs
 from kproxy.wire.record_batches import batch_extents
 from kproxy.wire.records import DecodedRecords, Record, decode_records
 
+R = TypeVar("R")
+
 log = logs.logger("net.slot_loader")
 
 BYTES_PER_READ: Final = 256 * 1024
@@ -29,8 +31,17 @@ RECORDS_PER_PROGRESS_LINE: Final = 100_000
 class LogTruncated(BrokerUnavailable):
     """The log ends, or begins, where records are expected that were durable once.
 
-    Raised by `SlotLoader`; the slot is loaded again from what there is, with an alarm.
+    Raised by `SlotLoader`; the slot is loaded again from what there is, with an alarm. `log_start_offset` is where the
+    log begins, 0 when that is not known.
     """
+
+    def __init__(self, detail: str, log_start_offset: int = 0) -> None:
+        super().__init__(detail, log_start_offset)
+        self.log_start_offset = log_start_offset
+        self._detail = detail
+
+    def __str__(self) -> str:
+        return self._detail
 
 
 class SlotLoader:
@@ -46,6 +57,24 @@ class SlotLoader:
     async def log_end(self, topic: TopicDescription, partition: int) -> int:
         """Return the offset behind the last one that is durable. Raises BrokerUnavailable."""
         return await self._reader.find_offset(topic.topic_id, partition, LATEST_TIMESTAMP)
+
+    async def from_log_start(self, not_before: int, read: Callable[[int], Awaitable[R]]) -> R:
+        """Let `read` begin at the log start, `not_before` at the earliest; again whenever the start moved meanwhile.
+
+        Old records may be deleted at any moment, by whoever looks after the log. `read` is given the offset to begin
+        at; where the log begins is asked only after that turned out to be too early.
+
+        Raises:
+            LogTruncated: by `read`, and not because the log begins later.
+        """
+        begins_at = not_before
+        while True:
+            try:
+                return await read(begins_at)
+            except LogTruncated as truncated:
+                if truncated.log_start_offset <= begins_at:
+                    raise
+                begins_at = truncated.log_start_offset
 
     async def read(
         self,
@@ -84,7 +113,8 @@ class SlotLoader:
         where = f"{topic.name}-{partition} at offset {offset}"
         if data.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
             raise LogTruncated(
-                f"{where}: the log has offsets {data.log_start_offset} to {data.high_watermark - 1}"
+                f"{where}: the log has offsets {data.log_start_offset} to {data.high_watermark - 1}",
+                data.log_start_offset,
             )
         if data.error_code is ErrorCode.CORRUPT_MESSAGE:
             raise CorruptStateRecord(f"{where}: {data.error_code.name}")

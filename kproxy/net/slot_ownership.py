@@ -6,13 +6,28 @@ claimed before all others; whoever finds another process's claim there, behind i
 and for good; whoever does not claims anew what it lost. The log of slot 0 has one order, so exactly one is left.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Final, Protocol
 
+from kproxy.errors import BrokerUnavailable, KproxyError
 from kproxy.net.slot_reports import SlotReports
 from kproxy.statelog.fold import NO_OFFSET
 
 DECIDING_SLOT: Final = 0
+
+
+class ClaimLost(KproxyError):
+    """Another process claimed a slot while this one was about to, or since it did. Raised by `SlotClaims`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A look into slot 0 that is over: the how-manieth it was, and what it found."""
+
+    number: int
+    found: ClaimLost | BrokerUnavailable | None = None
 
 
 class OwnedSlot(Protocol):
@@ -49,18 +64,41 @@ class SlotOwnership:
         self._reports = reports
         self._slots: list[OwnedSlot] = []
         self._is_lost = False
+        self._looking = asyncio.Lock()
+        self._begun_count = 0
+        self._last = _Look(0)
 
     def join(self, slot: OwnedSlot) -> None:
         """Let `slot` stand and fall with the others."""
         self._slots.append(slot)
 
     async def require_held(self) -> None:
-        """Look into the log of slot 0.
+        """Look into the log of slot 0. All who ask before a look begins share it; none hears of one that began before.
 
         Raises:
             ClaimLost: another process claimed it since this one did; the caller is to call `lose`.
             BrokerUnavailable: the log cannot be read.
         """
+        first_of_use = self._begun_count + 1
+        async with self._looking:
+            if self._last.number < first_of_use:
+                await self._look()
+            found = self._last.found
+        if found is not None:
+            # One object raised in several tasks would mix their traces.
+            raise type(found)(*found.args)
+
+    async def _look(self) -> None:
+        await asyncio.sleep(0)  # one connection that ends leaves many slots in doubt in one turn of the loop
+        self._begun_count += 1
+        number, found = self._begun_count, None
+        try:
+            await self._look_into_deciding_slot()
+        except (ClaimLost, BrokerUnavailable) as failure:
+            found = failure
+        self._last = _Look(number, found)
+
+    async def _look_into_deciding_slot(self) -> None:
         for slot in self._slots:
             if slot.number == DECIDING_SLOT and slot.owned_up_to != NO_OFFSET:
                 await self._require_unclaimed(DECIDING_SLOT, slot.owned_up_to)

@@ -2,6 +2,7 @@
 
 from typing import Final, Protocol
 
+from kproxy.net.counting import Measuring
 from kproxy.net.partition_writer import Doubt
 from kproxy.telemetry import logs
 
@@ -9,18 +10,6 @@ log = logs.logger("net.state_log")
 
 DELAYS_BEFORE_WARNING: Final = 8
 """Some seconds, as the pauses between them grow."""
-
-
-class Measuring(Protocol):
-    """Counters and distributions, as `kproxy.telemetry.metrics.Metrics` keeps them."""
-
-    def count(self, counter: str, amount: int = 1, *labels: str) -> None:
-        """Add to a declared counter."""
-        ...
-
-    def observe(self, histogram: str, value: float, *labels: str) -> None:
-        """Add an observation to a declared histogram."""
-        ...
 
 
 class Loaded(Protocol):
@@ -49,6 +38,11 @@ class SlotReports:
         self._measuring.count("statelog_records", records, topic)
         self._measuring.count("statelog_bytes", batch_bytes, topic)
         self._measuring.observe("statelog_append_seconds", seconds)
+
+    def refused(self, partition: str, *, reason: str, detail: str, advice: str) -> None:
+        """Note an append that was given up and is certainly not in the log: nothing has to be built again."""
+        self._measuring.count("statelog_refusals", 1, reason)
+        log.warning("append_refused", partition=partition, reason=reason, detail=detail, advice=advice)
 
     def loaded(self, slot: int, loaded: Loaded) -> None:
         """Note that a slot serves from now on."""

@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from kproxy.errors import BrokerUnavailable
-from kproxy.handlers.ports import Clock, PartitionReader, WallClock
+from kproxy.handlers.ports import Clock, PartitionReader, TopicDescription, WallClock
+from kproxy.net.backoff import Backoff
 from kproxy.net.broker_connections import BrokerConnections
 from kproxy.net.cluster_metadata import ClusterMetadataCache
+from kproxy.net.counting import Measuring
 from kproxy.net.durable_state_log import DurableGroupLog, DurableStateLog, SlotDirectory
 from kproxy.net.log_appender import LogAppender
 from kproxy.net.lost_states import LostStates
-from kproxy.net.producer_identities import ProducerIdentities
+from kproxy.net.new_topics import await_leaders
+from kproxy.net.producer_identities import ProducerIdentities, slot_transactional_id
 from kproxy.net.slot_claim import ClaimPolicy, SlotClaims
 from kproxy.net.slot_loader import SlotLoader
-from kproxy.net.slot_ownership import SlotOwnership
-from kproxy.net.slot_reports import Measuring, SlotReports
+from kproxy.net.slot_ownership import DECIDING_SLOT, SlotOwnership
+from kproxy.net.slot_reports import SlotReports
 from kproxy.net.state_slot import SlotListener, StateSlot
 from kproxy.net.state_slots import StateSlots
 from kproxy.net.state_topics import SlotTopics, StateTopicPlan, StateTopics, StateTopicUnusable
@@ -28,7 +31,10 @@ from kproxy.telemetry import logs
 
 log = logs.logger("net.state_log")
 
-RETRY_SECONDS: Final = 1.0
+FIRST_RETRY_MS: Final = 50
+LAST_RETRY_MS: Final = 1_000
+GRACE_SECONDS: Final = 0.5
+"""For how long nothing is said of a cluster that is not ready: the leaders of new topics need a moment."""
 UNUSABLE_RETRY_SECONDS: Final = 5.0
 """How long to wait before a topic that must not be used is looked at again: somebody may have set it right."""
 TOPIC_WATCH_SECONDS: Final = 5.0
@@ -85,7 +91,9 @@ class StateLogService:
         self._listener = listener
         self._on_change = on_change
         self._is_started = False
+        self._state_topic: TopicDescription | None = None
         self._reports = SlotReports(measuring)
+        self._identities = ProducerIdentities(metadata=cluster.metadata, connections=cluster.connections)
         self._spoke = asyncio.Event()
         self._directory = directory
         self.states = DurableStateLog(directory)
@@ -100,6 +108,11 @@ class StateLogService:
     def slots(self) -> StateSlots | None:
         """The slots, once there are any."""
         return self._directory.slots
+
+    @property
+    def state_topic(self) -> TopicDescription | None:
+        """The topic that holds the state of the share-partitions, as long as there are slots."""
+        return None if self._directory.slots is None else self._state_topic
 
     def start(self) -> None:
         """Find the topics, or create them, and then own, load and look after the slots; once, however often called."""
@@ -119,6 +132,8 @@ class StateLogService:
 
     async def _run(self) -> None:
         """Serve from the topics that are there; from others, when they are deleted and created anew meanwhile."""
+        deciding = slot_transactional_id(self._plan.topics.state_name, DECIDING_SLOT)
+        self._cluster.tasks.spawn(self._identities.look_ahead(deciding), name="coordinator of slot 0")
         while True:
             topics = await self._find_topics()
             await self._serve_from(topics)
@@ -126,12 +141,11 @@ class StateLogService:
     async def _serve_from(self, topics: SlotTopics) -> None:
         claims = self._claims_in(topics)
         mending = LostStates(self._reports)
+        ownership = SlotOwnership(claims.require_unclaimed, reports=self._reports)
         slots = StateSlots(
-            topics.slot_count,
-            self._slot_maker(claims, on_ready=mending.wake),
-            SlotOwnership(claims.require_unclaimed, reports=self._reports),
+            topics.slot_count, self._slot_maker(claims, ownership, on_ready=mending.wake), ownership
         )
-        self._directory.slots = slots
+        self._directory.slots, self._state_topic = slots, topics.state
         tasks = self._cluster.tasks
         slots.start(tasks)
         beside = [
@@ -167,22 +181,29 @@ class StateLogService:
             is_missing = len(found) < len(ids)
 
     async def _find_topics(self) -> SlotTopics:
-        topics = StateTopics(
-            self._plan.topics, metadata=self._cluster.metadata, connections=self._cluster.connections
-        )
-        loader = SlotLoader(self._cluster.reader)
+        topics = StateTopics(self._plan.topics, metadata=self._cluster.metadata)
+        loader, backoff = SlotLoader(self._cluster.reader), self._backoff()
+        said_from = asyncio.get_running_loop().time() + GRACE_SECONDS
         while True:
             try:
                 found = await topics.ensure()
-                await require_recorded_facts(loader, found)
+                if found.is_new:
+                    await await_leaders(self._cluster.reader, found)
+                else:
+                    await require_recorded_facts(loader, found)
             except StateTopicUnusable as unusable:
                 self._say(str(unusable), is_permanent=True)
                 await asyncio.sleep(UNUSABLE_RETRY_SECONDS)
             except BrokerUnavailable as failure:
-                self._say(str(failure), is_permanent=False)
-                await asyncio.sleep(RETRY_SECONDS)
+                if asyncio.get_running_loop().time() >= said_from:
+                    self._say(str(failure), is_permanent=False)
+                backoff.failed()
+                await asyncio.sleep(backoff.remaining_ms / 1000)
             else:
                 return found
+
+    def _backoff(self) -> Backoff:
+        return Backoff(self._cluster.clock, first_ms=FIRST_RETRY_MS, last_ms=LAST_RETRY_MS)
 
     def _say(self, problem: str, *, is_permanent: bool) -> None:
         if problem == self._directory.problem:
@@ -199,7 +220,7 @@ class StateLogService:
             topics,
             self._plan.claims,
             metadata=cluster.metadata,
-            identities=ProducerIdentities(metadata=cluster.metadata, connections=cluster.connections),
+            identities=self._identities,
             appender=LogAppender(
                 metadata=cluster.metadata,
                 connections=cluster.connections,
@@ -212,9 +233,9 @@ class StateLogService:
         )
 
     def _slot_maker(
-        self, claims: SlotClaims, *, on_ready: Callable[[], None]
-    ) -> Callable[[int, asyncio.Semaphore, SlotOwnership], StateSlot]:
-        def make(number: int, turnstile: asyncio.Semaphore, ownership: SlotOwnership) -> StateSlot:
+        self, claims: SlotClaims, ownership: SlotOwnership, *, on_ready: Callable[[], None]
+    ) -> Callable[[int, asyncio.Semaphore], StateSlot]:
+        def make(number: int, turnstile: asyncio.Semaphore) -> StateSlot:
             return StateSlot(
                 number,
                 claims=claims,

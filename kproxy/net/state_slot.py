@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from kproxy.errors import (
@@ -23,16 +24,18 @@ from kproxy.errors import (
     FencedLeaderEpoch,
     NotCoordinator,
     StateLogUnavailable,
+    StateNotWritten,
 )
 from kproxy.handlers.ports import Clock
 from kproxy.net.backoff import Backoff
 from kproxy.net.partition_writer import Doubt, PartitionWriter
-from kproxy.net.slot_claim import ClaimedSlot, ClaimLost, LoadedSlot, SlotClaims
+from kproxy.net.slot_claim import ClaimedSlot, LoadedSlot, SlotClaims
 from kproxy.net.slot_loader import LogTruncated
-from kproxy.net.slot_ownership import DECIDING_SLOT, SlotOwnership
+from kproxy.net.slot_ownership import DECIDING_SLOT, ClaimLost, SlotOwnership
 from kproxy.net.slot_reports import SlotReports
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.fold import NO_OFFSET
+from kproxy.statelog.group_records import RecoveryPoint
 from kproxy.statelog.group_store import GroupOperation
 from kproxy.statelog.operations import Operation
 from kproxy.statelog.slot_status import AppliedStates, SlotState, SlotStatus
@@ -43,6 +46,8 @@ log = logs.logger("net.state_slot")
 
 FIRST_RETRY_MS: Final = 50
 LAST_RETRY_MS: Final = 2_000
+FIRST_WRITES_AGAIN_SECONDS: Final = 60.0
+"""After how long a slot is loaded again whose first writes were refused: rarely, for it ends every lock."""
 
 _UNDER_WAY: Final = frozenset({SlotState.CLAIMING, SlotState.LOADING})
 _OVER: Final = frozenset({SlotState.STEPPED_DOWN, SlotState.STOPPED})
@@ -314,14 +319,24 @@ class StateSlot:
         if loaded.truncation and not self._is_alarm_raised:
             self._raise_alarm(loaded.truncation)
         self._is_alarm_raised = False
-        self._listener.slot_loaded(
-            self.number, tuple(loaded.store.durable_images().values()), loaded.store.configs()
-        )
+        self._listener.slot_loaded(self.number, tuple(loaded.images.values()), loaded.store.configs())
         self._enter(SlotState.READY, "")
         self._reports.loaded(self.number, loaded)
         for operation in loaded.first_writes():
-            self.submit_group(operation)
+            ticket = self.submit_group(operation)
+            if not isinstance(operation, RecoveryPoint):  # upkeep writes that down again
+                ticket.on_done = partial(self._first_write_ended, loaded)
         self._on_ready()
+
+    def _first_write_ended(self, loaded: LoadedSlot, ticket: Ticket) -> None:
+        if isinstance(ticket.refusal, StateNotWritten):
+            loop = asyncio.get_running_loop()
+            loop.call_later(FIRST_WRITES_AGAIN_SECONDS, self._load_again, loaded, str(ticket.refusal))
+
+    def _load_again(self, loaded: LoadedSlot, detail: str) -> None:
+        """What stands before all other writes of a claim is written after the next one."""
+        if self._loaded is loaded:
+            self._have_doubt(Doubt.UNKNOWN_OUTCOME, f"what is to be written first was refused: {detail}")
 
     def _have_doubt(self, doubt: Doubt, detail: str) -> None:
         """Stop at once: what is queued must not be answered as if it were durable."""

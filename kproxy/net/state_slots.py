@@ -8,8 +8,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from kproxy.net.slot_claim import ClaimLost
-from kproxy.net.slot_ownership import DECIDING_SLOT, SlotOwnership
+from kproxy.net.slot_ownership import DECIDING_SLOT, ClaimLost, SlotOwnership
 from kproxy.net.state_slot import StateSlot
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.identifiers import GroupId, SharePartitionKey
@@ -23,17 +22,23 @@ _DRAIN_STEP_SECONDS: Final = 0.01
 
 
 class StateSlots:
-    """All slots of this process. `make` builds slot n; the semaphore limits how many load at once."""
+    """All slots of this process.
+
+    Args:
+        count: how many there are.
+        make: builds slot n; the semaphore limits how many load at once.
+        ownership: judges whether they are this process's; each slot that was built has joined it.
+    """
 
     def __init__(
         self,
         count: int,
-        make: Callable[[int, asyncio.Semaphore, SlotOwnership], StateSlot],
+        make: Callable[[int, asyncio.Semaphore], StateSlot],
         ownership: SlotOwnership,
     ) -> None:
         turnstile = asyncio.Semaphore(SLOTS_LOADED_AT_ONCE)
         self._ownership = ownership
-        self._slots = tuple(make(number, turnstile, ownership) for number in range(count))
+        self._slots = tuple(make(number, turnstile) for number in range(count))
 
     def __len__(self) -> int:
         return len(self._slots)

@@ -5,7 +5,7 @@ snapshots, and an unclean leader election loses acknowledgements that were answe
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -13,7 +13,6 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable, KproxyError
 from kproxy.handlers.ports import TopicDescription
 from kproxy.net.broker_client import BrokerClient
-from kproxy.net.broker_connections import BrokerConnections
 from kproxy.net.cluster_metadata import ClusterMetadataCache
 from kproxy.net.leader_doubts import known_code
 from kproxy.telemetry import logs
@@ -60,6 +59,11 @@ class StateTopicUnusable(KproxyError):
     """
 
 
+_GIVEN_TO_GROUPS: Final = {"min.compaction.lag.ms": "3600000", "message.timestamp.type": "LogAppendTime"}
+"""What a late record of an older owner displaces stays for an hour after it came, whenever it was made: the owner
+writes it anew by then. Given when kproxy creates the topic; no reason to refuse one without."""
+
+
 @dataclass(frozen=True, slots=True)
 class StateTopicPlan:
     """Names, and what the topics are created with. Kafka's `share.coordinator.state.topic.*`."""
@@ -84,6 +88,8 @@ class SlotTopics:
     groups: TopicDescription
     max_message_bytes: int
     """The smaller of the two topics' `max.message.bytes`."""
+    is_new: bool = False
+    """Whether the groups topic was created just now: nothing was recorded in it yet."""
 
     @property
     def slot_count(self) -> int:
@@ -94,12 +100,9 @@ class SlotTopics:
 class StateTopics:
     """Makes sure that both topics are there and fit for their purpose."""
 
-    def __init__(
-        self, plan: StateTopicPlan, *, metadata: ClusterMetadataCache, connections: BrokerConnections
-    ) -> None:
+    def __init__(self, plan: StateTopicPlan, *, metadata: ClusterMetadataCache) -> None:
         self._plan = plan
         self._metadata = metadata
-        self._connections = connections
 
     async def ensure(self) -> SlotTopics:
         """Create what is missing, check what is there, and return it.
@@ -109,15 +112,16 @@ class StateTopics:
             BrokerUnavailable: the cluster does not answer, or does not know the new topics yet.
         """
         names = (self._plan.state_name, self._plan.groups_name)
+        created: Collection[str] = ()
         found = await self._metadata.topics_named(names)
         if missing := [name for name in names if name not in found]:
-            await self._create(missing)
+            created = await self._create(missing)
             found = await self._freshly_found(names)
         else:
             await self._warn_of_few_replicas(names)
         state, groups = (found[name] for name in names)
         _require_equal_partition_counts(state, groups)
-        return SlotTopics(state, groups, await self._check_configs())
+        return SlotTopics(state, groups, await self._check_configs(), is_new=groups.name in created)
 
     async def _freshly_found(self, names: Sequence[str]) -> Mapping[str, TopicDescription]:
         """Brokers learn of a topic a moment after the controller has made it."""
@@ -131,13 +135,13 @@ class StateTopics:
 
     # ------------------------------------------------ creating
 
-    async def _create(self, names: Sequence[str]) -> None:
+    async def _create(self, names: Sequence[str]) -> Collection[str]:
+        """Return which of `names` were created, and not by somebody else at the same time."""
         request = CreateTopicsRequest(
             topics=[self._creatable(name) for name in names], timeout_ms=CREATION_TIMEOUT_MS
         )
         response = await self._ask_controller(request)
-        for result in response.topics:
-            self._judge_creation(result)
+        return [result.name for result in response.topics if self._was_created(result)]
 
     def _creatable(self, name: str) -> CreatableTopic:
         plan = self._plan
@@ -147,6 +151,8 @@ class StateTopics:
         }
         if name == plan.state_name:
             configs["segment.bytes"] = str(plan.segment_bytes)
+        else:
+            configs |= _GIVEN_TO_GROUPS
         return CreatableTopic(
             name=name,
             num_partitions=plan.partition_count,
@@ -156,28 +162,23 @@ class StateTopics:
 
     async def _ask_controller(self, request: CreateTopicsRequest) -> CreateTopicsResponse:
         """Ask one broker after the other: with ZooKeeper only the controller creates topics."""
-        failure: BrokerUnavailable | None = None
-        for broker in self._metadata.brokers:
-            try:
-                client = await self._connections.control(broker.node_id)
-                response = await client.request(
-                    ApiKey.CREATE_TOPICS, request, broker_wait_ms=CREATION_TIMEOUT_MS
-                )
-            except BrokerUnavailable as unavailable:
-                failure = unavailable
-                continue
-            response = cast("CreateTopicsResponse", response)
-            if any(result.error_code != _NOT_CONTROLLER for result in response.topics):
-                return response
-        raise failure or BrokerUnavailable("no broker of the backing cluster is the controller at the moment")
 
-    def _judge_creation(self, result: CreatableTopicResult) -> None:
+        async def question(client: BrokerClient) -> CreateTopicsResponse:
+            answer = await client.request(ApiKey.CREATE_TOPICS, request, broker_wait_ms=CREATION_TIMEOUT_MS)
+            response = cast("CreateTopicsResponse", answer)
+            if all(result.error_code == _NOT_CONTROLLER for result in response.topics):
+                raise BrokerUnavailable(f"{client.peer} is not the controller")
+            return response
+
+        return await self._metadata.ask(question)
+
+    def _was_created(self, result: CreatableTopicResult) -> bool:
         code = known_code(result.error_code)
         if code is ErrorCode.NONE:
             log.info("state_topic_created", topic=result.name, partitions=self._plan.partition_count)
-            return
+            return True
         if code is ErrorCode.TOPIC_ALREADY_EXISTS:
-            return
+            return False
         if code is ErrorCode.INVALID_REPLICATION_FACTOR:
             raise StateTopicUnusable(self._too_few_brokers(result.name))
         if code in _DENIED:
@@ -253,17 +254,8 @@ class StateTopics:
                 for name, demands in self._plan.demands().items()
             ]
         )
-        response = await (await self._any_broker()).request(ApiKey.DESCRIBE_CONFIGS, request)
+        response = await self._metadata.ask(lambda client: client.request(ApiKey.DESCRIBE_CONFIGS, request))
         return cast("DescribeConfigsResponse", response).results
-
-    async def _any_broker(self) -> BrokerClient:
-        failure = BrokerUnavailable("no broker of the backing cluster is known")
-        for broker in self._metadata.brokers:
-            try:
-                return await self._connections.control(broker.node_id)
-            except BrokerUnavailable as unavailable:
-                failure = unavailable
-        raise failure
 
     def _require(self, name: str, values: Mapping[str, str]) -> None:
         for key, demanded in self._plan.demands()[name].items():

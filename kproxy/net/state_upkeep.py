@@ -17,10 +17,10 @@ from kproxy.errors import ApiError, BrokerUnavailable
 from kproxy.handlers.ports import PartitionReader, WallClock
 from kproxy.net.broker_connections import BrokerConnections
 from kproxy.net.cluster_metadata import ClusterMetadataCache
+from kproxy.net.counting import Measuring
 from kproxy.net.durable_state_log import Settlement
 from kproxy.net.leader_doubts import known_code
 from kproxy.net.slot_ownership import DECIDING_SLOT
-from kproxy.net.slot_reports import Measuring
 from kproxy.net.state_slot import StateSlot
 from kproxy.net.state_slots import StateSlots
 from kproxy.net.state_topics import SlotTopics
@@ -126,9 +126,9 @@ class StateUpkeep:
 
     async def _delete_before(self, partition: int, offset: int) -> None:
         topic = self._topics.state
-        leader = self._metadata.leader_of(topic.topic_id, partition)
-        if leader is None or leader.leader_id < 0:
-            raise BrokerUnavailable(f"no leader is known of {topic.name}-{partition}")
+        # DeleteRecords goes by name, so the name must still mean this topic; and the leader may have moved.
+        await self._metadata.confirm({topic.topic_id}, not_older_than_ms=0)
+        leader = self._metadata.require_leader(topic, partition)
         client = await self._connections.control(leader.leader_id)
         named = DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(partition, offset)])
         response = await client.request(

@@ -2,20 +2,12 @@
 
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 from kproxy.handlers.ports import RequestContext
 from kproxy.net.calls import Apis
+from kproxy.net.counting import Observing
 from kproxy.net.observation import api_name
 from kproxy.wire.codecs import DecodedRequest, Message
-
-
-class Observing(Protocol):
-    """Histograms, as `kproxy.telemetry.metrics.Metrics` keeps them."""
-
-    def observe(self, histogram: str, value: float, *labels: str) -> None:
-        """Add one observation to a declared histogram."""
-        ...
 
 
 class TimedApis:

@@ -5,6 +5,7 @@ record, and finds hardly any.
 """
 
 from kproxy.errors import CorruptStateRecord, UnsupportedStateRecord
+from kproxy.handlers.ports import TopicDescription
 from kproxy.net.slot_loader import SlotLoader
 from kproxy.net.slot_ownership import DECIDING_SLOT
 from kproxy.net.state_topics import SlotTopics, StateTopicUnusable
@@ -22,6 +23,22 @@ async def require_recorded_facts(loader: SlotLoader, topics: SlotTopics) -> None
         StateTopicUnusable: they have another number of partitions, or a newer format; the text says what to do.
         BrokerUnavailable: the partition with the facts cannot be read.
     """
+    log_end = await loader.log_end(topics.groups, DECIDING_SLOT)
+
+    async def replay_from(first_offset: int) -> GroupLogFold:
+        return await _replayed(loader, topics.groups, first_offset, log_end - 1)
+
+    fold = await loader.from_log_start(0, replay_from)
+    found = StateTopicFacts(topics.slot_count, STATE_FORMAT_VERSION)
+    try:
+        require_same_facts(fold.state_topic_facts, found, topics.state.name)
+    except CorruptStateRecord as mismatch:
+        raise StateTopicUnusable(mismatch.reason) from mismatch
+
+
+async def _replayed(
+    loader: SlotLoader, topic: TopicDescription, first_offset: int, last_offset: int
+) -> GroupLogFold:
     fold = GroupLogFold(on_corrupt="skip")
 
     def take(record: Record) -> Outcome:
@@ -29,22 +46,18 @@ async def require_recorded_facts(loader: SlotLoader, topics: SlotTopics) -> None
             return fold.replay(record)
         except UnsupportedStateRecord as newer:
             raise StateTopicUnusable(
-                f"topic {topics.groups.name}: {newer}: run the kproxy that wrote it, or a newer one"
+                f"topic {topic.name}: {newer}: run the kproxy that wrote it, or a newer one"
             ) from newer
 
     await loader.read(
-        topics.groups,
+        topic,
         DECIDING_SLOT,
-        first_offset=await loader.log_start(topics.groups, DECIDING_SLOT),
-        last_offset=await loader.log_end(topics.groups, DECIDING_SLOT) - 1,
+        first_offset=first_offset,
+        last_offset=last_offset,
         take=take,
         is_skipping=True,  # Loading says what is wrong with the log.
     )
-    found = StateTopicFacts(topics.slot_count, STATE_FORMAT_VERSION)
-    try:
-        require_same_facts(fold.state_topic_facts, found, topics.state.name)
-    except CorruptStateRecord as mismatch:
-        raise StateTopicUnusable(mismatch.reason) from mismatch
+    return fold
 
 
 def require_same_facts(recorded: StateTopicFacts | None, found: StateTopicFacts, topic: str) -> None:

@@ -64,10 +64,6 @@ class EventLogger:
         """Say that kproxy itself is at fault, with the stack trace of `error`; once, where it is handled."""
         self._write(logging.ERROR, event, {**keys, "err": error}, error)
 
-    def is_enabled_for_debug(self) -> bool:
-        """Whether debug lines are written, for callers whose keys cost something to compute."""
-        return self._logger.isEnabledFor(logging.DEBUG)
-
     def _write(
         self, level: int, event: str, keys: Mapping[str, object], error: BaseException | None = None
     ) -> None:

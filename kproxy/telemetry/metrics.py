@@ -162,6 +162,13 @@ DECLARATIONS: Final = (
         (("unknown_outcome",), ("fenced",), ("foreign_write",), ("truncated",)),
     ),
     MetricDeclaration(
+        "statelog_refusals",
+        _COUNTER,
+        "Appends to the state log that were given up and are certainly not in it.",
+        ("reason",),
+        (("refused",), ("late",)),
+    ),
+    MetricDeclaration(
         "statelog_truncations",
         _COUNTER,
         "Times that records of the state log were gone that had been durable.",

@@ -5,6 +5,7 @@ import pytest
 from kproxy.net.broker_failures import AuthenticationExpected
 from kproxy.net.cluster_metadata import MetadataTiming
 from kproxy.net.share_support import ShareSupport
+from kproxy.settings.addresses import HostPort
 from kproxy.share.identifiers import TopicId
 from tests.kafka.backing_topics import addresses, backing_topic, looking_at
 from tests.kafka.cluster import KafkaCluster
@@ -60,8 +61,9 @@ def test_brokers_and_topics_of_a_real_cluster_are_known(
             description = backing.metadata.describe(topic.topic_id)
             assert description is not None
             assert (description.name, description.partition_count) == (topic.name, 3)
-            assert [broker.node_id for broker in backing.metadata.brokers] == [1]
-            assert backing.metadata.addresses_of(1) == addresses(cluster)
+            (broker,) = backing.metadata.brokers
+            assert broker.node_id == 1
+            assert [HostPort(broker.host, broker.port)] == addresses(cluster)
             assert await backing.metadata.topics_named(["there-is-no-such-topic"]) == {}
             assert await backing.metadata.topic_with_id(TopicId(b"no-such-topic-id")) is None
 

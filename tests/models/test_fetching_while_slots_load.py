@@ -5,7 +5,13 @@ import asyncio
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, CoordinatorLoadInProgress, CoordinatorNotAvailable, NotCoordinator
+from kproxy.errors import (
+    ApiError,
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
+    NotCoordinator,
+    StateLogUnavailable,
+)
 from tests.unit.handlers.share_group_world import (
     ORDERS,
     ShareGroupWorld,
@@ -133,3 +139,49 @@ async def test_a_slot_that_is_lost_while_a_share_partition_is_loaded_leaves_noth
     # Then
     assert partitions_of(fetch.result())[ORDERS, 0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert world.groups.share_partition_count == 0
+
+
+# ---------------------------------------------------- cold share-partitions
+
+
+async def world_of_three(*, passes_time: bool = True) -> ShareGroupWorld:
+    """Return a world with three share-partitions, none of which is in memory."""
+    world = ShareGroupWorld(passes_time=passes_time)
+    world.metadata.create_topic("orders", ORDERS, partition_count=3)
+    for partition in range(3):
+        await world.initialize(partition=partition)
+    return world
+
+
+async def test_cold_partitions_of_one_fetch_are_loaded_side_by_side() -> None:
+    # Given
+    world = await world_of_three(passes_time=False)
+    world.state_log.hold_loads = asyncio.Event()
+    partitions = [(ORDERS, partition) for partition in range(3)]
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(world.member().fetch(add=partitions, max_wait_ms=0))
+        await until_all_wait()
+        begun = list(world.state_log.loads)
+        world.state_log.hold_loads.set()
+
+    # Then
+    assert begun == [world.key(partition=partition) for partition in range(3)]
+    assert fetch.result().error_code == ErrorCode.NONE
+    assert {read.partition for read in world.reader.reads} == {0, 1, 2}
+
+
+async def test_one_cold_partition_that_cannot_be_loaded_does_not_spoil_the_others() -> None:
+    # Given
+    world = await world_of_three()
+    world.produce(3, partition=2)
+    world.state_log.unreadiness[world.key(partition=1)] = StateLogUnavailable("no quorum")
+
+    # When
+    answer = await world.member().fetch(add=[(ORDERS, partition) for partition in range(3)])
+
+    # Then
+    codes = {index: entry.error_code for (_, index), entry in partitions_of(answer).items()}
+    assert codes[1] == ErrorCode.KAFKA_STORAGE_ERROR
+    assert codes[2] == ErrorCode.NONE

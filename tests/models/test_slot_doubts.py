@@ -6,7 +6,7 @@ A slot that cannot know forgets, claims anew and reads; a slot that another proc
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, FencedLeaderEpoch, NotCoordinator, StateLogUnavailable
+from kproxy.errors import ApiError, FencedLeaderEpoch, NotCoordinator, StateLogUnavailable, StateNotWritten
 from kproxy.net.state_slot import StateSlot
 from kproxy.statelog.slot_status import SlotState
 from kproxy.statelog.state_records import (
@@ -131,7 +131,6 @@ def test_an_append_that_arrives_after_the_next_claim_is_refused_by_the_leader() 
 @pytest.mark.parametrize(
     ("error_code", "lands"),
     [
-        (ErrorCode.NOT_ENOUGH_REPLICAS, False),
         (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, True),
         (ErrorCode.REQUEST_TIMED_OUT, True),
         (ErrorCode.REQUEST_TIMED_OUT, False),
@@ -152,6 +151,47 @@ def test_what_a_leader_refuses_may_have_landed_and_only_the_log_knows(
         # Then
         await served_again(backing, slot)
         assert done_with(slot, KEY) == [(0, 6 if lands else 4)]
+
+    on_cluster(scenario)
+
+
+@pytest.mark.parametrize("error_code", [ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.INVALID_RECORD])
+def test_what_a_leader_will_never_take_is_refused_and_the_slot_serves_on(error_code: ErrorCode) -> None:
+    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        slot = await with_state(backing)
+        cluster.refuse_append(state_log(), error_code)
+
+        # When
+        refusal = await refusal_of(slot.submit(acknowledged(KEY, 5, 6)))
+
+        # Then
+        assert isinstance(refusal, StateNotWritten)
+        slot.submit(acknowledged(KEY, 5, 5))
+        await drained(slot)
+        assert done_with(slot, KEY) == [(0, 5)]
+        assert backing.listener.events == ["loaded 0"]
+        assert cluster.producer_epoch(f"{STATE}-0") == 0
+
+    on_cluster(scenario)
+
+
+def test_a_broker_that_is_away_for_a_moment_while_nothing_is_under_way_costs_nothing() -> None:
+    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        slot = await with_state(backing)
+        await cluster.brokers[1].stop()
+        slot.submit(acknowledged(KEY, 5, 6))
+        await until(lambda: backing.connections.backoff_ms(1) > 0)
+
+        # When
+        await cluster.brokers[1].start()
+
+        # Then
+        await drained(slot)
+        assert done_with(slot, KEY) == [(0, 6)]
+        assert backing.listener.events == ["loaded 0"]
+        assert backing.measured.counts["statelog_rebuilds", "unknown_outcome"] == 0
 
     on_cluster(scenario)
 

@@ -23,15 +23,8 @@ from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.claims import STATE_FORMAT_VERSION, Claim
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.fold import StateLogFold
-from kproxy.statelog.group_commit import (
-    ColdSnapshots,
-    Delete,
-    GroupCommit,
-    Initialize,
-    Load,
-    Operation,
-    Write,
-)
+from kproxy.statelog.group_commit import GroupCommit
+from kproxy.statelog.operations import ColdSnapshots, Delete, Initialize, Load, Operation, Write
 from kproxy.statelog.pruning import prune_before
 from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
 from kproxy.statelog.state_records import encode_state_record
@@ -115,10 +108,10 @@ class StateLogMachine(RuleBasedStateMachine):
 
     def run_dry(self) -> None:
         """Let everything that waits become durable."""
-        while self.commit.has_work or self.commit.is_in_flight:
-            if not self.commit.is_in_flight:
+        while self.commit.waiting_count:
+            if self.in_flight is None:
                 self.draft()
-            if self.commit.is_in_flight:
+            if self.in_flight is not None:
                 self.land_and_tell()
 
     def insist(self, operation: Initialize | Delete) -> None:
@@ -260,7 +253,7 @@ class StateLogMachine(RuleBasedStateMachine):
 
     # ------------------------------------------------ appends, and what becomes of them
 
-    @precondition(lambda self: not self.commit.is_in_flight)
+    @precondition(lambda self: self.in_flight is None)
     @rule(max_bytes=st.sampled_from([300, 600, 2**20]))
     def draft(self, max_bytes: int = 2**20) -> None:
         self.in_flight = self.commit.next_append(
@@ -283,7 +276,7 @@ class StateLogMachine(RuleBasedStateMachine):
         for key in self.commit.fold.states:
             self.note_durable(key)
 
-    @precondition(lambda self: self.in_flight or self.commit.has_work)
+    @precondition(lambda self: self.commit.waiting_count)
     @rule(becomes=st.sampled_from(["landed", "lost", "late"]), is_crash=st.booleans())
     def lose_track(self, becomes: str, is_crash: bool) -> None:  # noqa: FBT001  # drawn
         """The append's end is never heard of: the owner dies, or refuses everything; then claims and reads again."""
@@ -341,7 +334,7 @@ class StateLogMachine(RuleBasedStateMachine):
 
     @invariant()
     def at_rest_the_durable_state_is_the_projection_of_the_live_one(self) -> None:
-        if self.commit.has_work or self.commit.is_in_flight:
+        if self.commit.waiting_count:
             return
         for key, live in self.live.items():
             assert projection_of_durable(self.commit.fold.states[key]) == projection_of_live(live.partition)

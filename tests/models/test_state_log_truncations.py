@@ -215,10 +215,11 @@ def where_the_log_start_moves(cluster: ScriptedStateLog, backing: StateLogBackin
 def test_records_that_are_deleted_between_finding_the_log_start_and_loading_from_it_are_no_alarm() -> None:
     async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
         # Given
-        cluster.write_foreign(state_log(), a_claim())
+        cluster.write_foreign(state_log(), a_claim(), a_claim())
         cluster.write_foreign(state_log(), a_snapshot(KEY))
         claims = backing.claims(await backing.found())
-        where_the_log_start_moves(cluster, backing, 1)
+        cluster.log(state_log().topic_id, 0).move_start(1)
+        where_the_log_start_moves(cluster, backing, 2)
 
         # When
         slot = await backing.ready_slot(claims)
@@ -234,15 +235,16 @@ def test_records_that_are_deleted_between_finding_the_log_start_and_looking_for_
     async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
         # Given
         claims = backing.claims(await backing.found())
-        for _ in range(3):
+        for _ in range(4):
             await claims.claim(0)
-        where_the_log_start_moves(cluster, backing, 2)
+        cluster.log(state_log().topic_id, 0).move_start(2)
+        where_the_log_start_moves(cluster, backing, 3)
 
         # When
         await claims.require_unclaimed(0, 0)
 
         # Then
-        assert cluster.log(state_log().topic_id, 0).log_start_offset == 2
+        assert cluster.log(state_log().topic_id, 0).log_start_offset == 3
 
     on_cluster(scenario)
 

@@ -20,7 +20,8 @@ from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.claims import CLAIM_HEADER, STATE_FORMAT_VERSION, Claim
 from kproxy.statelog.fold import StateLogFold
-from kproxy.statelog.group_commit import Delete, GroupCommit, Initialize, Load, Operation, Write
+from kproxy.statelog.group_commit import GroupCommit
+from kproxy.statelog.operations import Delete, Initialize, Load, Operation, Write
 from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
 from kproxy.statelog.state_records import encode_state_record
 from kproxy.wire.record_batch_builder import build_batch

@@ -14,6 +14,7 @@ from kproxy.handlers.ports import (
     UncheckedGroupNamespace,
 )
 from kproxy.handlers.share_groups import ShareGroupLimits, ShareGroupPorts, ShareGroups
+from kproxy.net.side_by_side import SideBySide
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import GroupId, SharePartitionKey, StateEpoch, TopicId
 from kproxy.wire.api_keys import ApiKey
@@ -84,6 +85,7 @@ class ShareGroupWorld:
                 clock=self.clock,
                 wall_clock=self.wall_clock,
                 observer=self.observer,
+                together=SideBySide(),
                 namespace=namespace or UncheckedGroupNamespace(),
                 share_state_store=self.share_state_store,
             ),

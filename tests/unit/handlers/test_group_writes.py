@@ -6,9 +6,11 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import (
+    ApiError,
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,
     StateLogUnavailable,
+    StateNotWritten,
     UnwritableStateRecord,
 )
 from kproxy.handlers.group_writes import GroupWrites
@@ -170,19 +172,24 @@ async def test_a_wait_that_is_cut_short_leaves_the_group_to_be_written_again() -
     assert group.has_undurable_changes
 
 
-async def test_a_group_that_cannot_be_written_is_what_is_durable_of_it_again() -> None:
+@pytest.mark.parametrize(
+    "refusal",
+    [UnwritableStateRecord("a record of 2000000 bytes"), StateNotWritten("MESSAGE_TOO_LARGE")],
+    ids=["alone", "with its append"],
+)
+async def test_a_group_that_cannot_be_written_is_what_is_durable_of_it_again(refusal: ApiError) -> None:
     # Given
     world, writes = await a_joined_world()
     group = world.groups.coordinator.find(GROUP)
     assert group is not None
     durable = group.image()
-    world.group_log.persist_failure = UnwritableStateRecord("a record of 2000000 bytes")
+    world.group_log.persist_failure = refusal
     change(world)
     both = [writes.begin(GROUP), writes.begin(GROUP)]
 
     # When
     for write in both:
-        with pytest.raises(UnwritableStateRecord):
+        with pytest.raises(type(refusal)):
             await write.settle()
 
     # Then

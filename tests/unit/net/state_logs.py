@@ -150,7 +150,7 @@ class StateLogBacking(Backing):
 
     def state_topics(self, plan: StateTopicPlan | None = None) -> StateTopics:
         """Return who finds and creates the topics."""
-        return StateTopics(plan or topic_plan(), metadata=self.metadata, connections=self.connections)
+        return StateTopics(plan or topic_plan(), metadata=self.metadata)
 
     async def found(self) -> SlotTopics:
         """Return the topics, which exist; from then on their leaders are known."""
@@ -200,8 +200,9 @@ class StateLogBacking(Backing):
 
     def idle_slots(self, claims: SlotClaims, count: int) -> StateSlots:
         """Return slots whose life has not begun."""
+        ownership = self.ownership(claims)
 
-        def make(number: int, turnstile: asyncio.Semaphore, ownership: SlotOwnership) -> StateSlot:
+        def make(number: int, turnstile: asyncio.Semaphore) -> StateSlot:
             return StateSlot(
                 number,
                 claims=claims,
@@ -212,7 +213,7 @@ class StateLogBacking(Backing):
                 ownership=ownership,
             )
 
-        return StateSlots(count, make, self.ownership(claims))
+        return StateSlots(count, make, ownership)
 
     def ownership(self, claims: SlotClaims) -> SlotOwnership:
         """Return who judges whether slots are owned; none has joined."""

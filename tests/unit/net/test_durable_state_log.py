@@ -379,21 +379,20 @@ def test_the_coordinator_refuses_as_its_rules_say_and_deletes_what_is_there() ->
 # ---------------------------------------------------- GroupLog
 
 
-def test_groups_are_kept_until_they_are_removed() -> None:
+def test_a_group_is_durable_as_it_was_last() -> None:
     async def scenario(_: ScriptedStateLog, ports: Ports) -> None:
         # Given
         loaded = ports.slots.slot_of_group(IMAGE.group_id).loaded()
         assert loaded is not None
         ports.groups.require_ready(IMAGE.group_id)
+        before = ports.groups.durable_image(IMAGE.group_id)
 
         # When
         await ports.groups.persist(IMAGE)
-        while_there = ports.groups.durable_image(IMAGE.group_id)
-        await ports.groups.remove(IMAGE.group_id)
 
         # Then
-        assert while_there == IMAGE
-        assert loaded.store.durable_images() == {}
-        assert ports.groups.durable_image(IMAGE.group_id) is None
+        assert before is None
+        assert ports.groups.durable_image(IMAGE.group_id) == IMAGE
+        assert loaded.store.durable_images() == {IMAGE.group_id: IMAGE}
 
     on_slots(scenario)

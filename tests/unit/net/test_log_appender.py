@@ -5,7 +5,8 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.ports import TopicDescription
 from kproxy.net import log_appender
-from kproxy.net.log_appender import AppendOutcome
+from kproxy.net.append_outcome import AppendFate, AppendOutcome, not_sent
+from kproxy.net.broker_client import BrokerClient
 from kproxy.net.state_topics import SlotTopics
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.produce_response import ProduceResponse
@@ -20,6 +21,7 @@ from tests.unit.net.state_logs import (
     create_state_topics,
     groups_log,
     state_log,
+    until,
 )
 
 
@@ -292,9 +294,7 @@ def test_without_a_leader_nothing_is_sent() -> None:
             outcome = await backing.appender.append(nowhere, 0, batch_of(b"x"))
 
             # Then
-            assert outcome == AppendOutcome(
-                ErrorCode.LEADER_NOT_AVAILABLE, detail="no leader is known of orders-0"
-            )
+            assert outcome == not_sent("no leader is known of orders-0")
             assert cluster.produced() == []
 
     run(scenario)
@@ -313,10 +313,63 @@ def test_a_broker_that_cannot_be_reached_was_not_sent_anything() -> None:
             outcome = await appended(backing, topics, batch_of(b"x"))
 
             # Then
-            assert outcome.error_code is ErrorCode.LEADER_NOT_AVAILABLE
+            assert outcome.fate is AppendFate.NOT_APPENDED
             await cluster.brokers[1].start()
 
     run(scenario)
+
+
+def test_a_connection_that_broke_before_a_byte_went_out_leaves_nothing_in_doubt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        # Given
+        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+            create_state_topics(cluster)
+            topics = await backing.found()
+            opened = await backing.connections.appender(1)
+            opened.close()
+
+            async def just_broken(_: int) -> BrokerClient:
+                return opened
+
+            monkeypatch.setattr(backing.connections, "appender", just_broken)
+
+            # When
+            outcome = await appended(backing, topics, batch_of(b"x"))
+
+            # Then
+            assert outcome.fate is AppendFate.NOT_APPENDED
+            assert cluster.produced() == []
+
+    run(scenario)
+
+
+def test_after_a_batch_that_could_not_be_sent_the_leaders_are_looked_for() -> None:
+    async def scenario() -> None:
+        # Given
+        async with ScriptedStateLog((1, 2)) as cluster, StateLogBacking(cluster) as backing:
+            create_state_topics(cluster)
+            topics = await backing.found()
+            cluster.lead(state_log().topic_id, 0, 2)
+            await cluster.brokers[1].stop()
+
+            # When
+            outcomes = [await appended(backing, topics, batch_of(b"x"))]
+            await until(lambda: leader_id(backing) == 2)
+            outcomes.append(await appended(backing, topics, batch_of(b"x")))
+
+            # Then
+            assert [outcome.fate for outcome in outcomes] == [AppendFate.NOT_APPENDED, AppendFate.DURABLE]
+            await cluster.brokers[1].start()
+
+    run(scenario)
+
+
+def leader_id(backing: StateLogBacking) -> int:
+    """Return who leads partition 0 of the state topic, as far as kproxy knows."""
+    leader = backing.metadata.leader_of(state_log().topic_id, 0)
+    return -1 if leader is None else leader.leader_id
 
 
 def test_when_kproxy_stops_nobody_waits_for_ever() -> None:

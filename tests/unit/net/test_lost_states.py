@@ -4,6 +4,8 @@ from collections.abc import Callable, Coroutine
 
 import pytest
 
+from kproxy.error_codes import ErrorCode
+from kproxy.net import lost_states
 from kproxy.net.lost_states import LostStates
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, GroupId, StateEpoch
@@ -99,6 +101,29 @@ def test_only_what_is_gone_begins_anew() -> None:
             await process.service.drain(10)
 
             # Then
+            assert await start_offsets(process) == [-1, 0]
+
+    on_cluster(scenario)
+
+
+def test_a_state_that_could_not_be_written_is_begun_anew_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lost_states, "AGAIN_SECONDS", 0.01)
+
+    async def scenario(cluster: ScriptedStateLog) -> None:
+        # Given
+        cluster.truncate(state_log(1), 1)
+        async with StateLogBacking(cluster) as backing:
+            process = Process(backing)
+            process.service.start()
+            await until(lambda: process.service.slots is not None and not process.service.slots.problem())
+
+            # When
+            cluster.refuse_append(state_log(1), ErrorCode.POLICY_VIOLATION)
+            await until(lambda: backing.measured.counts["statelog_lost_states",] == 2)
+            await process.service.drain(10)
+
+            # Then
+            assert backing.measured.counts["statelog_refusals", "refused"] == 1
             assert await start_offsets(process) == [-1, 0]
 
     on_cluster(scenario)

@@ -91,7 +91,7 @@ def test_a_leader_that_cannot_say_is_unavailable_with_the_reason() -> None:
 
             # Then
             where = f"partition 0 of 'orders' at {cluster.brokers[1].address}"
-            assert str(failure.value) == f"ListOffsets of {where}: OFFSET_NOT_AVAILABLE"
+            assert str(failure.value) == f"ListOffsets of {where}: OFFSET_NOT_AVAILABLE (78)"
 
     run(scenario)
 

@@ -1,101 +1,19 @@
 """One writer, one append at a time, and the first thing that is not as it had to be ends it."""
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import StateLogUnavailable
 from kproxy.net import partition_writer
-from kproxy.net.partition_writer import ClaimedPartition, Doubt, PartitionWriter
-from kproxy.net.producer_identities import ProducerIdentity
-from kproxy.share.identifiers import StateEpoch
-from kproxy.statelog.fold import StateLogFold
+from kproxy.net.partition_writer import Doubt
 from kproxy.statelog.group_commit import GroupCommit
-from kproxy.statelog.operations import Initialize
-from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
-from kproxy.statelog.tickets import Ticket
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.records import Record
-from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
-from tests.in_memory.written_log import a_claim
-from tests.unit.net.backing import run
-from tests.unit.net.state_logs import (
-    STATE,
-    StateLogBacking,
-    acknowledged,
-    alarms,
-    create_state_topics,
-    key_of_slot,
-    state_log,
-    until,
-)
-
-KEY, OTHER = key_of_slot(0), key_of_slot(0, skip=1)
-BEGINNING = Initialize(KEY, StateEpoch(0), 0)
-OTHER_BEGINNING = Initialize(OTHER, StateEpoch(0), 0)
-
-
-class Written:
-    """Partition 0 of the state topic, claimed at offset 0, with its queue and its writer."""
-
-    def __init__(self, cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        self.cluster = cluster
-        self.backing = backing
-        self.doubts: list[tuple[Doubt, str]] = []
-        self.commit = GroupCommit(ShareCoordinator(StateLogFold(), CoordinatorLimits()))
-        self.on_doubt: Callable[[], None] = lambda: None
-
-    async def claimed(self) -> "Written":
-        """Claim the partition as its owner would."""
-        create_state_topics(self.cluster)
-        topics = await self.backing.found()
-        self.cluster.write_foreign(state_log(), a_claim())
-        self.commit.fold.apply(self.cluster.records(state_log())[0])
-        self.writer = PartitionWriter(
-            ClaimedPartition(topics.state, 0, ProducerIdentity(7, 0), 0),
-            self.commit,
-            appender=self.backing.appender,
-            wall_clock=self.backing.wall_clock,
-            max_batch_bytes=100_000,
-            observer=self.backing.reports,
-            on_doubt=lambda doubt, detail: self.doubts.append((doubt, detail)),
-        )
-        return self
-
-    def submit(self, operation: object) -> Ticket:
-        """Queue an operation and wake the writer."""
-        ticket = self.commit.submit(operation)  # type: ignore[arg-type]  # whatever a queue takes
-        self.writer.wake()
-        return ticket
-
-    async def settled(self, *operations: object) -> list[Ticket]:
-        """Submit, and return when all is settled."""
-        tickets = [self.submit(operation) for operation in operations]
-        await until(lambda: all(ticket.is_done for ticket in tickets))
-        return tickets
-
-    async def doubt(self) -> tuple[Doubt, str]:
-        """Return why the writer gave up, once it has."""
-        await until(lambda: bool(self.doubts))
-        (doubt,) = self.doubts
-        return doubt
-
-    @property
-    def values(self) -> int:
-        """How many records there are beside the claim."""
-        return len(self.cluster.records(state_log())) - 1
-
-
-def write(scenario: Callable[[Written], "asyncio.Future[None] | object"]) -> None:
-    """Run `scenario` on a claimed partition."""
-
-    async def wired() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            await scenario(await Written(cluster, backing).claimed())  # type: ignore[misc]  # a coroutine function
-
-    run(wired)
+from tests.in_memory.scripted_state_log import Fate
+from tests.unit.net.state_logs import STATE, acknowledged, alarms, state_log, until
+from tests.unit.net.written_partition import BEGINNING, KEY, OTHER_BEGINNING, Written, write
 
 
 def test_what_is_submitted_in_one_turn_becomes_durable_in_one_append() -> None:
@@ -153,11 +71,10 @@ def test_durable_appends_are_counted() -> None:
         ErrorCode.REQUEST_TIMED_OUT,
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        ErrorCode.MESSAGE_TOO_LARGE,
         ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     ],
 )
-def test_whatever_a_leader_says_instead_of_an_offset_leaves_the_outcome_unknown(
+def test_what_a_leader_says_instead_of_an_offset_leaves_the_outcome_unknown(
     error_code: ErrorCode,
 ) -> None:
     async def scenario(written: Written) -> None:

@@ -69,6 +69,41 @@ def test_the_coordinator_is_looked_for_once() -> None:
     run(scenario)
 
 
+def test_a_coordinator_that_was_found_ahead_is_not_looked_for_again() -> None:
+    async def scenario() -> None:
+        # Given
+        async with ScriptedStateLog((1, 2)) as cluster, StateLogBacking(cluster) as backing:
+            await backing.metadata.refresh()
+            await backing.identities.look_ahead(SLOT_0)
+
+            # When
+            await backing.identities.next(SLOT_0)
+
+            # Then
+            assert len(cluster.asked(ApiKey.FIND_COORDINATOR)) == 1
+
+    run(scenario)
+
+
+def test_a_coordinator_that_cannot_be_found_ahead_is_looked_for_when_it_is_needed() -> None:
+    async def scenario() -> None:
+        # Given
+        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+            await backing.metadata.refresh()
+            honest = cluster.brokers[1].answers[ApiKey.FIND_COORDINATOR]
+            cluster.brokers[1].answers[ApiKey.FIND_COORDINATOR] = lambda _: FindCoordinatorResponse()
+            await backing.identities.look_ahead(SLOT_0)
+            cluster.brokers[1].answers[ApiKey.FIND_COORDINATOR] = honest
+
+            # When
+            identity = await backing.identities.next(SLOT_0)
+
+            # Then
+            assert identity == ProducerIdentity(1000, 0)
+
+    run(scenario)
+
+
 def test_a_coordinator_that_is_none_any_more_is_looked_for_anew() -> None:
     async def scenario() -> None:
         # Given
@@ -129,15 +164,6 @@ def test_an_answer_to_another_question_is_no_answer() -> None:
 
     # When / Then
     assert failure_of(cluster).endswith(": 0 answers to one question")
-
-
-def test_before_any_broker_is_known_nobody_can_be_asked() -> None:
-    async def scenario() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            with pytest.raises(BrokerUnavailable, match="no broker of the backing cluster is known"):
-                await backing.identities.next(SLOT_0)
-
-    run(scenario)
 
 
 def test_a_broker_that_is_away_is_passed_over() -> None:

@@ -7,7 +7,8 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
 from kproxy.net.producer_identities import ProducerIdentity
-from kproxy.net.slot_claim import ClaimLost, LoadedSlot, SlotClaims
+from kproxy.net.slot_claim import LoadedSlot, SlotClaims
+from kproxy.net.slot_ownership import ClaimLost
 from kproxy.share.identifiers import GroupId, TopicIdPartition
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_records import (
@@ -296,6 +297,21 @@ def test_reading_begins_at_the_recovery_point() -> None:
     on_cluster(scenario)
 
 
+def test_where_a_log_begins_is_asked_for_only_when_it_begins_too_late() -> None:
+    async def scenario(cluster: ScriptedStateLog, _: StateLogBacking, claims: SlotClaims) -> None:
+        # Given
+        with_history(cluster, recovery_point=1)
+
+        # When
+        await opened(claims)
+
+        # Then
+        assert cluster.asked(ApiKey.LIST_OFFSETS) == []
+        assert len(cluster.asked(ApiKey.FETCH)) == 2
+
+    on_cluster(scenario)
+
+
 def test_a_recovery_point_behind_a_snapshot_that_is_needed_is_not_believed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -339,7 +355,7 @@ def test_a_recovery_point_that_was_deleted_meanwhile_gives_way_to_the_log_start(
         loaded = await opened(claims)
 
         # Then
-        assert first_read(cluster) == [1]
+        assert first_read(cluster) == [0, 1]
         assert set(loaded.fold.states) == {KEY}
 
     on_cluster(scenario)

@@ -31,8 +31,11 @@ def test_every_report_is_made_of_counters_that_are_declared() -> None:
         reports.left(0, doubt, "detail")
     reports.stopped(0, "corrupt")
     reports.begun_anew("workers", 0, 2)
+    for reason in ("refused", "late"):
+        reports.refused("__kproxy_share_state-0", reason=reason, detail="no", advice="look")
 
     # Then
+    assert metrics.counted("statelog_refusals", "refused") == 1
     assert metrics.counted("statelog_records", "__kproxy_share_state") == 2
     assert metrics.counted("statelog_rebuilds", "fenced") == 1
     assert metrics.counted("statelog_truncations") == 1

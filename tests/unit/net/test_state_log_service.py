@@ -147,7 +147,7 @@ def test_while_there_are_no_topics_everything_is_refused_with_the_reason() -> No
 
 
 def test_a_cluster_that_does_not_answer_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_log_service, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(state_log_service, "GRACE_SECONDS", 0)
 
     async def scenario() -> None:
         async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
@@ -165,6 +165,58 @@ def test_a_cluster_that_does_not_answer_is_asked_again(monkeypatch: pytest.Monke
             # Then
             assert told
             assert process.service.problem == ""
+
+    run(scenario)
+
+
+def test_new_topics_whose_leaders_need_a_moment_are_waited_for_without_a_word(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+            # Given
+            create_state_topics(cluster)
+            cluster.refuse(GROUPS_ID, 0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            process = Process(backing)
+            process.service.start()
+            await until(lambda: len(cluster.asked(ApiKey.LIST_OFFSETS)) >= 3)
+
+            # When
+            cluster.refuse(GROUPS_ID, 0, ErrorCode.NONE)
+            await process.serves()
+
+            # Then
+            assert process.changes == 1
+
+    run(scenario)
+    assert alarms(caplog) == []
+
+
+def test_topics_that_were_just_created_are_not_looked_into() -> None:
+    async def scenario() -> None:
+        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+            # When
+            await Process(backing).serves()
+
+            # Then
+            assert cluster.asked(ApiKey.LIST_OFFSETS) == []
+
+    run(scenario)
+
+
+def test_the_coordinator_that_claims_need_is_looked_for_before_there_are_topics() -> None:
+    async def scenario() -> None:
+        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+            # Given
+            cluster.creation_error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            process = Process(backing)
+
+            # When
+            process.service.start()
+            await process.service.first_word(10)
+
+            # Then
+            await until(lambda: len(cluster.asked(ApiKey.FIND_COORDINATOR)) == 1)
 
     run(scenario)
 
@@ -273,6 +325,7 @@ def test_a_topic_that_is_deleted_and_created_anew_is_noticed_and_served_from(
 
             # Then
             assert await process.service.states.initialize(wanted) == {}
+            assert process.service.state_topic == (await backing.metadata.topics_named([STATE]))[STATE]
             assert process.changes == 3
             assert backing.listener.events.count("lost 0") == 1
 

@@ -1,101 +1,21 @@
 """What keeps recovery short and the log small, and what it never deletes."""
 
-from collections.abc import Callable, Coroutine
-
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.net.state_slots import StateSlots
-from kproxy.net.state_upkeep import StateUpkeep, UpkeepTiming
 from kproxy.share.identifiers import StateEpoch, TopicId
-from kproxy.statelog.group_records import RecoveryPoint, decode_group_record
 from kproxy.statelog.operations import Initialize
-from kproxy.statelog.state_records import ShareSnapshot, decode_state_record
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.delete_records_response import DeleteRecordsResponse
-from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
-from tests.unit.net.backing import run
+from tests.in_memory.scripted_state_log import Fate
 from tests.unit.net.state_logs import (
     STATE,
-    StateLogBacking,
-    acknowledged,
     alarms,
-    create_state_topics,
     groups_log,
-    key_of_slot,
     state_log,
     until,
 )
-
-COLD, WARM = key_of_slot(0), key_of_slot(0, skip=1)
-ELSEWHERE = key_of_slot(1)
-MINUTE_MS = 60_000
-
-Scenario = Callable[["Tended"], Coroutine[object, object, None]]
-
-
-class Tended:
-    """Slots that are ready, and whoever looks after them."""
-
-    def __init__(self, cluster: ScriptedStateLog, backing: StateLogBacking, slots: StateSlots) -> None:
-        self.cluster = cluster
-        self.backing = backing
-        self.slots = slots
-
-    async def upkeep(self, *, history_ms: int = 0, interval_ms: int = MINUTE_MS) -> StateUpkeep:
-        """Return who looks after the slots."""
-        return StateUpkeep(
-            self.slots,
-            await self.backing.found(),
-            UpkeepTiming(interval_ms=interval_ms, cold_after_ms=MINUTE_MS, history_ms=history_ms),
-            reader=self.backing.reader,
-            metadata=self.backing.metadata,
-            connections=self.backing.connections,
-            wall_clock=self.backing.wall_clock,
-            measuring=self.backing.measured,
-        )
-
-    async def with_history(self) -> None:
-        """Write, an hour ago, a share-partition that went cold, and ever since one that is written often."""
-        slot = self.slots.slot_of_key(COLD)
-        for key in (COLD, WARM):
-            slot.submit(Initialize(key, StateEpoch(0), 0))
-        await self.slots.drain(10)
-        for offset in range(6):
-            self.backing.wall_clock.advance(10 * MINUTE_MS)
-            slot.submit(acknowledged(WARM, offset, offset))
-            await self.slots.drain(10)
-
-    @property
-    def log_start(self) -> int:
-        """The first offset of slot 0's state."""
-        return self.cluster.log(state_log().topic_id, 0).log_start_offset
-
-    def recovery_points(self) -> list[int]:
-        """Return the recovery points of slot 0 that were written down."""
-        decoded = [decode_group_record(record).record for record in self.cluster.records(groups_log())]
-        return [record.offset for record in decoded if isinstance(record, RecoveryPoint)]
-
-    def snapshots_of_cold(self) -> int:
-        """Return how many snapshots there are of the share-partition that went cold."""
-        decoded = [decode_state_record(record).record for record in self.cluster.records(state_log())]
-        return sum(1 for record in decoded if isinstance(record, ShareSnapshot) and record.key == COLD)
-
-    def said(self, result: str) -> int:
-        """Return how many prunings ended so."""
-        return self.backing.measured.counts["statelog_prunings", result]
-
-
-def on_slots(scenario: Scenario) -> None:
-    """Run `scenario` on slots that snapshot after every second update."""
-
-    async def wired() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            create_state_topics(cluster)
-            slots = await backing.ready_slots(updates_per_snapshot=1)
-            await scenario(Tended(cluster, backing, slots))
-
-    run(wired)
+from tests.unit.net.tended_slots import COLD, ELSEWHERE, MINUTE_MS, Tended, on_slots
 
 
 def test_what_nobody_writes_any_more_is_snapshotted_and_holds_nothing_back() -> None:
@@ -233,6 +153,30 @@ def test_a_deletion_that_fails_for_now_is_tried_again(error_code: ErrorCode) -> 
         assert tended.log_start == 8
 
     on_slots(scenario)
+
+
+def test_old_records_are_deleted_at_whoever_leads_the_partition_by_then() -> None:
+    async def scenario(tended: Tended) -> None:
+        # Given
+        await tended.with_history()
+        upkeep = await tended.upkeep()
+        honest = tended.backing.reader.find_offset
+
+        async def and_then_it_moves(topic_id: TopicId, partition: int, timestamp: int) -> int:
+            if timestamp >= 0:
+                tended.cluster.lead(topic_id, partition, 2)
+            return await honest(topic_id, partition, timestamp)
+
+        tended.backing.reader.find_offset = and_then_it_moves  # type: ignore[method-assign]  # for this test
+
+        # When
+        await upkeep.visit_all()
+
+        # Then
+        assert tended.said("ok") == 1
+        assert tended.cluster.brokers[1].asked(ApiKey.DELETE_RECORDS) == []
+
+    on_slots(scenario, node_ids=(1, 2))
 
 
 def test_without_a_leader_nothing_is_deleted_for_now(caplog: pytest.LogCaptureFixture) -> None:

@@ -219,7 +219,6 @@ def test_nothing_below_the_level_is_written(
 
     # Then
     assert [json.loads(line)["event"] for line in stream.getvalue().splitlines()] == written
-    assert log.is_enabled_for_debug() is (level == "debug")
 
 
 def test_a_library_speaks_in_the_same_form_from_warning_on() -> None:

@@ -25,6 +25,7 @@ PROMISED_COUNTERS = {
     "statelog_bytes": ("topic",),
     "statelog_replayed_records": (),
     "statelog_rebuilds": ("reason",),
+    "statelog_refusals": ("reason",),
     "statelog_truncations": (),
     "statelog_lost_states": (),
     "statelog_corrupt_slots": (),

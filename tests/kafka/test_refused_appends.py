@@ -1,0 +1,43 @@
+"""Appends that brokers did not take: what is certainly not in the state log costs its writers and nobody else."""
+
+from kproxy.error_codes import ErrorCode
+from tests.kafka import administration
+from tests.kafka.administration import unique_name
+from tests.kafka.cluster import KafkaCluster
+from tests.kafka.kproxy_process import KproxyProcess, state_topic_settings
+from tests.kafka.share_state_client import Batch, Initialize, Read, ShareStateClient, Write, request_of
+
+AVAILABLE, ACKNOWLEDGED = 0, 2
+
+
+def many(count: int) -> tuple[Batch, ...]:
+    """Return batches that cannot be joined."""
+    return tuple((offset, offset, (AVAILABLE, ACKNOWLEDGED)[offset % 2], 1) for offset in range(count))
+
+
+def test_a_state_that_is_too_large_is_refused_and_the_slot_serves_on(reference_cluster: KafkaCluster) -> None:
+    # Given
+    kafka, settings = reference_cluster.bootstrap_servers, state_topic_settings()
+    state_topic = str(settings["kproxy.state.topic.name"])
+    topic = administration.create_topic(kafka, unique_name("refused"), partitions=1)
+    settings["kproxy.share.coordinator.enable"] = "true"
+    with KproxyProcess(kafka, settings=settings) as kproxy:
+        kproxy.wait_until_ready()
+        with ShareStateClient(kproxy.bootstrap_servers, group=unique_name("refused"), topic=topic) as client:
+            client.ask(Initialize(0, 0))
+            administration.set_topic_settings(kafka, state_topic, {"max.message.bytes": "1000"})
+
+            # When
+            too_large = request_of(client.group, client.topic_id, [(0, Write(0, 0, 0, 0, many(200)))])
+            refused = client.send(too_large).results[0].partitions[0]
+            taken = client.ask(Write(0, 0, 0, 1, many(2)))
+            state = client.ask(Read(0))
+
+        # Then
+        assert (refused.error_code, taken.error_code) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NONE)
+        assert state.batches == many(2)
+        (line,) = kproxy.log_events("append_refused")
+        assert f"max.message.bytes of topic {state_topic}" in line["advice"]
+        metrics = kproxy.metrics()
+        assert metrics.value("kproxy_statelog_refusals_total", reason="refused") == 1
+        assert metrics.total("kproxy_statelog_rebuilds_total") == 0
