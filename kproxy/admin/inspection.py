@@ -6,7 +6,7 @@
 | `/api/v1/groups/{g}` | one group with its members and its live share-partitions |
 | `/api/v1/sessions?group=&member=` | open share sessions |
 | `/api/v1/in-flight?group=&topic=&partition=` | runs of offsets in flight; `topic` is a name or an id |
-| `/api/v1/state-log` | the slots of the state log |
+| `/api/v1/state-log` | the slots of the state log, and which topic of which cluster holds them |
 | `/api/v1/state-log/{n}/state?at=end` | every durable state of a slot, and the offset that they are the state at |
 
 Lists are streamed. Each item is consistent in itself, and made when it is written, so that two items may be some
@@ -31,7 +31,7 @@ from kproxy.admin.share_views import (
 from kproxy.admin.state_log_views import StateLogSlots, durable_state_view
 from kproxy.admin.views import JsonObject, envelope, envelope_pieces, item
 from kproxy.errors import GroupIdNotFound, ShareSessionNotFound
-from kproxy.handlers.ports import Clock
+from kproxy.handlers.ports import Clock, TopicDescription
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, SharePartitionKey, topic_id_text
 from kproxy.share.share_partition import SharePartition
@@ -58,7 +58,9 @@ class LiveSharePartitions(Protocol):
 class Inspected:
     """What is looked into. `clock` is the one that locks count by; `wall_clock` is for `asOf`.
 
-    `state_log` returns the slots, None as long as it is not known how many there are.
+    `state_log` returns the slots, None as long as it is not known how many there are; `state_topic` the topic that
+    holds their share-partitions, which is known when they are; `cluster_id` the backing cluster's, None before it was
+    met.
     """
 
     coordinator: GroupCoordinator
@@ -68,6 +70,8 @@ class Inspected:
     clock: Clock
     wall_clock: Clock
     state_log: Callable[[], StateLogSlots | None]
+    state_topic: Callable[[], TopicDescription | None]
+    cluster_id: Callable[[], str | None]
 
 
 class Inspection:
@@ -179,7 +183,16 @@ class Inspection:
         parameters(request.query.items())
         slots = self._inspected.state_log()
         statuses = () if slots is None else slots.statuses()
-        return self._json("StateLogSlots", [item(status) for status in statuses])
+        return await self._stream(request, "StateLogSlots", map(item, statuses), self._state_log_facts())
+
+    def _state_log_facts(self) -> dict[str, object]:
+        """Return what tells this state log from every other, and from one made anew; empty texts if unknown."""
+        topic = self._inspected.state_topic()
+        return {
+            "clusterId": self._inspected.cluster_id() or "",
+            "stateTopic": "" if topic is None else topic.name,
+            "stateTopicId": "" if topic is None else topic_id_text(topic.topic_id),
+        }
 
     async def _answer_states(self, request: web.Request) -> web.StreamResponse:
         at = parameters(request.query.items(), ("at",)).get("at", _END)

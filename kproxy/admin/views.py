@@ -43,10 +43,14 @@ class BrokerView:
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupsView:
-    """Whether share APIs are served; `reason` says why, or why not."""
+    """Whether share APIs are served; `reason` says why, or why not.
+
+    `delivery_count_limit` is how often a record of any group is delivered at most.
+    """
 
     is_enabled: bool
     reason: str
+    delivery_count_limit: int
 
 
 @dataclass(frozen=True, slots=True)

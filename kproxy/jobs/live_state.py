@@ -8,9 +8,11 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, build_opener
+from uuid import UUID
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
+from kproxy.share.identifiers import topic_id_of
 
 _TIMEOUT_S = 30.0
 
@@ -24,6 +26,29 @@ class LiveSlot:
     states: Sequence[Mapping[str, Any]]
 
 
+def live_log(admin_url: str) -> str:
+    """Return which log the running kproxy keeps its state in, as `LogReader.identity` names a topic of a cluster.
+
+    Raises JobFailed: CHECK_FAILED when it keeps none, or does not say; CANNOT_CONNECT when nobody answers there.
+    """
+    told = _answer(admin_url, "state-log")
+    if not told["items"]:
+        raise JobFailed(
+            f"the running kproxy at {admin_url} has no state log to be compared with: its /readyz says why",
+            ExitCode.CHECK_FAILED,
+        )
+    cluster_id, topic, topic_id = (told.get(name) for name in ("clusterId", "stateTopic", "stateTopicId"))
+    try:
+        if cluster_id and topic:
+            return f"{cluster_id}:{topic}:{UUID(bytes=topic_id_of(str(topic_id)))}"
+    except ValueError:
+        pass
+    raise JobFailed(
+        f"the running kproxy at {admin_url} does not say which log it keeps its state in: is it of another version?",
+        ExitCode.CHECK_FAILED,
+    )
+
+
 def live_slots(admin_url: str) -> Iterator[LiveSlot]:
     """Yield the slots that are ready, ascending. Raises JobFailed: CANNOT_CONNECT when nobody answers there."""
     for slot in _answer(admin_url, "state-log")["items"]:
@@ -33,6 +58,17 @@ def live_slots(admin_url: str) -> Iterator[LiveSlot]:
             )
         answer = _answer(admin_url, f"state-log/{slot['partition']}/state?at=end")
         yield LiveSlot(slot["partition"], answer["appliedOffset"], answer["items"])
+
+
+def live_delivery_limit(admin_url: str) -> int | None:
+    """Return how often the running kproxy delivers a record at most; None from one that does not say.
+
+    Raises JobFailed: CANNOT_CONNECT when nobody answers there.
+    """
+    for status in _answer(admin_url, "status")["items"]:
+        limit = status.get("shareGroups", {}).get("deliveryCountLimit")
+        return limit if isinstance(limit, int) else None
+    return None
 
 
 def _answer(admin_url: str, path: str) -> Mapping[str, Any]:

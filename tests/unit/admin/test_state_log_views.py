@@ -2,12 +2,26 @@ import pytest
 
 from kproxy.admin.readiness import CheckResult
 from kproxy.admin.state_log_views import durable_state_view, slot_checks
-from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, SnapshotEpoch, StateEpoch
+from kproxy.share.identifiers import (
+    GroupId,
+    LeaderEpoch,
+    SharePartitionKey,
+    SnapshotEpoch,
+    StateEpoch,
+    topic_id_text,
+)
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.slot_status import SlotState
-from tests.in_memory.inspectable import ORDERS, ORDERS_TEXT, InMemoryStateLogSlots, Inspectable, answer_to
+from tests.in_memory.inspectable import (
+    ORDERS,
+    ORDERS_TEXT,
+    STATE_TOPIC,
+    InMemoryStateLogSlots,
+    Inspectable,
+    answer_to,
+)
 
 
 def test_a_state_of_a_topic_that_is_gone_has_its_id_only() -> None:
@@ -62,6 +76,8 @@ def test_the_state_log_is_a_line_for_each_slot() -> None:
         "waitingCount": 2,
     }
     assert answer.body["kind"] == "StateLogSlots"
+    assert (answer.body["clusterId"], answer.body["stateTopic"]) == ("cluster-1", "__kproxy_share_state")
+    assert answer.body["stateTopicId"] == topic_id_text(STATE_TOPIC.topic_id)
     assert answer.items == [
         {"partition": 0, "state": "ready", "reason": "", **facts},
         {"partition": 1, "state": "stopped", "reason": "offset 5: unknown record type 9", **facts},
@@ -137,4 +153,5 @@ def test_as_long_as_the_state_log_was_not_found_there_are_no_slots() -> None:
 
     # Then
     assert (slots.status, slots.items) == (200, [])
+    assert (slots.body["stateTopic"], slots.body["stateTopicId"]) == ("", "")
     assert (states.status, states.message) == (404, "the state log has no slot 0 here")

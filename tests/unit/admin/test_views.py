@@ -28,7 +28,9 @@ def test_a_status_is_shown_in_camel_case_with_numbers_as_numbers() -> None:
         cluster_id="mKq1",
         bootstrap="127.0.0.1:19092",
         brokers=[BrokerView(node_id=1, advertised="127.0.0.1:19101", upstream="kafka:9092")],
-        share_groups=ShareGroupsView(is_enabled=True, reason="the cluster does not serve them itself"),
+        share_groups=ShareGroupsView(
+            is_enabled=True, reason="the cluster does not serve them itself", delivery_count_limit=5
+        ),
         connections_open=3,
         uptime_seconds=12.5,
     )
@@ -43,7 +45,11 @@ def test_a_status_is_shown_in_camel_case_with_numbers_as_numbers() -> None:
         "clusterId": "mKq1",
         "bootstrap": "127.0.0.1:19092",
         "brokers": [{"nodeId": 1, "advertised": "127.0.0.1:19101", "upstream": "kafka:9092"}],
-        "shareGroups": {"enabled": True, "reason": "the cluster does not serve them itself"},
+        "shareGroups": {
+            "enabled": True,
+            "reason": "the cluster does not serve them itself",
+            "deliveryCountLimit": 5,
+        },
         "connectionsOpen": 3,
         "uptimeSeconds": 12.5,
     }
