@@ -7,6 +7,15 @@ ENVIRONMENT=${ENVIRONMENT:-hdfs:///apps/kproxy/environment.tar.gz}
 EXECUTORS=${EXECUTORS:-8}
 DEPLOY_MODE=${DEPLOY_MODE:-cluster}
 
+# What executors run is what the driver was told. In client mode the driver itself runs here, with a Python of this
+# machine that has kproxy; in cluster mode it runs as they do.
+export PYSPARK_PYTHON=./environment/bin/python
+if [[ $DEPLOY_MODE == client ]]; then
+  export PYSPARK_DRIVER_PYTHON=${PYSPARK_DRIVER_PYTHON:-python3}
+else
+  export PYSPARK_DRIVER_PYTHON=$PYSPARK_PYTHON
+fi
+
 exec spark-submit \
   --master yarn \
   --deploy-mode "$DEPLOY_MODE" \
@@ -17,6 +26,4 @@ exec spark-submit \
   --driver-memory 1g \
   --packages "org.apache.spark:spark-sql-kafka-0-10_2.13:$SPARK_VERSION" \
   --archives "$ENVIRONMENT#environment" \
-  --conf spark.yarn.appMasterEnv.PYSPARK_PYTHON=./environment/bin/python \
-  --conf spark.executorEnv.PYSPARK_PYTHON=./environment/bin/python \
   "$(dirname "$0")/replay_job.py" "$@"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
+from kproxy.cli.output import with_table_form
 from kproxy.cli.progress import progress
 from kproxy.cli.setting_options import with_backing_cluster
 from kproxy.cli.tables import paged_table_lines, table_lines
@@ -55,20 +56,6 @@ def _with_range(command: F) -> F:
     return command
 
 
-def _with_form(default: str) -> Callable[[F], F]:
-    form = click.option(
-        "-o",
-        "--output",
-        "output",
-        type=click.Choice(["jsonl", "table"]),
-        default=default,
-        show_default=True,
-        help="Format.",
-    )
-    headers = click.option("--no-headers", is_flag=True, help="Leave the titles of the columns out.")
-    return lambda command: form(headers(command))
-
-
 @click.group()
 def log() -> None:
     """Read the state log in the backing cluster.
@@ -89,7 +76,7 @@ cannot be decoded.
 """
 )
 @_with_range
-@_with_form("jsonl")
+@with_table_form("jsonl", "table", default="jsonl")
 @with_backing_cluster
 def dump(loaded: LoadedSettings, /, output: str, *, no_headers: bool, **wanted: object) -> None:
     """Print the records of the state log.
@@ -132,7 +119,7 @@ The exit codes are those of kproxy log dump.
 """
 )
 @_with_range
-@_with_form("table")
+@with_table_form("jsonl", "table", default="table")
 @with_backing_cluster
 def stats(loaded: LoadedSettings, /, output: str, *, no_headers: bool, **wanted: object) -> None:
     """Count the records of the state log, by partition and type."""

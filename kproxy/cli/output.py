@@ -1,4 +1,4 @@
-"""How lists are printed: as a table, as a wider one, or as the JSON that was answered."""
+"""How lists are printed: as a table, as a wider one, or as the JSON that was answered; and the options that say so."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -49,19 +49,29 @@ class Output:
             click.echo(line)
 
 
-def with_output(command: F) -> F:
-    """Give `command` the options `-o` and `--no-headers`; it is called with `output` and `no_headers`."""
-    form = click.option(
+def with_form(*forms: str, default: str, note: str = "") -> Callable[[F], F]:
+    """Give a command the option `-o` with these forms; it is called with `output`."""
+    return click.option(
         "-o",
         "--output",
         "output",
-        type=click.Choice(["table", "wide", "json"]),
-        default="table",
+        type=click.Choice(forms),
+        default=default,
         show_default=True,
-        help="Format; wide appends columns.",
+        help=f"Format{note}.",
     )
+
+
+def with_table_form(*forms: str, default: str, note: str = "") -> Callable[[F], F]:
+    """Do the same, and add `--no-headers` for tables; the command is called with `no_headers`, too."""
+    form = with_form(*forms, default=default, note=note)
     headers = click.option("--no-headers", is_flag=True, help="Leave the titles of the columns out.")
-    return form(headers(command))
+    return lambda command: form(headers(command))
+
+
+def with_output(command: F) -> F:
+    """Give `command` the options that `Output` is made of."""
+    return with_table_form("table", "wide", "json", default="table", note="; wide appends columns")(command)
 
 
 def partitions_text(topics: Sequence[Item]) -> str:

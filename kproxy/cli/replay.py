@@ -1,10 +1,10 @@
-"""`kproxy replay`: questions to the history of the state log, answered by Spark in a process of its own."""
+"""`kproxy replay`: questions to the history of the state log, answered by Spark; the process goes on as theirs."""
 
 import os
-import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from typing import NoReturn
 
 import click
 
@@ -24,8 +24,7 @@ def replay(arguments: tuple[str, ...]) -> None:
     """
     if find_spec("pyspark") is None:
         raise CommandFailed("kproxy replay needs PySpark: pip install 'kproxy[spark]'", ExitCode.USAGE)
-    command = [sys.executable, "-m", "kproxy.jobs", *(arguments or ("--help",))]
-    sys.exit(_status_of(command, environment(os.environ)))
+    become([sys.executable, "-m", "kproxy.jobs", *(arguments or ("--help",))], environment(os.environ))
 
 
 def environment(inherited: Mapping[str, str]) -> dict[str, str]:
@@ -33,12 +32,8 @@ def environment(inherited: Mapping[str, str]) -> dict[str, str]:
     return {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable, **inherited}
 
 
-def _status_of(command: list[str], child_environment: Mapping[str, str]) -> int:
-    """Run a command to its end. Ctrl-C reaches it as well, from the terminal; how it takes that is its own affair."""
-    with subprocess.Popen(command, env=child_environment) as child:  # noqa: S603 - our own module
-        while True:
-            try:
-                status = child.wait()
-            except KeyboardInterrupt:
-                continue
-            return status if status >= 0 else 128 - status
+def become(command: Sequence[str], command_environment: Mapping[str, str]) -> NoReturn:
+    """Go on as `command`, in this very process: signals reach it, and its exit code is that of `kproxy`."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execve(command[0], list(command), dict(command_environment))  # noqa: S606 - our own module

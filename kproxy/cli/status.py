@@ -6,20 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import click
 
 from kproxy.cli.admin_port import answer_of, items_of, with_admin_url
+from kproxy.cli.output import with_form
 from kproxy.cli.tables import cell_text, table_lines
 
 
 @click.command()
 @with_admin_url
-@click.option(
-    "-o",
-    "--output",
-    "output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="Format.",
-)
+@with_form("table", "json", default="table")
 def status(admin_url: str, output: str) -> None:
     """Show what a running kproxy is and does.
 

@@ -12,16 +12,16 @@ from kproxy.jobs.changes import changes_of
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.jobs.selection import SELECTION_OPTIONS, Selection, with_topic_names
+from kproxy.jobs.silver import SHARE_PARTITION
 from kproxy.statelog.actors import Cause
 
 PASSED: Final = "start-offset-passed"
 """The event of the first log record whose start offset lies above the record: nobody will get it any more."""
 
 _TURNS: Final = (Cause.INITIALIZE.value, Cause.ALTER_OFFSETS.value, Cause.DELETE.value)
-_SHARE_PARTITION: Final = ("group", "topic_id", "partition")
 _SHOWN: Final = (
     "time",
-    *_SHARE_PARTITION,
+    *SHARE_PARTITION,
     "event",
     "first_offset",
     "last_offset",
@@ -40,15 +40,13 @@ def run(context: JobContext, *, offset: int | None, member: str | None, **select
     """Tell the history of a record, of a member, or of what a member did to a record."""
     if offset is None and member is None:
         raise JobFailed("audit of what? give --offset N, --member ID, or both", ExitCode.USAGE)
-    silver = Selection(**selection).silver_kept(context)
+    silver = Selection(**selection).silver(context, member=member)
     events = changes_of(silver).select(*_columns())
-    if member is not None:
-        events = events.where(sql.col("member") == member)
     if offset is not None:
         events = events.where(sql.lit(offset).between(sql.col("first_offset"), sql.col("last_offset")))
     if offset is not None and member is None:
         events = events.unionByName(turns_of(silver, offset))
-    named = with_topic_names(events.select(*kafka_names(_SHOWN)), context.reader.topic_names())
+    named = with_topic_names(events.select(*kafka_names(_SHOWN)), context.topic_names())
     return JobResult(named.orderBy(*_ORDER))
 
 
@@ -58,7 +56,7 @@ def turns_of(silver: DataFrame, offset: int) -> DataFrame:
     The start offset passes a record at most once within a state epoch.
     """
     rows = silver.where(sql.col("outcome") == "applied").withColumn("is_turn", _is_turn())
-    within = (*_SHARE_PARTITION, "state_epoch")
+    within = (*SHARE_PARTITION, "state_epoch")
     passings = (
         rows.where(sql.col("start_offset") > offset)
         .groupBy(*within)
@@ -67,7 +65,7 @@ def turns_of(silver: DataFrame, offset: int) -> DataFrame:
         .where(~sql.col("is_turn"))
         .withColumn("event", sql.lit(PASSED))
     )
-    turns = rows.where("is_turn").dropDuplicates([*_SHARE_PARTITION, "log_offset"])
+    turns = rows.where("is_turn").dropDuplicates([*SHARE_PARTITION, "log_offset"])
     named = turns.withColumn("event", sql.coalesce("cause", "kind"))
     return (
         named.unionByName(passings)

@@ -10,7 +10,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from kproxy.share.record_state import RecordState
+from kproxy.jobs.silver import CAUSES_OF_RECORDS
+from kproxy.share.record_state import TERMINAL_STATES, RecordState
 from kproxy.statelog.actors import Cause
 
 ACCEPT: Final = "accept"
@@ -25,11 +26,8 @@ ACKNOWLEDGEMENTS: Final = (ACCEPT, RELEASE, REJECT, DONE)
 RETURNS: Final = (RELEASE, Cause.LOCK_TIMEOUT.value, Cause.SESSION_CLOSE.value)
 """The events after which records are delivered again, unless the delivery limit was reached."""
 
-_CAUSES_OF_RECORDS: Final = frozenset(
-    {Cause.INITIALIZE, Cause.LOAD, Cause.SNAPSHOT, Cause.DELETE, Cause.ALTER_OFFSETS, Cause.LOG_START_MOVED}
-)
-_CAUSES_OF_CHANGES: Final = tuple(cause.value for cause in Cause if cause not in _CAUSES_OF_RECORDS)
-_TERMINAL: Final = (RecordState.ACKNOWLEDGED.value, RecordState.ARCHIVED.value)
+_CAUSES_OF_CHANGES: Final = tuple(cause.value for cause in Cause if cause not in CAUSES_OF_RECORDS)
+_TERMINAL: Final = tuple(sorted(state.value for state in TERMINAL_STATES))
 
 
 def changes_of(silver: DataFrame) -> DataFrame:

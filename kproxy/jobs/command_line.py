@@ -1,13 +1,16 @@
 """The command line of the jobs: `kproxy replay`, `python -m kproxy.jobs`, and whatever `spark-submit` is given."""
 
 import json
+import logging
 import os
+import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from types import FrameType
+from typing import Final, NoReturn
 
 import click
 
@@ -21,6 +24,8 @@ _GROUPS_TOPIC: Final = "__kproxy_share_groups"
 _FORMS: Final = ("table", "json", "csv", "parquet")
 _RECORD_FORMS: Final = ("kafka", "kip-checkpoint", "kip-control")
 _SOURCES: Final = ("auto", "jar", "python")
+_EXIT_CODE_OF_SIGNALS: Final = 128
+"""To which shells add the number of the signal that ended a process."""
 
 
 class JobGroup(click.Group):
@@ -42,7 +47,7 @@ class JobGroup(click.Group):
     cls=JobGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 cannot connect or not allowed, "
-    "5 a check failed, 6 partial failure: records are missing.",
+    "5 a check failed, 6 partial failure: records are missing, 130 or 143 stopped by a signal.",
 )
 def jobs() -> None:
     """Ask the history of every share group: Spark replays the state log."""
@@ -75,7 +80,8 @@ COMMON_OPTIONS: Final = (
     click.Option(
         ["--files"],
         metavar="PATH",
-        help="Files instead: Parquet of export, or JSON lines of kproxy log dump; a file or a folder.",
+        help="Files instead: Parquet of export, or JSON lines of kproxy log dump; a file or a folder. A dump of "
+        "--topic groups beside the other names topics.",
     ),
     click.Option(
         ["--format", "form"],
@@ -117,11 +123,32 @@ COMMON_OPTIONS: Final = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line of this process, and exit."""
-    jobs.main(
-        None if arguments is None else list(arguments),
-        prog_name="kproxy replay",
-        color=False if os.environ.get("NO_COLOR") else None,
-    )
+    # What goes wrong is said once, as the job's own error; py4j would show where Python was when it stopped.
+    logging.getLogger().setLevel(logging.CRITICAL)
+    with sigterm_as_interrupt():
+        jobs.main(
+            None if arguments is None else list(arguments),
+            prog_name="kproxy replay",
+            color=False if os.environ.get("NO_COLOR") else None,
+        )
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: whoever stops at Ctrl-C, and clears up, does so now."""
+
+
+@contextmanager
+def sigterm_as_interrupt() -> Iterator[None]:
+    """Within the block SIGTERM raises Terminated, in the main thread."""
+
+    def stop(_number: int, _frame: FrameType | None) -> NoReturn:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def say(text: str) -> None:
@@ -133,20 +160,37 @@ def _run(
     name: str, job: Job, common: Mapping[str, object], options: Mapping[str, object], plot: Path | None
 ) -> None:
     started_s = time.monotonic()
-    try:
+    with _failing_in_one_line():
         summary, exit_code = _answer(name, job, common, options, plot)
+    say(json.dumps({"job": name, **summary, "seconds": round(time.monotonic() - started_s, 1)}))
+    sys.exit(exit_code)
+
+
+@contextmanager
+def _failing_in_one_line() -> Iterator[None]:
+    """End the process, with its exit code, for whatever ends a job early."""
+    try:
+        yield
     except KproxyError as failure:
         say(f"Error: {failure}")
         sys.exit(failure.exit_code if isinstance(failure, JobFailed) else ExitCode.FAILED)
-    say(json.dumps({"job": name, **summary, "seconds": round(time.monotonic() - started_s, 1)}))
-    sys.exit(exit_code)
+    except BrokenPipeError:
+        # Whoever reads has read enough. Click knows how to end then.
+        raise
+    except OSError as failure:
+        say(f"Error: {failure}")
+        sys.exit(ExitCode.FAILED)
+    except KeyboardInterrupt as stop:
+        number = signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT
+        say(f"Error: stopped by {number.name}")
+        sys.exit(_EXIT_CODE_OF_SIGNALS + number)
 
 
 def _answer(
     name: str, job: Job, common: Mapping[str, object], options: Mapping[str, object], plot: Path | None
 ) -> tuple[dict[str, object], ExitCode]:
     """Run a job and write what it found; return the closing summary."""
-    from kproxy.jobs.output import Output
+    from kproxy.jobs.output import Output, require_writable
     from kproxy.jobs.source_options import SourceOptions, open_log
     from kproxy.jobs.spark_session import spark_failures, spark_session
 
@@ -154,6 +198,8 @@ def _answer(
     assert out is None or isinstance(out, Path)
     output = Output(str(common["output"]), out, with_headers=not common["no_headers"])
     output.require_possible()
+    if plot is not None:
+        require_writable(plot)
     source = SourceOptions.of(common)
     with spark_session(name, is_watched=sys.stderr.isatty()) as spark, spark_failures():
         context = JobContext(spark, open_log(spark, source), say)
@@ -180,7 +226,16 @@ def _summary(context: JobContext, result: JobResult, row_count: int) -> dict[str
             {"partition": part.partition, "firstOffset": part.first_offset, "endOffset": part.end_offset}
             for part in context.ranges_read
         ],
-        "gaps": [asdict(gap) for gap in context.gaps],
+        "gaps": [
+            {
+                "partition": gap.partition,
+                "firstOffset": gap.first_offset,
+                "endOffset": gap.end_offset,
+                "reason": gap.reason,
+            }
+            for gap in context.gaps
+        ],
+        **context.summary,
         **result.extra,
     }
 

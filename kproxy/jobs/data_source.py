@@ -4,16 +4,19 @@
 |---|---|
 | `bootstrap.servers`, `topic` | what to read; required |
 | `kafka.…` | further properties of the client |
-| `ranges` | batch: `[[partition, first offset, end offset], …]` as JSON, each read by one task; default all there is |
+| `tasks` | batch: `[[[partition, first offset, end offset], …], …]` as JSON, ranges by task; default all there is |
 | `startingOffsets` | stream: `{"partition": offset, …}` as JSON for those not to be read from their beginning |
 | `maxRecordsPerTrigger` | stream: how many records a micro-batch has at most, over all partitions |
 | `onGap` | stream: `fail` (the default) or `report` records that are gone before they were read |
+| `slots` | how many tasks run at once, where these are not given; default the cores of the driver's machine |
 
 It reads some 10^5 records in a second and core; for far more there is Spark's own Kafka source.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -24,6 +27,7 @@ from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed, told_to_driver
 from kproxy.jobs.kafka_log import KafkaTopic, LogTopic
 from kproxy.jobs.log_reader import LogRange
+from kproxy.jobs.packing import packed
 from kproxy.jobs.raw_records import RAW_SCHEMA
 
 if TYPE_CHECKING:
@@ -33,16 +37,16 @@ FORMAT: Final = "kproxy-statelog"
 _KAFKA_PREFIX: Final = "kafka."
 
 
-class RangePartition(InputPartition):
-    """What one task reads."""
+class TaskPartition(InputPartition):
+    """What one task reads. Spark has a task even for nothing."""
 
-    def __init__(self, part: LogRange) -> None:
-        super().__init__((part.partition, part.first_offset, part.end_offset))
+    def __init__(self, ranges: Iterable[LogRange]) -> None:
+        super().__init__([astuple(part) for part in ranges])
 
     @property
-    def range(self) -> LogRange:
-        """The offsets."""
-        return LogRange(*self.value)
+    def ranges(self) -> list[LogRange]:
+        """The offsets, in the order in which they are read."""
+        return [LogRange(*numbers) for numbers in self.value]
 
 
 class StateLogSource(DataSource):
@@ -59,7 +63,7 @@ class StateLogSource(DataSource):
 
     def reader(self, schema: StructType) -> "StateLogReader":  # noqa: ARG002 - Spark's signature
         """Return the reader of a batch."""
-        return StateLogReader(topic_of(self.options), self.options.get("ranges"))
+        return StateLogReader(topic_of(self.options), self.options)
 
     def streamReader(self, schema: StructType) -> "DataSourceStreamReader":  # noqa: N802, ARG002 - Spark's
         """Return the reader of a stream."""
@@ -69,32 +73,43 @@ class StateLogSource(DataSource):
 
 
 class StateLogReader(DataSourceReader):
-    """Reads ranges of offsets, each by one task and in order."""
+    """Reads ranges of offsets, each whole in one task, one after the other and in order."""
 
-    def __init__(self, topic: LogTopic, ranges_json: str | None) -> None:
+    def __init__(self, topic: LogTopic, options: Mapping[str, str]) -> None:
         self._topic = topic
-        self._ranges_json = ranges_json
+        self._options = options
 
-    def partitions(self) -> Sequence[RangePartition]:
-        """Return the ranges that are not empty."""
-        return [RangePartition(part) for part in self._ranges() if part.length]
+    def partitions(self) -> Sequence[TaskPartition]:
+        """Return what each task reads."""
+        return [TaskPartition(task) for task in self._tasks() or [[]]]
 
-    def _ranges(self) -> Sequence[LogRange]:
-        if self._ranges_json is not None:
-            return [LogRange(*numbers) for numbers in json.loads(self._ranges_json)]
+    def _tasks(self) -> Sequence[Sequence[LogRange]]:
+        if "tasks" in self._options:
+            return [[LogRange(*numbers) for numbers in task] for task in json.loads(self._options["tasks"])]
         with self._topic.consumer() as consumer:
-            return consumer.ranges()
+            return packed(consumer.ranges(), slots=slots_in(self._options))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the records of a range."""
-        assert isinstance(partition, RangePartition)
-        return read_range(self._topic, partition.range)
+        """Yield the records that a task reads."""
+        assert isinstance(partition, TaskPartition)
+        return read_ranges(self._topic, partition.ranges)
 
 
-def read_range(topic: LogTopic, part: LogRange) -> Iterator[pa.RecordBatch]:
-    """Yield the records of a range, on an executor. What goes wrong is told so that the driver understands it."""
+def read_ranges(topic: LogTopic, ranges: Sequence[LogRange]) -> Iterator[pa.RecordBatch]:
+    """Yield the records of ranges, one after the other, on an executor and by one connection.
+
+    What goes wrong is told so that the driver understands it.
+    """
+    if not ranges:
+        return
     with told_to_driver(), topic.consumer() as consumer:
-        yield from consumer.batches(part)
+        for part in ranges:
+            yield from consumer.batches(part)
+
+
+def slots_in(options: Mapping[str, str]) -> int:
+    """Return how many tasks run at once, by the options of the source."""
+    return int(options.get("slots") or os.cpu_count() or 1)
 
 
 def topic_of(options: Mapping[str, str]) -> KafkaTopic:

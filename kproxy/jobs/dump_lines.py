@@ -1,9 +1,9 @@
 """Lines of `kproxy log dump` back into the records that they show."""
 
 import json
-from base64 import b64decode, urlsafe_b64decode
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
@@ -11,9 +11,10 @@ import pyarrow as pa
 from kproxy.errors import ExitCode, KproxyError
 from kproxy.jobs.failures import JobFailed, told_to_driver
 from kproxy.jobs.raw_records import RAW_ARROW_SCHEMA, batch_of
+from kproxy.share.identifiers import topic_id_of
 from kproxy.statelog.actors import ACTOR_HEADER, Actor, Cause, encode_actor
 from kproxy.statelog.log_messages import encode_key, encode_value
-from kproxy.wire.message_schema import FieldSchema, Message, MessagePart, StructSchema
+from kproxy.wire.message_schema import FieldSchema, Message, MessagePart
 from kproxy.wire.messages.kproxy_claim_key import KproxyClaimKey
 from kproxy.wire.messages.kproxy_claim_value import KproxyClaimValue
 from kproxy.wire.messages.share_group_state_partition_metadata_key import ShareGroupStatePartitionMetadataKey
@@ -40,6 +41,11 @@ _CLASSES: Final[Mapping[int, tuple[type[Message], type[Message]]]] = {
 }
 """What replay makes something of. Of the groups topic that is the record that names topics."""
 
+_KEYS_REMEMBERED: Final = 65_536
+"""A log has many records of each key."""
+_FIELD_READERS: Final[dict[type[MessagePart], Sequence[tuple[str, str, Callable[[Any], Any]]]]] = {}
+"""What reads the fields of each class that was asked for: their names, here and in lines, and how."""
+
 
 def record_of(line: str) -> tuple[str, int, Record] | None:
     """Return topic, partition and record of a line; None for a record of the groups topic that replay has no use for.
@@ -65,8 +71,18 @@ def rows_of_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
     """Turn batches of lines into batches of DUMP_ARROW_SCHEMA, on an executor."""
     with told_to_driver():
         for batch in batches:
-            lines = [line for line in batch.column(0).to_pylist() if line.strip()]
-            yield _rows([found for line in lines if (found := record_of(line)) is not None])
+            yield _rows([found for line in _lines_in(batch) if (found := record_of(line)) is not None])
+
+
+def _lines_in(batch: pa.RecordBatch) -> list[str]:
+    """Return the lines that are not empty. Raises JobFailed for bytes that are no text."""
+    try:
+        return [line for line in batch.column(0).to_pylist() if line.strip()]
+    except UnicodeDecodeError as failure:
+        raise JobFailed(
+            f"no line of kproxy log dump -o jsonl (no UTF-8 at byte {failure.start}): {failure.object[:80]!r}",
+            ExitCode.USAGE,
+        ) from failure
 
 
 def _rows(found: Sequence[tuple[str, int, Record]]) -> pa.RecordBatch:
@@ -82,9 +98,15 @@ def _messages(shown: Mapping[str, Any]) -> tuple[bytes | None, bytes | None] | N
     classes = _CLASSES.get(shown["key"]["type"])
     if classes is None:
         return None
-    key = encode_key(message_of(classes[0], shown["key"]["data"]))
+    key = _key_bytes(shown["key"]["type"], tuple(shown["key"]["data"].items()))
     value = shown["value"]
     return key, None if value is None else encode_value(message_of(classes[1], value["data"]))
+
+
+@lru_cache(maxsize=_KEYS_REMEMBERED)
+def _key_bytes(record_type: int, fields: tuple[tuple[str, Any], ...]) -> bytes:
+    key_class, _ = _CLASSES[record_type]
+    return encode_key(message_of(key_class, dict(fields)))
 
 
 def message_of(message_class: type[Message], data: Mapping[str, Any]) -> Message:
@@ -95,13 +117,17 @@ def message_of(message_class: type[Message], data: Mapping[str, Any]) -> Message
 
 
 def _part_of(part_class: type[MessagePart], data: Mapping[str, Any]) -> MessagePart:
-    values = {name: read(data[shown]) for name, shown, read in _field_readers(part_class.SCHEMA)}
+    values = {name: read(data[shown]) for name, shown, read in _field_readers(part_class)}
     return part_class(**values)
 
 
-@cache
-def _field_readers(schema: StructSchema) -> Sequence[tuple[str, str, Callable[[Any], Any]]]:
-    return [(field.name, _camel_case(field.name), _reader_of(field)) for field in schema.fields]
+def _field_readers(part_class: type[MessagePart]) -> Sequence[tuple[str, str, Callable[[Any], Any]]]:
+    known = _FIELD_READERS.get(part_class)
+    if known is None:
+        fields = part_class.SCHEMA.fields
+        known = [(field.name, _camel_case(field.name), _reader_of(field)) for field in fields]
+        _FIELD_READERS[part_class] = known
+    return known
 
 
 def _reader_of(field: FieldSchema) -> Callable[[Any], Any]:
@@ -116,7 +142,7 @@ def _reader_of_one(field: FieldSchema) -> Callable[[Any], Any]:
     if struct is not None:
         return lambda value: None if value is None else _part_of(struct, value)
     if field.wire_type == "uuid":
-        return lambda text: urlsafe_b64decode(f"{text}==")
+        return topic_id_of
     if field.wire_type == "bytes":
         return _bytes
     return lambda value: value

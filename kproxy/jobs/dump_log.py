@@ -11,15 +11,18 @@ from pyspark.sql.types import StringType, StructField, StructType
 from kproxy.jobs.dump_lines import rows_of_lines
 from kproxy.jobs.log_files import FoundFiles
 from kproxy.jobs.log_reader import BatchFunction, LogRange
-from kproxy.jobs.parquet_log import in_log_order, ranges_in
+from kproxy.jobs.log_rows import in_log_order, offsets_in, ranges_in
 from kproxy.jobs.raw_records import RAW_SCHEMA
-from kproxy.jobs.topic_names import topic_names_in
+from kproxy.jobs.topic_names import NAMES_SCHEMA, named, topic_names_in
 
 _DUMP_SCHEMA: Final = StructType([StructField("topic", StringType()), *RAW_SCHEMA.fields])
 
 
 class DumpLog:
-    """The log in lines. They are decoded once, and sorted: a dump may hold its partitions in any order."""
+    """The log in lines. They are decoded once, and sorted: a dump may hold its partitions in any order.
+
+    Lines of the groups topic may stand among them, or in a file beside: they name the consumed topics.
+    """
 
     def __init__(self, spark: SparkSession, found: FoundFiles, groups_topic: str) -> None:
         self._found = found
@@ -43,9 +46,7 @@ class DumpLog:
 
     def offsets_at(self, timestamp_ms: int) -> Mapping[int, int]:
         """Return the first offsets written at this time or later."""
-        ends = {held.partition: held.end_offset for held in self.ranges()}
-        later = ranges_in(self._state().where(sql.col("timestamp_ms") >= timestamp_ms))
-        return ends | {held.partition: held.first_offset for held in later}
+        return offsets_in(self._state(), timestamp_ms)
 
     def records(self, ranges: Sequence[LogRange], *, most_per_task: int | None = None) -> DataFrame:  # noqa: ARG002
         """Return the records of `ranges`. Lines are sorted as they are read, so a part would gain nothing."""
@@ -57,7 +58,8 @@ class DumpLog:
 
     def topic_names(self) -> Mapping[str, str]:
         """Return the names that lines of the groups topic tell."""
-        return topic_names_in(self._rows.where(sql.col("topic") == self._groups_topic).drop("topic"))
+        rows = self._rows.where(sql.col("topic") == self._groups_topic).drop("topic")
+        return topic_names_in(rows.mapInArrow(named, NAMES_SCHEMA))
 
     def _state(self) -> DataFrame:
         return self._rows.where(sql.col("topic") != self._groups_topic).drop("topic")

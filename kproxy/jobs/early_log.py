@@ -3,19 +3,24 @@
 from collections.abc import Iterator, Mapping, Sequence
 from io import TextIOWrapper
 from itertools import islice
+from typing import Final
 
 import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sql
 
+from kproxy.errors import ExitCode
 from kproxy.jobs.early_records import EarlyForm, translated
-from kproxy.jobs.failures import told_to_driver
+from kproxy.jobs.failures import JobFailed, told_to_driver
+from kproxy.jobs.local_rows import local_frame
 from kproxy.jobs.log_files import FoundFiles, filesystem_of
 from kproxy.jobs.log_reader import BatchFunction, LogRange
-from kproxy.jobs.parquet_log import in_log_order, ranges_in
+from kproxy.jobs.log_rows import in_log_order, offsets_in, ranges_in
 from kproxy.jobs.raw_records import RAW_SCHEMA, batch_of
 from kproxy.jobs.spark_session import ROWS_PER_ARROW_BATCH
+from kproxy.jobs.spark_tasks import slots_of
+
+_FILES_SCHEMA: Final = pa.schema([("log_partition", pa.int32()), ("path", pa.string())])
 
 
 class EarlyLog:
@@ -26,13 +31,14 @@ class EarlyLog:
 
     def __init__(self, spark: SparkSession, found: FoundFiles, form: EarlyForm) -> None:
         self._found = found
-        files = spark.createDataFrame(list(enumerate(found.paths)), "log_partition int, path string")
-        one_each = files.repartition(len(found.paths), "log_partition")
+        files = ({"log_partition": number, "path": path} for number, path in enumerate(found.paths))
+        few = min(len(found.paths), slots_of(spark))
+        spread = local_frame(spark, files, _FILES_SCHEMA).repartition(few, "log_partition")
 
         def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             return _rows(batches, form)
 
-        self._rows = one_each.mapInArrow(rows, RAW_SCHEMA).persist(StorageLevel.DISK_ONLY)
+        self._rows = spread.mapInArrow(rows, RAW_SCHEMA).persist(StorageLevel.DISK_ONLY)
 
     @property
     def name(self) -> str:
@@ -50,9 +56,7 @@ class EarlyLog:
 
     def offsets_at(self, timestamp_ms: int) -> Mapping[int, int]:
         """Return the first offsets written at this time or later."""
-        ends = {held.partition: held.end_offset for held in self.ranges()}
-        later = ranges_in(self._rows.where(sql.col("timestamp_ms") >= timestamp_ms))
-        return ends | {held.partition: held.first_offset for held in later}
+        return offsets_in(self._rows, timestamp_ms)
 
     def records(self, ranges: Sequence[LogRange], *, most_per_task: int | None = None) -> DataFrame:  # noqa: ARG002
         """Return the records of `ranges`. Lines are read in order only, so a part would gain nothing."""
@@ -78,5 +82,10 @@ def _rows_of_file(partition: int, path: str, form: EarlyForm) -> Iterator[pa.Rec
     system, inner = filesystem_of(path)
     with system.open_input_stream(inner) as stream, TextIOWrapper(stream, encoding="utf-8") as lines:
         records = translated(lines, form)
-        while part := list(islice(records, ROWS_PER_ARROW_BATCH)):
-            yield batch_of(partition, part)
+        try:
+            while part := list(islice(records, ROWS_PER_ARROW_BATCH)):
+                yield batch_of(partition, part)
+        except UnicodeDecodeError as failure:
+            raise JobFailed(
+                f"{path} holds bytes that are no UTF-8: {failure.reason}", ExitCode.USAGE
+            ) from failure

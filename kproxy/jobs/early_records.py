@@ -6,7 +6,8 @@ Two drafts came before those. Neither was ever shipped; what an early build wrot
   offset: that moves on over what is done with. Its BackOffset is the offset of the control record before it with the
   same checkpoint epoch, so that a leader can read backwards; here it proves that none is missing.
 * `kip-checkpoint`: ShareCheckpoint and ShareDelta in a compacted topic. The key of a delta has a DeltaIndex, so that
-  compaction keeps every delta of a checkpoint; here it proves that none is missing.
+  compaction keeps every delta of a checkpoint. It counts from 0 after each, as in the KIP's worked example, and after
+  255 from 0 again; here it proves that none is missing.
 
 A line of a file is one record: its fields as the KIP's pages print them, as one JSON object, or apart in Key and Value.
 Beside them may stand Offset, Timestamp (epoch milliseconds), and, as control records do not name the topic that they
@@ -14,7 +15,6 @@ are in, TopicId and Partition. A State may be followed by its name: "2 (Acknowle
 """
 
 import json
-from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
@@ -28,6 +28,7 @@ from kproxy.share.identifiers import (
     SnapshotEpoch,
     StateEpoch,
     TopicId,
+    topic_id_of,
 )
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import UNKNOWN_START_OFFSET, StateBatch, StateDelta, lay_over
@@ -50,6 +51,8 @@ EARLY_FORMS: Final[Mapping[str, EarlyForm]] = {
 
 _NO_TOPIC_ID: Final = TopicId(bytes(16))
 _NO_TIME: Final = -1
+_DELTA_INDEXES: Final = 256
+"""A DeltaIndex is a byte without sign."""
 _NO_LEADER: Final = LeaderEpoch(0)
 
 
@@ -135,7 +138,8 @@ class _Translator:
         if self._form == "kip-control":
             state = _over_what_is_done(state)
         state = _settled(state)
-        self._kept[key] = _Kept(state, offset, fields.get("DeltaIndex"))
+        index = fields.get("DeltaIndex")
+        self._kept[key] = _Kept(state, offset, None if index is None else int(index))
         return ShareUpdate(key, epoch, _NO_LEADER, state.start_offset, state.delivery_complete_count, batches)
 
 
@@ -153,7 +157,7 @@ def _topic_id(text: str) -> TopicId:
     try:
         return TopicId(UUID(text).bytes)
     except ValueError:
-        return TopicId(UUID(bytes=urlsafe_b64decode(f"{text}==")).bytes)
+        return topic_id_of(text)
 
 
 def _is_delta(fields: Mapping[str, Any]) -> bool:
@@ -184,16 +188,21 @@ def _require_next(fields: Mapping[str, Any], kept: _Kept, offset: int) -> None:
             f"its BackOffset is {fields['BackOffset']}, but the record before it is at {kept.offset}",
             offset=offset,
         )
-    index = fields.get("DeltaIndex")
-    if index is not None and kept.delta_index is not None and int(index) != int(kept.delta_index) + 1:
-        raise CorruptStateRecord(
-            f"its DeltaIndex is {index}, and the one before {kept.delta_index}", offset=offset
-        )
+    if "DeltaIndex" in fields:
+        _require_next_index(int(fields["DeltaIndex"]), kept.delta_index, offset)
     state_epoch = int(fields.get("StateEpoch", kept.state.state_epoch))
     if state_epoch != kept.state.state_epoch:
         raise CorruptStateRecord(
             f"its StateEpoch is {state_epoch}, and its checkpoint's {kept.state.state_epoch}", offset=offset
         )
+
+
+def _require_next_index(index: int, before: int | None, offset: int) -> None:
+    """Raise CorruptStateRecord unless a DeltaIndex, one byte that may run over, follows the one of the delta before."""
+    expected = 0 if before is None else (before + 1) % _DELTA_INDEXES
+    if index != expected:
+        said = "no delta stands before it" if before is None else f"the one before is {before}"
+        raise CorruptStateRecord(f"its DeltaIndex is {index}, and {said}", offset=offset)
 
 
 def _over_what_is_done(state: DurableShareState) -> DurableShareState:

@@ -4,7 +4,8 @@ From a cluster it is incremental: what was exported is noted in a checkpoint, an
 micro-batch that is run again, because a run was broken off, replaces its own files. From files it is one piece.
 """
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,25 +14,36 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 import click
 import pyarrow as pa
 from pyarrow import fs
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as sql
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.carried_folds import CarriedFolds
 from kproxy.jobs.failures import JobFailed, told_to_driver
-from kproxy.jobs.folding import by_log_partition
+from kproxy.jobs.folding import log_partitions
 from kproxy.jobs.job import Job, JobContext, JobResult
-from kproxy.jobs.log_files import filesystem_of, uri_of
-from kproxy.jobs.log_reader import Gap
+from kproxy.jobs.log_files import filesystem_of, pattern_of, uri_of
+from kproxy.jobs.log_reader import Gap, gaps_below
 from kproxy.jobs.output import write_parquet
 from kproxy.jobs.raw_records import records_of
-from kproxy.jobs.silver import MISSING, SILVER_SCHEMA, SilverWriter, batch_of_silver, missing_row, silver_rows
+from kproxy.jobs.silver import (
+    MISSING,
+    SILVER_SCHEMA,
+    SilverRow,
+    SilverWriter,
+    batch_of_silver,
+    missing_row,
+    silver_rows,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _BY_TIME: Final = ("dt", "hour")
 _EXPORTED_SCHEMA: Final = "dt string, hour int, rows bigint"
+_ANY_BATCH: Final = 2**63 - 1
+"""Later than every micro-batch."""
 
 
 @runtime_checkable
@@ -64,33 +76,45 @@ def run(  # noqa: PLR0913 - the options of the command line
 ) -> JobResult:
     """Write the history to `to`."""
     if records:
-        return _export_records(context, Path(to))
+        return _export_records(context, to)
     if not isinstance(context.reader, StreamingLog):
-        return _export_files(context, Path(to))
+        return _export_files(context, to)
     noted = checkpoint or f"{to.rstrip('/')}/_checkpoint"
     require_continuation(to, noted)
+    require_same_log(noted, context.reader.identity)
     stream = context.reader.stream(most_per_batch=max_records_per_batch, on_gap=on_gap)
     exporter = Exporter(context, to, noted)
+    if on_gap == "fail":
+        exporter.require_no_gap()
     exporter.run(stream, every_s=continuous)
     context.report(exporter.exported.gaps)
     return JobResult(exporter.written(), {"batches": len(exporter.exported.batches)})
 
 
-def _export_records(context: JobContext, to: Path) -> JobResult:
-    _require_new(to)
-    count = write_parquet(context.records(), to)
-    return JobResult(context.spark.createDataFrame([(str(to), count)], "path string, records bigint"))
+def _export_records(context: JobContext, to: str) -> JobResult:
+    count = write_new(context.records(), to)
+    return JobResult(context.spark.createDataFrame([(to, count)], "path string, records bigint"))
 
 
-def _export_files(context: JobContext, to: Path) -> JobResult:
-    _require_new(to)
-    write_parquet(by_time(silver_rows(context.records())), to, by=_BY_TIME)
-    return JobResult(written_rows(context, to.absolute().as_uri()))
+def _export_files(context: JobContext, to: str) -> JobResult:
+    write_new(by_time(silver_rows(context.records())), to, by=_BY_TIME)
+    return JobResult(written_rows(context, pattern_of(to)))
 
 
-def _require_new(to: Path) -> None:
-    if to.exists():
+def write_new(frame: DataFrame, to: str, *, by: Sequence[str] = ()) -> int:
+    """Have the executors write `frame` to a place where nothing is yet; return the row count.
+
+    All of it stands there in the end, or nothing: on a file system by a move, elsewhere by Spark's own commit. Raises
+    JobFailed.
+    """
+    system, folder = filesystem_of(to)
+    if system.get_file_info(folder).type is not fs.FileType.NotFound:
         raise JobFailed(f"{to} is there already; give another --to", ExitCode.USAGE)
+    if isinstance(system, fs.LocalFileSystem):
+        return write_parquet(frame, Path(folder), by=by)
+    counted = Observation()
+    frame.observe(counted, sql.count(sql.lit(1)).alias("rows")).write.partitionBy(*by).parquet(to)
+    return int(counted.get["rows"])
 
 
 def require_continuation(to: str, checkpoint: str) -> None:
@@ -100,6 +124,27 @@ def require_continuation(to: str, checkpoint: str) -> None:
         raise JobFailed(
             f"{to} holds an export already, and its checkpoint is not at {checkpoint}: rows would stand there twice; "
             "give its --checkpoint, or another --to",
+            ExitCode.USAGE,
+        )
+
+
+def require_same_log(checkpoint: str, identity: str) -> None:
+    """Note in a new checkpoint which log it is of. Raises JobFailed when one is of another: offsets mean nothing there.
+
+    A topic that was deleted and created again is another log.
+    """
+    system, folder = filesystem_of(checkpoint)
+    note = f"{folder}/log"
+    if system.get_file_info(note).type is fs.FileType.NotFound:
+        system.create_dir(folder, recursive=True)
+        with system.open_output_stream(note) as file:
+            file.write(identity.encode())
+        return
+    with system.open_input_file(note) as file:
+        noted = file.read().decode()
+    if noted != identity:
+        raise JobFailed(
+            f"the export at {checkpoint} is of another log: of {noted}, and this is {identity}; give another --to",
             ExitCode.USAGE,
         )
 
@@ -134,6 +179,24 @@ class Exporter:
         self._checkpoint = uri_of(checkpoint)
         self.exported = Exported()
 
+    def require_no_gap(self) -> None:
+        """Raise JobFailed when records are gone that would be read next."""
+        for gap in self._gaps():
+            raise JobFailed(
+                f"partition {gap.partition}, offsets {gap.first_offset}-{gap.end_offset - 1} are missing: "
+                f"{gap.reason}; --on-gap report goes on without them",
+                ExitCode.NOT_FOUND,
+            )
+
+    def _gaps(self) -> list[Gap]:
+        """Return what the log has lost behind the folds that the last micro-batches left."""
+        held = self._context.reader.ranges()
+        carried = CarriedFolds(f"{self._checkpoint}/folds")
+        images = {part.partition: carried.before(_ANY_BATCH, part.partition) for part in held}
+        return gaps_below(
+            held, {number: image.applied_offset + 1 for number, image in images.items() if image is not None}
+        )
+
     def run(self, stream: DataFrame, *, every_s: float | None) -> None:
         """Export what there is now, or with `every_s` go on until Ctrl-C. Raises JobFailed."""
         writer = stream.writeStream.foreachBatch(self.write_batch)
@@ -142,7 +205,12 @@ class Exporter:
             query = writer.trigger(availableNow=True).start()
         else:
             query = writer.trigger(processingTime=f"{every_s} seconds").start()
-        _await(query)
+        try:
+            _await(query)
+        except StreamingQueryException:
+            # Spark's own source says of records that were deleted under its hands neither which nor what to do.
+            self.require_no_gap()
+            raise
 
     def write_batch(self, records: DataFrame, batch: int) -> None:
         """Write the rows of a micro-batch; again if need be, with the same outcome."""
@@ -153,8 +221,11 @@ class Exporter:
         observed = by_time(rows).observe(
             counted,
             sql.count(sql.lit(1)).alias("rows"),
-            sql.collect_list(
-                sql.when(is_missing, sql.struct("log_partition", "first_offset", "last_offset"))
+            # As text: Spark 4.0 does not give arrays to Python.
+            sql.to_json(
+                sql.collect_list(
+                    sql.when(is_missing, sql.struct("log_partition", "first_offset", "last_offset"))
+                )
             ).alias("missing"),
         )
         (
@@ -169,7 +240,7 @@ class Exporter:
     def _note(self, batch: int, found: Mapping[str, object]) -> None:
         rows, missing = found["rows"], found["missing"]
         assert isinstance(rows, int)
-        assert isinstance(missing, list)
+        assert isinstance(missing, str)
         self.exported.batches.append(batch)
         self.exported.row_count += rows
         self.exported.gaps += [
@@ -179,7 +250,7 @@ class Exporter:
                 each["last_offset"] + 1,
                 "deleted before they were read",
             )
-            for each in missing
+            for each in json.loads(missing)
         ]
         self._context.say(f"Exported {self.exported.row_count} rows")
 
@@ -187,7 +258,9 @@ class Exporter:
         """Return how many rows this run wrote, by date and hour."""
         if not self.exported.batches:
             return self._context.spark.createDataFrame([], _EXPORTED_SCHEMA)
-        rows = self._context.spark.read.parquet(self._to).where(sql.col("batch").isin(self.exported.batches))
+        rows = self._context.spark.read.parquet(pattern_of(self._to)).where(
+            sql.col("batch").isin(self.exported.batches)
+        )
         return rows.groupBy(*_BY_TIME).agg(sql.count("*").alias("rows")).orderBy(*_BY_TIME)
 
 
@@ -202,23 +275,28 @@ def silver_of_batch(
     batches: Iterator[pa.RecordBatch], *, carried: CarriedFolds, batch: int
 ) -> Iterator[pa.RecordBatch]:
     """Yield the silver rows of what one task reads of a micro-batch, and keep its folds for the next one."""
-    writers: dict[int, SilverWriter] = {}
     with told_to_driver():
-        for number, records in by_log_partition(batches):
-            rows = []
-            if number not in writers:
-                image = carried.before(batch, number)
-                writers[number] = SilverWriter.after(number, image)
-                first, timestamp_ms = (
-                    records.column("log_offset")[0].as_py(),
-                    records.column("timestamp_ms")[0].as_py(),
-                )
-                if image is not None and first > image.applied_offset + 1:
-                    rows.append(missing_row(number, image.applied_offset + 1, first, timestamp_ms))
-            rows += [row for _, record in records_of(records) for row in writers[number].rows(record)]
-            yield batch_of_silver(rows)
-        for number, writer in writers.items():
+        for number, found in log_partitions(batches):
+            image = carried.before(batch, number)
+            writer = SilverWriter.after(number, image)
+            expected_offset = None if image is None else image.applied_offset + 1
+            for records in found:
+                yield batch_of_silver([*_missing(records, expected_offset), *_rows_of(records, writer)])
+                expected_offset = None
             carried.write(batch, number, writer.fold)
+
+
+def _missing(records: pa.RecordBatch, expected_offset: int | None) -> Iterator[SilverRow]:
+    """Yield the row for what is gone between the last micro-batch and this one, if that is to be looked at."""
+    place = ("log_partition", "log_offset", "timestamp_ms")
+    number, first, timestamp_ms = (records.column(name)[0].as_py() for name in place)
+    if expected_offset is not None and first > expected_offset:
+        yield missing_row(number, expected_offset, first, timestamp_ms)
+
+
+def _rows_of(records: pa.RecordBatch, writer: SilverWriter) -> Iterator[SilverRow]:
+    for _, record in records_of(records):
+        yield from writer.rows(record)
 
 
 JOB: Final = Job(

@@ -1,13 +1,18 @@
 """What ends a job early, on the driver or on an executor."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from kproxy.errors import CorruptStateRecord, ExitCode, KproxyError
+from kproxy.errors import CorruptStateRecord, ExitCode, KproxyError, UnsupportedStateRecord
 
 _MARK: Final = "\N{SECTION SIGN}"
 _PARTS: Final = 4
+_OF_A_CALL: Final = ": "
+"""What the reason begins with in py4j's text."""
+_RAISED: Final = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)+(\S.*)$", re.MULTILINE)
+"""What a Python process of Spark's raised, behind where it did."""
 
 
 class JobFailed(KproxyError):
@@ -26,14 +31,22 @@ class _TaskFailed(Exception):
 
 
 @contextmanager
-def told_to_driver() -> Iterator[None]:
-    """On an executor: raise the failures of kproxy in a form that `failure_of_spark` knows again on the driver."""
+def told_to_driver(*, can_skip: bool = False) -> Iterator[None]:
+    """On an executor: raise the failures of kproxy in a form that `failure_of_spark` knows again on the driver.
+
+    With `can_skip` that of a corrupt record says how to pass over it: where a fold stops that could go on.
+    """
     try:
         yield
     except KproxyError as failure:
         exit_code = failure.exit_code if isinstance(failure, JobFailed) else ExitCode.FAILED
-        advice = "; --on-corrupt skip passes over it" if isinstance(failure, CorruptStateRecord) else ""
+        advice = "; --on-corrupt skip passes over it" if can_skip and _is_skippable(failure) else ""
         raise _TaskFailed(f"{_MARK}{exit_code.value}{_MARK}{failure}{advice}{_MARK}") from failure
+
+
+def _is_skippable(failure: KproxyError) -> bool:
+    """Return whether a fold would pass over what failed; at a record of a newer format every fold stops."""
+    return isinstance(failure, CorruptStateRecord) and not isinstance(failure, UnsupportedStateRecord)
 
 
 def failure_of_spark(text: str) -> JobFailed:
@@ -41,6 +54,14 @@ def failure_of_spark(text: str) -> JobFailed:
     told = text.split(_MARK)
     if len(told) >= _PARTS:
         return JobFailed(told[2], ExitCode(int(told[1])))
+    raised = _RAISED.findall(text)
+    if raised:
+        return JobFailed(f"Spark failed: {raised[-1]}")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    causes = [line for line in lines if line.startswith("Caused by: ")]
+    # Of a call into the JVM that failed, the first line says but which one it was, and the next one why.
+    causes = [
+        line.removeprefix(_OF_A_CALL)
+        for line in lines
+        if line.startswith((_OF_A_CALL, "Caused by: ", "py4j."))
+    ]
     return JobFailed(f"Spark failed: {(causes[-1:] or lines[:1] or ['it gave no reason'])[0]}")

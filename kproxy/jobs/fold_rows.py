@@ -3,7 +3,6 @@
 They are what folds on executors yield, and what an export keeps to go on from.
 """
 
-from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,7 +15,7 @@ from kproxy.share.identifiers import (
     SharePartitionKey,
     SnapshotEpoch,
     StateEpoch,
-    TopicId,
+    topic_id_of,
     topic_id_text,
 )
 from kproxy.share.record_state import RecordState
@@ -147,7 +146,7 @@ def image_of_rows(rows: Iterable[Mapping[str, Any]]) -> FoldImage:
 
 def key_of(row: Mapping[str, Any]) -> SharePartitionKey:
     """Return the share-partition of a row."""
-    return SharePartitionKey(GroupId(row["group_id"]), _topic_id_of(row["topic_id"]), row["partition"])
+    return SharePartitionKey(GroupId(row["group_id"]), topic_id_of(row["topic_id"]), row["partition"])
 
 
 def state_of(row: Mapping[str, Any]) -> DurableShareState:
@@ -168,10 +167,6 @@ def state_of(row: Mapping[str, Any]) -> DurableShareState:
             for batch in row["state_batches"]
         ),
     )
-
-
-def _topic_id_of(text: str) -> TopicId:
-    return TopicId(urlsafe_b64decode(f"{text}=="))
 
 
 def _place_of(row: Mapping[str, Any]) -> SnapshotPlace:

@@ -1,19 +1,24 @@
 """Folds of log partitions on executors, by the proxy's own `StateLogFold`.
 
-A task reads whole ranges, each in order; so a fold per log partition is all the state that a task has.
+A task reads whole ranges, one after the other and each in order; so the fold of one log partition is all the state that
+a task has at a time.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Final, Literal
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from kproxy.errors import ExitCode
 from kproxy.jobs.claim_columns import claim_epochs
-from kproxy.jobs.failures import told_to_driver
+from kproxy.jobs.failures import JobFailed, told_to_driver
 from kproxy.jobs.fold_rows import FOLD_SCHEMA, Counts, batch_of_rows, rows_of_fold
 from kproxy.jobs.job import JobContext
 from kproxy.jobs.log_reader import LogRange
@@ -82,14 +87,12 @@ def folded_states(
 def fold_batches(
     batches: Iterator[pa.RecordBatch], *, claims: Mapping[int, int], on_corrupt: OnCorrupt
 ) -> Iterator[pa.RecordBatch]:
-    """Fold what one task reads; yield the rows of its folds at the end."""
-    folds: dict[int, PartitionFold] = {}
-    with told_to_driver():
-        for number, batch in by_log_partition(batches):
-            if number not in folds:
-                folds[number] = PartitionFold(new_fold(claims.get(number), on_corrupt))
-            folds[number].take(batch)
-        for number, folded in folds.items():
+    """Fold what one task reads; yield the rows of each fold at its end."""
+    with told_to_driver(can_skip=on_corrupt == "stop"):
+        for number, found in log_partitions(batches):
+            folded = PartitionFold(new_fold(claims.get(number), on_corrupt))
+            for batch in found:
+                folded.take(batch)
             yield batch_of_rows(rows_of_fold(number, folded.fold, folded.counts))
 
 
@@ -99,6 +102,39 @@ def new_fold(claim_epoch: int | None, on_corrupt: OnCorrupt) -> StateLogFold:
     if claim_epoch is not None:
         fold.replay(Claim("", 0), claim_epoch=None, offset=claim_epoch, timestamp_ms=0)
     return fold
+
+
+def log_partitions(
+    batches: Iterator[pa.RecordBatch],
+) -> Iterator[tuple[int, Iterator[pa.RecordBatch]]]:
+    """Yield each log partition that a task reads, with its batches in order, to be taken before the next is asked for.
+
+    Raises:
+        ValueError: a log partition comes back after another one; its fold would begin anew, in silence.
+        JobFailed: an offset stands there twice.
+    """
+    seen = set()
+    for number, found in groupby(by_log_partition(batches), key=itemgetter(0)):
+        if number in seen:
+            raise ValueError(f"a task reads log partition {number} in pieces")
+        seen.add(number)
+        yield number, _rising(number, (batch for _, batch in found))
+
+
+def _rising(log_partition: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches whose offsets rise. Every source sorts them, so what does not rise is there more than once."""
+    last = np.array([-1])
+    for batch in batches:
+        offsets = batch.column("log_offset").to_numpy()
+        repeated = np.diff(offsets, prepend=last) <= 0
+        if repeated.any():
+            raise JobFailed(
+                f"offset {offsets[repeated.argmax()]} of log partition {log_partition} stands there twice; "
+                "give files that do not overlap",
+                ExitCode.USAGE,
+            )
+        last = offsets[-1:]
+        yield batch
 
 
 def by_log_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:

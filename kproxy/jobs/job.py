@@ -59,6 +59,9 @@ class JobContext:
         """Prints a line for people, on standard error."""
         self.ranges_read: list[LogRange] = []
         self.gaps: list[Gap] = []
+        self.summary: dict[str, object] = {}
+        """What else was learned on the way: it joins the closing summary, before what the job says."""
+        self._topic_names: Mapping[str, str] | None = None
 
     def report(self, gaps: "Sequence[Gap]") -> None:
         """Tell of records that are gone: at once on standard error, and in the closing summary."""
@@ -80,19 +83,31 @@ class JobContext:
             for part in held
         ]
 
+    def topic_names(self) -> "Mapping[str, str]":
+        """Return the names of consumed topics by their id in Kafka's text form. The log is asked once."""
+        if self._topic_names is None:
+            self._topic_names = self.reader.topic_names()
+        return self._topic_names
+
     def records(
         self, ranges: "Sequence[LogRange] | None" = None, *, most_per_task: int | None = None
     ) -> "DataFrame":
         """Return the log records of `ranges`, of the whole log by default, as rows of RAW_SCHEMA."""
-        asked = [part for part in (self.ranges() if ranges is None else ranges) if part.length]
-        self.ranges_read += asked
+        asked = self._asked(self.ranges() if ranges is None else ranges)
         return self.reader.records(asked, most_per_task=most_per_task)
 
     def mapped(self, ranges: "Sequence[LogRange]", function: "BatchFunction", schema: str) -> "DataFrame":
         """Return what `function` makes of the records of each range, each in one task, as rows of `schema`."""
+        return self.reader.mapped(self._asked(ranges), function, schema)
+
+    def _asked(self, ranges: "Sequence[LogRange]") -> "list[LogRange]":
+        """Return what of `ranges` there is to read, and prepare for so much of it."""
+        from kproxy.jobs.spark_session import suit_shuffles
+
         asked = [part for part in ranges if part.length]
         self.ranges_read += asked
-        return self.reader.mapped(asked, function, schema)
+        suit_shuffles(self.spark, sum(part.length for part in asked))
+        return asked
 
     def silver(self, *, since_ms: int | None = None, until_ms: int | None = None) -> "DataFrame":
         """Return rows of SILVER_SCHEMA from `since_ms` on and before `until_ms`, in log time; None is no bound."""

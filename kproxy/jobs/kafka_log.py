@@ -17,20 +17,38 @@ import pyarrow as pa
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka import KafkaConsumer, TopicPartition
-    from kafka.errors import AuthorizationError, KafkaError, KafkaTimeoutError, OffsetOutOfRangeError
+    from kafka.errors import (
+        AuthorizationError,
+        KafkaConfigurationError,
+        KafkaError,
+        KafkaTimeoutError,
+        OffsetOutOfRangeError,
+    )
 
 from kproxy.errors import ExitCode
+from kproxy.jobs.client_properties import client_options
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.log_reader import LogRange
 from kproxy.jobs.raw_records import batch_of
 from kproxy.wire.records import Record
 
 _CONNECT_TIMEOUT_S: Final = 5.0
-_BOOTSTRAP_TIMEOUT_MS: Final = 10_000
 _REQUEST_TIMEOUT_MS: Final = 15_000
 _POLL_MS: Final = 500
-_RECORDS_PER_BATCH: Final = 10_000
-_BYTES_PER_FETCH: Final = 8 * 2**20
+_CLIENT_OPTIONS: Final[Mapping[str, object]] = {
+    "client_id": "kproxy-replay",
+    "enable_auto_commit": False,
+    "auto_offset_reset": "none",
+    "allow_auto_create_topics": False,
+    "max_poll_records": 10_000,
+    "max_partition_fetch_bytes": 8 * 2**20,
+    # Only what is there is read. A broker that waits for more keeps the connection from the next range.
+    "fetch_max_wait_ms": 20,
+    "bootstrap_timeout_ms": 10_000,
+    "request_timeout_ms": _REQUEST_TIMEOUT_MS,
+    "metrics_enabled": False,
+}
+"""What the consumer is made with, unless `-K` says otherwise."""
 _SILENCE_S: Final = 30.0
 """How long a read may make no progress before it is given up."""
 
@@ -68,23 +86,14 @@ class KafkaTopic:
         """Connect for the length of the block. Raises JobFailed: CANNOT_CONNECT when nobody answers."""
         # What goes wrong is said once, as the job's own error.
         logging.getLogger("kafka").setLevel(logging.CRITICAL)
+        given = client_options(self.properties, KafkaConsumer.DEFAULT_CONFIG)
         _require_somebody(self.bootstrap_servers)
         try:
             consumer = KafkaConsumer(
-                bootstrap_servers=self.bootstrap_servers.split(","),
-                client_id="kproxy-replay",
-                enable_auto_commit=False,
-                auto_offset_reset="none",
-                allow_auto_create_topics=False,
-                max_poll_records=_RECORDS_PER_BATCH,
-                max_partition_fetch_bytes=_BYTES_PER_FETCH,
-                bootstrap_timeout_ms=_BOOTSTRAP_TIMEOUT_MS,
-                request_timeout_ms=_REQUEST_TIMEOUT_MS,
-                metrics_enabled=False,
-                **{key.replace(".", "_"): value for key, value in self.properties.items()},
+                bootstrap_servers=self.bootstrap_servers.split(","), **{**_CLIENT_OPTIONS, **given}
             )
-        except AssertionError as failure:
-            raise JobFailed(f"-K: {failure}", ExitCode.USAGE) from failure
+        except (AssertionError, KafkaConfigurationError, ValueError) as failure:
+            raise JobFailed(f"-K: {_said(failure)}", ExitCode.USAGE) from failure
         except (KafkaError, OSError) as failure:
             raise _unreachable(self.bootstrap_servers, _said(failure)) from failure
         try:
@@ -104,17 +113,20 @@ class TopicConsumer:
     def ranges(self) -> list[LogRange]:
         """Return what each partition holds now, ascending. Raises JobFailed: NOT_FOUND without such a topic."""
         with self._failing_in_words():
-            numbers = sorted(self._consumer.partitions_for_topic(self._topic))
-            if not numbers:
-                raise JobFailed(
-                    f"the backing cluster has no topic {self._topic}, or this client may not see it; "
-                    "another name is given with --state-topic or --groups-topic",
-                    ExitCode.NOT_FOUND,
-                )
-            partitions = [TopicPartition(self._topic, number) for number in numbers]
+            partitions = [TopicPartition(self._topic, number) for number in self._numbers()]
             first_offsets = self._consumer.beginning_offsets(partitions)
             end_offsets = self._consumer.end_offsets(partitions)
         return [LogRange(each.partition, first_offsets[each], end_offsets[each]) for each in partitions]
+
+    def _numbers(self) -> list[int]:
+        numbers = sorted(self._consumer.partitions_for_topic(self._topic))
+        if not numbers:
+            raise JobFailed(
+                f"the backing cluster has no topic {self._topic}, or this client may not see it; "
+                "another name is given with --state-topic or --groups-topic",
+                ExitCode.NOT_FOUND,
+            )
+        return numbers
 
     def offsets_at(self, timestamp_ms: int) -> dict[int, int]:
         """Return, by partition, the first offset written at this time or later; its end when there is none."""
@@ -129,7 +141,9 @@ class TopicConsumer:
         }
 
     def identity(self) -> str:
-        """Return the ids of cluster and topic."""
+        """Return the ids of cluster and topic. Raises JobFailed: NOT_FOUND without such a topic."""
+        with self._failing_in_words():
+            self._numbers()
         cluster = self._consumer._client.cluster  # noqa: SLF001 - there is no public way to the ids
         return f"{cluster.cluster_id}:{self._topic}:{cluster.topic_id(self._topic)}"
 

@@ -3,17 +3,20 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
+from functools import cached_property, partial, reduce
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
 from kproxy.errors import ExitCode
-from kproxy.jobs.data_source import FORMAT, StateLogSource
+from kproxy.jobs.data_source import FORMAT, StateLogSource, read_ranges
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.kafka_log import KafkaTopic
 from kproxy.jobs.log_reader import BatchFunction, LogRange
+from kproxy.jobs.packing import packed
 from kproxy.jobs.raw_records import RAW_SCHEMA
-from kproxy.jobs.topic_names import topic_names_in
+from kproxy.jobs.spark_tasks import mapped_by_tasks, slots_of, unchanged
+from kproxy.jobs.topic_names import NAMES_SCHEMA, named, topic_names_in
 
 RAW_COLUMNS_OF_KAFKA: Final = (
     "partition AS log_partition",
@@ -24,6 +27,13 @@ RAW_COLUMNS_OF_KAFKA: Final = (
     "headers",
 )
 """What of a row of Spark's Kafka source is a row of RAW_SCHEMA."""
+
+_INTERNAL_TO_KAFKA: Final = frozenset({"__share_group_state"})
+_FETCHING_AS_CONSUMER: Final = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
+"""With it Spark's source asks for offsets as a consumer does; as an admin client it sees no internal topic."""
+
+_WORTH_A_SOURCE: Final = 1_000_000
+"""Offsets. For fewer the source in Python is not worth the three processes of Python that Spark starts to plan it."""
 
 _CONNECTOR_CLASS: Final = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 
@@ -41,11 +51,10 @@ class _KafkaLog:
         """What is read, in words for people."""
         return f"topic {self._state.name} at {self._state.bootstrap_servers}"
 
-    @property
+    @cached_property
     def identity(self) -> str:
-        """The ids of cluster and topic."""
+        """The ids of cluster and topic. They are asked for once."""
         with self._state.consumer() as consumer:
-            consumer.ranges()
             return consumer.identity()
 
     def ranges(self) -> Sequence[LogRange]:
@@ -64,7 +73,7 @@ class _KafkaLog:
 
     def mapped(self, ranges: Sequence[LogRange], function: BatchFunction, schema: str) -> DataFrame:
         """Return the records of `ranges`, mapped."""
-        return self.records(ranges).mapInArrow(function, schema)
+        return self._mapped(self._state, ranges, function, schema)
 
     def topic_names(self) -> Mapping[str, str]:
         """Return the names that the groups topic tells; none when there is no such topic."""
@@ -75,20 +84,34 @@ class _KafkaLog:
             if failure.exit_code is ExitCode.NOT_FOUND:
                 return {}
             raise
-        return topic_names_in(self._rows(self._groups, ranges, None))
+        return topic_names_in(self._mapped(self._groups, ranges, named, NAMES_SCHEMA))
+
+    def _mapped(
+        self, topic: KafkaTopic, ranges: Sequence[LogRange], function: BatchFunction, schema: str
+    ) -> DataFrame:
+        return self._rows(topic, ranges, None).mapInArrow(function, schema)
 
     def _rows(self, topic: KafkaTopic, ranges: Sequence[LogRange], most_per_task: int | None) -> DataFrame:
         raise NotImplementedError
 
 
 class PythonLog(_KafkaLog):
-    """Reads with `kproxy-statelog`."""
+    """Reads with `kproxy-statelog`; what is mapped at once, by the worker that maps it."""
 
     def _rows(self, topic: KafkaTopic, ranges: Sequence[LogRange], most_per_task: int | None) -> DataFrame:
+        tasks = packed(ranges, slots=slots_of(self._spark), most_per_task=most_per_task)
+        if sum(part.length for part in ranges) < _WORTH_A_SOURCE:
+            read = partial(read_ranges, topic)
+            return mapped_by_tasks(self._spark, tasks, read, unchanged, RAW_SCHEMA)
         self._spark.dataSource.register(StateLogSource)
-        parts = [part for each in ranges for part in each.parts(most_per_task or max(1, each.length))]
         reader = self._spark.read.format(FORMAT).options(**source_options(topic))
-        return reader.option("ranges", json.dumps([astuple(part) for part in parts])).load()
+        return reader.option("tasks", json.dumps([[astuple(part) for part in task] for task in tasks])).load()
+
+    def _mapped(
+        self, topic: KafkaTopic, ranges: Sequence[LogRange], function: BatchFunction, schema: str
+    ) -> DataFrame:
+        tasks = packed(ranges, slots=slots_of(self._spark))
+        return mapped_by_tasks(self._spark, tasks, partial(read_ranges, topic), function, schema)
 
     def stream(self, *, most_per_batch: int | None, on_gap: str) -> DataFrame:
         """Return the log as it grows."""
@@ -97,6 +120,7 @@ class PythonLog(_KafkaLog):
             self._spark.readStream.format(FORMAT)
             .options(**source_options(self._state))
             .option("onGap", on_gap)
+            .option("slots", slots_of(self._spark))
         )
         if most_per_batch is not None:
             reader = reader.option("maxRecordsPerTrigger", str(most_per_batch))
@@ -109,9 +133,27 @@ class JarLog(_KafkaLog):
     Offsets are always given: without them it reads nothing at all of a topic that Kafka calls internal, in silence.
     """
 
+    def __init__(self, spark: SparkSession, state: KafkaTopic, groups: KafkaTopic) -> None:
+        super().__init__(spark, state, groups)
+        if state.name in _INTERNAL_TO_KAFKA:
+            spark.conf.set(_FETCHING_AS_CONSUMER, "true")
+
     def _rows(self, topic: KafkaTopic, ranges: Sequence[LogRange], most_per_task: int | None) -> DataFrame:
         if not ranges:
-            return self._spark.createDataFrame([], RAW_SCHEMA)
+            return self._spark.range(0).mapInArrow(unchanged, RAW_SCHEMA)
+        if most_per_task is not None:
+            return self._rows_of(topic, ranges, most_per_task)
+        tasks = packed(ranges, slots=slots_of(self._spark))
+        shared = [task for task in tasks if len(task) > 1]
+        alone = [task[0] for task in tasks if len(task) == 1]
+        frames = [self._rows_of(topic, alone, None)] if alone else []
+        if shared:
+            # Neighbours are put together without a shuffle: each is still read whole and in order, one after the other.
+            together = self._rows_of(topic, [part for task in shared for part in task], None)
+            frames.append(together.coalesce(len(shared)))
+        return reduce(DataFrame.unionByName, frames)
+
+    def _rows_of(self, topic: KafkaTopic, ranges: Sequence[LogRange], most_per_task: int | None) -> DataFrame:
         ends = {part.partition: part.end_offset for part in ranges}
         reader = self._spark.read.format("kafka").options(**_kafka_options(topic, ranges))
         reader = reader.option("endingOffsets", _offsets(topic, ends)).option("failOnDataLoss", "true")

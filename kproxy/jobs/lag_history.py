@@ -15,8 +15,8 @@ from pyspark.sql import functions as sql
 from kproxy.jobs.buckets import DURATION, kafka_names, step_of, time_text_of
 from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.jobs.selection import SELECTION_OPTIONS, Selection, with_topic_names
+from kproxy.jobs.silver import SHARE_PARTITION
 
-_SHARE_PARTITION: Final = ("group", "topic_id", "partition")
 _VALUES: Final = ("start_offset", "delivery_complete_count", "recorded_end_offset", "lag", "done", "stood_ms")
 
 
@@ -24,8 +24,8 @@ def run(context: JobContext, *, every_ms: int, **selection: Any) -> JobResult:
     """Follow the selected share-partitions through time."""
     history = lag_of(Selection(**selection).silver(context), every_ms).persist()
     timed = history.withColumn("time_ms", time_text_of("time_ms"))
-    shown = timed.select(*kafka_names(("time_ms", *_SHARE_PARTITION, *_VALUES)))
-    names = context.reader.topic_names()
+    shown = timed.select(*kafka_names(("time_ms", *SHARE_PARTITION, *_VALUES)))
+    names = context.topic_names()
     named = with_topic_names(shown.withColumnRenamed("timeMs", "time"), names)
     return JobResult(
         named.orderBy("groupId", "topicId", "partition", "time"),
@@ -43,15 +43,15 @@ def lag_of(silver: DataFrame, every_ms: int) -> DataFrame:
     at_steps = (
         silver.where((sql.col("outcome") == "applied") & (sql.col("start_offset") >= 0))
         .withColumn("time_ms", step_of("log_ts_ms", every_ms))
-        .groupBy("time_ms", *_SHARE_PARTITION)
+        .groupBy("time_ms", *SHARE_PARTITION)
         .agg(
             last.alias("last"),
             sql.max("last_offset").alias("highest"),
             sql.max("start_offset").alias("highest_start"),
         )
     )
-    so_far = Window.partitionBy(*_SHARE_PARTITION).orderBy("time_ms")
-    at_this_start = Window.partitionBy(*_SHARE_PARTITION, "start_offset").orderBy("time_ms")
+    so_far = Window.partitionBy(*SHARE_PARTITION).orderBy("time_ms")
+    at_this_start = Window.partitionBy(*SHARE_PARTITION, "start_offset").orderBy("time_ms")
     seen = sql.greatest(sql.col("highest") + 1, "highest_start")
     progress = sql.col("start_offset") + sql.col("delivery_complete_count")
     return (
@@ -61,7 +61,7 @@ def lag_of(silver: DataFrame, every_ms: int) -> DataFrame:
         .withColumn("lag", sql.greatest(sql.col("recorded_end_offset") - progress, sql.lit(0)))
         .withColumn("done", sql.greatest(progress - sql.lag(progress).over(so_far), sql.lit(0)))
         .withColumn("stood_ms", sql.col("last.log_ts_ms") - sql.min("last.log_ts_ms").over(at_this_start))
-        .select("time_ms", *_SHARE_PARTITION, *_VALUES)
+        .select("time_ms", *SHARE_PARTITION, *_VALUES)
     )
 
 

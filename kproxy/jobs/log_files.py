@@ -1,10 +1,9 @@
 """Files that hold a log: which there are under a path, and what they are."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from pyarrow import fs
 
@@ -12,6 +11,8 @@ from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 
 _LINES: Final = (".jsonl", ".json", ".ndjson")
+_OF_PATTERNS: Final = re.compile(r"[\[\]{}*?\\]")
+"""What has a meaning of its own in Hadoop's patterns (`GlobPattern`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,8 @@ class FoundFiles:
 
     @property
     def uris(self) -> list[str]:
-        """The files as Spark takes them."""
-        return [uri_of(path) for path in self.paths]
+        """The files as Spark reads them."""
+        return [pattern_of(path) for path in self.paths]
 
 
 def find_files(place: str) -> FoundFiles:
@@ -53,27 +54,47 @@ def find_files(place: str) -> FoundFiles:
     files = [file for file in listed if file.is_file and not _is_hidden(file.path.removeprefix(root))]
     if not files:
         raise JobFailed(f"there is no file at {place}", ExitCode.NOT_FOUND)
-    prefix = place[: place.index("://") + 3] if "://" in place and not place.startswith("file:") else ""
+    prefix = place.rstrip("/").removesuffix(root) if "://" in place and not place.startswith("file:") else ""
     stamp = ",".join(sorted(f"{file.path}:{file.size}:{file.mtime_ns}" for file in files))
     return FoundFiles(place, tuple(sorted(f"{prefix}{file.path}" for file in files)), stamp)
 
 
 def filesystem_of(place: str) -> tuple[Any, str]:
     """Return the file system of a path or URI, and the path in it. Raises JobFailed for one that is unknown."""
-    if place.startswith("file:"):
-        place = url2pathname(urlsplit(place).path)
-    if "://" not in place:
-        return fs.LocalFileSystem(), str(Path(place).absolute())
+    path = _local_path(place)
+    if path is not None:
+        return fs.LocalFileSystem(), path
     try:
-        system, path = fs.FileSystem.from_uri(place)
+        system, path = fs.FileSystem.from_uri(arrow_uri_of(place))
     except (ValueError, OSError) as failure:
         raise JobFailed(f"{place}: {failure}", ExitCode.USAGE) from failure
     return system, path
 
 
+def _local_path(place: str) -> str | None:
+    """Return the absolute path of a place on this machine, None when it is on no machine in particular.
+
+    In a `file:` URI nothing is escaped: that is how Spark reads one.
+    """
+    if place.startswith("file:"):
+        return f"/{place.removeprefix('file:').lstrip('/')}"
+    return None if "://" in place else str(Path(place).absolute())
+
+
+def arrow_uri_of(uri: str) -> str:
+    """Return a URI that Spark takes as pyarrow takes it: what is `s3a` to Hadoop is `s3` to everybody else."""
+    return f"s3:{uri.removeprefix('s3a:')}" if uri.startswith("s3a:") else uri
+
+
 def uri_of(place: str) -> str:
-    """Return a path or URI as Spark takes it on every machine: as a URI."""
-    return place if "://" in place or place.startswith("file:") else Path(place).absolute().as_uri()
+    """Return a path or URI as Spark takes it on every machine: as a URI in which nothing is escaped."""
+    path = _local_path(place)
+    return place if path is None else f"file://{path}"
+
+
+def pattern_of(place: str) -> str:
+    """Return a path or URI for Spark to read from: a pattern, unlike what it writes to, that fits this place alone."""
+    return _OF_PATTERNS.sub(r"\\\g<0>", uri_of(place))
 
 
 def _is_hidden(path: str) -> bool:

@@ -70,8 +70,9 @@ class LogReader(Protocol):
     def records(self, ranges: Sequence[LogRange], *, most_per_task: int | None = None) -> DataFrame:
         """Return the records of `ranges` as rows of RAW_SCHEMA.
 
-        Each range is read by one task, in order of offsets, and none but whole ranges; with `most_per_task` a range is
-        cut into parts of so many offsets, each with a task of its own. Reading fails when records of a range are gone.
+        Each range is whole in one task, in order of offsets. A task may read several, one after the other: small
+        ranges share one, a big one has its own. With `most_per_task` no task reads more offsets than that, and longer
+        ranges are cut; lines of a dump are not. Reading fails when records of a range are gone.
         """
         ...
 

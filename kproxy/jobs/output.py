@@ -6,6 +6,7 @@ Parquet, which the executors write.
 
 import csv
 import json
+import os
 import shutil
 import sys
 from base64 import b64encode
@@ -21,8 +22,8 @@ from pyspark.sql import functions as sql
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.log_files import uri_of
 
-FORMS: Final = ("table", "json", "csv", "parquet")
 _GAP: Final = "  "
 
 
@@ -40,6 +41,8 @@ class Output:
             raise JobFailed("-o parquet needs a folder to write to: --out PATH", ExitCode.USAGE)
         if self.path is not None and self.path.exists():
             raise JobFailed(f"{self.path} is there already; give another --out", ExitCode.USAGE)
+        if self.path is not None:
+            require_writable(self.path)
 
     def write(self, frame: DataFrame) -> int:
         """Write the rows of `frame`; return how many there are."""
@@ -50,8 +53,7 @@ class Output:
             with TemporaryFile("w+", encoding="utf-8", newline="") as spooled:
                 count = self._write_text(frame, spooled)
                 spooled.seek(0)
-                shutil.copyfileobj(spooled, sys.stdout)
-                sys.stdout.flush()
+                _print(spooled)
             return count
         with written_aside(self.path) as aside, aside.open("w", encoding="utf-8", newline="") as file:
             return self._write_text(frame, file)
@@ -66,6 +68,27 @@ class Output:
                 return _write_csv(names, rows, file, with_header=self.with_headers)
             case _:
                 return _write_table(names, rows, file, with_header=self.with_headers)
+
+
+def _print(file: IO[str]) -> None:
+    try:
+        shutil.copyfileobj(file, sys.stdout)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as failure:
+        # What is left in its buffer, Python would try to write again as it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise JobFailed(f"standard output cannot be written: {failure.strerror}") from failure
+
+
+def require_writable(path: Path) -> None:
+    """Raise JobFailed when no file can be made at `path`, in the folder that is there or would be made for it."""
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
+    try:
+        TemporaryFile(dir=folder).close()
+    except OSError as failure:
+        raise JobFailed(f"{path} cannot be written: {failure.strerror}") from failure
 
 
 class written_aside:  # noqa: N801 - reads as the context manager that it is
@@ -95,7 +118,7 @@ def write_parquet(frame: DataFrame, path: Path, *, by: Sequence[str] = ()) -> in
     counted = Observation()
     observed = frame.observe(counted, sql.count(sql.lit(1)).alias("rows"))
     with written_aside(path) as aside:
-        observed.write.partitionBy(*by).parquet(aside.absolute().as_uri())
+        observed.write.partitionBy(*by).parquet(uri_of(str(aside)))
     return int(counted.get["rows"])
 
 

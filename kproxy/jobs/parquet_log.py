@@ -1,16 +1,15 @@
 """Parquet files with log records, as `export --records` writes them, as a `LogReader`.
 
 Where each record is, is told by the statistics in the footers. When the row groups of every log partition stand in the
-order of the log, each is read by one task in that order (`kproxy-statelog-files`); else Spark sorts the records first.
+order of the log, tasks read them in that order (`kproxy-statelog-files`); else Spark sorts the records first.
 """
 
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from functools import partial
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,8 +23,11 @@ from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed, told_to_driver
 from kproxy.jobs.log_files import FoundFiles, filesystem_of
 from kproxy.jobs.log_reader import BatchFunction, LogRange
+from kproxy.jobs.log_rows import in_log_order, offsets_in, ranges_in
+from kproxy.jobs.packing import packed
 from kproxy.jobs.raw_records import RAW_ARROW_SCHEMA, RAW_SCHEMA
 from kproxy.jobs.spark_session import ROWS_PER_ARROW_BATCH
+from kproxy.jobs.spark_tasks import mapped_by_tasks, slots_of
 
 FORMAT: Final = "kproxy-statelog-files"
 
@@ -65,7 +67,7 @@ class ParquetLog:
         for group in self._groups or ():
             groups[group.partition].append(group)
         if self._groups is None:
-            return self._ranges_by_reading()
+            return ranges_in(self._unordered())
         return [
             LogRange(
                 partition,
@@ -77,30 +79,33 @@ class ParquetLog:
 
     def offsets_at(self, timestamp_ms: int) -> Mapping[int, int]:
         """Return the first offsets written at this time or later. Only times and offsets are read."""
-        rows = self._unordered().where(sql.col("timestamp_ms") >= timestamp_ms)
-        found = rows.groupBy("log_partition").agg(sql.min("log_offset").alias("first")).collect()
+        if self._groups is None:
+            return offsets_in(self._unordered(), timestamp_ms)
+        later = ranges_in(self._unordered().where(sql.col("timestamp_ms") >= timestamp_ms))
         ends = {held.partition: held.end_offset for held in self.ranges()}
-        return ends | {row["log_partition"]: row["first"] for row in found}
+        return ends | {held.partition: held.first_offset for held in later}
 
     def records(self, ranges: Sequence[LogRange], *, most_per_task: int | None = None) -> DataFrame:
         """Return the records of `ranges`."""
         if self._groups is None:
             return in_log_order(self._unordered(), ranges)
-        parts = [part for each in ranges for part in each.parts(most_per_task or max(1, each.length))]
         self._spark.dataSource.register(ParquetLogSource)
-        return self._spark.read.format(FORMAT).option("ranges", json.dumps(self._asked(parts))).load()
+        tasks = json.dumps(self._tasks(ranges, most_per_task))
+        return self._spark.read.format(FORMAT).option("tasks", tasks).load()
 
     def mapped(self, ranges: Sequence[LogRange], function: BatchFunction, schema: str) -> DataFrame:
         """Return the records of `ranges`, mapped: by the worker that reads them, and so the JVM never sees them."""
-        asked = self._asked(ranges)
-        if self._groups is None or not asked:
+        if self._groups is None:
             return self.records(ranges).mapInArrow(function, schema)
-        tasks = self._spark.range(0, len(asked), 1, len(asked))
-        return tasks.mapInArrow(partial(_read_and_map, asked=asked, function=function), schema)
+        return mapped_by_tasks(self._spark, self._tasks(ranges, None), _read, function, schema)
 
-    def _asked(self, parts: Sequence[LogRange]) -> list[Any]:
-        """Return each range with its row groups, in a form that JSON has words for."""
-        return [[astuple(part), [astuple(group) for group in self._groups_of(part)]] for part in parts]
+    def _tasks(self, ranges: Sequence[LogRange], most_per_task: int | None) -> "list[_TaskParts]":
+        """Return the ranges of each task with their row groups, in a form that JSON has words for."""
+        tasks = packed(ranges, slots=slots_of(self._spark), most_per_task=most_per_task)
+        return [
+            [[astuple(part), [astuple(group) for group in self._groups_of(part)]] for part in task]
+            for task in tasks
+        ]
 
     def topic_names(self) -> Mapping[str, str]:
         """Return none: the files hold the state topic alone."""
@@ -117,26 +122,6 @@ class ParquetLog:
 
     def _unordered(self) -> DataFrame:
         return self._spark.read.schema(RAW_SCHEMA).parquet(*self._found.uris)
-
-    def _ranges_by_reading(self) -> list[LogRange]:
-        return ranges_in(self._unordered())
-
-
-def ranges_in(rows: DataFrame) -> list[LogRange]:
-    """Return what each partition of `rows` holds, found by reading the offsets of all."""
-    first, last = sql.min("log_offset").alias("first"), sql.max("log_offset").alias("last")
-    found = rows.groupBy("log_partition").agg(first, last).collect()
-    return sorted(LogRange(row["log_partition"], row["first"], row["last"] + 1) for row in found)
-
-
-def in_log_order(rows: DataFrame, ranges: Sequence[LogRange]) -> DataFrame:
-    """Return those of `rows` that are in `ranges`, each range in one task and in order: this is a shuffle."""
-    wanted = sql.lit(False)
-    for part in ranges:
-        is_inside = sql.col("log_offset").between(part.first_offset, part.end_offset - 1)
-        wanted = wanted | ((sql.col("log_partition") == part.partition) & is_inside)
-    ordered = rows.where(wanted).repartition("log_partition")
-    return ordered.sortWithinPartitions("log_partition", "log_offset")
 
 
 def row_groups(found: FoundFiles) -> list[RowGroup] | None:
@@ -198,35 +183,32 @@ class ParquetLogSource(DataSource):
 
     def reader(self, schema: StructType) -> "ParquetLogReader":  # noqa: ARG002 - Spark's signature
         """Return the reader."""
-        return ParquetLogReader(json.loads(self.options["ranges"]))
+        return ParquetLogReader(json.loads(self.options["tasks"]))
 
 
 class ParquetLogReader(DataSourceReader):
-    """Reads each range by one task: `[range, row groups in order]` for each."""
+    """Reads ranges, each whole in one task, one after the other and in order."""
 
-    def __init__(self, asked: Sequence[Any]) -> None:
-        self._asked = asked
+    def __init__(self, tasks: "Sequence[_TaskParts]") -> None:
+        self._tasks = tasks
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return the ranges."""
-        return [InputPartition(each) for each in self._asked]
+        """Return what each task reads. Spark has a task even for nothing."""
+        return [InputPartition(task) for task in self._tasks or [[]]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the records of a range."""
+        """Yield the records that a task reads."""
         return _read(partition.value)
 
 
-def _read_and_map(
-    tasks: Iterator[pa.RecordBatch], *, asked: Sequence[Any], function: BatchFunction
-) -> Iterator[pa.RecordBatch]:
-    numbers = [number for task in tasks for number in task.column(0).to_pylist()]
-    return function(batch for number in numbers for batch in _read(asked[number]))
+_TaskParts: TypeAlias = list[Any]
+"""What a task reads: of each range the range itself, and its row groups in order."""
 
 
-def _read(asked: Any) -> Iterator[pa.RecordBatch]:
-    part, groups = asked
+def _read(parts: _TaskParts) -> Iterator[pa.RecordBatch]:
     with told_to_driver():
-        yield from read_row_groups(LogRange(*part), [RowGroup(*group) for group in groups])
+        for part, groups in parts:
+            yield from read_row_groups(LogRange(*part), [RowGroup(*group) for group in groups])
 
 
 def read_row_groups(part: LogRange, groups: Sequence[RowGroup]) -> Iterator[pa.RecordBatch]:

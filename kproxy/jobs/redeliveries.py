@@ -14,14 +14,22 @@ from kproxy.jobs.buckets import DURATION, kafka_names, offset_step, step_of, tim
 from kproxy.jobs.changes import RELEASE, RETURNS, changes_of, counted
 from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.jobs.selection import SELECTION_OPTIONS, Selection, with_topic_names
+from kproxy.jobs.silver import SHARE_PARTITION
 from kproxy.share.record_state import RecordState
 from kproxy.statelog.actors import Cause
 
 _MOST_TIMES: Final = 120
 _MOST_OFFSETS: Final = 80
-_PLACE: Final = ("group", "topic_id", "partition")
-_CELL: Final = ("time_ms", *_PLACE, "first_offset", "last_offset")
-_USED: Final = (*_PLACE, "log_ts_ms", "first_offset", "last_offset", "state", "delivery_count", "event")
+_CELL: Final = ("time_ms", *SHARE_PARTITION, "first_offset", "last_offset")
+_USED: Final = (
+    *SHARE_PARTITION,
+    "log_ts_ms",
+    "first_offset",
+    "last_offset",
+    "state",
+    "delivery_count",
+    "event",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +45,7 @@ def run(context: JobContext, *, every_ms: int | None, offsets: int | None, **sel
     setbacks = setbacks_of(Selection(**selection).silver(context)).persist(StorageLevel.DISK_ONLY)
     steps = steps_for(setbacks, every_ms, offsets)
     cells = cells_of(setbacks, steps).persist()
-    names = context.reader.topic_names()
+    names = context.topic_names()
     frame = with_topic_names(_shown(cells), names)
     return JobResult(
         frame.orderBy("time", "groupId", "topicId", "partition", "firstOffset"),
@@ -57,7 +65,7 @@ def steps_for(setbacks: DataFrame, every_ms: int | None, offsets: int | None) ->
     """Return the steps: those asked for, else such that a share-partition's map is readable."""
     if every_ms is not None and offsets is not None:
         return Steps(every_ms, offsets)
-    of_partition = setbacks.groupBy(*_PLACE).agg(
+    of_partition = setbacks.groupBy(*SHARE_PARTITION).agg(
         sql.min("log_ts_ms").alias("first_ms"),
         sql.max("log_ts_ms").alias("last_ms"),
         (sql.max("last_offset") - sql.min("first_offset") + 1).alias("span"),

@@ -14,22 +14,16 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from kproxy.errors import CorruptStateRecord
 from kproxy.jobs.failures import told_to_driver
-from kproxy.jobs.folding import by_log_partition
+from kproxy.jobs.folded_records import FoldedRecord, folded
+from kproxy.jobs.folding import log_partitions
 from kproxy.jobs.raw_records import records_of
 from kproxy.share.identifiers import SharePartitionKey, topic_id_text
 from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.fold import FoldImage, StateLogFold
-from kproxy.statelog.state_records import (
-    DecodedStateRecord,
-    ShareSnapshot,
-    ShareUpdate,
-    StateRecord,
-    decode_state_record,
-)
+from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, StateRecord
 from kproxy.wire.records import Record
 
 if TYPE_CHECKING:
@@ -68,7 +62,10 @@ SILVER_ARROW_SCHEMA: Final = pa.schema(
 )
 """The same for pyarrow."""
 
-_CAUSES_OF_RECORDS: Final = frozenset(
+SHARE_PARTITION: Final = ("group", "topic_id", "partition")
+"""The columns that name a share-partition."""
+
+CAUSES_OF_RECORDS: Final = frozenset(
     {
         Cause.INITIALIZE,
         Cause.LOAD,
@@ -115,13 +112,11 @@ def silver_batches(
     batches: Iterator[pa.RecordBatch], *, images: Mapping[int, FoldImage]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the silver rows of what one task reads."""
-    writers: dict[int, SilverWriter] = {}
     with told_to_driver():
-        for number, batch in by_log_partition(batches):
-            if number not in writers:
-                writers[number] = SilverWriter.after(number, images.get(number))
-            rows = [row for _, record in records_of(batch) for row in writers[number].rows(record)]
-            yield batch_of_silver(rows)
+        for number, found in log_partitions(batches):
+            writer = SilverWriter.after(number, images.get(number))
+            for batch in found:
+                yield batch_of_silver([row for _, record in records_of(batch) for row in writer.rows(record)])
 
 
 def batch_of_silver(rows: Sequence[SilverRow]) -> pa.RecordBatch:
@@ -167,34 +162,13 @@ class SilverWriter:
             "log_offset": record.offset,
             "log_ts_ms": record.timestamp_ms,
         }
-        try:
-            decoded = decode_state_record(record)
-            actors = decoded.actors
-        except CorruptStateRecord as corrupt:
-            self._look_at(record)
-            return [{**place, "kind": UNDECODABLE, "outcome": CORRUPT, "error": corrupt.reason}]
-        whole = {**place, "claim_epoch": decoded.claim_epoch, **self._outcome(decoded, record)}
+        found = folded(record, self.fold)
+        decoded = found.decoded
+        if decoded is None:
+            return [{**place, "kind": UNDECODABLE, **_outcome_columns(found)}]
+        whole = {**place, "claim_epoch": decoded.claim_epoch, **_outcome_columns(found)}
         whole |= self._record_columns(decoded.record)
-        return [whole | part for part in _parts(decoded.record, actors)]
-
-    def _look_at(self, record: Record) -> None:
-        """Have the fold pass over a record that is none; one of a newer format as well."""
-        try:
-            self.fold.apply(record)
-        except CorruptStateRecord:
-            return
-
-    def _outcome(self, decoded: DecodedStateRecord, record: Record) -> SilverRow:
-        try:
-            outcome = self.fold.replay(
-                decoded.record,
-                claim_epoch=decoded.claim_epoch,
-                offset=record.offset,
-                timestamp_ms=record.timestamp_ms,
-            )
-        except CorruptStateRecord as corrupt:
-            return {"outcome": CORRUPT, "error": corrupt.reason}
-        return {"outcome": outcome.value}
+        return [whole | part for part in _parts(decoded.record, found.actors)]
 
     def _record_columns(self, record: StateRecord) -> SilverRow:
         if isinstance(record, Claim):
@@ -207,6 +181,12 @@ class SilverWriter:
             state_epoch = None if state is None else state.state_epoch
             return columns | _value_columns(record) | {"kind": "update", "state_epoch": state_epoch}
         return columns | {"kind": "tombstone"}
+
+
+def _outcome_columns(found: FoldedRecord) -> SilverRow:
+    if found.outcome is None:
+        return {"outcome": CORRUPT, "error": found.error}
+    return {"outcome": found.outcome.value}
 
 
 def _key_columns(key: SharePartitionKey) -> SilverRow:
@@ -230,7 +210,7 @@ def _parts(record: StateRecord, actors: Sequence[Actor]) -> list[SilverRow]:
     """
     batches = record.state_batches if isinstance(record, ShareSnapshot | ShareUpdate) else ()
     # Such an actor made the whole record what it is: a load, a snapshot, an initialization.
-    whole = next((actor for actor in actors if actor.cause in _CAUSES_OF_RECORDS), None)
+    whole = next((actor for actor in actors if actor.cause in CAUSES_OF_RECORDS), None)
     by_offset = sorted(
         ((first, last, actor) for actor in actors for first, last in actor.offset_ranges),
         key=itemgetter(0),

@@ -9,13 +9,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
-from kproxy.jobs.failures import told_to_driver
+from kproxy.errors import ExitCode
+from kproxy.jobs.export import StreamingLog
+from kproxy.jobs.failures import JobFailed, told_to_driver
 from kproxy.jobs.fold_rows import STATE, key_of, state_of
 from kproxy.jobs.folding import OnCorrupt, folded_states
 from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.jobs.raw_records import RAW_ARROW_SCHEMA, RAW_SCHEMA
 from kproxy.jobs.state_at import ON_CORRUPT, facts, ranges_until
-from kproxy.jobs.times import TIME
+from kproxy.jobs.times import TIME, TIME_FORMS
 from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, SnapshotEpoch
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.durable_state import DurableShareState
@@ -28,6 +30,12 @@ def run(
     context: JobContext, *, at: int | None, partitions: int | None, for_kafka: bool, on_corrupt: OnCorrupt
 ) -> JobResult:
     """Fold the log, and make one record of each state."""
+    if partitions is None and not isinstance(context.reader, StreamingLog):
+        raise JobFailed(
+            "files do not tell how many partitions their log had, and who reads the new one looks where "
+            "share.coordinator.state.topic.num.partitions says: give --partitions N",
+            ExitCode.USAGE,
+        )
     ranges = ranges_until(context, at, {})
     folded = folded_states(context, ranges, on_corrupt=on_corrupt).persist()
     extra = facts(context, folded)
@@ -98,11 +106,11 @@ def _raw_row(partition: int, timestamp_ms: int, record: Record) -> dict[str, obj
 JOB: Final = Job(
     run=run,
     options=(
-        click.Option(["--at"], type=TIME, help="The time, ISO 8601 or epoch ms; inclusive. Default: now."),
+        click.Option(["--at"], type=TIME, help=f"The time, inclusive: {TIME_FORMS}. Default: now."),
         click.Option(
             ["--partitions"],
             type=click.IntRange(min=1),
-            help="Partitions of the log that is to be written. Default: as many as were read.",
+            help="Partitions of the log that is to be written. Default: as many as the topic has; of files, none.",
         ),
         click.Option(
             ["--for-kafka"],

@@ -1,6 +1,7 @@
 """An index of the snapshots in a log: where a fold may begin so that it arrives at the same state.
 
-For each log partition it has, in order, every snapshot and tombstone that counted and every claim. The state at any
+For each log partition it has, in order, every snapshot and tombstone that counted and every claim; and, so that nobody
+takes what is lost for what never was, the first update of each share-partition whose snapshot is gone. The state at any
 moment needs no record before the oldest of the share-partitions' newest snapshots before it; see
 `StateLogFold.recovery_point`. The index is made by folding, because only a fold knows which snapshots counted; and it
 grows by folding on from its own last recovery point.
@@ -12,7 +13,7 @@ entries count. What stands beyond that is left over from a run that was broken o
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -22,14 +23,17 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
+from kproxy.jobs.claim_columns import claim_epochs
 from kproxy.jobs.failures import told_to_driver
-from kproxy.jobs.folding import OnCorrupt, PartitionFold, by_log_partition, new_fold
+from kproxy.jobs.folding import OnCorrupt, PartitionFold, log_partitions, new_fold
 from kproxy.jobs.job import JobContext
-from kproxy.jobs.log_files import filesystem_of, uri_of
-from kproxy.jobs.log_reader import LogRange
+from kproxy.jobs.local_rows import local_frame
+from kproxy.jobs.log_files import filesystem_of, pattern_of, uri_of
+from kproxy.jobs.log_reader import Gap, LogRange
+from kproxy.jobs.state_at import without_snapshots
 from kproxy.share.identifiers import topic_id_text
 from kproxy.statelog.fold import Outcome
-from kproxy.statelog.state_records import ShareSnapshot, StateTombstone, decode_state_message
+from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, StateTombstone, decode_state_message
 
 _SCHEMA: Final = (
     "log_partition int, log_offset bigint, kind string, group_id string, topic_id string, partition int"
@@ -44,9 +48,19 @@ _ARROW_SCHEMA: Final = pa.schema(
         ("partition", pa.int32()),
     ]
 )
+_BOUNDS_SCHEMA: Final = pa.schema(
+    [("log_partition", pa.int32()), ("begin", pa.int64()), ("until", pa.int64())]
+)
 _SNAPSHOT: Final = "snapshot"
 _TOMBSTONE: Final = "tombstone"
 _CLAIM: Final = "claim"
+_ORPHAN: Final = "orphan"
+"""The first update of a share-partition whose snapshot is not there."""
+_FORGOTTEN: Final = "forgotten"
+"""Nothing in the log partition before this counts."""
+_KINDS: Final = {ShareSnapshot: _SNAPSHOT, StateTombstone: _TOMBSTONE, ShareUpdate: _ORPHAN}
+_FORM: Final = 2
+"""Of the entries; an index of another form is made anew."""
 _PROGRESS: Final = "progress.json"
 
 
@@ -60,10 +74,11 @@ class Start:
 
 def shortened(
     context: JobContext, ranges: Sequence[LogRange], place: str | None, on_corrupt: OnCorrupt
-) -> tuple[list[LogRange], dict[int, int]]:
-    """Return `ranges`, which begin with the log, from where a fold may begin; and the claims in force there.
+) -> tuple[list[LogRange], dict[int, int], list[Gap]]:
+    """Return `ranges`, which begin with the log, from where a fold may begin; the claims there; and what is lost.
 
-    The index is brought up to the ends of the ranges first.
+    What is lost is told by where the snapshots were of share-partitions that have none at the ends of the ranges. The
+    index is brought up to those ends first.
     """
     index = SnapshotIndex.open(context, place or default_place(context.reader.identity))
     index.extend(ranges, on_corrupt)
@@ -75,7 +90,7 @@ def shortened(
         for part in ranges
     ]
     claims = {number: start.claim_epoch for number, start in starts.items() if start.claim_epoch is not None}
-    return begun, claims
+    return begun, claims, index.lost(ranges)
 
 
 def default_place(identity: str) -> str:
@@ -96,7 +111,7 @@ class SnapshotIndex:
     def open(context: JobContext, place: str) -> "SnapshotIndex":
         """Return the index at `place`, empty when there is none, or when it is that of another log."""
         progress = _read_progress(place)
-        if progress.get("log") != context.reader.identity:
+        if (progress.get("log"), progress.get("form")) != (context.reader.identity, _FORM):
             return SnapshotIndex(context, place, {})
         return SnapshotIndex(
             context, place, {int(number): end for number, end in progress["indexed"].items()}
@@ -130,15 +145,39 @@ class SnapshotIndex:
         """Return where to begin, by log partition, to arrive at the state at the end of each range."""
         if not self._indexed:
             return {}
-        bounds = [
-            (part.partition, part.first_offset, min(part.end_offset, self._indexed.get(part.partition, 0)))
-            for part in ranges
-        ]
-        found = _newest(self._context, self._entries(), bounds).collect()
+        entries = self._entries()
+        found = _starts(entries, _newest(entries, self._bounds(ranges))).collect()
         return {row["log_partition"]: Start(row["first_offset"], row["claim_epoch"]) for row in found}
 
+    def lost(self, ranges: Sequence[LogRange]) -> list[Gap]:
+        """Return where the snapshots were of share-partitions that have none left at the end of each range."""
+        newest = _newest(self._entries(), self._bounds(ranges))
+        is_gone = (sql.col("newest.kind") == _SNAPSHOT) & (sql.col("newest.log_offset") < sql.col("begin"))
+        found = (
+            newest.where(is_gone | (sql.col("newest.kind") == _ORPHAN))
+            .groupBy("log_partition")
+            .agg(
+                sql.count(sql.lit(1)).alias("count"),
+                sql.min(sql.greatest("newest.log_offset", "begin")).alias("first"),
+            )
+        )
+        return [
+            without_snapshots(row["log_partition"], row["count"], row["first"]) for row in found.collect()
+        ]
+
+    def _bounds(self, ranges: Sequence[LogRange]) -> DataFrame:
+        bounds = (
+            {
+                "log_partition": part.partition,
+                "begin": part.first_offset,
+                "until": min(part.end_offset, self._indexed.get(part.partition, 0)),
+            }
+            for part in ranges
+        )
+        return local_frame(self._context.spark, bounds, _BOUNDS_SCHEMA)
+
     def _entries(self) -> DataFrame:
-        return self._context.spark.read.schema(_SCHEMA).parquet(uri_of(f"{self._place}/entries"))
+        return self._context.spark.read.schema(_SCHEMA).parquet(pattern_of(f"{self._place}/entries"))
 
     def _append(self, entries: DataFrame, ends: Mapping[int, int]) -> None:
         is_new = not self._indexed
@@ -148,23 +187,35 @@ class SnapshotIndex:
             self._place,
             {
                 "log": self._context.reader.identity,
+                "form": _FORM,
                 "indexed": {str(n): end for n, end in sorted(self._indexed.items())},
             },
         )
 
 
-def _newest(context: JobContext, entries: DataFrame, bounds: Sequence[tuple[int, int, int]]) -> DataFrame:
-    """Return, by log partition, the oldest of the newest snapshots before its bound, and the claim before that."""
-    within = context.spark.createDataFrame(list(bounds), "log_partition int, begin bigint, until bigint")
-    before = entries.distinct().join(sql.broadcast(within), "log_partition").where("log_offset < until")
-    newest = (
-        before.where(sql.col("kind") != _CLAIM)
+def _newest(entries: DataFrame, bounds: DataFrame) -> DataFrame:
+    """Return the newest entry of each share-partition before the bound of its log partition, with its bounds."""
+    before = entries.distinct().join(sql.broadcast(bounds), "log_partition").where("log_offset < until")
+    forgotten = (
+        before.where(sql.col("kind") == _FORGOTTEN)
+        .groupBy("log_partition")
+        .agg(sql.max("log_offset").alias("counts_from"))
+    )
+    return (
+        before.where(~sql.col("kind").isin(_CLAIM, _FORGOTTEN))
+        .join(sql.broadcast(forgotten), "log_partition", "left")
+        .where("counts_from IS NULL OR log_offset >= counts_from")
         .groupBy("log_partition", "begin", "until", "group_id", "topic_id", "partition")
         .agg(sql.max(sql.struct("log_offset", "kind")).alias("newest"))
-        .where(sql.col("newest.kind") == _SNAPSHOT)
     )
-    first = newest.groupBy("log_partition").agg(
-        sql.greatest(sql.min("newest.log_offset"), sql.max("begin")).alias("first_offset")
+
+
+def _starts(entries: DataFrame, newest: DataFrame) -> DataFrame:
+    """Return, by log partition, the oldest of the newest snapshots, and the claim before that."""
+    first = (
+        newest.where(sql.col("newest.kind") == _SNAPSHOT)
+        .groupBy("log_partition")
+        .agg(sql.greatest(sql.min("newest.log_offset"), sql.max("begin")).alias("first_offset"))
     )
     claims = (
         entries.where(sql.col("kind") == _CLAIM)
@@ -184,39 +235,76 @@ def index_batches(
     on_corrupt: OnCorrupt,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the entries of what one task reads."""
-    folds: dict[int, PartitionFold] = {}
-    with told_to_driver():
-        for number, batch in by_log_partition(batches):
-            if number not in folds:
-                folds[number] = PartitionFold(new_fold(claims.get(number), on_corrupt))
-            outcomes = folds[number].take(batch)
-            entries = [
-                entry
-                for entry in _entries_of(number, batch, outcomes)
-                if entry["log_offset"] >= since[number]
-            ]
-            yield pa.RecordBatch.from_pylist(entries, schema=_ARROW_SCHEMA)
+    with told_to_driver(can_skip=on_corrupt == "stop"):
+        for number, found in log_partitions(batches):
+            claim_epoch = claims.get(number)
+            indexer = _Indexer(number, PartitionFold(new_fold(claim_epoch, on_corrupt)), claim_epoch)
+            for batch in found:
+                entries = [entry for entry in indexer.entries(batch) if entry["log_offset"] >= since[number]]
+                yield pa.RecordBatch.from_pylist(entries, schema=_ARROW_SCHEMA)
 
 
-def _entries_of(number: int, batch: pa.RecordBatch, outcomes: Sequence[Outcome]) -> Iterator[dict[str, Any]]:
-    keys, offsets = batch.column("key").to_pylist(), batch.column("log_offset").to_pylist()
-    values = batch.column("value")
-    for row, (key, offset, outcome) in enumerate(zip(keys, offsets, outcomes, strict=True)):
-        if outcome is Outcome.CLAIMED:
-            yield {"log_partition": number, "log_offset": offset, "kind": _CLAIM}
-        elif outcome is Outcome.APPLIED and key[:2] == _SNAPSHOT_KEY:
-            record = decode_state_message(key, values[row].as_py())
-            assert isinstance(record, ShareSnapshot | StateTombstone)
-            yield {
-                "log_partition": number,
-                "log_offset": offset,
-                "kind": _SNAPSHOT if isinstance(record, ShareSnapshot) else _TOMBSTONE,
-                "group_id": record.key.group_id,
-                "topic_id": topic_id_text(record.key.topic_id),
-                "partition": record.key.partition,
-            }
+@dataclass(slots=True)
+class _Indexer:
+    """Makes the entries of a log partition, along its fold."""
+
+    number: int
+    folded: PartitionFold
+    first_offset: int | None
+    """The first that the fold has looked at, be it the claim that it began with; None before any."""
+    orphans: set[bytes] = field(default_factory=set)
+    """The share-partitions, by their keys without the record type, that have an entry as orphans since they last had
+    a snapshot."""
+
+    def entries(self, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+        """Yield the entries of the next records."""
+        claim_epoch: int | None = self.folded.fold.claim_epoch
+        outcomes = self.folded.take(batch)
+        named = claim_epochs(batch.column("headers")) or [None] * len(outcomes)
+        keys, offsets = batch.column("key").to_pylist(), batch.column("log_offset").to_pylist()
+        values = batch.column("value")
+        for row, (key, offset, epoch, outcome) in enumerate(zip(keys, offsets, named, outcomes, strict=True)):
+            if self.first_offset is None:
+                self.first_offset = offset
+            if outcome is Outcome.CLAIMED:
+                claim_epoch = offset
+                yield self._entry(offset, _CLAIM)
+            elif outcome is Outcome.APPLIED or outcome is Outcome.IGNORED_NO_SNAPSHOT:
+                if epoch is not None and epoch != claim_epoch:
+                    claim_epoch = epoch
+                    yield from self._forgotten(offset, epoch)
+                yield from self._of_share_partition(key, offset, values[row], outcome)
+
+    def _forgotten(self, offset: int, claim_epoch: int) -> Iterator[dict[str, Any]]:
+        """A claim from before the first record makes nothing of all that came before it was named."""
+        assert self.first_offset is not None
+        if claim_epoch < self.first_offset < offset:
+            self.orphans.clear()
+            yield self._entry(offset, _FORGOTTEN)
+
+    def _of_share_partition(
+        self, key: bytes, offset: int, value: pa.Scalar, outcome: Outcome
+    ) -> Iterator[dict[str, Any]]:
+        of, is_update = key[_TYPE_BYTES:], key[:_TYPE_BYTES] != _SNAPSHOT_KEY
+        if is_update and (outcome is Outcome.APPLIED or of in self.orphans):
+            return
+        record = decode_state_message(key, value.as_py())
+        assert isinstance(record, ShareSnapshot | ShareUpdate | StateTombstone)
+        if is_update:
+            self.orphans.add(of)
+        else:
+            self.orphans.discard(of)
+        yield self._entry(offset, _KINDS[type(record)]) | {
+            "group_id": record.key.group_id,
+            "topic_id": topic_id_text(record.key.topic_id),
+            "partition": record.key.partition,
+        }
+
+    def _entry(self, offset: int, kind: str) -> dict[str, Any]:
+        return {"log_partition": self.number, "log_offset": offset, "kind": kind}
 
 
+_TYPE_BYTES: Final = 2
 _SNAPSHOT_KEY: Final = b"\x00\x00"
 """How the key of a snapshot, and of a tombstone, begins: with the record type."""
 

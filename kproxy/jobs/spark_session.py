@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -23,14 +23,23 @@ _DEFAULTS: Final = {
     "spark.ui.enabled": "false",
     "spark.log.level": "ERROR",
 }
-_LOGGING: Final = Path(__file__).with_name("log4j2.properties")
+_LOGGING: Final = Path(__file__).absolute().with_name("log4j2.properties")
+"""Of use on this machine; on a cluster it may be in an archive."""
+
+_QUICK_START: Final = "-XX:TieredStopAtLevel=1"
+"""The better compiler of the JVM never earns its cost here: the work is done by the workers in Python."""
+
+_SHUFFLE_PARTS: Final = "spark.sql.shuffle.partitions"
+_FEWEST_SHUFFLE_PARTS: Final = 4
+_MOST_SHUFFLE_PARTS: Final = 200
+_OFFSETS_PER_SHUFFLE_PART: Final = 50_000
 
 _LOCAL: Final = {
-    "spark.sql.shuffle.partitions": "4",
+    _SHUFFLE_PARTS: str(_FEWEST_SHUFFLE_PARTS),
     "spark.driver.bindAddress": "127.0.0.1",
     # Without it jars are offered at an address of the machine, where nobody listens.
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file://{_LOGGING} {_QUICK_START}",
 }
 """What suits one machine."""
 
@@ -65,12 +74,23 @@ def spark_session(name: str, *, is_watched: bool) -> Iterator[SparkSession]:
             spark.stop()
 
 
+def suit_shuffles(spark: SparkSession, offset_count: int) -> None:
+    """Have shuffles as wide as the log that is read needs, unless somebody said how wide.
+
+    Spark's default of 200 parts costs a small log more than all else, and what is kept of it is not narrowed later.
+    """
+    if spark.sparkContext.getConf().contains(_SHUFFLE_PARTS):
+        return
+    parts = min(_MOST_SHUFFLE_PARTS, max(_FEWEST_SHUFFLE_PARTS, offset_count // _OFFSETS_PER_SHUFFLE_PART))
+    spark.conf.set(_SHUFFLE_PARTS, parts)
+
+
 @contextmanager
 def spark_failures() -> Iterator[None]:
     """Turn what Spark raises within the block into JobFailed: one line, in the words of the task that failed."""
     try:
         yield
-    except (PySparkException, Py4JJavaError) as failure:
+    except (PySparkException, Py4JError) as failure:
         raise failure_of_spark(str(failure)) from failure
 
 

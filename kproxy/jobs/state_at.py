@@ -13,7 +13,11 @@ from kproxy.jobs.fold_rows import ORPHAN, PARTITION, STATE
 from kproxy.jobs.folding import OnCorrupt, folded_states
 from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.jobs.log_reader import Gap, LogRange
-from kproxy.jobs.times import TIME, time_text
+from kproxy.jobs.selection import beginnings, begun_late, known_in, with_topic_names
+from kproxy.jobs.times import TIME, TIME_FORMS, time_text
+
+_WORTH_AN_INDEX: Final = 100_000
+"""Offsets: fewer are folded before an index is looked up."""
 
 
 def run(  # noqa: PLR0913 - the options of the command line
@@ -29,28 +33,30 @@ def run(  # noqa: PLR0913 - the options of the command line
     """Fold the log up to the moment that is asked for."""
     ranges = ranges_until(context, at, dict(at_offset))
     claims: Mapping[int, int] = {}
-    if not no_index:
+    lost: Sequence[Gap] | None = None
+    is_worth_an_index = index is not None or sum(part.length for part in ranges) >= _WORTH_AN_INDEX
+    if is_worth_an_index and not no_index:
         from kproxy.jobs.snapshot_index import shortened
 
-        ranges, claims = shortened(context, ranges, index, on_corrupt)
+        ranges, claims, lost = shortened(context, ranges, index, on_corrupt)
     folded = folded_states(context, ranges, claims=claims, on_corrupt=on_corrupt).persist()
-    extra = facts(context, folded)
+    extra = facts(context, folded, lost)
     states = folded.where(sql.col("kind") == STATE)
     if group is not None:
-        states = states.where(sql.col("group_id") == group)
+        states = _of_group(context, states, group)
     return JobResult(state_frame(context, states), extra)
 
 
 def ranges_until(context: JobContext, at_ms: int | None, at_offsets: Mapping[int, int]) -> list[LogRange]:
     """Return all of the log before `at_ms`, and up to and including the offsets given by log partition.
 
-    Raises JobFailed: NOT_FOUND when that is before the first record.
+    Reports the log partitions of which nothing is left from before that. Raises JobFailed: NOT_FOUND when that is all
+    of them.
     """
     held = context.ranges()
     if not any(part.length for part in held):
         raise JobFailed(f"{context.reader.name} has no records", ExitCode.NOT_FOUND)
-    if unknown := set(at_offsets) - {part.partition for part in held}:
-        raise JobFailed(f"the log has no partition {min(unknown)}", ExitCode.NOT_FOUND)
+    _require_held(held, at_ms, at_offsets)
     ends = {} if at_ms is None else context.reader.offsets_at(at_ms + 1)
     ends = {**ends, **{number: offset + 1 for number, offset in at_offsets.items()}}
     wanted = [part for part in held if not at_offsets or part.partition in at_offsets]
@@ -61,43 +67,84 @@ def ranges_until(context: JobContext, at_ms: int | None, at_offsets: Mapping[int
             f"{context.reader.name} begins after {moment}: nothing is known of the state then",
             ExitCode.NOT_FOUND,
         )
+    _tell_beginnings(context, ranges)
     return ranges
 
 
-def facts(context: JobContext, folded: DataFrame) -> dict[str, object]:
-    """Return what the closing summary says of a fold; report the share-partitions whose snapshot is gone."""
-    orphans = folded.where(sql.col("kind") == ORPHAN)
-    lost = orphans.groupBy("log_partition").agg(
-        sql.count("*").alias("count"), sql.min("snapshot_offset").alias("first")
-    )
-    context.report(
-        [
-            Gap(
-                row["log_partition"],
-                0,
-                row["first"],
-                f"{row['count']} share-partitions have updates, but no snapshot",
+def _require_held(held: Sequence[LogRange], at_ms: int | None, at_offsets: Mapping[int, int]) -> None:
+    """Raise JobFailed unless one moment is asked for, and the log has all of its offsets."""
+    if at_offsets and at_ms is not None:
+        raise JobFailed("--at and --at-offset are two moments: give one of them", ExitCode.USAGE)
+    ends = {part.partition: part.end_offset for part in held}
+    for number, offset in sorted(at_offsets.items()):
+        if number not in ends:
+            raise JobFailed(f"the log has no partition {number}", ExitCode.NOT_FOUND)
+        if offset >= ends[number]:
+            raise JobFailed(
+                f"log partition {number} has no offset {offset} yet: it ends before {ends[number]}",
+                ExitCode.NOT_FOUND,
             )
-            for row in lost.collect()
-        ]
-    )
-    counts = ("record_count", "ignored_count", "corrupt_count")
-    sums = [sql.coalesce(sql.sum(name), sql.lit(0)).alias(name) for name in counts]
-    (row,) = folded.where(sql.col("kind") == PARTITION).agg(*sums).collect()
-    return {"records": row["record_count"], "ignored": row["ignored_count"], "corrupt": row["corrupt_count"]}
+
+
+def _tell_beginnings(context: JobContext, ranges: Sequence[LogRange]) -> None:
+    """Report the log partitions that begin after the moment; of those before, say that they begin late."""
+    begun = begun_late(context, ranges)
+    reason = "the log begins after that, or all of it is deleted"
+    context.report([Gap(part.partition, 0, part.first_offset, reason) for part in begun if not part.length])
+    if shorter := [part for part in begun if part.length]:
+        context.say(
+            f"Warning: {beginnings(shorter)}: a share-partition whose last snapshot stood before that is not shown; "
+            "kproxy itself deletes no such snapshot"
+        )
+
+
+def _of_group(context: JobContext, states: DataFrame, group: str) -> DataFrame:
+    """Return the states of a group. Raises JobFailed: NOT_FOUND when there are none, and none can be lost."""
+    found = states.where(sql.col("group_id") == group)
+    if not context.gaps and found.isEmpty():
+        raise JobFailed(
+            f"there is no state of group {group!r} in {context.reader.name} at that moment; "
+            f"{known_in(states, 'group_id')}",
+            ExitCode.NOT_FOUND,
+        )
+    return found
+
+
+def facts(context: JobContext, folded: DataFrame, lost: Sequence[Gap] | None = None) -> dict[str, object]:
+    """Return what the closing summary says of a fold; report the share-partitions whose snapshot is gone.
+
+    `lost` has those that an index knows of, of which a fold from the middle of the log may meet nothing.
+    """
+    counts = {"records": "record_count", "ignored": "ignored_count", "corrupt": "corrupt_count"}
+    by_kind = folded.where(sql.col("kind").isin(ORPHAN, PARTITION)).groupBy("kind", "log_partition")
+    found = by_kind.agg(
+        sql.count(sql.lit(1)).alias("count"),
+        sql.min("snapshot_offset").alias("first"),
+        *[sql.sum(column).alias(name) for name, column in counts.items()],
+    ).collect()
+    met = [
+        without_snapshots(row["log_partition"], row["count"], row["first"])
+        for row in found
+        if row["kind"] == ORPHAN
+    ]
+    context.report(sorted(met if lost is None else lost))
+    return {name: sum(row[name] for row in found if row["kind"] == PARTITION) for name in counts}
+
+
+def without_snapshots(partition: int, count: int, first_offset: int) -> Gap:
+    """Return the gap that the snapshots of share-partitions were in. What is known of them begins at `first_offset`."""
+    return Gap(partition, 0, first_offset, f"{count} share-partitions have lost their snapshot")
 
 
 def state_frame(context: JobContext, states: DataFrame) -> DataFrame:
     """Return one row per share-partition, with Kafka's own field names."""
-    known = context.reader.topic_names()
-    names = context.spark.createDataFrame(list(known.items()), "topic_id string, topic_name string")
-    named = states.join(sql.broadcast(names), "topic_id", "left")
+    named = with_topic_names(states.withColumnRenamed("topic_id", "topicId"), context.topic_names())
     return named.orderBy(
-        "group_id", sql.col("topic_name").asc_nulls_last(), "topic_id", "partition"
+        "group_id", sql.col("topicName").asc_nulls_last(), "topicId", "partition"
     ).selectExpr(
         "group_id AS groupId",
-        "topic_id AS topicId",
-        "topic_name AS topicName",
+        "topicId",
+        "topicName",
         "partition",
         "state_epoch AS stateEpoch",
         "leader_epoch AS leaderEpoch",
@@ -133,7 +180,7 @@ ON_CORRUPT: Final = click.Option(
 JOB: Final = Job(
     run=run,
     options=(
-        click.Option(["--at"], type=TIME, help="The time, ISO 8601 or epoch ms; inclusive. Default: now."),
+        click.Option(["--at"], type=TIME, help=f"The time, inclusive: {TIME_FORMS}. Default: now."),
         click.Option(
             ["--at-offset"],
             type=PARTITION_OFFSET,
@@ -142,7 +189,10 @@ JOB: Final = Job(
         ),
         click.Option(["-g", "--group"], help="This share group only."),
         click.Option(
-            ["--index"], metavar="PATH", help="Where the index of snapshots is kept. Default: a cache."
+            ["--index"],
+            metavar="PATH",
+            help="Where the index of snapshots is kept. Default: a cache, and none for a log of less than "
+            f"{_WORTH_AN_INDEX:,} records.",
         ),
         click.Option(["--no-index"], is_flag=True, help="Fold all of the log, from its beginning."),
         ON_CORRUPT,

@@ -15,10 +15,11 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from kproxy.errors import ExitCode
-from kproxy.jobs.data_source import RangePartition, read_range
+from kproxy.jobs.data_source import TaskPartition, read_ranges, slots_in
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.kafka_log import LogTopic
 from kproxy.jobs.log_reader import LogRange, gaps_below
+from kproxy.jobs.packing import packed
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +56,7 @@ class StateLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         }
         self._most: Final = int(options.get("maxRecordsPerTrigger", "0"))
         self._is_failing_on_gap: Final = options.get("onGap", "fail") != "report"
+        self._slots: Final = slots_in(options)
         self._target: dict[int, int] | None = None
 
     def initialOffset(self) -> Offsets:  # noqa: N802 - Spark's
@@ -83,7 +85,7 @@ class StateLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _texts({held.partition: held.end_offset for held in self._held()})
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        """Return a range for each partition that has something to read. Raises JobFailed for a gap, or reports it."""
+        """Return what each task of a micro-batch reads. Raises JobFailed for a gap, or reports it."""
         held = {part.partition: part for part in self._held()}
         begun = {int(number): start.get(number, held[int(number)].first_offset) for number in end}
         for gap in gaps_below(held.values(), begun):
@@ -95,12 +97,12 @@ class StateLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 raise JobFailed(f"{said}; --on-gap report goes on without them", ExitCode.NOT_FOUND)
             log.warning("%s", said)
         ranges = [held[number].within(first, end[str(number)]) for number, first in sorted(begun.items())]
-        return [RangePartition(part) for part in ranges if part.length]
+        return [TaskPartition(task) for task in packed(ranges, slots=self._slots)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the records of a range."""
-        assert isinstance(partition, RangePartition)
-        return read_range(self._topic, partition.range)
+        """Yield the records that a task reads."""
+        assert isinstance(partition, TaskPartition)
+        return read_ranges(self._topic, partition.ranges)
 
     def _held(self) -> Sequence[LogRange]:
         with self._topic.consumer() as consumer:

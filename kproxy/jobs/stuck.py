@@ -5,6 +5,7 @@ counts of an offset is the one with the highest delivery count, then the highest
 (`kproxy.share.state_batches.lay_over`). Only offsets at or behind the start offset are looked at one by one.
 """
 
+from dataclasses import replace
 from typing import Any, Final
 
 import click
@@ -15,29 +16,32 @@ from kproxy.jobs.buckets import kafka_names, time_text_of
 from kproxy.jobs.changes import event, is_change, is_done
 from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.jobs.selection import SELECTION_OPTIONS, Selection, with_topic_names
+from kproxy.jobs.silver import SHARE_PARTITION
 
-_SHARE_PARTITION: Final = ("group", "topic_id", "partition")
-_RECORD: Final = (*_SHARE_PARTITION, "offset")
+_RECORD: Final = (*SHARE_PARTITION, "offset")
 _SHOWN: Final = (*_RECORD, "reason", "delivery_count", "done_behind", "since", "history")
 
 
 def run(context: JobContext, *, delivery_limit: int, near: int, behind: int, **selection: Any) -> JobResult:
     """Find the records that are stuck at the end of the selected part of the history."""
-    silver = Selection(**selection).silver_kept(context)
-    stuck = stuck_in(silver, deliveries=delivery_limit - near, behind=behind)
-    named = with_topic_names(stuck.select(*kafka_names(_SHOWN)), context.reader.topic_names())
+    asked = Selection(**selection)
+    # What is stuck is told by the whole log: the newest snapshot may be older than what is asked for.
+    silver = replace(asked, since_ms=None).silver(context)
+    stuck = stuck_in(silver, deliveries=delivery_limit - near, behind=behind, since_ms=asked.since_ms)
+    named = with_topic_names(stuck.select(*kafka_names(_SHOWN)), context.topic_names())
     return JobResult(named.orderBy("groupId", "topicId", "partition", "offset"))
 
 
-def stuck_in(silver: DataFrame, *, deliveries: int, behind: int) -> DataFrame:
+def stuck_in(silver: DataFrame, *, deliveries: int, behind: int, since_ms: int | None = None) -> DataFrame:
     """Return the open records that were delivered `deliveries` times or more, or that others wait for.
 
     These are, of each share-partition, the first record that is not done with, if `behind` or more records behind it
     are. It is there also if nothing was written of it yet: then it is with a member for the first time, or never was.
+    The history that is shown begins at `since_ms`.
     """
     applied = silver.where(sql.col("outcome") == "applied")
     live = _live(applied)
-    offsets = _offsets(applied, live).persist()
+    offsets = _offsets(applied, live, since_ms or 0).persist()
     awaited = _awaited(offsets, live).where(sql.col("done_behind") >= behind)
     is_near = ~sql.col("is_done") & (sql.col("delivery_count") >= deliveries)
     near = offsets.where(is_near).select(*_RECORD, sql.lit("near-delivery-limit").alias("is_near"))
@@ -48,7 +52,7 @@ def stuck_in(silver: DataFrame, *, deliveries: int, behind: int) -> DataFrame:
         sql.concat_ws(",", is_awaited, "is_near").alias("reason"),
         sql.coalesce("delivery_count", sql.lit(0)).alias("delivery_count"),
         sql.coalesce("done_behind", sql.lit(0)).alias("done_behind"),
-        sql.col("history").getItem(0).getField("time").alias("since"),
+        "since",
         sql.coalesce("history", sql.array()).alias("history"),
     )
 
@@ -57,7 +61,7 @@ def _live(applied: DataFrame) -> DataFrame:
     """Return each share-partition that has a state: its start offset, and where its newest snapshot stands."""
     is_written = sql.when(sql.col("start_offset") >= 0, sql.col("log_offset"))
     return (
-        applied.groupBy(*_SHARE_PARTITION)
+        applied.groupBy(*SHARE_PARTITION)
         .agg(
             sql.max(sql.when(sql.col("kind") == "snapshot", sql.col("log_offset"))).alias("snapshot_at"),
             sql.max_by("start_offset", is_written).alias("begin"),
@@ -68,7 +72,7 @@ def _live(applied: DataFrame) -> DataFrame:
     )
 
 
-def _offsets(applied: DataFrame, live: DataFrame) -> DataFrame:
+def _offsets(applied: DataFrame, live: DataFrame, since_ms: int) -> DataFrame:
     """Return what is known of each offset at or behind a start offset: how it stands, and how that came about."""
     counts = sql.col("log_offset") >= sql.col("snapshot_at")
     told = sql.struct("delivery_count", "state")
@@ -80,17 +84,19 @@ def _offsets(applied: DataFrame, live: DataFrame) -> DataFrame:
         sql.col("member").alias("memberId"),
         sql.col("client_id").alias("clientId"),
     )
+    is_shown = is_change() & (sql.col("log_ts_ms") >= since_ms)
     offset = sql.sequence(sql.greatest("first_offset", "begin"), sql.col("last_offset"))
     return (
-        applied.join(sql.broadcast(live), list(_SHARE_PARTITION))
+        applied.join(sql.broadcast(live), list(SHARE_PARTITION))
         .where(sql.col("last_offset") >= sql.col("begin"))
         .withColumn("offset", sql.explode(offset))
         .groupBy(*_RECORD)
         .agg(
             sql.max(sql.when(counts, told)).alias("now"),
-            sql.sort_array(sql.collect_list(sql.when(is_change(), entry))).alias("history"),
+            sql.min(sql.when(is_change(), sql.col("log_ts_ms"))).alias("since_ms"),
+            sql.sort_array(sql.collect_list(sql.when(is_shown, entry))).alias("history"),
         )
-        .select(*_RECORD, "now.*", _is_done_now(), "history")
+        .select(*_RECORD, "now.*", _is_done_now(), time_text_of("since_ms").alias("since"), "history")
     )
 
 
@@ -100,17 +106,17 @@ def _is_done_now() -> Column:
 
 def _awaited(offsets: DataFrame, live: DataFrame) -> DataFrame:
     """Return the first open offset of each share-partition, and how many behind it are done with."""
-    in_order = Window.partitionBy(*_SHARE_PARTITION).orderBy("offset")
+    in_order = Window.partitionBy(*SHARE_PARTITION).orderBy("offset")
     open_before = sql.sum(sql.when(sql.col("is_done"), 0).otherwise(1)).over(in_order)
     is_next = sql.col("offset") == sql.col("begin") + sql.row_number().over(in_order) - 1
     is_passed = (open_before == 0) & is_next
     return (
-        offsets.join(sql.broadcast(live), list(_SHARE_PARTITION))
+        offsets.join(sql.broadcast(live), list(SHARE_PARTITION))
         .withColumn("is_passed", is_passed)
-        .groupBy(*_SHARE_PARTITION, "begin")
+        .groupBy(*SHARE_PARTITION, "begin")
         .agg(sql.count_if("is_passed").alias("passed"), sql.count_if("is_done").alias("done"))
         .select(
-            *_SHARE_PARTITION,
+            *SHARE_PARTITION,
             (sql.col("begin") + sql.col("passed")).alias("offset"),
             (sql.col("done") - sql.col("passed")).alias("done_behind"),
         )
@@ -143,5 +149,8 @@ JOB: Final = Job(
         ),
         *SELECTION_OPTIONS,
     ),
-    epilog="For example: kproxy replay stuck -b broker:9092 --group orders --behind 100 -o json",
+    epilog="""For example: kproxy replay stuck -b broker:9092 --group orders --behind 100 -o json
+
+With --since only the history of each record is shortened: what is stuck is told by all of the log.
+""",
 )

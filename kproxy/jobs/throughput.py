@@ -43,7 +43,7 @@ def run(context: JobContext, *, by: str, every_ms: int, **selection: Any) -> Job
     base = counts(Selection(**selection).silver(context), every_ms).persist()
     frame = summed(base, columns, every_ms)
     if "topic_id" in columns:
-        frame = with_topic_names(frame, context.reader.topic_names())
+        frame = with_topic_names(frame, context.topic_names())
     return JobResult(
         frame.orderBy(*frame.columns[: len(columns)]),
         extra={"fairness": [row.asDict() for row in fairness(base).limit(_MOST_GROUPS).collect()]},

@@ -13,14 +13,13 @@ from kproxy.statelog.group_parts import StatePartitionMetadata
 from kproxy.statelog.group_records import decode_group_record
 from kproxy.wire.records import Record
 
-_SCHEMA: Final = "topic_id string, topic_name string"
+NAMES_SCHEMA: Final = "topic_id string, topic_name string"
 _ARROW_SCHEMA: Final = pa.schema([("topic_id", pa.string()), ("topic_name", pa.string())])
 
 
-def topic_names_in(rows: DataFrame) -> Mapping[str, str]:
-    """Return topic names by the id in Kafka's text form. `rows` are records of the groups topic, or any others."""
-    named = rows.mapInArrow(_named, _SCHEMA).distinct().collect()
-    return {row["topic_id"]: row["topic_name"] for row in named}
+def topic_names_in(found: DataFrame) -> Mapping[str, str]:
+    """Return topic names by the id in Kafka's text form. `found` is what `named` made of records."""
+    return {row["topic_id"]: row["topic_name"] for row in found.collect()}
 
 
 def names_of(record: Record) -> Mapping[str, str]:
@@ -40,7 +39,8 @@ def names_of(record: Record) -> Mapping[str, str]:
     }
 
 
-def _named(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def named(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the names that records tell, rows of NAMES_SCHEMA: records of the groups topic, or any others."""
     names: dict[str, str] = {}
     for batch in batches:
         for _, record in records_of(batch):

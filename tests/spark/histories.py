@@ -17,7 +17,7 @@ from kproxy.share.identifiers import (
     StateEpoch,
     TopicId,
 )
-from kproxy.share.record_state import RecordState
+from kproxy.share.record_state import TERMINAL_STATES, RecordState
 from kproxy.share.state_batches import StateBatch, lay_over
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.claims import Claim
@@ -42,6 +42,10 @@ class Expected:
     state_epoch: int
     start_offset: int
     by_offset: ByOffset = field(default_factory=dict)
+
+    @property
+    def complete_count(self) -> int:
+        return sum(RecordState(state) in TERMINAL_STATES for _, state in self.by_offset.values())
 
     def write(self, batches: Sequence[StateBatch], start_offset: int) -> None:
         self.start_offset = max(self.start_offset, start_offset)
@@ -89,7 +93,7 @@ class History:
             start_offset=state.start_offset,
             create_timestamp_ms=FIRST_MS,
             write_timestamp_ms=FIRST_MS,
-            delivery_complete_count=0,
+            delivery_complete_count=state.complete_count,
             state_batches=batches,
         )
         self._append(
@@ -121,7 +125,12 @@ class History:
         claim_epoch: int | None,
     ) -> Record:
         update = ShareUpdate(
-            key, SnapshotEpoch(state.snapshot_epoch), LeaderEpoch(0), start_offset, 0, tuple(batches)
+            key,
+            SnapshotEpoch(state.snapshot_epoch),
+            LeaderEpoch(0),
+            start_offset,
+            state.complete_count,
+            tuple(batches),
         )
         ranges = tuple((batch.first_offset, batch.last_offset) for batch in batches)
         actor = Actor(Cause.ACKNOWLEDGE, "alice", "client-1", "/10.0.0.7", ranges)

@@ -1,9 +1,10 @@
 """Silver rows that are there already, as what a job works with."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kproxy.jobs.job import JobContext
+from kproxy.jobs.log_reader import LogRange
 
 
 class NamedTopics:
@@ -12,8 +13,13 @@ class NamedTopics:
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = names
 
+    name = "silver rows"
+
     def topic_names(self) -> Mapping[str, str]:
         return self._names
+
+    def ranges(self) -> Sequence[LogRange]:
+        return []
 
 
 class SilverContext(JobContext):

@@ -6,11 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
 
-from kproxy.jobs import command_line
+from kproxy.cli.log_lines import LogTopic, json_of, line_of
+from kproxy.share.identifiers import GroupId, topic_id_of
+from kproxy.share.share_group_image import StatePartitions
+from kproxy.statelog.group_parts import StatePartitionMetadata
+from kproxy.statelog.group_records import encode_group_record
 from tests.spark.log_generator import write_partition
+from tests.spark.replays import replay, summary_of
 
 DEMO: Final = Path(__file__).parent / "data" / "demo.jsonl"
 CORRUPT: Final = {
@@ -25,16 +31,6 @@ CORRUPT: Final = {
     "keyBytes": "AAk=",
     "valueBytes": "Pw==",
 }
-
-
-def replay(job: str, *arguments: str | Path) -> Result:
-    return CliRunner().invoke(command_line.jobs, [job, *map(str, arguments)])
-
-
-def summary_of(ended: Result) -> Mapping[str, Any]:
-    summary = json.loads(ended.stderr.splitlines()[-1])
-    assert isinstance(summary, dict)
-    return summary
 
 
 def lines_of_demo() -> list[dict[str, Any]]:
@@ -95,6 +91,25 @@ class TestStateAt:
             *("deliveryCompleteCount", "stateBatches"),
         ]
 
+    def test_a_dump_of_the_groups_topic_in_the_same_folder_names_the_topics(self, tmp_path: Path) -> None:
+        # Given
+        topic_id = next(
+            line["key"]["data"]["topicId"] for line in lines_of_demo() if line["key"]["type"] == 0
+        )
+        topics = {topic_id_of(topic_id): StatePartitions("jobs", frozenset({0}))}
+        told = encode_group_record(StatePartitionMetadata(GroupId("workers"), {}, topics, {}), claim_epoch=0)
+        line = json_of(line_of(LogTopic.GROUPS, "__kproxy_share_groups", 0, told))
+        (tmp_path / "groups.jsonl").write_text(json.dumps(line))
+        (tmp_path / "state.jsonl").write_text(DEMO.read_text())
+
+        # When
+        ended = replay("state-at", "--files", tmp_path, "-o", "json")
+
+        # Then
+        names = {state["topicName"] for state in json.loads(ended.stdout) if state["topicId"] == topic_id}
+        assert names == {"jobs"}
+        assert summary_of(ended)["records"] == len(lines_of_demo())
+
     def test_a_log_offset_is_a_moment(self) -> None:
         # Given
         until = [line for line in lines_of_demo() if line["partition"] == 8 and line["offset"] <= 40]
@@ -119,13 +134,14 @@ class TestStateAt:
 
     def test_with_an_index_far_less_is_read_and_the_state_is_the_same(self, tmp_path: Path) -> None:
         # Given
-        write_partition(tmp_path / "log", 0, 3000, 2)
-        index = ("--index", tmp_path / "index")
-        whole = replay("state-at", "--files", tmp_path / "log", "--no-index", "-o", "json")
-        replay("state-at", "--files", tmp_path / "log", *index, "--at-offset", "0:1500")
+        log = tmp_path / "a:b, c" / "log"
+        write_partition(log, 0, 3000, 2)
+        index = ("--index", tmp_path / "a:b, c" / "index")
+        whole = replay("state-at", "--files", log, "--no-index", "-o", "json")
+        replay("state-at", "--files", log, *index, "--at-offset", "0:1500")
 
         # When
-        short = replay("state-at", "--files", tmp_path / "log", *index, "-o", "json")
+        short = replay("state-at", "--files", log, *index, "-o", "json")
 
         # Then
         assert json.loads(short.stdout) == json.loads(whole.stdout)
@@ -181,9 +197,31 @@ class TestVerify:
 
         # Then
         assert ended.exit_code == 5
-        (problem,) = csv.DictReader(ended.stdout.splitlines())
+        assert summary_of(ended)["deliveryLimit"] == 10
+        problem, notice = csv.DictReader(ended.stdout.splitlines())
         assert (problem["kind"], problem["logPartition"]) == ("violation", "8")
         assert problem["detail"].startswith("updates without a snapshot")
+        assert (notice["kind"], notice["detail"]) == ("notice", "offsets 1-1 before it are missing")
+
+    def test_a_share_partition_in_two_log_partitions_is_a_violation(self, tmp_path: Path) -> None:
+        # Given
+        for number in (3, 5):
+            write_partition(tmp_path, number, 20, 2)
+        file = pq.read_table(tmp_path / "part-00003.parquet")
+        numbers = pa.array([5] * file.num_rows, pa.int32())
+        pq.write_table(file.set_column(0, file.schema.field(0), numbers), tmp_path / "part-00005.parquet")
+
+        # When
+        ended = replay("verify", "--files", tmp_path, "--offline", "-o", "csv")
+
+        # Then
+        assert (ended.exit_code, summary_of(ended)["violations"]) == (5, 2)
+        found = list(csv.DictReader(ended.stdout.splitlines()))
+        assert {problem["detail"] for problem in found} == {"has a state in each of log partitions 3, 5"}
+        assert [(problem["groupId"], problem["partition"]) for problem in found] == [
+            ("workers", "0"),
+            ("workers", "1"),
+        ]
 
 
 @pytest.mark.usefixtures("spark")
@@ -198,6 +236,21 @@ class TestExportAndSnapshot:
         assert folders == {"dt=2026-11-21/hour=15"} or all(
             folder.startswith("dt=2026-") for folder in folders
         )
+
+    def test_exported_history_answers_as_the_log_does_wherever_it_stands(self, tmp_path: Path) -> None:
+        # Given
+        history = tmp_path / "50% of a b[1],{ü}*#" / "history"
+        exported = replay("export", "--files", DEMO, "--to", history)
+        assert exported.exit_code == 0, exported.stderr
+
+        # When
+        answers = [
+            replay("throughput", "--files", place, "--every", "1s", "-o", "json") for place in (DEMO, history)
+        ]
+
+        # Then
+        assert [answer.exit_code for answer in answers] == [0, 0], answers[1].stderr
+        assert json.loads(answers[0].stdout) == json.loads(answers[1].stdout)
 
     def test_what_is_there_already_is_not_written_over(self, tmp_path: Path) -> None:
         # When
@@ -224,7 +277,8 @@ class TestExportAndSnapshot:
     def test_a_compact_log_leads_to_the_same_state(self, tmp_path: Path, *, for_kafka: bool) -> None:
         # Given
         flag = ["--for-kafka"] if for_kafka else []
-        compact = replay("snapshot", "--files", DEMO, *flag, "-o", "parquet", "--out", tmp_path / "compact")
+        how = (*flag, "--partitions", "50", "-o", "parquet")
+        compact = replay("snapshot", "--files", DEMO, *how, "--out", tmp_path / "compact")
         assert compact.exit_code == 0, compact.stderr
 
         # When

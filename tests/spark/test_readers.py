@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as sql
 
 from kproxy.cli.log_lines import LogTopic, json_of, line_of
 from kproxy.errors import ExitCode
@@ -113,6 +114,31 @@ def test_a_range_may_be_read_by_several_tasks(spark: Any, parquet: Path) -> None
     # Then
     assert rows.selectExpr("spark_partition_id() AS task").distinct().count() == 3
     assert rows.count() == COUNT
+
+
+def test_the_small_partitions_of_a_log_share_a_task(spark: Any, tmp_path: Path) -> None:
+    # Given
+    for number in range(20):
+        write_partition(tmp_path, number, 10, 1)
+    log = opened(spark, tmp_path)
+
+    # When
+    rows = log.records(log.ranges())
+
+    # Then
+    assert rows.select(sql.spark_partition_id()).distinct().count() == 1
+    assert len(rows.select("log_partition").distinct().collect()) == 20
+
+
+@pytest.mark.parametrize("kind", ["parquet", "lines"])
+def test_where_nothing_is_asked_for_nothing_is_read(
+    spark: Any, kind: str, request: pytest.FixtureRequest
+) -> None:
+    # When
+    rows = opened(spark, request.getfixturevalue(kind)).records([])
+
+    # Then
+    assert rows.collect() == []
 
 
 def input_records(spark: Any) -> int:

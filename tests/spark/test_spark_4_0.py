@@ -1,32 +1,37 @@
 """The oldest Spark that the jobs run on, 4.0.0, and Spark's own Kafka source, on a real Kafka."""
 
-import json
-import os
-import random
-import subprocess
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
+import pyarrow.dataset as ds
 import pytest
 
 from kproxy.errors import ExitCode
-from kproxy.share.identifiers import topic_id_text
-from kproxy.statelog.fold import StateLogFold
+from kproxy.jobs.raw_records import RAW_ARROW_SCHEMA
+from kproxy.jobs.silver import MISSING
+from kproxy.wire.records import Record
+from tests.kafka.administration import unique_name
 from tests.kafka.cluster import KafkaCluster
-from tests.kafka.paths import PROJECT_ROOT
-from tests.spark.consumptions import MEMBERS, STEP_KINDS, Consumption, Step, consumption_of
+from tests.spark.kafka_logs import (
+    append,
+    create_log,
+    expire,
+    in_order,
+    made_up,
+    shown,
+    silver_at,
+    silver_of,
+    states_of,
+)
 from tests.spark.spark_4_0.environment import Spark40, spark_4_0
+from tests.spark.spark_4_0.jobs import Ended, kproxy, replay, run_python
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import KafkaProducer
-    from kafka.admin import KafkaAdminClient, NewTopic
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(1800)]
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(900)]
-
-TOPIC: Final = "__kproxy_share_state"
-_LOG_PARTITIONS: Final = 3
+OURS: Final = "__kproxy_share_state"
+KAFKAS: Final = "__share_group_state"
+"""Internal to Kafka, which Spark's Kafka source passes over in silence unless it is told otherwise."""
 _NEWER: Final = frozenset({"kproxy.jobs.stream_reader"})
 """What only the source in Python needs, which asks for Spark 4.2 before it gets there."""
 _IMPORT_ALL: Final = f"""
@@ -42,77 +47,28 @@ def old_spark() -> Spark40:
     return spark_4_0()
 
 
-def run_python(spark: Spark40, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment: Mapping[str, str] = os.environ | {
-        "PYSPARK_PYTHON": str(spark.python),
-        "PYSPARK_DRIVER_PYTHON": str(spark.python),
-        "PYSPARK_SUBMIT_ARGS": spark.submit_arguments,
-        "PYTHONPATH": str(PROJECT_ROOT),
-    }
-    command = [str(spark.python), *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+@pytest.fixture(scope="module")
+def brokers() -> Iterator[str]:
+    with KafkaCluster() as cluster:
+        yield cluster.bootstrap_servers
 
 
-def replay(spark: Spark40, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return run_python(spark, "-m", "kproxy.jobs", *arguments)
+def log_of(brokers: str, seed: int, topic: str) -> dict[int, list[Record]]:
+    """Create a topic, and return the records that it is to have by partition."""
+    create_log(brokers, topic)
+    return {number: each.records for number, each in enumerate(made_up(seed))}
 
 
-def written_to(cluster: KafkaCluster) -> list[Consumption]:
-    """Write a history to each partition of the state topic."""
-    choose = random.Random(7)
-    made = [consumption_of(number, _steps(choose)) for number in range(_LOG_PARTITIONS)]
-    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)
-    admin.create_topics([NewTopic(TOPIC, _LOG_PARTITIONS, 1)])
-    admin.close()
-    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, acks="all")
-    for number, each in enumerate(made):
-        for record in each.records:
-            producer.send(
-                *(TOPIC, record.value, record.key, list(record.headers), number, record.timestamp_ms)
-            )
-    producer.close()
-    return made
+def halves(log: Mapping[int, Sequence[Record]]) -> tuple[dict[int, list[Record]], dict[int, list[Record]]]:
+    cuts = {number: len(records) // 2 for number, records in log.items()}
+    return (
+        {number: list(records[: cuts[number]]) for number, records in log.items()},
+        {number: list(records[cuts[number] :]) for number, records in log.items()},
+    )
 
 
-def _steps(choose: random.Random) -> Sequence[Step]:
-    return [
-        Step(
-            partition=choose.randrange(3),
-            kind=choose.choice(STEP_KINDS),
-            member=choose.choice(MEMBERS),
-            first=choose.randrange(7),
-            length=choose.randint(1, 8),
-            pause_ms=choose.randrange(40_000),
-        )
-        for _ in range(60)
-    ]
-
-
-def states_of(made: Sequence[Consumption]) -> dict[tuple[str, str, int], tuple[int, ...]]:
-    """What recovery makes of the same records."""
-    states: dict[tuple[str, str, int], tuple[int, ...]] = {}
-    for each in made:
-        fold = StateLogFold()
-        for record in each.records:
-            fold.apply(record)
-        states |= {
-            (key.group_id, topic_id_text(key.topic_id), key.partition): (
-                *(state.state_epoch, state.leader_epoch, state.start_offset, state.delivery_complete_count),
-                len(state.state_batches),
-            )
-            for key, state in fold.states.items()
-        }
-    return states
-
-
-def shown(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, int], tuple[int, ...]]:
-    return {
-        (row["groupId"], row["topicId"], row["partition"]): (
-            *(row["stateEpoch"], row["leaderEpoch"], row["startOffset"], row["deliveryCompleteCount"]),
-            len(row["stateBatches"]),
-        )
-        for row in rows
-    }
+def files_of(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*.parquet") if "_temporary" not in path.parts}
 
 
 def test_the_jobs_import_on_spark_4_0(old_spark: Spark40) -> None:
@@ -120,7 +76,7 @@ def test_the_jobs_import_on_spark_4_0(old_spark: Spark40) -> None:
     done = run_python(old_spark, "-W", "ignore", "-c", _IMPORT_ALL)
 
     # Then
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
 
 
 def test_the_source_in_python_asks_for_a_newer_spark_in_one_line(old_spark: Spark40) -> None:
@@ -128,26 +84,144 @@ def test_the_source_in_python_asks_for_a_newer_spark_in_one_line(old_spark: Spar
     done = replay(old_spark, "state-at", "-b", "127.0.0.1:9", "--source", "python")
 
     # Then
-    said = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
-    assert done.returncode == ExitCode.USAGE, done.stderr
-    assert len(said) == 1
-    assert "needs Spark 4.2 or later, and this is 4.0.0" in said[0]
+    assert done.exit_code == ExitCode.USAGE, done.stderr
+    (said,) = done.errors
+    assert "needs Spark 4.2 or later, and this is 4.0.0" in said
     assert not done.stdout
 
 
-def test_sparks_own_source_reads_what_recovery_reads(old_spark: Spark40) -> None:
+def test_sparks_own_source_reads_what_recovery_reads(old_spark: Spark40, brokers: str) -> None:
     # Given
-    with KafkaCluster() as cluster:
-        made = written_to(cluster)
+    made = made_up(7)
+    create_log(brokers, OURS)
+    append(brokers, OURS, {number: each.records for number, each in enumerate(made)})
 
-        # When
-        states = replay(old_spark, "state-at", "-b", cluster.bootstrap_servers, "-o", "json")
-        counted = replay(
-            old_spark, "throughput", "-b", cluster.bootstrap_servers, "--source", "jar", "-o", "json"
-        )
+    # When
+    states = replay(old_spark, "state-at", "-b", brokers, "--no-index", "-o", "json")
+    counted = replay(old_spark, "throughput", "-b", brokers, "--source", "jar", "-o", "json")
 
     # Then
-    assert states.returncode == counted.returncode == ExitCode.OK, states.stderr + counted.stderr
-    assert shown(json.loads(states.stdout)) == states_of(made)
+    assert (states.exit_code, counted.exit_code) == (0, 0), states.stderr + counted.stderr
+    assert shown(states.rows) == states_of(made)
     accepted = sum(fact.record_count for each in made for fact in each.facts if fact.event == "accept")
-    assert sum(row["accepted"] for row in json.loads(counted.stdout)) == accepted
+    assert sum(row["accepted"] for row in counted.rows) == accepted
+
+
+def test_a_topic_that_is_internal_to_kafka_is_read_as_well(
+    old_spark: Spark40, brokers: str, tmp_path: Path
+) -> None:
+    # Given
+    log = log_of(brokers, 19, KAFKAS)
+    append(brokers, KAFKAS, log)
+    source = ("-b", brokers, "--state-topic", KAFKAS)
+
+    # When
+    states = replay(old_spark, "state-at", *source, "--no-index", "-o", "json")
+    exported = replay(old_spark, "export", *source, "--to", tmp_path / "history")
+
+    # Then
+    assert (states.exit_code, exported.exit_code) == (0, 0), states.stderr + exported.stderr
+    assert shown(states.rows) == states_of(made_up(19))
+    assert in_order(silver_at(tmp_path / "history")) == in_order(silver_of(log))
+
+
+class TestExport:
+    def test_each_run_writes_what_is_new_and_all_of_them_the_whole_history(
+        self, old_spark: Spark40, brokers: str, tmp_path: Path
+    ) -> None:
+        # Given
+        topic = unique_name("incremental")
+        log = log_of(brokers, 11, topic)
+        first_half, second_half = halves(log)
+        append(brokers, topic, first_half)
+        export = ("export", "-b", brokers, "--state-topic", topic, "--to", tmp_path / "history", "-o", "json")
+        first = replay(old_spark, *export, "--max-records-per-batch", "40")
+        assert (first.exit_code, first.errors) == (0, []), first.stderr
+        written = silver_at(tmp_path / "history")
+        nothing = replay(old_spark, *export)
+        append(brokers, topic, second_half)
+
+        # When
+        rest = replay(old_spark, *export)
+
+        # Then
+        assert (nothing.exit_code, rest.exit_code) == (0, 0), nothing.stderr + rest.stderr
+        assert first.summary["batches"] > 1
+        assert in_order(written) == in_order(silver_of(first_half))
+        assert (nothing.rows, nothing.summary["batches"]) == ([], 0)
+        whole = silver_at(tmp_path / "history")
+        assert in_order(whole) == in_order(silver_of(log))
+        assert sum(row["rows"] for row in rest.rows) == len(whole) - len(written)
+
+    def test_expired_history_ends_it_and_is_reported_to_who_wants_to_go_on(
+        self, old_spark: Spark40, brokers: str, tmp_path: Path
+    ) -> None:
+        # Given
+        topic = unique_name("expired")
+        log = log_of(brokers, 13, topic)
+        first_half, second_half = halves(log)
+        append(brokers, topic, first_half)
+        export = ("export", "-b", brokers, "--state-topic", topic, "--to", tmp_path / "history")
+        assert replay(old_spark, *export).exit_code == 0
+        written, files = silver_at(tmp_path / "history"), files_of(tmp_path / "history")
+        append(brokers, topic, second_half)
+        next_offset = len(first_half[1])
+        expire(brokers, topic, {1: next_offset + 5})
+
+        # When
+        failed = replay(old_spark, *export)
+        kept = files_of(tmp_path / "history")
+        reported = replay(old_spark, *export, "--on-gap", "report")
+
+        # Then
+        assert_says_what_is_missing(failed, 1, next_offset, next_offset + 5)
+        assert kept == files
+        assert reported.exit_code == ExitCode.PARTIAL_FAILURE, reported.stderr
+        (gap,) = reported.summary["gaps"]
+        lost = (1, next_offset, next_offset + 5)
+        assert (gap["partition"], gap["firstOffset"], gap["endOffset"]) == lost
+        rows = silver_at(tmp_path / "history")
+        (missing,) = (row for row in rows if row["kind"] == MISSING)
+        assert (missing["first_offset"], missing["last_offset"]) == (next_offset, next_offset + 4)
+        offsets = {(row["log_partition"], row["log_offset"]) for row in rows if row["kind"] != MISSING}
+        gone = {(1, offset) for offset in range(next_offset, next_offset + 5)}
+        assert offsets == {(number, each.offset) for number in log for each in log[number]} - gone
+        assert len(rows) > len(written)
+
+
+def assert_says_what_is_missing(failed: Ended, partition: int, first_offset: int, end_offset: int) -> None:
+    assert failed.exit_code == ExitCode.NOT_FOUND, failed.stderr
+    (said,) = failed.errors
+    assert f"partition {partition}, offsets {first_offset}-{end_offset - 1} are missing" in said
+    assert "--on-gap report" in said
+
+
+def test_all_three_sources_have_the_same_rows(old_spark: Spark40, brokers: str, tmp_path: Path) -> None:
+    # Given
+    topic = unique_name("threefold")
+    log = log_of(brokers, 17, topic)
+    append(brokers, topic, log)
+    source = ("-b", brokers, "--state-topic", topic)
+    dump = kproxy("log", "dump", "-b", brokers, "-X", f"kproxy.state.topic.name={topic}")
+    (tmp_path / "dump.jsonl").write_text(dump.stdout)
+    export = ("export", "--records", "--to")
+
+    # When
+    done = [
+        replay(old_spark, *export, tmp_path / "jar", *source, "--source", "jar"),
+        kproxy("replay", *export, tmp_path / "python", *source, "--source", "python"),
+        kproxy("replay", *export, tmp_path / "files", "--files", tmp_path / "dump.jsonl"),
+    ]
+
+    # Then
+    assert [each.exit_code for each in done] == [0, 0, 0], [each.stderr for each in done]
+    jar, python, files = (records_at(tmp_path / name) for name in ("jar", "python", "files"))
+    assert jar == python == files
+    assert len(jar) == sum(map(len, log.values()))
+
+
+def records_at(folder: Path) -> list[dict[str, Any]]:
+    rows = ds.dataset(folder, format="parquet").to_table(list(RAW_ARROW_SCHEMA.names)).to_pylist()
+    # A record without headers has none of them, or an empty list: both mean the same.
+    plain = [row | {"headers": row["headers"] or []} for row in rows]
+    return sorted(plain, key=lambda row: (row["log_partition"], row["log_offset"]))

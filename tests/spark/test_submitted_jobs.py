@@ -41,6 +41,21 @@ def test_spark_submit_takes_a_job_as_kproxy_replay_does(tmp_path: Path) -> None:
     assert json.loads(done.stdout.strip().splitlines()[-1])["job"] == "throughput"
 
 
+def test_kproxy_replay_answers_on_standard_output_and_says_all_else_on_standard_error() -> None:
+    # Given
+    job = ["throughput", "--files", str(EARLY_LOG), "--format", "kip-control", "--by", "group", "-o", "json"]
+    command = [sys.executable, "-m", "kproxy", "replay", *job]
+
+    # When
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
+
+    # Then
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)
+    assert (row["groupId"], row["accepted"], row["released"]) == ("G1", 20, 3)
+    assert json.loads(done.stderr.splitlines()[-1])["job"] == "throughput"
+
+
 @pytest.mark.parametrize("document", ["README.md", "kubernetes.yaml", "../../README.md"])
 def test_the_jobs_and_options_that_documents_name_are_there(document: str) -> None:
     # Given

@@ -33,6 +33,8 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/jobs/changes.py": "tests/spark/test_analyses.py",
     "kproxy/jobs/early_log.py": "tests/spark/test_early_log.py",
     "kproxy/jobs/lag_history.py": "tests/spark/test_analyses.py",
+    "kproxy/jobs/local_rows.py": "tests/spark/test_analyses.py, tests/spark/test_early_log.py",
+    "kproxy/jobs/log_rows.py": "tests/spark/test_readers.py",
     "kproxy/jobs/pictures/lag_history.py": "tests/spark/test_pictures.py",
     "kproxy/jobs/pictures/paper.py": "tests/spark/test_pictures.py",
     "kproxy/jobs/pictures/redeliveries.py": "tests/spark/test_pictures.py",
@@ -44,7 +46,8 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/jobs/dump_log.py": "tests/spark/test_readers.py",
     "kproxy/jobs/kafka_readers.py": "tests/kafka/test_replay.py, tests/spark/test_spark_4_0.py",
     "kproxy/jobs/silver_files.py": "tests/spark/test_readers.py",
-    "kproxy/jobs/spark_session.py": "tests/spark: every test runs in one",
+    "kproxy/jobs/spark_tasks.py": "tests/spark/test_spark_tasks.py",
+    "kproxy/jobs/write_rules.py": "tests/unit/jobs/test_verify_rules.py, tests/models/test_what_verify_finds.py",
     "kproxy/net/calls.py": "tests/unit/net/test_client_connection.py, tests/kafka/test_plain_traffic.py",
     "kproxy/net/counting.py": "a protocol",
 }

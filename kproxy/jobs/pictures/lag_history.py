@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
 from kproxy.jobs.pictures.paper import HUES, moments, nothing_to_show, picture, show_counts, show_time
+from kproxy.jobs.silver import SHARE_PARTITION
 
 _MOST_LINES: Final = 7
 _MOST_POINTS: Final = 400
-_KEY: Final = ("group", "topic_id", "partition")
 
 
 def draw(history: DataFrame, names: Mapping[str, str], path: Path) -> None:
@@ -34,22 +34,22 @@ def draw(history: DataFrame, names: Mapping[str, str], path: Path) -> None:
 def _points(history: DataFrame) -> Sequence[Any]:
     """Return the worst share-partitions' points, of each no more than a picture can show: the highest of neighbours."""
     worst = (
-        history.groupBy(*_KEY)
+        history.groupBy(*SHARE_PARTITION)
         .agg(sql.max("lag").alias("worst"))
-        .orderBy(sql.desc("worst"), *_KEY)
+        .orderBy(sql.desc("worst"), *SHARE_PARTITION)
         .limit(_MOST_LINES)
     )
-    part = sql.ntile(_MOST_POINTS).over(Window.partitionBy(*_KEY).orderBy("time_ms"))
+    part = sql.ntile(_MOST_POINTS).over(Window.partitionBy(*SHARE_PARTITION).orderBy("time_ms"))
     found = (
-        history.join(sql.broadcast(worst), list(_KEY))
+        history.join(sql.broadcast(worst), list(SHARE_PARTITION))
         .withColumn("part", part)
-        .groupBy("worst", *_KEY, "part")
+        .groupBy("worst", *SHARE_PARTITION, "part")
         .agg(
             sql.min("time_ms").alias("time_ms"),
             sql.max("lag").alias("lag"),
             sql.max(sql.col("start_offset") + sql.col("delivery_complete_count")).alias("progress"),
         )
-        .orderBy(sql.desc("worst"), *_KEY, "time_ms")
+        .orderBy(sql.desc("worst"), *SHARE_PARTITION, "time_ms")
         .drop("worst")
     )
     return list(found.collect())

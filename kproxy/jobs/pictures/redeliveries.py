@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, PowerNorm
@@ -16,6 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from kproxy.jobs.buckets import step_of
+from kproxy.jobs.local_rows import local_frame
 from kproxy.jobs.pictures.paper import (
     HEAT,
     INK,
@@ -26,13 +28,14 @@ from kproxy.jobs.pictures.paper import (
     show_time,
     step_text,
 )
+from kproxy.jobs.silver import SHARE_PARTITION, SILVER_ARROW_SCHEMA
 
 _MOST_MAPS: Final = 6
 _MOST_COLUMNS: Final = 240
 _MOST_ROWS: Final = 160
 _INCHES_PER_MAP: Final = 2.2
 _INCHES_AROUND: Final = 1.1
-_KEY: Final = ("group", "topic_id", "partition")
+_KEY_SCHEMA: Final = pa.schema([SILVER_ARROW_SCHEMA.field(name) for name in SHARE_PARTITION])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +64,17 @@ def draw(cells: DataFrame, every_ms: int, offsets: int, names: Mapping[str, str]
 
 
 def _worst(cells: DataFrame) -> Sequence[Any]:
-    totals = cells.groupBy(*_KEY).agg(
+    totals = cells.groupBy(*SHARE_PARTITION).agg(
         sql.sum("redelivered").alias("total"), sql.sum("atDeliveryLimit").alias("lost")
     )
-    return list(totals.orderBy(sql.desc("total"), *_KEY).limit(_MOST_MAPS).collect())
+    return list(totals.orderBy(sql.desc("total"), *SHARE_PARTITION).limit(_MOST_MAPS).collect())
 
 
 def _grid(cells: DataFrame, every_ms: int, offsets: int) -> _Grid:
     """Return lines that are no closer than a picture can show."""
-    span = cells.groupBy(*_KEY).agg((sql.max("last_offset") - sql.min("first_offset") + 1).alias("offsets"))
+    span = cells.groupBy(*SHARE_PARTITION).agg(
+        (sql.max("last_offset") - sql.min("first_offset") + 1).alias("offsets")
+    )
     most_offsets = span.agg(sql.max("offsets")).first()[0] or 1
     first_ms, last_ms = cells.agg(sql.min("time_ms"), sql.max("time_ms")).first()
     first_ms, end_ms = first_ms or 0, (last_ms or 0) + every_ms
@@ -81,11 +86,11 @@ def _grid(cells: DataFrame, every_ms: int, offsets: int) -> _Grid:
 
 def _points(cells: DataFrame, worst: Sequence[Any], grid: _Grid) -> Sequence[Any]:
     """Return the sums of the cells, as coarse as the picture is: few."""
-    shown = cells.sparkSession.createDataFrame([tuple(row[:3]) for row in worst], cells.select(*_KEY).schema)
+    shown = local_frame(cells.sparkSession, (row.asDict() for row in worst), _KEY_SCHEMA)
     found = (
-        cells.join(sql.broadcast(shown), list(_KEY))
+        cells.join(sql.broadcast(shown), list(SHARE_PARTITION))
         .groupBy(
-            *_KEY,
+            *SHARE_PARTITION,
             step_of("time_ms", grid.every_ms).alias("time_ms"),
             step_of("first_offset", grid.offsets).alias("first_offset"),
         )

@@ -1,6 +1,5 @@
-"""Makes the virtual environment and fetches the jars, once; a stamp that is written last says that all is there."""
+"""Makes the virtual environment and fetches the jars, once."""
 
-import functools
 import shutil
 import subprocess
 import sys
@@ -9,10 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.kafka import prerequisites
-from tests.kafka.file_lock import file_lock
 from tests.kafka.paths import PROJECT_ROOT
-from tests.kafka.progress import progress
+from tests.spark.fetching import fetch_jars, fetched
 
 _HERE: Final = Path(__file__).parent
 _FOLDER: Final = PROJECT_ROOT / "build" / "spark-4.0.0"
@@ -29,6 +26,12 @@ class Spark40:
     jars: Sequence[Path]
 
     @property
+    def home(self) -> Path:
+        """What SPARK_HOME has to be: the installed PySpark is a whole Spark."""
+        (found,) = self.python.parents[1].glob("lib/python*/site-packages/pyspark")
+        return found
+
+    @property
     def submit_arguments(self) -> str:
         """What PYSPARK_SUBMIT_ARGS has to be, for a session on two cores with the jars."""
         return f"--master local[2] --jars {','.join(map(str, self.jars))} pyspark-shell"
@@ -36,19 +39,14 @@ class Spark40:
 
 def spark_4_0() -> Spark40:
     """Return the environment, made now if it is not there whole. Raises CalledProcessError, MissingPrerequisite."""
-    stamp = _FOLDER / "whole"
-    pins = "\n".join(path.read_text() for path in _PINS)
-    _FOLDER.mkdir(parents=True, exist_ok=True)
-    with progress() as report:
-        waiting = functools.partial(report, "waiting for another process that fetches PySpark 4.0.0")
-        with file_lock(_FOLDER / "fetch.lock", while_waiting=waiting):
-            if not stamp.is_file() or stamp.read_text() != pins:
-                report("fetching PySpark 4.0.0 (450 MB) and Spark's Kafka source")
-                _make_environment()
-                _fetch_jars()
-                stamp.write_text(pins)
+    fetched(_FOLDER, _PINS, "PySpark 4.0.0 (450 MB) and Spark's Kafka source", _make)
     jars = sorted(path for part in _PARTS for path in (_FOLDER / "jars").glob(f"{part}*.jar"))
     return Spark40(_FOLDER / "venv" / "bin" / "python", jars)
+
+
+def _make() -> None:
+    _make_environment()
+    fetch_jars(_HERE / "pom.xml", _FOLDER / "jars")
 
 
 def _make_environment() -> None:
@@ -60,12 +58,6 @@ def _make_environment() -> None:
     _run(sys.executable, "-m", "venv", _FOLDER / "venv")
     pip = (_FOLDER / "venv" / "bin" / "python", "-m", "pip", "--quiet", "--disable-pip-version-check")
     _run(*pip, "install", "--constraint", constraints, "--requirement", _HERE / "requirements.txt")
-
-
-def _fetch_jars() -> None:
-    shutil.rmtree(_FOLDER / "jars", ignore_errors=True)
-    maven = (prerequisites.maven(), "--batch-mode", "--quiet", "--file", _HERE / "pom.xml")
-    _run(*maven, f"-DoutputDirectory={_FOLDER / 'jars'}", "dependency:copy-dependencies")
 
 
 def _run(*command: str | Path) -> None:

@@ -82,7 +82,12 @@ def test_every_command_is_there_and_its_purpose_is_the_first_sentence_of_its_hel
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_explains_itself(name: str) -> None:
-    assert CliRunner().invoke(cli, [name, "--help"]).exit_code == 0
+    # When
+    explained = python("-m", "kproxy", name, "--help")
+
+    # Then
+    assert explained.returncode == 0
+    assert explained.stdout.startswith(f"Usage: kproxy {name} ")
 
 
 def test_a_shell_is_offered_every_command() -> None:

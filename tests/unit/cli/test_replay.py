@@ -6,6 +6,13 @@ import pytest
 
 from kproxy.cli.replay import environment
 
+BECOME = """
+import os, sys
+from kproxy.cli.replay import become
+print("before")
+become([sys.executable, "-c", "import os; print(os.getpid(), os.environ)"], {"ONLY": "this"})
+"""
+
 
 def kproxy(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -44,3 +51,15 @@ def test_the_workers_of_spark_run_the_same_python_unless_somebody_says_otherwise
         "PYSPARK_PYTHON": "/usr/bin/python3.12",
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
+
+
+def test_the_jobs_are_the_same_process_so_that_signals_reach_them() -> None:
+    # When
+    with subprocess.Popen([sys.executable, "-c", BECOME], stdout=subprocess.PIPE, text=True) as started:
+        before, after = started.communicate()[0].splitlines()
+
+    # Then
+    assert before == "before"
+    assert after.startswith(f"{started.pid} ")
+    assert "'ONLY': 'this'" in after
+    assert "PATH" not in after

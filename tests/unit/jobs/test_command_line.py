@@ -1,3 +1,4 @@
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -6,7 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from kproxy.jobs.command_line import job_command, jobs
+from kproxy.jobs.command_line import Terminated, job_command, jobs, sigterm_as_interrupt
 from kproxy.jobs.job import Job
 from kproxy.jobs.registry import JOBS
 
@@ -56,6 +57,8 @@ def test_every_job_explains_its_options(name: str) -> None:
         (("state-at", "-b", "a:1", "-K", "oops"), "expected KEY=VALUE"),
         (("state-at", "--files", "x", "-o", "parquet"), "--out PATH"),
         (("state-at", "--files", "x", "--out", str(Path(__file__))), "is there already"),
+        (("state-at", "--files", "x", "--at", "99999999999999999999"), "is no time"),
+        (("throughput", "--files", "x", "--since", "20261320"), "is no time"),
     ],
 )
 def test_bad_usage_is_one_line_before_spark_starts(arguments: tuple[str, ...], said: str) -> None:
@@ -82,3 +85,29 @@ def test_only_a_job_that_has_a_picture_takes_plot() -> None:
     ]
     assert has_plot == [False, True]
     assert all(isinstance(command, click.Command) for command in commands)
+
+
+@pytest.mark.parametrize("option", ["--out", "--plot"])
+def test_where_nothing_can_be_written_no_job_begins(option: str, tmp_path: Path) -> None:
+    # Given
+    (tmp_path / "file").touch()
+
+    # When
+    ended = called("throughput", "--files", "x", option, str(tmp_path / "file" / "picture.png"))
+
+    # Then
+    assert ended.exit_code == 1
+    assert ended.stderr.startswith(f"Error: {tmp_path / 'file' / 'picture.png'} cannot be written: ")
+
+
+def test_sigterm_is_an_interrupt_until_the_end_of_the_block() -> None:
+    # Given
+    before = signal.getsignal(signal.SIGTERM)
+
+    # When
+    with pytest.raises(Terminated) as stop, sigterm_as_interrupt():
+        signal.raise_signal(signal.SIGTERM)
+
+    # Then
+    assert stop.type is Terminated
+    assert signal.getsignal(signal.SIGTERM) is before

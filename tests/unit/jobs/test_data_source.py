@@ -1,4 +1,5 @@
 import json
+import os
 import pickle
 
 import pytest
@@ -8,10 +9,11 @@ from pyspark.sql.streaming.datasource import ReadMaxRows
 from kproxy.errors import ExitCode
 from kproxy.jobs.data_source import (
     FORMAT,
-    RangePartition,
     StateLogReader,
     StateLogSource,
-    read_range,
+    TaskPartition,
+    read_ranges,
+    slots_in,
     topic_of,
 )
 from kproxy.jobs.failures import JobFailed
@@ -25,7 +27,7 @@ from tests.spark.histories import KEYS, History
 def test_the_options_name_the_topic_and_the_properties_of_the_client() -> None:
     # When
     topic = topic_of(
-        {"bootstrap.servers": "a:1,b:2", "topic": "states", "kafka.security.protocol": "SSL", "ranges": "[]"}
+        {"bootstrap.servers": "a:1,b:2", "topic": "states", "kafka.security.protocol": "SSL", "tasks": "[]"}
     )
 
     # Then
@@ -46,47 +48,82 @@ def test_an_option_that_is_missing_is_named(missing: str) -> None:
     assert refusal.value.exit_code is ExitCode.USAGE
 
 
-def test_each_range_has_a_task_and_empty_ones_have_none() -> None:
+def tasks_of(reader: StateLogReader) -> list[list[LogRange]]:
+    return [part.ranges for part in reader.partitions()]
+
+
+def test_each_task_reads_what_it_is_given() -> None:
     # Given
-    reader = StateLogReader(InMemoryTopic(), json.dumps([[0, 5, 9], [1, 3, 3]]))
+    given = [[LogRange(0, 5, 9), LogRange(3, 0, 7)], [LogRange(1, 3, 300)]]
+    asked = json.dumps(
+        [[[part.partition, part.first_offset, part.end_offset] for part in task] for task in given]
+    )
 
     # When
-    parts = reader.partitions()
+    tasks = tasks_of(StateLogReader(InMemoryTopic(), {"tasks": asked}))
 
     # Then
-    assert [part.range for part in parts] == [LogRange(0, 5, 9)]
+    assert tasks == given
 
 
-def test_without_ranges_all_there_is_is_read() -> None:
+def test_where_no_tasks_are_given_all_there_is_is_read_and_small_ranges_together() -> None:
     # Given
-    reader = StateLogReader(InMemoryTopic(LogRange(0, 5, 9), LogRange(1, 0, 2)), None)
+    held = (LogRange(0, 5, 9), LogRange(1, 0, 2), LogRange(2, 4, 4), LogRange(3, 0, 300_000))
 
     # When
-    parts = reader.partitions()
+    tasks = tasks_of(StateLogReader(InMemoryTopic(*held), {"slots": "4"}))
 
     # Then
-    assert [part.range for part in parts] == [LogRange(0, 5, 9), LogRange(1, 0, 2)]
+    assert sorted(tasks) == [[held[0], held[1]], [held[3]]]
 
 
-def test_a_task_reads_its_range() -> None:
+@pytest.mark.parametrize("asked", ["[]", "[[]]"])
+def test_nothing_is_read_by_a_task_that_does_not_even_connect(asked: str) -> None:
+    # Given
+    reader = StateLogReader(KafkaTopic("127.0.0.1:1", "nowhere"), {"tasks": asked})
+    (part,) = reader.partitions()
+
+    # When
+    batches = list(reader.read(part))
+
+    # Then
+    assert batches == []
+
+
+def test_a_task_reads_one_range_after_the_other_by_one_connection() -> None:
     # Given
     history = History()
     for _ in range(5):
         history.snapshot(KEYS[0])
+    topic = InMemoryTopic(records=history.records)
 
     # When
-    (batch,) = read_range(InMemoryTopic(records=history.records), LogRange(0, 1, 3))
+    batches = list(read_ranges(topic, [LogRange(0, 1, 3), LogRange(0, 4, 5)]))
 
     # Then
-    assert [record for _, record in records_of(batch)] == history.records[1:3]
+    records = [[record for _, record in records_of(batch)] for batch in batches]
+    assert records == [history.records[1:3], history.records[4:]]
+    assert topic.connection_count == 1
 
 
 def test_what_goes_to_an_executor_can_be_pickled() -> None:
+    # Given
+    ranges = [LogRange(0, 5, 9), LogRange(1, 0, 2)]
+
     # When
-    part = pickle.loads(pickle.dumps(RangePartition(LogRange(0, 5, 9))))
+    part = pickle.loads(pickle.dumps(TaskPartition(ranges)))
 
     # Then
-    assert part.range == LogRange(0, 5, 9)
+    assert part.ranges == ranges
+
+
+@pytest.mark.parametrize("options", [{}, {"slots": ""}])
+def test_there_is_a_task_for_each_core_unless_it_is_known_how_many_there_are(options: dict[str, str]) -> None:
+    # When
+    slots = [slots_in(options), slots_in({"slots": "7"})]
+
+    # Then
+    assert slots == [os.cpu_count(), 7]
 
 
 def test_the_source_has_the_name_and_the_columns_that_its_readers_have() -> None:

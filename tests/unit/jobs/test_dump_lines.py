@@ -8,7 +8,7 @@ from hypothesis import given
 from kproxy.cli.log_lines import LogTopic, json_of, line_of
 from kproxy.errors import ExitCode
 from kproxy.jobs.dump_lines import DUMP_ARROW_SCHEMA, record_of, rows_of_lines
-from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.failures import JobFailed, failure_of_spark
 from kproxy.jobs.raw_records import RAW_ARROW_SCHEMA, records_of
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group_image import StatePartitions
@@ -83,3 +83,15 @@ def test_a_line_of_something_else_is_a_usage_error(line: str) -> None:
 
     # Then
     assert refusal.value.exit_code is ExitCode.USAGE
+
+
+def test_bytes_that_are_no_text_are_a_usage_error() -> None:
+    # Given
+    lines = pa.array([b'{"topic": "\xff"}']).cast(pa.string(), safe=False)
+
+    # When
+    with pytest.raises(Exception, match="no UTF-8 at byte 11") as refusal:
+        list(rows_of_lines(iter([pa.RecordBatch.from_arrays([lines], ["value"])])))
+
+    # Then
+    assert failure_of_spark(str(refusal.value)).exit_code is ExitCode.USAGE

@@ -67,6 +67,10 @@ def states_after_each(lines: Iterable[str], form: EarlyForm) -> list[DurableShar
     return states
 
 
+def with_index(delta: Mapping[str, Any], index: int) -> Mapping[str, Any]:
+    return {**delta, "Key": delta["Key"] | {"DeltaIndex": index}}
+
+
 def changed(line: str, **fields: Any) -> str:
     return json.dumps(json.loads(line) | fields)
 
@@ -146,8 +150,6 @@ def test_offsets_times_and_the_topic_come_from_the_line_where_it_has_them() -> N
 def test_a_missing_delta_is_noticed_at_the_next(form: EarlyForm, missing: int) -> None:
     # Given
     lines = lines_of(form)
-    # Of a compacted log the first delta that is left says where counting begins.
-    missing = max(missing, 2) if form == "kip-checkpoint" else missing
     del lines[missing]
 
     # When
@@ -156,6 +158,29 @@ def test_a_missing_delta_is_noticed_at_the_next(form: EarlyForm, missing: int) -
 
     # Then
     assert {"kip-control": "BackOffset", "kip-checkpoint": "DeltaIndex"}[form] in caught.value.reason
+
+
+def test_the_index_of_a_delta_is_a_byte_that_runs_over() -> None:
+    # Given
+    checkpoint, delta = lines_of("kip-checkpoint")[0], json.loads(lines_of("kip-checkpoint")[2])
+    deltas = [json.dumps(with_index(delta, number % 256)) for number in range(300)]
+
+    # When
+    records = list(translated([checkpoint, *deltas], "kip-checkpoint"))
+
+    # Then
+    assert len(records) == 301
+
+
+def test_deltas_count_from_0_again_after_a_checkpoint() -> None:
+    # Given
+    checkpoint, delta = lines_of("kip-checkpoint")[:2]
+
+    # When
+    records = list(translated([checkpoint, delta, checkpoint, delta], "kip-checkpoint"))
+
+    # Then
+    assert len(records) == 4
 
 
 def test_deltas_that_compaction_left_of_an_older_checkpoint_change_nothing() -> None:

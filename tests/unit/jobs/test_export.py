@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.carried_folds import CarriedFolds
-from kproxy.jobs.export import require_continuation, silver_of_batch
+from kproxy.jobs.export import require_continuation, require_same_log, silver_of_batch
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.raw_records import batch_of
 from kproxy.jobs.silver import MISSING, silver_batches
@@ -95,3 +95,19 @@ def test_an_export_begins_in_an_empty_folder_and_goes_on_with_its_checkpoint(tmp
 
     # When
     require_continuation(str(history), str(history / "_checkpoint"))
+
+
+def test_an_export_goes_on_with_the_log_that_it_began_with_and_with_no_other(tmp_path: Path) -> None:
+    # Given
+    checkpoint = str(tmp_path / "history" / "_checkpoint")
+    require_same_log(checkpoint, "cluster:topic:1")
+    require_same_log(checkpoint, "cluster:topic:1")
+
+    # When
+    with pytest.raises(
+        JobFailed, match="another log: of cluster:topic:1, and this is cluster:topic:2"
+    ) as refusal:
+        require_same_log(checkpoint, "cluster:topic:2")
+
+    # Then
+    assert refusal.value.exit_code is ExitCode.USAGE

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kproxy.errors import ExitCode
+from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.fold_rows import ORPHAN, PARTITION, STATE, image_of_rows, key_of, state_of
-from kproxy.jobs.folding import by_log_partition, fold_batches
+from kproxy.jobs.folding import by_log_partition, fold_batches, log_partitions
 from kproxy.jobs.raw_records import batch_of
 from kproxy.statelog.fold import StateLogFold
 from kproxy.wire.records import Record
@@ -98,6 +100,56 @@ def test_one_batch_with_several_log_partitions_is_cut() -> None:
 
     # Then
     assert [(number, batch.num_rows) for number, batch in cut] == [(0, 2), (4, 2)]
+
+
+def test_a_log_partition_that_comes_in_pieces_is_not_folded_anew() -> None:
+    # Given
+    history = History()
+    history.snapshot(KEYS[0])
+    batches = [batch_of(number, history.records) for number in (0, 4, 0)]
+
+    # When
+    with pytest.raises(ValueError, match="log partition 0 in pieces") as refusal:
+        list(log_partitions(iter(batches)))
+
+    # Then
+    assert refusal.type is ValueError
+
+
+@pytest.mark.parametrize("size", [1, 7])
+def test_a_record_that_stands_there_twice_is_named_and_not_folded_twice(size: int) -> None:
+    # Given
+    history = History()
+    history.snapshot(KEYS[0])
+    history.snapshot(KEYS[1])
+    first, last = history.records
+
+    # When
+    with pytest.raises(JobFailed) as refusal:
+        [list(found) for _, found in log_partitions(batches_of(4, [first, last, last], size))]
+
+    # Then
+    assert f"offset {last.offset} of log partition 4 stands there twice" in str(refusal.value)
+    assert refusal.value.exit_code is ExitCode.USAGE
+
+
+def test_the_rows_of_a_fold_are_there_before_the_next_log_partition_is_read() -> None:
+    # Given
+    history = History()
+    history.snapshot(KEYS[0])
+    read = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number in range(3):
+            read.append(number)
+            yield batch_of(number, history.records)
+
+    # When
+    first = next(FOLD(batches()))
+
+    # Then
+    assert set(first.column("log_partition").to_pylist()) == {0}
+    assert read == [0, 1]
 
 
 def test_updates_without_a_snapshot_are_told_by_their_first_offset() -> None:

@@ -17,6 +17,19 @@ def test_a_span_of_time_becomes_ranges_of_offsets() -> None:
     assert ranges == [LogRange(0, 20, 60), LogRange(1, 50, 50)]
 
 
+def test_the_names_of_topics_are_asked_for_once() -> None:
+    # Given
+    reader = InMemoryLogReader(HELD, names=[{"b3JkZXJzb3JkZXJzb3JkZQ": "orders"}])
+    context = JobContext(None, reader, print)  # no Spark is needed
+    first = context.topic_names()
+
+    # When
+    again = context.topic_names()
+
+    # Then
+    assert again == first == {"b3JkZXJzb3JkZXJzb3JkZQ": "orders"}
+
+
 def test_missing_records_are_told_at_once_and_kept_for_the_summary() -> None:
     # Given
     said: list[str] = []

@@ -1,10 +1,15 @@
+import socket
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from kafka import TopicPartition
-from kafka.errors import KafkaTimeoutError, OffsetOutOfRangeError, TopicAuthorizationFailedError
+
+with warnings.catch_warnings():  # as in the module under test
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka import TopicPartition
+    from kafka.errors import KafkaTimeoutError, OffsetOutOfRangeError, TopicAuthorizationFailedError
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
@@ -153,6 +158,33 @@ def test_a_cluster_that_cannot_be_reached_is_named(servers: str, exit_code: Exit
     # When
     with pytest.raises(JobFailed, match=servers) as refusal, KafkaTopic(servers, "states").consumer():
         pass
+
+    # Then
+    assert refusal.value.exit_code is exit_code
+
+
+@pytest.mark.parametrize(
+    ("properties", "exit_code", "said"),
+    [
+        ({"foo": "1"}, ExitCode.USAGE, "-K foo"),
+        ({"connections.max.idle.ms": "10"}, ExitCode.USAGE, "-K: .*connections_max_idle_ms"),
+        (
+            {"client.id": "x", "request.timeout.ms": "5000", "bootstrap.timeout.ms": "1"},
+            ExitCode.CANNOT_CONNECT,
+            "cannot reach",
+        ),
+    ],
+)
+def test_properties_stand_above_what_the_job_would_take_and_bad_ones_are_bad_usage(
+    properties: dict[str, str], exit_code: ExitCode, said: str
+) -> None:
+    # Given somebody who accepts connections and never says a word
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        topic = KafkaTopic(f"127.0.0.1:{silent.getsockname()[1]}", "states", properties)
+
+        # When
+        with pytest.raises(JobFailed, match=said) as refusal, topic.consumer():
+            pass
 
     # Then
     assert refusal.value.exit_code is exit_code

@@ -4,7 +4,7 @@ import pytest
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
-from kproxy.jobs.output import Output, table_lines, title_of, written_aside
+from kproxy.jobs.output import Output, require_writable, table_lines, title_of, written_aside
 
 
 def test_columns_are_as_wide_as_their_widest_cell() -> None:
@@ -66,6 +66,15 @@ def test_where_nobody_can_write_it_is_said_in_one_line(tmp_path: Path) -> None:
 
     # Then
     assert refusal.value.exit_code is ExitCode.FAILED
+
+
+@pytest.mark.parametrize("place", ["result.json", "new/folder/result.json"])
+def test_to_look_whether_a_place_can_be_written_to_leaves_nothing_there(tmp_path: Path, place: str) -> None:
+    # When
+    require_writable(tmp_path / place)
+
+    # Then
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from kproxy.jobs.raw_records import batch_of
 from kproxy.jobs.snapshot_index import default_place, index_batches
+from kproxy.share.identifiers import topic_id_text
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.fold import StateLogFold
 from kproxy.wire.records import Record
-from tests.spark.histories import History, histories
+from tests.spark.histories import KEYS, History, histories
 
 
 def entries_of(records: Sequence[Record], *, since: int = 0) -> list[dict[str, Any]]:
@@ -64,6 +65,59 @@ def test_a_fold_that_begins_where_the_index_says_arrives_at_the_same_state(
 
     # Then
     assert short.states == whole.states
+
+
+def lost_in(entries: Sequence[dict[str, Any]]) -> dict[tuple[str, str, int], int]:
+    """Return where the first update stands of each share-partition that has no snapshot."""
+    lost: dict[tuple[str, str, int], int] = {}
+    for entry in entries:
+        key = (entry["group_id"], entry["topic_id"], entry["partition"])
+        if entry["kind"] == "forgotten":
+            lost.clear()
+        elif entry["kind"] == "orphan":
+            lost[key] = entry["log_offset"]
+        else:
+            lost.pop(key, None)
+    return lost
+
+
+@given(history=histories(), data=st.data())
+def test_the_index_of_a_log_without_its_beginning_has_what_a_fold_of_it_lacks(
+    history: History, data: st.DataObject
+) -> None:
+    # Given
+    first = data.draw(st.integers(0, len(history.records) - 1))
+    end = data.draw(st.integers(first + 1, len(history.records)))
+    records = history.records[first:end]
+    fold = StateLogFold()
+    for record in records:
+        fold.apply(record)
+
+    # When
+    lost = lost_in(entries_of(records))
+
+    # Then
+    orphans = fold.image().orphans
+    assert lost == {
+        (key.group_id, topic_id_text(key.topic_id), key.partition): offset for key, offset in orphans.items()
+    }
+
+
+def test_what_a_superseded_owner_left_behind_is_not_lost() -> None:
+    # Given
+    history = History()
+    history.claim()
+    history.snapshot(KEYS[0])
+    history.claim()
+    history.late_update(KEYS[0], (), claim_epoch=0)
+    history.snapshot(KEYS[1])
+
+    # When
+    entries = entries_of(history.records[3:])
+
+    # Then
+    assert [entry["kind"] for entry in entries] == ["orphan", "forgotten", "snapshot"]
+    assert lost_in(entries) == {}
 
 
 @given(history=histories())

@@ -4,7 +4,7 @@ import pytest
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.job import JobContext
-from kproxy.jobs.log_reader import LogRange
+from kproxy.jobs.log_reader import Gap, LogRange
 from kproxy.jobs.state_at import PARTITION_OFFSET, ranges_until
 from tests.in_memory.in_memory_log_reader import InMemoryLogReader
 
@@ -55,6 +55,34 @@ def test_a_time_before_the_first_record_is_not_found() -> None:
     assert refusal.value.exit_code is ExitCode.NOT_FOUND
 
 
+def test_a_partition_that_begins_after_the_time_is_a_gap() -> None:
+    # Given
+    context = a_context(offsets={1001: {0: 10, 1: 0, 2: 50}})
+
+    # When
+    ranges = ranges_until(context, 1000, {})
+
+    # Then
+    assert ranges == [LogRange(0, 10, 10), LogRange(1, 0, 0), LogRange(2, 0, 50)]
+    assert context.gaps == [Gap(0, 0, 10, "the log begins after that, or all of it is deleted")]
+
+
+def test_who_asks_a_log_without_its_beginning_is_told_what_may_lack() -> None:
+    # Given
+    said: list[str] = []
+    held = [LogRange(number, 10 + number, 100) for number in range(7)]
+
+    # When
+    ranges_until(JobContext(None, InMemoryLogReader(held), said.append), None, {})
+
+    # Then
+    (line,) = said
+    assert line.startswith(
+        "Warning: the log begins late, partition 0 at offset 10, partition 1 at offset 11,"
+    )
+    assert "partition 4 at offset 14, 2 more: a share-partition whose last snapshot stood before that" in line
+
+
 def test_a_log_without_records_is_not_found() -> None:
     # When
     with pytest.raises(JobFailed, match="has no records") as refusal:
@@ -71,6 +99,24 @@ def test_a_partition_that_is_not_there_is_not_found() -> None:
 
     # Then
     assert refusal.value.exit_code is ExitCode.NOT_FOUND
+
+
+def test_an_offset_that_is_not_written_yet_is_not_found() -> None:
+    # When
+    with pytest.raises(JobFailed, match="has no offset 50 yet: it ends before 50") as refusal:
+        ranges_until(a_context(), None, {2: 50})
+
+    # Then
+    assert refusal.value.exit_code is ExitCode.NOT_FOUND
+
+
+def test_a_time_and_an_offset_are_two_moments_and_bad_usage() -> None:
+    # When
+    with pytest.raises(JobFailed, match="give one of them") as refusal:
+        ranges_until(a_context(), 1000, {2: 7})
+
+    # Then
+    assert refusal.value.exit_code is ExitCode.USAGE
 
 
 def test_a_partition_and_an_offset_are_read_from_one_text() -> None:

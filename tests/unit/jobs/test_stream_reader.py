@@ -1,11 +1,14 @@
 import json
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from kproxy.errors import ExitCode
+from kproxy.jobs.data_source import TaskPartition
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.log_reader import LogRange
 from kproxy.jobs.stream_reader import StateLogStreamReader, admitted
@@ -93,15 +96,20 @@ def test_a_run_of_available_now_ends_where_the_log_ended_when_it_began() -> None
     assert reader.reportLatestOffset() == {"0": 500}
 
 
-def test_every_partition_with_something_to_read_has_a_task() -> None:
+def tasks_of(parts: Sequence[InputPartition]) -> list[list[LogRange]]:
+    return [part.ranges for part in parts if isinstance(part, TaskPartition)]
+
+
+def test_whatever_there_is_to_read_is_read_and_small_ranges_by_one_task() -> None:
     # Given
-    reader = a_reader(InMemoryTopic(LogRange(0, 0, 100), LogRange(1, 0, 5), LogRange(2, 0, 9)))
+    held = (LogRange(0, 0, 100), LogRange(1, 0, 5), LogRange(2, 0, 9), LogRange(3, 0, 300_000))
+    reader = a_reader(InMemoryTopic(*held), slots="2")
 
     # When
-    parts = reader.partitions({"0": 40, "1": 5}, {"0": 60, "1": 5, "2": 9})
+    parts = reader.partitions({"0": 40, "1": 5}, {"0": 60, "1": 5, "2": 9, "3": 300_000})
 
     # Then
-    assert [part.range for part in parts] == [LogRange(0, 40, 60), LogRange(2, 0, 9)]
+    assert sorted(tasks_of(parts)) == [[LogRange(0, 40, 60), LogRange(2, 0, 9)], [LogRange(3, 0, 300_000)]]
 
 
 def test_records_that_were_deleted_before_they_were_read_fail_the_stream() -> None:
@@ -124,5 +132,5 @@ def test_or_they_are_reported_and_the_stream_goes_on(caplog: pytest.LogCaptureFi
     parts = reader.partitions({"0": 40}, {"0": 60})
 
     # Then
-    assert [part.range for part in parts] == [LogRange(0, 50, 60)]
+    assert tasks_of(parts) == [[LogRange(0, 50, 60)]]
     assert "offsets 40-49 are missing" in caplog.text

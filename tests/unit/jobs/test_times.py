@@ -11,7 +11,10 @@ from kproxy.jobs.times import TIME, time_text, timestamp_ms_of
         ("2026-11-20 13:00", 1_795_179_600_000),
         ("2026-11-20T14:00:00.250+01:00", 1_795_179_600_250),
         ("2026-11-20", 1_795_132_800_000),
+        ("20261120", 1_795_132_800_000),
         ("1795179600000", 1_795_179_600_000),
+        ("0", 0),
+        ("9999-12-31T23:59:59.999Z", 253_402_300_799_999),
     ],
 )
 def test_times_are_read_as_people_write_them(text: str, timestamp_ms: int) -> None:
@@ -30,10 +33,13 @@ def test_a_time_is_written_in_utc_to_the_millisecond() -> None:
     assert text == "2026-11-20T13:00:00.250Z"
 
 
-def test_what_is_no_time_is_a_usage_error_that_says_what_was_expected() -> None:
+@pytest.mark.parametrize(
+    "text", ["tomorrow", "1969-12-31T23:59:59Z", "-1", "253402300800000", "99999999999999999999", "99999999"]
+)
+def test_what_is_no_time_is_a_usage_error_that_says_what_was_expected(text: str) -> None:
     # When
     with pytest.raises(click.BadParameter) as refusal:
-        TIME.convert("tomorrow", None, None)
+        TIME.convert(text, None, None)
 
     # Then
     assert "2026-11-20T13:00Z" in refusal.value.message
