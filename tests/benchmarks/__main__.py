@@ -11,10 +11,11 @@ from typing import Final, Protocol
 
 from rich.console import Console
 
-from tests.benchmarks import relay, share
+from tests.benchmarks import relay, replay, share
 from tests.benchmarks.frame_connection import ConnectionEnded
 from tests.benchmarks.placement import TooFewCores
 from tests.benchmarks.record_streams import RecordsLost
+from tests.benchmarks.replaying_spark import JobBroke
 from tests.benchmarks.result_files import Result, write_result
 from tests.benchmarks.share_soundness import KproxyBroke
 from tests.demo.interruption import Interrupted, raise_on_stop_signals
@@ -32,6 +33,7 @@ FAILURES: Final = (
     ConnectionEnded,
     FetchFailed,
     FormatFailed,
+    JobBroke,
     KproxyBroke,
     NodeFailed,
     NotInTime,
@@ -48,7 +50,7 @@ class Benchmark(Protocol):
     def __call__(self, *, is_quick: bool) -> Result: ...
 
 
-BENCHMARKS: Final[Mapping[str, Benchmark]] = {"relay": relay.run, "share": share.run}
+BENCHMARKS: Final[Mapping[str, Benchmark]] = {"relay": relay.run, "replay": replay.run, "share": share.run}
 
 
 def main() -> int:
@@ -90,7 +92,7 @@ def _show(result: Result) -> None:
     for remark in result.remarks:
         console.print(remark)
     files: Sequence[str] = [str(path.relative_to(PROJECT_ROOT)) for path in write_result(result)]
-    console.print(f"Written to {' and '.join(files)}.")
+    console.print(f"Written to {', '.join(files)}.")
 
 
 def _complain(problem: str, status: int) -> int:

@@ -3,7 +3,9 @@
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return ranked[max(int(rank), 1) - 1]
 
 
-def rotated(arms: Sequence[str], round_number: int) -> list[str]:
+def rotated(arms: Sequence[T], round_number: int) -> list[T]:
     """`arms` in the order of a round: each round another one goes first."""
     first = round_number % len(arms)
     return [*arms[first:], *arms[:first]]
