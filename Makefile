@@ -62,7 +62,7 @@ $(INSTALLED): constraints.txt pyproject.toml
 # ------------------------------------------------ the real thing
 
 .PHONY: demo
-demo: setup ## three share consumers on a real Kafka through kproxy; KEEP=1 leaves it running
+demo: setup ## three share consumers on a real Kafka through kproxy, replayed by Spark; KEEP=1 leaves it running
 	@exec $(BIN)/python -m tests.demo
 
 .PHONY: kafka

@@ -32,13 +32,18 @@ RARE_TITLES: Final = {
 
 def show_closing(console: Console, book: Book, checks: Sequence[Check]) -> None:
     """Write the table, each rule and whether it holds, and what acknowledgements failed with."""
-    lines = [Text(), *_table(book), Text(), *(_line(console, check) for check in checks)]
-    lines += [
-        Text(f"    {count:,} acknowledgements were answered with {error}")
-        for error, count in book.errors.items()
-    ]
-    for line in lines:
+    for line in (Text(), *_table(book), Text()):
         console.print(line, soft_wrap=True)
+    show_checks(console, checks)
+    for error, count in book.errors.items():
+        failed = Text(f"    {count:,} acknowledgements were answered with {error}")
+        console.print(failed, soft_wrap=True)
+
+
+def show_checks(console: Console, checks: Iterable[Check]) -> None:
+    """Write each rule and whether it holds."""
+    for check in checks:
+        console.print(_line(console, check), soft_wrap=True)
 
 
 def _table(book: Book) -> Iterable[Text]:

@@ -13,8 +13,8 @@ class KproxyFailed(DemoFailed):
     """kproxy did not start, did not become ready, or ended."""
 
 
-class NothingMoves(DemoFailed):
-    """For a long time nothing happened though there was something left to do."""
+class AnalystFailed(DemoFailed):
+    """Spark did not start, or did not answer."""
 
 
 class WrongSetting(DemoFailed):

@@ -41,6 +41,11 @@ def _lines(stage: Stage) -> Iterator[str]:
         yield f"  .venv/bin/kproxy status --admin-url {stage.kproxy.admin_url}"
         yield f"  curl {stage.kproxy.admin_url}/metrics"
         yield f"  .venv/bin/kproxy log dump -b {stage.cluster.bootstrap_servers} -o table"
+        yield "\nand ask the history with Spark:\n"
+        replay, log = ".venv/bin/kproxy replay", f"-b {stage.cluster.bootstrap_servers}"
+        yield f"  {replay} verify {log} --admin-url {stage.kproxy.admin_url}"
+        yield f"  {replay} audit {log} --topic {TOPIC} --partition 0 --offset 0"
+        yield f"  {replay} lag-history {log} --every 5s"
 
 
 def _tool(name: str, stage: Stage) -> str:

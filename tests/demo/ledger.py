@@ -126,7 +126,7 @@ def outcome_of(verdict: Verdict, error: str | None, *, held_seconds: float, lock
 def tallies_of(deliveries: Iterable[Delivery]) -> dict[str, Tally]:
     """Count deliveries and how they ended, by member."""
     tallies: defaultdict[str, Tally] = defaultdict(Tally)
-    for history in _histories(deliveries).values():
+    for history in histories_of(deliveries).values():
         for position, delivery in enumerate(history):
             tallies[delivery.member].note_delivery(is_first=position == 0)
             tallies[delivery.member].outcomes[delivery.outcome] += 1
@@ -143,7 +143,7 @@ def together(tallies: Iterable[Tally]) -> Tally:
 
 def records_without_answer(deliveries: Iterable[Delivery]) -> frozenset[RecordId]:
     """Return the records that were cut off and did not come back: finished, or lost."""
-    histories = _histories(deliveries).items()
+    histories = histories_of(deliveries).items()
     return frozenset(record for record, history in histories if history[-1].outcome is Outcome.CUT_OFF)
 
 
@@ -224,7 +224,7 @@ def _poison_is_what_is_rejected(
 def _deliveries_are_counted_up(deliveries: Sequence[Delivery], unanswered: AbstractSet[RecordId]) -> Check:
     offenders = [
         f"{name_of(record)}: {', '.join(f'{one.id.delivery_count} {one.outcome}' for one in history)}"
-        for record, history in sorted(_histories(deliveries).items())
+        for record, history in sorted(histories_of(deliveries).items())
         if not (_counts_up(history) and _ends_once(history, unanswered))
     ]
     has_cut_off = any(delivery.outcome is Outcome.CUT_OFF for delivery in deliveries)
@@ -235,7 +235,7 @@ def _deliveries_are_counted_up(deliveries: Sequence[Delivery], unanswered: Abstr
 def _timed_out_records_go_to_others(deliveries: Sequence[Delivery]) -> Check:
     offenders = [
         f"{name_of(record)} came back to {earlier.member}"
-        for record, history in sorted(_histories(deliveries).items())
+        for record, history in sorted(histories_of(deliveries).items())
         for earlier, later in itertools.pairwise(history)
         if earlier.outcome is Outcome.TIMED_OUT and later.member == earlier.member
     ]
@@ -253,7 +253,8 @@ def _everybody_and_everything_took_part(deliveries: Sequence[Delivery], members:
     return claim_that("every member accepted records, and every way to end a delivery was seen", offenders)
 
 
-def _histories(deliveries: Iterable[Delivery]) -> Mapping[RecordId, list[Delivery]]:
+def histories_of(deliveries: Iterable[Delivery]) -> Mapping[RecordId, list[Delivery]]:
+    """Return the deliveries of each record in order."""
     # Of two deliveries with the same count the one that was cut off came first.
     in_order = sorted(deliveries, key=lambda one: (one.id, one.outcome is not Outcome.CUT_OFF))
     histories: defaultdict[RecordId, list[Delivery]] = defaultdict(list)

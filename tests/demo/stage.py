@@ -8,6 +8,7 @@ from typing import Final
 
 from confluent_kafka import KafkaException
 
+from tests.demo.analyst_process import AnalystProcess, spark_environment
 from tests.demo.failures import DemoFailed
 from tests.demo.kproxy_process import KproxyProcess
 from tests.demo.plain_clients import refusal_of_a_share_consumer
@@ -30,11 +31,13 @@ GROUP_SETTINGS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A running Kafka and a running kproxy."""
+    """A running Kafka and a running kproxy, and Spark, which starts."""
 
     cluster: KafkaCluster
     kproxy: KproxyProcess | None
     """None in the native demo."""
+    analyst: AnalystProcess | None
+    """None in the native demo: there is no state log of kproxy's."""
 
     @property
     def bootstrap_servers(self) -> str:
@@ -55,10 +58,12 @@ def set_up(plan: Plan, view: View, everything: ExitStack) -> Stage:
     _fetch_jars(view)
     cluster = _start_kafka(plan, view, everything)
     if plan.is_native:
-        stage = Stage(cluster, None)
+        stage = Stage(cluster, None, None)
     else:
         _ask_kafka_itself(view, cluster)
-        stage = Stage(cluster, _start_kproxy(view, cluster, everything))
+        kproxy = _start_kproxy(view, cluster, everything)
+        analyst = AnalystProcess(LOG_FOLDER / "spark.log", spark_environment())
+        stage = Stage(cluster, kproxy, everything.enter_context(analyst))
     with view.step(f"topic {TOPIC}: {PARTITIONS} partitions; group {GROUP}: locks of {LOCK_SECONDS} s"):
         _create_topic_and_group(stage)
     return stage

@@ -2,18 +2,19 @@
 
 import time
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import ExitStack
 from typing import Final
 
 from confluent_kafka import KafkaException
 
 from tests.demo.book import Book
-from tests.demo.closing import show_closing
+from tests.demo.closing import show_checks, show_closing
 from tests.demo.crash import audit_crash, audit_state_log
 from tests.demo.crew import Crew
 from tests.demo.keeping import keep_running
 from tests.demo.killing import Killing
-from tests.demo.ledger import Check, audit
+from tests.demo.ledger import Check, RecordId, audit
 from tests.demo.plain_clients import NoAnswer, count_with_a_plain_consumer
 from tests.demo.plan import (
     GROUP,
@@ -25,10 +26,13 @@ from tests.demo.plan import (
     TOPIC,
     Plan,
 )
+from tests.demo.replaying import ask, audit_answers, questions
 from tests.demo.stage import LOG_FOLDER, Stage, set_up
 from tests.demo.state_log import dump, finished_records
 from tests.demo.view import View
+from tests.kafka.paths import PROJECT_ROOT
 
+REPLAY_FOLDER: Final = LOG_FOLDER / "replay"
 REFRESH_SECONDS: Final = 0.1
 PATIENCE_SECONDS: Final = 40.0
 """Longer than any lock: when nothing happens for so long, nothing will."""
@@ -45,12 +49,7 @@ def perform(plan: Plan, view: View) -> bool:
     with ExitStack() as everything:
         stage = set_up(plan, view, everything)
         book, problems = _play(plan, view, stage)
-        checks = [
-            *_checks(view, stage, book),
-            _plain_consumer_reads_as_much(view, stage, book),
-            *problems,
-        ]
-        adds_up = _close(view, book, checks)
+        adds_up = _close(view, stage, book, problems)
         if not adds_up:
             stage.cluster.keep_logs()
         if plan.keeps_running:
@@ -139,16 +138,32 @@ def _producer_arguments(plan: Plan, stage: Stage) -> list[str]:
 # ---- closing
 
 
-def _checks(view: View, stage: Stage, book: Book) -> list[Check]:
-    if stage.kproxy is None:
-        return audit(book.produced, book.deliveries, MEMBERS)
-    with view.step("kproxy's state log is read from Kafka itself"):
-        finished = finished_records(dump(stage.cluster.bootstrap_servers), GROUP) & book.produced.keys()
-    return [
-        *audit(book.produced, book.deliveries, MEMBERS, finished),
-        *audit_crash(book.crash, book.deliveries),
-        audit_state_log(book.produced.keys(), finished),
+def _close(view: View, stage: Stage, book: Book, problems: Sequence[Check]) -> bool:
+    finished = _finished_records(view, stage, book)
+    checks = [
+        *_checks(stage, book, finished),
+        _plain_consumer_reads_as_much(view, stage, book),
+        *problems,
     ]
+    show_closing(view.console, book, checks)
+    checks += _replay(view, stage, book, finished)
+    return _conclude(view, checks)
+
+
+def _finished_records(view: View, stage: Stage, book: Book) -> AbstractSet[RecordId]:
+    """Return the records that are finished by the state log; none if Kafka's own share groups keep it."""
+    if stage.kproxy is None:
+        return frozenset()
+    with view.step("kproxy's state log is read from Kafka itself"):
+        return finished_records(dump(stage.cluster.bootstrap_servers), GROUP) & book.produced.keys()
+
+
+def _checks(stage: Stage, book: Book, finished: AbstractSet[RecordId]) -> list[Check]:
+    checks = audit(book.produced, book.deliveries, MEMBERS, finished)
+    if stage.kproxy is not None:
+        checks += audit_crash(book.crash, book.deliveries)
+        checks.append(audit_state_log(book.produced.keys(), finished))
+    return checks
 
 
 def _plain_consumer_reads_as_much(view: View, stage: Stage, book: Book) -> Check:
@@ -161,8 +176,22 @@ def _plain_consumer_reads_as_much(view: View, stage: Stage, book: Book) -> Check
     return Check(claim, holds=count == len(book.produced))
 
 
-def _close(view: View, book: Book, checks: Sequence[Check]) -> bool:
-    show_closing(view.console, book, checks)
+def _replay(view: View, stage: Stage, book: Book, finished: AbstractSet[RecordId]) -> list[Check]:
+    """Have Spark replay the state log; nothing to check if Kafka's own share groups keep it."""
+    if stage.kproxy is None or stage.analyst is None:
+        return []
+    shown_folder = REPLAY_FOLDER.relative_to(PROJECT_ROOT)
+    view.say(f"\n  Spark replays the state log (whole tables and pictures: {shown_folder}/)\n")
+    asked = questions(stage.cluster.bootstrap_servers, stage.kproxy.admin_url, shown_folder)
+    answers = ask(view, stage.analyst, asked, REPLAY_FOLDER)
+    stage.analyst.stop()
+    checks = audit_answers(answers, book, finished)
+    view.say()
+    show_checks(view.console, checks)
+    return checks
+
+
+def _conclude(view: View, checks: Sequence[Check]) -> bool:
     after = f"after {view.elapsed_seconds:.1f} s in all"
     if all(check.holds for check in checks):
         view.say(f"\n  The sums add up, {after}.", style="bold green")

@@ -41,9 +41,10 @@ ASCII_MARKS: Final = {GOOD_MARK: "+", BAD_MARK: "!"}
 
 @dataclass(slots=True)
 class Step:
-    """What a step says when it is done; may be put better on the way."""
+    """What a step says when it is done, and whether all is well; may be put better on the way."""
 
     text: str
+    is_good: bool = True
 
 
 def mark(console: Console, *, is_good: bool) -> tuple[str, str]:
@@ -76,10 +77,10 @@ class View:
         """Write a line as it is."""
         self.console.print(Text(text, style=style), soft_wrap=True)
 
-    def done(self, text: str, seconds: float) -> None:
+    def done(self, text: str, seconds: float, *, is_good: bool = True) -> None:
         """Write that something is done, and what it took."""
         line = Text.assemble(
-            mark(self.console, is_good=True), f"{text:<{STEP_COLUMNS}} ", (f"{seconds:5.1f} s", "dim")
+            mark(self.console, is_good=is_good), f"{text:<{STEP_COLUMNS}} ", (f"{seconds:5.1f} s", "dim")
         )
         self.console.print(line, soft_wrap=True)
 
@@ -90,7 +91,7 @@ class View:
         step = Step(text)
         with self.console.status(f"  {text} …") if self._can_animate else nullcontext():
             yield step
-        self.done(step.text, time.monotonic() - began)
+        self.done(step.text, time.monotonic() - began, is_good=step.is_good)
 
     @contextmanager
     def watching(self) -> Iterator[None]:

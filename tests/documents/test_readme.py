@@ -11,9 +11,11 @@ from kproxy.cli.main import COMMANDS, cli
 from kproxy.jobs.command_line import job_command
 from kproxy.jobs.registry import JOBS
 from kproxy.settings import KEYS
+from kproxy.statelog.slot_status import SlotState
+from kproxy.telemetry.metrics import DECLARATIONS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-DOCUMENTS: Final = ("README.md", "CHANGELOG.md", "kproxy/ARCHITECTURE.md")
+DOCUMENTS: Final = ("README.md", "CHANGELOG.md", "kproxy/ARCHITECTURE.md", "deploy/README.md")
 
 
 def text_of(document: str) -> str:
@@ -80,6 +82,17 @@ def test_every_configuration_key_that_is_named_exists(document: str) -> None:
     }
     files = {name for name in named if name.endswith((".py", ".toml", ".properties", ".md"))}
     assert named - modules - files <= set(KEYS)
+
+
+def test_every_metric_and_state_that_an_alert_names_exists() -> None:
+    # When
+    code = code_of("deploy/README.md")
+    metrics, states = set(re.findall(r"\bkproxy_\w+", code)), set(re.findall(r'state="([a-z-]+)"', code))
+
+    # Then
+    assert metrics
+    assert metrics <= {declaration.exposed_name for declaration in DECLARATIONS}
+    assert states <= {state.value for state in SlotState}
 
 
 def test_every_command_of_kproxy_that_is_named_exists() -> None:
