@@ -24,11 +24,11 @@ from kproxy.jobs.failures import JobFailed, told_to_driver
 from kproxy.jobs.folding import log_partitions
 from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.jobs.log_files import filesystem_of, pattern_of, uri_of
-from kproxy.jobs.log_reader import Gap, gaps_below
+from kproxy.jobs.log_reader import Gap, LogRange, gaps_below, ranges_between
 from kproxy.jobs.output import write_parquet
 from kproxy.jobs.raw_records import records_of
+from kproxy.jobs.selection import is_lost, report_losses
 from kproxy.jobs.silver import (
-    MISSING,
     SILVER_SCHEMA,
     SilverRow,
     SilverWriter,
@@ -36,12 +36,16 @@ from kproxy.jobs.silver import (
     missing_row,
     silver_rows,
 )
+from kproxy.statelog.fold import FoldImage
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _BY_TIME: Final = ("dt", "hour")
-_EXPORTED_SCHEMA: Final = "dt string, hour int, rows bigint"
+_EXPORTED_SCHEMA: Final = f"{SILVER_SCHEMA}, dt date, hour int"
+"""Given to who reads an export: one without rows has no file that says so."""
+_BEGINNING: Final = 0
+"""Where a log partition begins that was added later."""
 _ANY_BATCH: Final = 2**63 - 1
 """Later than every micro-batch."""
 
@@ -61,7 +65,8 @@ class Exported:
 
     batches: list[int] = field(default_factory=list)
     row_count: int = 0
-    gaps: list[Gap] = field(default_factory=list)
+    lost_count: int = 0
+    """How many of the rows stand for records that are gone or of no use."""
 
 
 def run(  # noqa: PLR0913 - the options of the command line
@@ -82,23 +87,24 @@ def run(  # noqa: PLR0913 - the options of the command line
     noted = checkpoint or f"{to.rstrip('/')}/_checkpoint"
     require_continuation(to, noted)
     require_same_log(noted, context.reader.identity)
-    stream = context.reader.stream(most_per_batch=max_records_per_batch, on_gap=on_gap)
-    exporter = Exporter(context, to, noted)
-    if on_gap == "fail":
-        exporter.require_no_gap()
-    exporter.run(stream, every_s=continuous)
-    context.report(exporter.exported.gaps)
-    return JobResult(exporter.written(), {"batches": len(exporter.exported.batches)})
+    begun = begun_at(noted, context.reader.ranges())
+    exporter = Exporter(context, to, noted, begun, is_failing_on_gap=on_gap == "fail")
+    exporter.export(context.reader, every_s=continuous, most_per_batch=max_records_per_batch)
+    exported = exporter.exported
+    return JobResult(exporter.told(), {"rows": exported.row_count, "batches": len(exported.batches)})
 
 
 def _export_records(context: JobContext, to: str) -> JobResult:
     count = write_new(context.records(), to)
-    return JobResult(context.spark.createDataFrame([(to, count)], "path string, records bigint"))
+    told = context.spark.createDataFrame([(to, count)], "path string, records bigint")
+    return JobResult(told, {"rows": count})
 
 
 def _export_files(context: JobContext, to: str) -> JobResult:
-    write_new(by_time(silver_rows(context.records())), to, by=_BY_TIME)
-    return JobResult(written_rows(context, pattern_of(to)))
+    count = write_new(by_time(silver_rows(context.records())), to, by=_BY_TIME)
+    written = written_at(context, to)
+    report_losses(context, written.where(is_lost()))
+    return JobResult(rows_by_time(written), {"rows": count})
 
 
 def write_new(frame: DataFrame, to: str, *, by: Sequence[str] = ()) -> int:
@@ -149,6 +155,22 @@ def require_same_log(checkpoint: str, identity: str) -> None:
         )
 
 
+def begun_at(checkpoint: str, held: Sequence[LogRange]) -> Mapping[int, int]:
+    """Return the offset at which the export of each log partition began: what comes later belongs to it.
+
+    A new checkpoint begins where the log, which has `held`, does now. Partitions that are not in it were added later.
+    """
+    system, folder = filesystem_of(checkpoint)
+    note = f"{folder}/begun"
+    if system.get_file_info(note).type is fs.FileType.NotFound:
+        begun = {part.partition: part.first_offset for part in held}
+        with system.open_output_stream(note) as file:
+            file.write(json.dumps(begun).encode())
+        return begun
+    with system.open_input_file(note) as file:
+        return {int(number): offset for number, offset in json.loads(file.read()).items()}
+
+
 def _is_empty(place: str) -> bool:
     system, folder = filesystem_of(place)
     return not system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
@@ -160,45 +182,80 @@ def by_time(rows: DataFrame) -> DataFrame:
     return rows.withColumn("dt", sql.date_format(moment, "yyyy-MM-dd")).withColumn("hour", sql.hour(moment))
 
 
-def written_rows(context: JobContext, uri: str) -> DataFrame:
-    """Return how many rows stand in each folder."""
-    return (
-        context.spark.read.parquet(uri)
-        .groupBy(*_BY_TIME)
-        .agg(sql.count("*").alias("rows"))
-        .orderBy(*_BY_TIME)
-    )
+def written_at(context: JobContext, to: str) -> DataFrame:
+    """Return the rows that stand in the folders at `to`, which may be none."""
+    return context.spark.read.schema(_EXPORTED_SCHEMA).parquet(pattern_of(to))
+
+
+def rows_by_time(rows: DataFrame) -> DataFrame:
+    """Return how many rows there are of each date and hour."""
+    return rows.groupBy(*_BY_TIME).agg(sql.count("*").alias("rows")).orderBy(*_BY_TIME)
 
 
 class Exporter:
-    """Writes a stream of log records as silver rows, micro-batch by micro-batch."""
+    """Writes a stream of log records as silver rows, micro-batch by micro-batch.
 
-    def __init__(self, context: JobContext, to: str, checkpoint: str) -> None:
+    `begun` is what `begun_at` says of the checkpoint.
+    """
+
+    def __init__(
+        self,
+        context: JobContext,
+        to: str,
+        checkpoint: str,
+        begun: Mapping[int, int],
+        *,
+        is_failing_on_gap: bool,
+    ) -> None:
         self._context = context
         self._to = uri_of(to)
         self._checkpoint = uri_of(checkpoint)
+        self._begun = begun
+        self._is_failing_on_gap = is_failing_on_gap
         self.exported = Exported()
 
-    def require_no_gap(self) -> None:
-        """Raise JobFailed when records are gone that would be read next."""
-        for gap in self._gaps():
+    def export(self, log: StreamingLog, *, every_s: float | None, most_per_batch: int | None) -> None:
+        """Export what there is now, or with `every_s` go on until Ctrl-C; tell the context what was read, and what not.
+
+        Raises JobFailed.
+        """
+        held = self._context.reader.ranges()
+        next_offsets = self._next_offsets(held)
+        self._require_no_gap(gaps_below(held, next_offsets))
+        on_gap = "fail" if self._is_failing_on_gap else "report"
+        self._run(log.stream(most_per_batch=most_per_batch, on_gap=on_gap), every_s=every_s)
+        held_now = self._context.reader.ranges()
+        reached = self._next_offsets(held_now)
+        self._context.ranges_read += ranges_between(next_offsets, reached, held)
+        self._report(gaps_below(held_now, reached))
+
+    def _report(self, gaps: Sequence[Gap]) -> None:
+        """Tell of what the rows stand for that is gone or of no use, and of `gaps`, which have no row yet."""
+        self._context.summary["corrupt"] = 0
+        if self.exported.lost_count:
+            report_losses(self._context, self._written().where(is_lost()))
+        self._context.report(gaps)
+
+    def _require_no_gap(self, gaps: Sequence[Gap]) -> None:
+        """Raise JobFailed when records are gone that would be read next, unless that is to be reported only."""
+        for gap in gaps if self._is_failing_on_gap else ():
             raise JobFailed(
                 f"partition {gap.partition}, offsets {gap.first_offset}-{gap.end_offset - 1} are missing: "
                 f"{gap.reason}; --on-gap report goes on without them",
                 ExitCode.NOT_FOUND,
             )
 
-    def _gaps(self) -> list[Gap]:
-        """Return what the log has lost behind the folds that the last micro-batches left."""
-        held = self._context.reader.ranges()
+    def _next_offsets(self, held: Sequence[LogRange]) -> dict[int, int]:
+        """Return which offset each log partition is to be read from next, by the folds of the last micro-batches."""
         carried = CarriedFolds(f"{self._checkpoint}/folds")
-        images = {part.partition: carried.before(_ANY_BATCH, part.partition) for part in held}
-        return gaps_below(
-            held, {number: image.applied_offset + 1 for number, image in images.items() if image is not None}
-        )
+        return {
+            part.partition: expected_after(
+                carried.before(_ANY_BATCH, part.partition), part.partition, self._begun
+            )
+            for part in held
+        }
 
-    def run(self, stream: DataFrame, *, every_s: float | None) -> None:
-        """Export what there is now, or with `every_s` go on until Ctrl-C. Raises JobFailed."""
+    def _run(self, stream: DataFrame, *, every_s: float | None) -> None:
         writer = stream.writeStream.foreachBatch(self.write_batch)
         writer = writer.option("checkpointLocation", f"{self._checkpoint}/stream").queryName("export")
         if every_s is None:
@@ -209,24 +266,19 @@ class Exporter:
             _await(query)
         except StreamingQueryException:
             # Spark's own source says of records that were deleted under its hands neither which nor what to do.
-            self.require_no_gap()
+            held = self._context.reader.ranges()
+            self._require_no_gap(gaps_below(held, self._next_offsets(held)))
             raise
 
     def write_batch(self, records: DataFrame, batch: int) -> None:
         """Write the rows of a micro-batch; again if need be, with the same outcome."""
         carried = CarriedFolds(f"{self._checkpoint}/folds")
-        rows = records.mapInArrow(partial(silver_of_batch, carried=carried, batch=batch), SILVER_SCHEMA)
+        silver = partial(silver_of_batch, carried=carried, batch=batch, begun=self._begun)
         counted = Observation()
-        is_missing = sql.col("kind") == MISSING
-        observed = by_time(rows).observe(
+        observed = by_time(records.mapInArrow(silver, SILVER_SCHEMA)).observe(
             counted,
             sql.count(sql.lit(1)).alias("rows"),
-            # As text: Spark 4.0 does not give arrays to Python.
-            sql.to_json(
-                sql.collect_list(
-                    sql.when(is_missing, sql.struct("log_partition", "first_offset", "last_offset"))
-                )
-            ).alias("missing"),
+            sql.count(sql.when(is_lost(), 1)).alias("lost"),
         )
         (
             observed.withColumn("batch", sql.lit(batch))
@@ -237,31 +289,23 @@ class Exporter:
         )
         self._note(batch, counted.get)
 
-    def _note(self, batch: int, found: Mapping[str, object]) -> None:
-        rows, missing = found["rows"], found["missing"]
-        assert isinstance(rows, int)
-        assert isinstance(missing, str)
+    def _note(self, batch: int, counts: Mapping[str, int]) -> None:
         self.exported.batches.append(batch)
-        self.exported.row_count += rows
-        self.exported.gaps += [
-            Gap(
-                each["log_partition"],
-                each["first_offset"],
-                each["last_offset"] + 1,
-                "deleted before they were read",
-            )
-            for each in json.loads(missing)
-        ]
+        self.exported.row_count += counts["rows"]
+        self.exported.lost_count += counts["lost"]
         self._context.say(f"Exported {self.exported.row_count} rows")
 
-    def written(self) -> DataFrame:
+    def _written(self) -> DataFrame:
+        """Return the rows that this run wrote."""
+        batches = self.exported.batches
+        rows = self._context.spark.read.schema(f"{_EXPORTED_SCHEMA}, batch bigint")
+        return rows.parquet(pattern_of(self._to)).where(sql.col("batch").isin(batches))
+
+    def told(self) -> DataFrame:
         """Return how many rows this run wrote, by date and hour."""
         if not self.exported.batches:
-            return self._context.spark.createDataFrame([], _EXPORTED_SCHEMA)
-        rows = self._context.spark.read.parquet(pattern_of(self._to)).where(
-            sql.col("batch").isin(self.exported.batches)
-        )
-        return rows.groupBy(*_BY_TIME).agg(sql.count("*").alias("rows")).orderBy(*_BY_TIME)
+            return self._context.spark.createDataFrame([], "dt date, hour int, rows bigint")
+        return rows_by_time(self._written())
 
 
 def _await(query: "StreamingQuery") -> None:
@@ -272,18 +316,23 @@ def _await(query: "StreamingQuery") -> None:
 
 
 def silver_of_batch(
-    batches: Iterator[pa.RecordBatch], *, carried: CarriedFolds, batch: int
+    batches: Iterator[pa.RecordBatch], *, carried: CarriedFolds, batch: int, begun: Mapping[int, int]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the silver rows of what one task reads of a micro-batch, and keep its folds for the next one."""
     with told_to_driver():
         for number, found in log_partitions(batches):
             image = carried.before(batch, number)
             writer = SilverWriter.after(number, image)
-            expected_offset = None if image is None else image.applied_offset + 1
+            expected_offset: int | None = expected_after(image, number, begun)
             for records in found:
                 yield batch_of_silver([*_missing(records, expected_offset), *_rows_of(records, writer)])
                 expected_offset = None
             carried.write(batch, number, writer.fold)
+
+
+def expected_after(image: FoldImage | None, log_partition: int, begun: Mapping[int, int]) -> int:
+    """Return the offset that comes next: after the fold, or where the export of the log partition began."""
+    return begun.get(log_partition, _BEGINNING) if image is None else image.applied_offset + 1
 
 
 def _missing(records: pa.RecordBatch, expected_offset: int | None) -> Iterator[SilverRow]:

@@ -85,6 +85,18 @@ class LogReader(Protocol):
         ...
 
 
+def ranges_between(
+    start: Mapping[int, int], end: Mapping[int, int], held: Iterable[LogRange]
+) -> list[LogRange]:
+    """Return what was read from `start` up to `end` of a log that then held `held`, without what was gone from it.
+
+    A partition that is in neither `start` nor `held` was added later, and read from its beginning.
+    """
+    first = {part.partition: part.first_offset for part in held}
+    begun = {number: max(start.get(number, 0), first.get(number, 0)) for number in end}
+    return [LogRange(number, begun[number], last) for number, last in end.items() if last > begun[number]]
+
+
 def gaps_below(ranges: Iterable[LogRange], wanted: Mapping[int, int]) -> list[Gap]:
     """Return what of the log below each range is gone: from the offset `wanted` of its partition on."""
     return [

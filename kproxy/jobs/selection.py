@@ -68,12 +68,11 @@ class Selection:
         """
         named = self._named(context, member)
         is_selected = reduce(and_, (each.is_it for each in named), sql.lit(True))
-        is_lost = sql.col("outcome").isin(CORRUPT, MISSING)
-        rows = context.silver(since_ms=self.since_ms, until_ms=self.until_ms).where(is_selected | is_lost)
+        rows = context.silver(since_ms=self.since_ms, until_ms=self.until_ms).where(is_selected | is_lost())
         if not isinstance(context.reader, SilverFiles):
             rows = rows.persist(StorageLevel.DISK_ONLY)
         self._tell_beginning(context)
-        _report_losses(context, rows.where(is_lost & (sql.col("group").isNull() | is_selected)))
+        report_losses(context, rows.where(is_lost() & (sql.col("group").isNull() | is_selected)))
         selected = rows.where(is_selected)
         if named and selected.isEmpty():
             _require_known(context, named)
@@ -140,8 +139,13 @@ def with_topic_names(frame: DataFrame, names: Mapping[str, str]) -> DataFrame:
     return joined.select(*columns[:place], "topicName", *columns[place:])
 
 
-def _report_losses(context: JobContext, lost: DataFrame) -> None:
-    """Report rows that stand for records which are gone, or which no fold can take."""
+def is_lost() -> Column:
+    """Return which silver rows stand for records that are gone, or that no fold can take."""
+    return sql.col("outcome").isin(CORRUPT, MISSING)
+
+
+def report_losses(context: JobContext, lost: DataFrame) -> None:
+    """Report rows that stand for records which are gone, or which no fold can take; the summary counts the latter."""
     by_place = lost.dropDuplicates(["log_partition", "log_offset"])
     found = by_place.orderBy("log_partition", "log_offset").limit(_MOST_TOLD + 1).collect()
     context.report(

@@ -16,9 +16,9 @@ from pyspark.sql.streaming.datasource import (
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.data_source import TaskPartition, read_ranges, slots_in
-from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.failures import JobFailed, told_to_driver
 from kproxy.jobs.kafka_log import LogTopic
-from kproxy.jobs.log_reader import LogRange, gaps_below
+from kproxy.jobs.log_reader import Gap, LogRange, gaps_below
 from kproxy.jobs.packing import packed
 
 log = logging.getLogger(__name__)
@@ -85,10 +85,19 @@ class StateLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _texts({held.partition: held.end_offset for held in self._held()})
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        """Return what each task of a micro-batch reads. Raises JobFailed for a gap, or reports it."""
+        """Return what each task of a micro-batch reads. Raises for a gap, so that the driver knows it, or reports it.
+
+        A partition that is not in `start` was added since: its records begin at 0.
+        """
         held = {part.partition: part for part in self._held()}
-        begun = {int(number): start.get(number, held[int(number)].first_offset) for number in end}
-        for gap in gaps_below(held.values(), begun):
+        begun = {int(number): start.get(number, 0) for number in end}
+        with told_to_driver():
+            self._look_for_gaps(gaps_below(held.values(), begun), end)
+        ranges = [held[number].within(first, end[str(number)]) for number, first in sorted(begun.items())]
+        return [TaskPartition(task) for task in packed(ranges, slots=self._slots)]
+
+    def _look_for_gaps(self, gaps: Sequence[Gap], end: Offsets) -> None:
+        for gap in gaps:
             lost = min(gap.end_offset, end[str(gap.partition)])
             said = (
                 f"partition {gap.partition}, offsets {gap.first_offset}-{lost - 1} are missing: {gap.reason}"
@@ -96,8 +105,6 @@ class StateLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if self._is_failing_on_gap:
                 raise JobFailed(f"{said}; --on-gap report goes on without them", ExitCode.NOT_FOUND)
             log.warning("%s", said)
-        ranges = [held[number].within(first, end[str(number)]) for number, first in sorted(begun.items())]
-        return [TaskPartition(task) for task in packed(ranges, slots=self._slots)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the records that a task reads."""
@@ -105,7 +112,7 @@ class StateLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_ranges(self._topic, partition.ranges)
 
     def _held(self) -> Sequence[LogRange]:
-        with self._topic.consumer() as consumer:
+        with told_to_driver(), self._topic.consumer() as consumer:
             return consumer.ranges()
 
 

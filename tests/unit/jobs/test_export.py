@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -9,17 +9,21 @@ from hypothesis import strategies as st
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.carried_folds import CarriedFolds
-from kproxy.jobs.export import require_continuation, require_same_log, silver_of_batch
+from kproxy.jobs.export import begun_at, require_continuation, require_same_log, silver_of_batch
 from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.log_reader import LogRange
 from kproxy.jobs.raw_records import batch_of
 from kproxy.jobs.silver import MISSING, silver_batches
 from kproxy.wire.records import Record
 from tests.spark.histories import KEYS, History, histories
 
 
-def exported(records: Sequence[Record], folder: Path | str, batch: int) -> list[dict[str, Any]]:
+def exported(
+    records: Sequence[Record], folder: Path | str, batch: int, begun: Mapping[int, int] | None = None
+) -> list[dict[str, Any]]:
     carried = CarriedFolds(str(folder))
-    batches = silver_of_batch(iter([batch_of(0, records)] if records else []), carried=carried, batch=batch)
+    read = [batch_of(0, records)] if records else []
+    batches = silver_of_batch(iter(read), carried=carried, batch=batch, begun=begun or {})
     return [row for rows in batches for row in rows.to_pylist()]
 
 
@@ -73,6 +77,34 @@ def test_records_that_are_missing_between_two_micro_batches_have_a_row() -> None
     missing, *others = rows
     assert (missing["kind"], missing["first_offset"], missing["last_offset"]) == (MISSING, 3, 6)
     assert [row["log_offset"] for row in others] == [7, 8, 9]
+
+
+@pytest.mark.parametrize(("begun", "missing"), [({}, [(0, 6)]), ({0: 3}, [(3, 6)]), ({0: 7}, [])])
+def test_records_that_are_missing_before_the_first_micro_batch_have_a_row(
+    tmp_path: Path, begun: Mapping[int, int], missing: Sequence[tuple[int, int]]
+) -> None:
+    # Given
+    history = History()
+    for _ in range(10):
+        history.snapshot(KEYS[0])
+
+    # When
+    rows = exported(history.records[7:], tmp_path, 0, begun)
+
+    # Then
+    assert [(row["first_offset"], row["last_offset"]) for row in rows if row["kind"] == MISSING] == missing
+    assert [row["log_offset"] for row in rows if row["kind"] != MISSING] == [7, 8, 9]
+
+
+def test_an_export_knows_where_it_began_whatever_the_log_lost_since(tmp_path: Path) -> None:
+    # Given
+    begun_at(str(tmp_path), [LogRange(0, 5, 9), LogRange(1, 0, 0)])
+
+    # When
+    begun = begun_at(str(tmp_path), [LogRange(0, 8, 9), LogRange(1, 4, 6), LogRange(2, 2, 3)])
+
+    # Then
+    assert begun == {0: 5, 1: 0}
 
 
 def test_an_export_whose_checkpoint_is_lost_is_not_written_twice(tmp_path: Path) -> None:

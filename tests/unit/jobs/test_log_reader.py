@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kproxy.jobs.log_reader import Gap, LogRange, gaps_below
+from kproxy.jobs.log_reader import Gap, LogRange, gaps_below, ranges_between
 
 
 def test_a_range_is_cut_to_what_lies_within() -> None:
@@ -38,3 +38,14 @@ def test_what_was_deleted_before_it_was_read_is_a_gap() -> None:
 
     # Then
     assert gaps == [Gap(0, 60, 100, "the log begins later by now")]
+
+
+def test_what_was_read_begins_where_the_log_did_and_ends_where_reading_did() -> None:
+    # Given
+    held = [LogRange(0, 0, 9), LogRange(1, 5, 8), LogRange(2, 3, 3)]
+
+    # When
+    read = ranges_between({0: 4, 1: 0, 2: 3}, {0: 12, 1: 8, 2: 3, 3: 2}, held)
+
+    # Then
+    assert read == [LogRange(0, 4, 12), LogRange(1, 5, 8), LogRange(3, 0, 2)]

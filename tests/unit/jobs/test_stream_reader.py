@@ -9,7 +9,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.data_source import TaskPartition
-from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.failures import failure_of_spark
 from kproxy.jobs.log_reader import LogRange
 from kproxy.jobs.stream_reader import StateLogStreamReader, admitted
 from tests.in_memory.in_memory_topic import InMemoryTopic
@@ -117,11 +117,23 @@ def test_records_that_were_deleted_before_they_were_read_fail_the_stream() -> No
     reader = a_reader(InMemoryTopic(LogRange(0, 50, 100)))
 
     # When
-    with pytest.raises(JobFailed, match="offsets 40-49 are missing") as refusal:
+    with pytest.raises(Exception, match="offsets 40-49 are missing") as refusal:
         reader.partitions({"0": 40}, {"0": 60})
 
     # Then
-    assert refusal.value.exit_code is ExitCode.NOT_FOUND
+    assert failure_of_spark(str(refusal.value)).exit_code is ExitCode.NOT_FOUND
+
+
+def test_of_a_partition_that_was_added_everything_is_to_be_read() -> None:
+    # Given
+    reader = a_reader(InMemoryTopic(LogRange(0, 0, 9), LogRange(1, 4, 6)))
+
+    # When
+    with pytest.raises(Exception, match="partition 1, offsets 0-3 are missing") as refusal:
+        reader.partitions({"0": 9}, {"0": 9, "1": 6})
+
+    # Then
+    assert failure_of_spark(str(refusal.value)).exit_code is ExitCode.NOT_FOUND
 
 
 def test_or_they_are_reported_and_the_stream_goes_on(caplog: pytest.LogCaptureFixture) -> None:
