@@ -24,6 +24,8 @@ def _stays_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that goes on as another program would end the run of the tests, and with that program's status."""
 
     def refuse(path: str, *_arguments: object) -> NoReturn:
-        raise AssertionError(f"the process of the tests would go on as {path}: run this in a process of its own")
+        raise AssertionError(
+            f"the process of the tests would go on as {path}: run this in a process of its own"
+        )
 
     monkeypatch.setattr(os, "execve", refuse)
