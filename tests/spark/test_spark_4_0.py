@@ -177,9 +177,12 @@ class TestExport:
         assert_says_what_is_missing(failed, 1, next_offset, next_offset + 5)
         assert kept == files
         assert reported.exit_code == ExitCode.PARTIAL_FAILURE, reported.stderr
-        (gap,) = reported.summary["gaps"]
+        # Updates to a snapshot that was among what expired cannot be used, and are told as well.
+        gap, *useless = reported.summary["gaps"]
         lost = (1, next_offset, next_offset + 5)
         assert (gap["partition"], gap["firstOffset"], gap["endOffset"]) == lost
+        assert len(useless) == reported.summary["corrupt"]
+        assert all("which is at" in each["reason"] for each in useless), useless
         rows = silver_at(tmp_path / "history")
         (missing,) = (row for row in rows if row["kind"] == MISSING)
         assert (missing["first_offset"], missing["last_offset"]) == (next_offset, next_offset + 4)
