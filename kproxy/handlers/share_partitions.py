@@ -15,6 +15,9 @@ from kproxy.errors import (
     BrokerUnavailable,
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,
+    FencedLeaderEpoch,
+    FencedStateEpoch,
+    InvalidRequest,
     NotCoordinator,
     OffsetNotAvailable,
     SharePartitionElsewhere,
@@ -28,8 +31,9 @@ from kproxy.handlers.read_sizes import ReadSize
 from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, StateEpoch
 from kproxy.share.limits import ShareLimits
 from kproxy.share.share_partition import SharePartition
-from kproxy.share.state_batches import UNKNOWN_START_OFFSET
+from kproxy.share.state_batches import UNKNOWN_START_OFFSET, StateDelta
 from kproxy.statelog.durable_state import DurableShareState
+from kproxy.statelog.operations import TAKEOVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,8 +253,7 @@ class SharePartitionDirectory:
         self._loading.add(key)
         try:
             live = await self._build(key)
-            if key in self._outdated:
-                raise ShareStateStillLoading(f"the state of {key} was changed while it was loaded")
+            self._require_not_outdated(key)
             self._live[key] = live
         finally:
             self._loading.discard(key)
@@ -263,7 +266,9 @@ class SharePartitionDirectory:
             state = await self._ports.state_log.load(key)
         if state is None:
             raise ShareStateNotInitialized(f"there is no state of {key}, no member asked for it yet")
-        start_offset = await self._start_offset(key, state)
+        start_offset = state.start_offset
+        if start_offset == UNKNOWN_START_OFFSET:
+            start_offset = await self._choose_start_offset(key, state)
         self._require_ready(key)
         share_partition = SharePartition(
             key,
@@ -279,17 +284,34 @@ class SharePartitionDirectory:
             self._ports.state_log.require_ready(key)
             self._ports.group_log.require_ready(key.group_id)
 
-    async def _start_offset(self, key: SharePartitionKey, state: DurableShareState) -> int:
-        """Return the durable start offset, or choose one; the first delta will make the choice durable."""
-        if state.start_offset != UNKNOWN_START_OFFSET:
-            return state.start_offset
+    async def _choose_start_offset(self, key: SharePartitionKey, state: DurableShareState) -> int:
+        """Return where the share-partition begins, once that is durable.
+
+        A choice that only memory knew would be made again after a crash, and "the end of the log" is then behind
+        records that members held already. Source: KIP-932, "share.auto.offset.reset"; Kafka's
+        `SharePartition.maybeInitialize` leaves it to the first write.
+        """
         # Again, in the turn in which the configurations are read: the load may have outlived the group's slot.
         self._require_ready(key)
         timestamp = self._offset_reset_of(key.group_id).timestamp(self._ports.wall_clock.now_ms())
         try:
-            return await self._ports.reader.find_offset(key.topic_id, key.partition, timestamp)
+            start_offset = await self._ports.reader.find_offset(key.topic_id, key.partition, timestamp)
         except BrokerUnavailable as failure:
             raise OffsetNotAvailable(f"the leader names no start offset for {key}: {failure}") from failure
+        self._require_not_outdated(key)
+        with _told_to_clients(key):
+            await self._ports.state_log.persist(
+                key,
+                StateDelta(start_offset, 0, ()),
+                state_epoch=state.state_epoch,
+                leader_epoch=state.leader_epoch,
+                actors=(TAKEOVER,),
+            )
+        return start_offset
+
+    def _require_not_outdated(self, key: SharePartitionKey) -> None:
+        if key in self._outdated:
+            raise ShareStateStillLoading(f"the state of {key} was changed while it was loaded")
 
     def _drop_if_unwanted(self, key: SharePartitionKey) -> None:
         live = self._live[key]
@@ -311,3 +333,6 @@ def _told_to_clients(key: SharePartitionKey) -> Iterator[None]:
         raise SharePartitionElsewhere(f"another process owns {key}: {moved}") from moved
     except CoordinatorNotAvailable as failure:
         raise ShareStateNotReadable(f"the state of {key} cannot be read: {failure}") from failure
+    except (FencedLeaderEpoch, FencedStateEpoch, InvalidRequest) as overtaken:
+        # It was initialized anew, deleted or loaded by another process since it was read.
+        raise ShareStateStillLoading(f"the state of {key} was changed meanwhile: {overtaken}") from overtaken

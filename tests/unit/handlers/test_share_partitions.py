@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ShareStateStillLoading
+from kproxy.errors import ShareStateStillLoading, StateNotWritten
 from kproxy.handlers.group_configs import GroupConfigBounds, GroupConfigs
 from kproxy.handlers.share_partitions import DirectoryPorts, SharePartitionDirectory
 from kproxy.share.identifiers import GroupId
@@ -179,6 +179,45 @@ async def test_a_start_offset_that_nobody_chose_is_resolved_at_the_first_load(
 
     # Then
     assert world.reader.reads[0].offset == start_offset
+
+
+async def test_a_chosen_start_offset_outlives_a_crash_before_anything_was_acknowledged() -> None:
+    """With `latest`, the default, a second choice would lie behind records that members held already."""
+    # Given
+    world = ShareGroupWorld()
+    await world.initialize(start_offset=-1)
+    world.produce(5)
+    alice = world.member()
+    await alice.open(max_records=500)
+    world.produce(3)
+    await alice.fetch()
+
+    # When
+    world.restart()
+    answer = await world.member("bob").open(max_records=500)
+
+    # Then
+    assert acquired(answer) == [(5, 7, 1)]
+
+
+async def test_a_start_offset_is_chosen_again_as_long_as_none_became_durable() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await world.initialize(start_offset=-1)
+    world.state_log.persist_failure = StateNotWritten("refused")
+    alice = world.member()
+    failed = await alice.fetch(add=[(ORDERS, 0)], max_wait_ms=0)
+
+    # When
+    world.state_log.persist_failure = None
+    world.produce(5)
+    await alice.fetch(max_wait_ms=0)
+
+    # Then
+    assert partitions_of(failed)[ORDERS, 0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    live = world.groups.directory.find(KEY)
+    assert live is not None
+    assert live.start_offset == 5
 
 
 async def test_a_leader_that_names_no_offset_is_asked_again_by_the_next_fetch() -> None:
