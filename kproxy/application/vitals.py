@@ -13,12 +13,13 @@ from kproxy.handlers.registry import Service
 from kproxy.handlers.share_groups import ShareGroups
 from kproxy.interception.broker_addresses import BrokerAddresses
 from kproxy.net.cluster_metadata import ClusterMetadataCache
-from kproxy.net.listeners import BOOTSTRAP_NODE_ID, Listeners
+from kproxy.net.listeners import Listeners
 from kproxy.net.relay import Relay
 from kproxy.net.state_log_service import StateLogService
 from kproxy.net.sweeper import Sweeper
 from kproxy.settings import Settings
 from kproxy.settings.addresses import NODE_ID_PLACE
+from kproxy.share.identifiers import BOOTSTRAP_NODE_ID
 from kproxy.telemetry import logs
 from kproxy.telemetry.metrics import Metrics
 

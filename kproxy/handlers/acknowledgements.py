@@ -236,7 +236,10 @@ class Acknowledgements:
             raise SharePartitionNotLoaded(f"nothing of {key} is in flight here")
         was_full = not share_partition.can_acquire()
         delta = share_partition.acknowledge(
-            acknowledger.member_id, batches, now_ms=self._services.clock.now_ms()
+            acknowledger.member_id,
+            batches,
+            now_ms=self._services.clock.now_ms(),
+            node_id=acknowledger.context.node_id,
         )
         self._services.directory.note_deadline(key)
         self._services.counters.acknowledged(batches, delta)

@@ -11,10 +11,7 @@ from typing import Final
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import BrokerEndpoint, ClusterMetadata, PartitionLeader
-from kproxy.share.identifiers import TopicIdPartition
-
-BOOTSTRAP_NODE_ID: Final = -1
-"""`RequestContext.node_id` of the port that is no broker's."""
+from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, TopicIdPartition
 
 NO_LEADER: Final = PartitionLeader(leader_id=-1, leader_epoch=-1)
 

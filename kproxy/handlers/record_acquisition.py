@@ -48,6 +48,7 @@ class RecordAcquisition:
             batch_size=self._terms.batch_size,
             is_record_limit=self._terms.is_record_limit,
             now_ms=self._services.clock.now_ms(),
+            node_id=self._terms.context.node_id,
         )
         if not acquired:
             return FetchedPartition()

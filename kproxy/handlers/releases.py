@@ -24,7 +24,7 @@ class Releases:
         self._services = services
 
     def close(self, session: ShareSession) -> "Released":
-        """Close `session` and take back what its member holds of its partitions, and of those only.
+        """Close `session` and take back what its member acquired in it of its partitions, and of those only.
 
         Nothing when it was evicted or replaced meanwhile: then the records were taken back, or are its
         successor's.
@@ -70,7 +70,7 @@ class Releases:
                 key = SharePartitionKey(session.key.group_id, partition.topic_id, partition.partition)
                 share_partition = self._services.directory.find(key)
                 if share_partition is not None:
-                    delta = share_partition.release(member_id)
+                    delta = share_partition.release(member_id, node_id=session.key.node_id)
                     self._services.counters.released(delta)
                     writes.add(key, delta, released_by(member_id, client, delta))
                 # Also without a change: the session's own fetch may be asleep, and has to notice that it is over.

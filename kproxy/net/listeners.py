@@ -14,11 +14,11 @@ from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroke
 from kproxy.net.client_connection import ClientConnection
 from kproxy.net.relay import Relay
 from kproxy.settings.addresses import NODE_ID_PLACE
+from kproxy.share.identifiers import BOOTSTRAP_NODE_ID
 from kproxy.telemetry import logs
 
 log = logs.logger("net.listeners")
 
-BOOTSTRAP_NODE_ID = -1
 HOLD_SECONDS: Final = 5.0
 """How long a response that names a new broker waits for the start to be over."""
 _MAX_PORT = 65535

@@ -10,7 +10,6 @@ from itertools import groupby
 from typing import Final
 
 from kproxy.errors import InvalidRecordState, InvalidRequest
-from kproxy.share.identifiers import MemberId
 from kproxy.share.limits import ShareLimits
 from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRanges
 from kproxy.share.record_state import AcknowledgeType, RecordState
@@ -80,22 +79,22 @@ class Acknowledgement:
 
     Its batches passed `validate_acknowledgement_batches`. A batch below the start offset is passed over:
     those records are done with, whoever asks. Planning raises at the first offset that is not the member's
-    to settle, and nothing has changed then.
+    to settle, and nothing has changed then. `renewal` is the lock of all records that are renewed; it names the member.
     """
 
-    __slots__ = ("_limits", "_member_id", "_now_ms", "_ranges", "has_passed", "renewed_lock", "rewrites")
+    __slots__ = ("_limits", "_now_ms", "_ranges", "_renewal", "has_passed", "has_renewed", "rewrites")
 
     def __init__(
-        self, ranges: OffsetRanges, member_id: MemberId, *, limits: ShareLimits, now_ms: int
+        self, ranges: OffsetRanges, renewal: AcquisitionLock, *, limits: ShareLimits, now_ms: int
     ) -> None:
         self.has_passed = False
         """Part of the request lay below the start offset."""
-        self.renewed_lock: AcquisitionLock | None = None
-        """The lock of all records that are renewed; None when none is."""
+        self.has_renewed = False
+        """A record is renewed."""
         self.rewrites: list[list[InFlightRange]] = []
         """What to put in place, list after list; the runs of each list follow each other without a gap."""
         self._ranges = ranges
-        self._member_id = member_id
+        self._renewal = renewal
         self._limits = limits
         self._now_ms = now_ms
 
@@ -162,17 +161,15 @@ class Acknowledgement:
         lock = run.lock
         if lock is None:
             raise InvalidRecordState(f"offset {run.first_offset} is {run.state.name}, not acquired")
-        if lock.member_id != self._member_id:
+        if lock.member_id != self._renewal.member_id:
             raise InvalidRecordState(f"offset {run.first_offset} is held by another member")
         if lock.deadline_ms <= self._now_ms:
             raise InvalidRecordState(f"the acquisition lock of offset {run.first_offset} ran out")
 
     def _renew(self, first_offset: int, last_offset: int) -> AcquisitionLock:
-        if self.renewed_lock is None:
-            deadline_ms = self._now_ms + self._limits.record_lock_duration_ms
-            self.renewed_lock = AcquisitionLock(self._member_id, deadline_ms)
-        self.renewed_lock.cover(first_offset, last_offset)
-        return self.renewed_lock
+        self.has_renewed = True
+        self._renewal.cover(first_offset, last_offset)
+        return self._renewal
 
     def _add(self, rewritten: list[InFlightRange]) -> None:
         """Keep what follows on without a gap in one list, for it is put in place at once."""

@@ -39,6 +39,9 @@ LeaderEpoch = NewType("LeaderEpoch", int)
 SnapshotEpoch = NewType("SnapshotEpoch", int)
 """Numbers the snapshots of one share-partition in the state log."""
 
+BOOTSTRAP_NODE_ID: Final = -1
+"""Where a node id of a virtual broker stands: the port that is no broker's."""
+
 _TOPIC_ID_BYTES: Final = 16
 MAX_MEMBER_ID_LENGTH: Final = 36
 MAX_GROUP_ID_BYTES: Final = 32_767

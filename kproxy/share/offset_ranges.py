@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kproxy.share.identifiers import MemberId
+from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, MemberId
 from kproxy.share.record_state import RecordState
 
 _AVAILABLE: Final = RecordState.AVAILABLE
@@ -21,14 +21,20 @@ _ACQUIRED: Final = RecordState.ACQUIRED
 class AcquisitionLock:
     """What one call acquired (or renewed) for a member, until `deadline_ms`. Locks are compared by identity.
 
-    Every offset held under the lock lies between `first_offset` and `last_offset`, both inclusive; not every
-    offset between them is, or still is, held under it.
+    It belongs to the share session that the call came in: the member's with the virtual broker `node_id`. Every
+    offset held under the lock lies between `first_offset` and `last_offset`, both inclusive; not every offset
+    between them is, or still is, held under it.
     """
 
     member_id: MemberId
     deadline_ms: int
     first_offset: int = -1
     last_offset: int = -1
+    node_id: int = BOOTSTRAP_NODE_ID
+
+    def belongs_to(self, member_id: MemberId, node_id: int) -> bool:
+        """Tell whether it is of the share session that this member has with this virtual broker."""
+        return self.member_id == member_id and self.node_id == node_id
 
     def cover(self, first_offset: int, last_offset: int) -> None:
         """Reach from `first_offset`, unless it reached further down already, to `last_offset`."""

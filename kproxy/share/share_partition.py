@@ -19,7 +19,7 @@ from typing import Final
 from kproxy.errors import SharePartitionFenced, UnusableShareState
 from kproxy.share.acknowledgement import Acknowledgement, AcknowledgementBatch, state_after_attempt
 from kproxy.share.acquisition import AcquiredRange, NewOffsets
-from kproxy.share.identifiers import MemberId, SharePartitionKey
+from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, MemberId, SharePartitionKey
 from kproxy.share.limits import ShareLimits
 from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRanges, joined
 from kproxy.share.record_state import RecordState
@@ -154,8 +154,11 @@ class SharePartition:
         batch_size: int,
         is_record_limit: bool,
         now_ms: int,
+        node_id: int = BOOTSTRAP_NODE_ID,
     ) -> list[AcquiredRange]:
         """Acquire for `member_id` from the record batches that a read from `fetch_offset` returned.
+
+        The locks belong to the member's share session with the virtual broker `node_id`.
 
         `extents` are the first and last offsets, inclusive, of whole record batches in ascending order; the
         first may begin below `fetch_offset`. The decision is made on the state of this moment, not on that
@@ -182,7 +185,8 @@ class SharePartition:
         if room <= 0:
             room = ranges.end_offset - fetch_offset
             last_offset = min(last_offset, ranges.end_offset - 1)
-        lock = AcquisitionLock(member_id, now_ms + self.limits.record_lock_duration_ms)
+        deadline_ms = now_ms + self.limits.record_lock_duration_ms
+        lock = AcquisitionLock(member_id, deadline_ms, node_id=node_id)
         redelivery = Redelivery(
             ranges,
             self._batches,
@@ -206,38 +210,49 @@ class SharePartition:
         return acquired
 
     def acknowledge(
-        self, member_id: MemberId, batches: Sequence[AcknowledgementBatch], *, now_ms: int
+        self,
+        member_id: MemberId,
+        batches: Sequence[AcknowledgementBatch],
+        *,
+        now_ms: int,
+        node_id: int = BOOTSTRAP_NODE_ID,
     ) -> StateDelta:
         """Settle records that `member_id` holds, all or none of them.
 
         The batches passed `validate_acknowledgement_batches`. Offsets below the start offset are done with
         and pass silently, whoever names them; the delta then carries the start offset that says so, because
-        it may not be durable yet. Renewed records stay acquired, for one lock duration from `now_ms`; that
-        is not durable.
+        it may not be durable yet. Whichever of the member's share sessions acquired a record, any of them may
+        settle it. Renewed records stay acquired, for one lock duration from `now_ms`, by the session with the
+        virtual broker `node_id`; that is not durable.
 
         Raises:
             InvalidRecordState: a record is not held by the member (any more), or renewal is not enabled.
             InvalidRequest: a record was never acquired.
         """
         self._refuse_if_fenced()
-        acknowledgement = Acknowledgement(self._ranges, member_id, limits=self.limits, now_ms=now_ms)
+        renewal = AcquisitionLock(member_id, now_ms + self.limits.record_lock_duration_ms, node_id=node_id)
+        acknowledgement = Acknowledgement(self._ranges, renewal, limits=self.limits, now_ms=now_ms)
         for batch in batches:
             acknowledgement.plan(batch)
         for rewritten in acknowledgement.rewrites:
             self._ranges.replace(rewritten)
-        if acknowledgement.renewed_lock is not None:
-            self._keep(acknowledgement.renewed_lock)
+        if acknowledgement.has_renewed:
+            self._keep(renewal)
         settled = list(acknowledgement.settled_runs())
         if settled or acknowledgement.has_passed:
             return self._delta(settled)
         return NO_CHANGE
 
-    def release(self, member_id: MemberId) -> StateDelta:
-        """Take back whatever `member_id` holds, because its share session ended. The attempts count."""
+    def release(self, member_id: MemberId, *, node_id: int = BOOTSTRAP_NODE_ID) -> StateDelta:
+        """Take back what `member_id` acquired in its share session with `node_id`, which ended. The attempts count.
+
+        A member has a session with each broker that it thinks it talks to, and for a while with two about the same
+        share-partition when its leader moves: the end of one takes nothing from the other.
+        """
         self._refuse_if_fenced()
         ranges = self._ranges
         return self._end_attempts(
-            ranges.start_offset, ranges.end_offset - 1, lambda lock: lock.member_id == member_id
+            ranges.start_offset, ranges.end_offset - 1, lambda lock: lock.belongs_to(member_id, node_id)
         )
 
     def expire_locks(self, now_ms: int) -> StateDelta:

@@ -31,6 +31,8 @@ class Record:
     count: int
     batch: tuple[int, int]
     member: MemberId | None = None
+    node_id: int = -1
+    """Of the share session that acquired or renewed it."""
     deadline_ms: int = -1
 
     @property
@@ -79,6 +81,7 @@ class NaiveSharePartition:
         *,
         fetch_offset: int,
         reach: Reach,
+        node_id: int,
         now_ms: int,
     ) -> dict[int, int]:
         if reach.max_records <= 0 or not extents or fetch_offset > self.end:
@@ -105,7 +108,8 @@ class NaiveSharePartition:
         for offset in taken:
             record = self.records[offset]
             record.state, record.count = ACQUIRED, record.count + 1
-            record.member, record.deadline_ms = member, now_ms + self.limits.record_lock_duration_ms
+            record.member, record.node_id = member, node_id
+            record.deadline_ms = now_ms + self.limits.record_lock_duration_ms
         return {offset: self.records[offset].count for offset in taken}
 
     def _again(self, first: int, last: int, budget: int, reach: Reach) -> tuple[list[int], bool]:  # noqa: C901 - same
@@ -157,13 +161,13 @@ class NaiveSharePartition:
         return [*batches, (first, end)]
 
     def acknowledge(
-        self, member: MemberId, batches: Sequence[AcknowledgementBatch], now_ms: int
+        self, member: MemberId, batches: Sequence[AcknowledgementBatch], *, node_id: int, now_ms: int
     ) -> dict[int, Record]:
         before = {offset: replace(record) for offset, record in self.records.items()}
         changed: dict[int, Record] = {}
         try:
             for batch in batches:
-                self._acknowledge_batch(member, batch, now_ms, changed)
+                self._acknowledge_batch(member, batch, changed, node_id=node_id, now_ms=now_ms)
         except ApiError:
             self.records = before
             raise
@@ -171,7 +175,13 @@ class NaiveSharePartition:
         return changed
 
     def _acknowledge_batch(  # noqa: C901 - same
-        self, member: MemberId, batch: AcknowledgementBatch, now_ms: int, changed: dict[int, Record]
+        self,
+        member: MemberId,
+        batch: AcknowledgementBatch,
+        changed: dict[int, Record],
+        *,
+        node_id: int,
+        now_ms: int,
     ) -> None:
         first, last = batch.first_offset, batch.last_offset
         if last < self.start:
@@ -188,6 +198,7 @@ class NaiveSharePartition:
             if record.state is not ACQUIRED or record.member != member or record.deadline_ms <= now_ms:
                 raise InvalidRecordState
             if acknowledge_type == 4:
+                record.node_id = node_id
                 record.deadline_ms = now_ms + self.limits.record_lock_duration_ms
                 continue
             record.come_back(self.limits)
@@ -195,11 +206,13 @@ class NaiveSharePartition:
                 record.state = ACKNOWLEDGED if acknowledge_type == 1 else ARCHIVED
             changed[offset] = record
 
-    def take_back(self, *, member: MemberId | None = None, now_ms: int | None = None) -> dict[int, Record]:
+    def take_back(
+        self, *, session: tuple[MemberId, int] | None = None, now_ms: int | None = None
+    ) -> dict[int, Record]:
         changed: dict[int, Record] = {}
         for offset, record in self.records.items():
             is_due = now_ms is not None and record.deadline_ms <= now_ms
-            if record.state is ACQUIRED and (is_due or record.member == member):
+            if record.state is ACQUIRED and (is_due or (record.member, record.node_id) == session):
                 record.come_back(self.limits)
                 changed[offset] = record
         self.pass_prefix()

@@ -37,6 +37,8 @@ from tests.models.naive_share_partition import (
 )
 
 MEMBERS = [MemberId("alice"), MemberId("bob"), MemberId("carol")]
+NODES = st.sampled_from([1, 2])
+"""The leader before and the one after: a member has a session with each for a while."""
 KEY = SharePartitionKey(GroupId("orders"), TopicId(b"t" * 16), 0)
 LOCK_MS = 30
 LIMITS = ShareLimits(delivery_count_limit=5, record_lock_duration_ms=LOCK_MS, partition_max_record_locks=40)
@@ -109,18 +111,18 @@ class SharePartitionMachine(RuleBasedStateMachine):
         fetch_offset = self.partition.next_fetch_offset()
         self.read = fetch_offset, [batch for batch in self.log if batch[1] >= fetch_offset][:batch_count]
 
-    @rule(member=st.sampled_from(MEMBERS), reach=REACHES, batch_count=st.integers(1, 9))
-    def fetch(self, member: MemberId, reach: Reach, batch_count: int) -> None:
+    @rule(member=st.sampled_from(MEMBERS), node_id=NODES, reach=REACHES, batch_count=st.integers(1, 9))
+    def fetch(self, member: MemberId, node_id: int, reach: Reach, batch_count: int) -> None:
         self.read_log(batch_count)
-        self.acquire(member, reach)
+        self.acquire(member, node_id, reach)
 
     @precondition(lambda self: self.read)
-    @rule(member=st.sampled_from(MEMBERS), reach=REACHES)
-    def acquire_late(self, member: MemberId, reach: Reach) -> None:
+    @rule(member=st.sampled_from(MEMBERS), node_id=NODES, reach=REACHES)
+    def acquire_late(self, member: MemberId, node_id: int, reach: Reach) -> None:
         """Much may have happened since the log was read."""
-        self.acquire(member, reach)
+        self.acquire(member, node_id, reach)
 
-    def acquire(self, member: MemberId, reach: Reach) -> None:
+    def acquire(self, member: MemberId, node_id: int, reach: Reach) -> None:
         assert self.read is not None
         fetch_offset, extents = self.read
         self.read = None
@@ -132,9 +134,10 @@ class SharePartitionMachine(RuleBasedStateMachine):
             batch_size=reach.batch_size,
             is_record_limit=reach.is_record_limit,
             now_ms=self.now_ms,
+            node_id=node_id,
         )
         expected = self.naive.acquire(
-            member, extents, fetch_offset=fetch_offset, reach=reach, now_ms=self.now_ms
+            member, extents, fetch_offset=fetch_offset, reach=reach, node_id=node_id, now_ms=self.now_ms
         )
         counts = [
             (offset, run.delivery_count)
@@ -149,12 +152,18 @@ class SharePartitionMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.naive.records)
     @rule(
         member=st.sampled_from(MEMBERS),
+        node_id=NODES,
         first=st.integers(-3, 45),
         lengths=st.lists(st.tuples(st.integers(0, 3), st.integers(1, 9)), min_size=1, max_size=3),
         types=st.lists(st.sampled_from([0, 1, 1, 2, 3, 4]), min_size=40, max_size=40),
     )
     def acknowledge_anything(
-        self, member: MemberId, first: int, lengths: list[tuple[int, int]], types: list[int]
+        self,
+        member: MemberId,
+        node_id: int,
+        first: int,
+        lengths: list[tuple[int, int]],
+        types: list[int],
     ) -> None:
         batches = []
         first += self.naive.start
@@ -162,7 +171,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
             first += gap
             batches.append(AcknowledgementBatch(first, first + length - 1, types[:length]))
             first += length
-        self.acknowledge(member, batches)
+        self.acknowledge(member, node_id, batches)
 
     @precondition(lambda self: any(record.member for record in self.naive.records.values()))
     @rule(data=st.data())
@@ -181,31 +190,31 @@ class SharePartitionMachine(RuleBasedStateMachine):
         batches = [AcknowledgementBatch(first, last, types)]
         if again is not None:
             batches.append(AcknowledgementBatch(again, again, [1]))
-        self.acknowledge(member, batches)
+        self.acknowledge(member, data.draw(NODES), batches)
 
-    def acknowledge(self, member: MemberId, batches: list[AcknowledgementBatch]) -> None:
+    def acknowledge(self, member: MemberId, node_id: int, batches: list[AcknowledgementBatch]) -> None:
         start = self.naive.start
         expected: dict[int, Record] | type[ApiError]
         try:
-            expected = self.naive.acknowledge(member, batches, self.now_ms)
+            expected = self.naive.acknowledge(member, batches, node_id=node_id, now_ms=self.now_ms)
         except ApiError as error:
             expected = type(error)
         if isinstance(expected, type):
             before = self.partition.view()
             with pytest.raises(expected):
-                self.partition.acknowledge(member, batches, now_ms=self.now_ms)
+                self.partition.acknowledge(member, batches, node_id=node_id, now_ms=self.now_ms)
             assert self.partition.view() == before
         else:
-            delta = self.partition.acknowledge(member, batches, now_ms=self.now_ms)
+            delta = self.partition.acknowledge(member, batches, node_id=node_id, now_ms=self.now_ms)
             self.changed(delta, expected, start)
             has_passed = any(batch.first_offset < start for batch in batches)
             assert delta.is_empty == (not expected and not has_passed)
 
-    @rule(member=st.sampled_from(MEMBERS))
-    def release(self, member: MemberId) -> None:
+    @rule(member=st.sampled_from(MEMBERS), node_id=NODES)
+    def release(self, member: MemberId, node_id: int) -> None:
         start = self.naive.start
-        delta = self.partition.release(member)
-        self.changed(delta, self.naive.take_back(member=member), start)
+        delta = self.partition.release(member, node_id=node_id)
+        self.changed(delta, self.naive.take_back(session=(member, node_id)), start)
 
     @rule(duration_ms=st.integers(1, LOCK_MS))
     def let_time_pass(self, duration_ms: int) -> None:

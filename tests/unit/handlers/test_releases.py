@@ -4,6 +4,7 @@ import asyncio
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import StateLogUnavailable
+from kproxy.handlers.ports import PartitionLeader
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.limits import ShareLimits
 from kproxy.statelog.actors import Actor, Cause
@@ -61,6 +62,30 @@ async def test_a_session_that_was_opened_again_on_another_connection_survives_th
     # Then
     assert acquired(await bob.fetch(max_wait_ms=0)) == []
     answer = await alice.acknowledge({(ORDERS, 0): [(0, 4, [1])]})
+    assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.NONE}
+
+
+async def test_the_loss_of_the_old_leaders_connection_takes_nothing_from_the_session_with_the_new_one() -> (
+    None
+):
+    """A member has a session with each broker; what it acquired in one is not the other's to release."""
+    # Given
+    world = ShareGroupWorld(node_ids=(1, 2))
+    await world.initialize()
+    world.produce(5)
+    with_old_leader, with_new_leader = world.member("alice"), world.member("alice", node_id=2)
+    await with_old_leader.open(max_records=5)
+    world.metadata.move_leader(ORDERS, 0, PartitionLeader(leader_id=2, leader_epoch=7))
+    world.produce(5)
+    await with_new_leader.open(max_records=5)
+
+    # When
+    await with_old_leader.disconnect()
+
+    # Then
+    bob = world.member("bob", node_id=2)
+    assert acquired(await bob.open(max_records=500)) == [(0, 4, 2)]
+    answer = await with_new_leader.acknowledge({(ORDERS, 0): [(5, 9, [1])]})
     assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.NONE}
 
 
