@@ -210,12 +210,15 @@ class StateLog(Protocol):
         state_epoch: StateEpoch,
         leader_epoch: LeaderEpoch,
         actors: tuple[Actor, ...],
+        on_refused: Callable[[], None] | None = None,
     ) -> Awaitable[None]:
         """Queue `delta` at once; the awaitable is done when it is durable and replayed.
 
         The epochs are those that `load` returned. Each offset range of the delta is in one of `actors`. It is
         awaited once or, when the request is cut short, not at all; a cancelled wait leaves the write alone.
-        The call, or the wait, raises an ApiError when the write is refused or its outcome is unknown.
+        The call, or the wait, raises an ApiError when the write is refused or its outcome is unknown. Unless the
+        call raises, `on_refused` is called in the very turn in which that becomes known, maybe before the call
+        returns: nothing more may be queued that rests on `delta`. It must not raise.
         """
         ...
 

@@ -1,11 +1,14 @@
 """The writes of one request, or of one moment of the timer: queued at once, settled together.
 
 Kafka writes before it answers; so does kproxy, but the change is in memory already. A write that fails, or
-whose end nobody waited for, leaves doubt, and then the share-partition it came from is discarded.
+whose end nobody waited for, leaves doubt, and then the share-partition it came from is discarded: in the turn in which
+that becomes known, long before the request that made the change may be answered, so that no other write carries on with
+what was refused.
 """
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from kproxy.errors import ApiError
 from kproxy.handlers.ports import StateLog
@@ -47,8 +50,10 @@ class StateWrites:
                 state_epoch=source.state_epoch,
                 leader_epoch=source.leader_epoch,
                 actors=actors,
+                on_refused=partial(self._directory.discard, key, source.share_partition),
             )
         except ApiError as refusal:
+            self._directory.discard(key, source.share_partition)
             outcome = refusal
         self._unsettled.append(_Write(source, outcome))
 

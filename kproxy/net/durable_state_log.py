@@ -71,6 +71,19 @@ def _end_of(ticket: Ticket) -> asyncio.Future[None]:
     return waiter
 
 
+def _tell_refusal(ticket: Ticket, on_refused: Callable[[], None]) -> None:
+    """Call `on_refused` when `ticket` is refused, at once if it was already."""
+
+    def tell(settled: Ticket) -> None:
+        if settled.refusal is not None:
+            on_refused()
+
+    if ticket.is_done:
+        tell(ticket)
+    else:
+        ticket.on_done = tell
+
+
 class SlotDirectory:
     """Finds the slots, once there are any: they need the state topics, and those may take their time."""
 
@@ -128,10 +141,14 @@ class DurableStateLog:
         state_epoch: StateEpoch,
         leader_epoch: LeaderEpoch,
         actors: tuple[Actor, ...],
+        on_refused: Callable[[], None] | None = None,
     ) -> Awaitable[None]:
         """Queue `delta`; the awaitable is done when it is durable and replayed."""
         write = Write(key, state_epoch, leader_epoch, delta, actors)
-        return Settlement[None](self._directory.of_key(key).submit(write))
+        ticket = self._directory.of_key(key).submit(write)
+        if on_refused is not None:
+            _tell_refusal(ticket, on_refused)
+        return Settlement[None](ticket)
 
     async def delete(self, keys: Collection[SharePartitionKey]) -> Mapping[SharePartitionKey, ApiError]:
         """Delete these states; return those that failed."""

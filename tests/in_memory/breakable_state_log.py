@@ -1,7 +1,7 @@
 """`BreakableStateLog`: the in-memory state log, which fails or waits when a test says so."""
 
 import asyncio
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 from kproxy.errors import ApiError, StateLogUnavailable
 from kproxy.share.heartbeat import PartitionInitialization
@@ -34,6 +34,7 @@ class BreakableStateLog:
         self.actors: list[tuple[Actor, ...]] = []
         """Who made each of `deltas`."""
         self.memory = InMemoryStateLog()
+        self._late_writes: list[_LateWrite] = []
 
     def require_ready(self, key: SharePartitionKey) -> None:
         if key in self.unreadiness:
@@ -71,25 +72,35 @@ class BreakableStateLog:
         state_epoch: StateEpoch,
         leader_epoch: LeaderEpoch,
         actors: tuple[Actor, ...],
+        on_refused: Callable[[], None] | None = None,
     ) -> Awaitable[None]:
         self.deltas.append((key, delta))
         self.actors.append(actors)
 
         def persist() -> Awaitable[None]:
             return self.memory.persist(
-                key, delta, state_epoch=state_epoch, leader_epoch=leader_epoch, actors=actors
+                key,
+                delta,
+                state_epoch=state_epoch,
+                leader_epoch=leader_epoch,
+                actors=actors,
+                on_refused=on_refused,
             )
-
-        async def persist_later(failure: ApiError | None, held: asyncio.Event | None) -> None:
-            if held is not None:
-                await held.wait()
-            if failure is not None:
-                raise failure
-            await persist()
 
         if self.persist_failure is None and self.hold_writes is None:
             return persist()
-        return persist_later(self.persist_failure, self.hold_writes)
+        write = _LateWrite(persist, self.hold_writes, on_refused)
+        if self.persist_failure is not None and self.hold_writes is None:
+            write.refuse(self.persist_failure)
+        write.failure = self.persist_failure
+        self._late_writes.append(write)
+        return write.end()
+
+    def refuse_held_writes(self, failure: ApiError) -> None:
+        """Refuse every write that is held, now, whether anybody waits for it or not, and hold them no longer."""
+        for write in self._late_writes:
+            write.refuse(failure)
+        self._late_writes.clear()
 
     async def delete(self, keys: Collection[SharePartitionKey]) -> Mapping[SharePartitionKey, ApiError]:
         refused = {key: refusal for key in keys if (refusal := self._refusal(key))}
@@ -99,3 +110,37 @@ class BreakableStateLog:
         if self.is_away:
             return StateLogUnavailable("the in-memory state log was told to be away")
         return self.unreadiness.get(key)
+
+
+class _LateWrite:
+    """A write that becomes durable, or is refused with `failure`, when `held` is set; or is refused before that."""
+
+    def __init__(
+        self,
+        persist: Callable[[], Awaitable[None]],
+        held: asyncio.Event | None,
+        on_refused: Callable[[], None] | None,
+    ) -> None:
+        self.failure: ApiError | None = None
+        self._persist = persist
+        self._held = held
+        self._on_refused = on_refused
+        self._is_told = False
+
+    def refuse(self, failure: ApiError) -> None:
+        self.failure = failure
+        self._is_told = True
+        if self._on_refused is not None:
+            self._on_refused()
+        if self._held is not None:
+            self._held.set()
+
+    async def end(self) -> None:
+        if self._held is not None:
+            await self._held.wait()
+        if self.failure is None:
+            await self._persist()
+            return
+        if not self._is_told:
+            self.refuse(self.failure)
+        raise self.failure

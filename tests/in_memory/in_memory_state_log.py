@@ -1,6 +1,6 @@
 """`InMemoryStateLog`: the port `StateLog` on the real queue and coordinator, with an append that never waits."""
 
-from collections.abc import Awaitable, Collection, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kproxy.errors import ApiError, StateLogUnavailable
@@ -61,8 +61,12 @@ class InMemoryStateLog:
         state_epoch: StateEpoch,
         leader_epoch: LeaderEpoch,
         actors: tuple[Actor, ...],
+        on_refused: Callable[[], None] | None = None,
     ) -> Awaitable[None]:
-        return self._run(Write(key, state_epoch, leader_epoch, delta, actors))
+        outcome = self._run(Write(key, state_epoch, leader_epoch, delta, actors))
+        if outcome.refusal is not None and on_refused is not None:
+            on_refused()
+        return outcome
 
     async def delete(self, keys: Collection[SharePartitionKey]) -> Mapping[SharePartitionKey, ApiError]:
         refusals = {key: self._run(Delete(key)).refusal for key in keys}

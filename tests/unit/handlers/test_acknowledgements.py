@@ -6,7 +6,7 @@ from typing import ClassVar
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, CoordinatorLoadInProgress, NotCoordinator
+from kproxy.errors import ApiError, CoordinatorLoadInProgress, NotCoordinator, StateNotWritten
 from kproxy.handlers.acknowledgements import requested_partitions
 from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.heartbeat import PartitionInitialization
@@ -52,6 +52,35 @@ def test_what_is_said_of_a_partition_in_several_places_is_put_together() -> None
         ],
         TopicIdPartition(ORDERS, 3): [],
     }
+
+
+async def test_a_refused_acknowledgement_never_becomes_durable_by_another_members_write() -> None:
+    """The fetch that carried it may wait for records long after its refusal."""
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    await world.initialize()
+    world.produce(5)
+    world.produce(5)
+    alice, bob = world.member("alice"), world.member("bob")
+    await alice.open(max_records=5)
+    await bob.open(max_records=5)
+    world.state_log.hold_writes = asyncio.Event()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        refused = tasks.create_task(alice.fetch(acks={(ORDERS, 0): [(0, 4, [ACCEPT])]}, max_records=0))
+        await until_all_wait()
+        world.state_log.refuse_held_writes(StateNotWritten("the append was refused"))
+        world.state_log.hold_writes = None
+        late = await bob.acknowledge({(ORDERS, 0): [(5, 9, [ACCEPT])]})
+
+    # Then
+    told = partitions_of(refused.result())[ORDERS, 0]
+    assert told.acknowledge_error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert acknowledge_errors(late) == {(ORDERS, 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    durable = world.state_log.state(world.key())
+    assert durable is not None
+    assert (durable.start_offset, durable.state_batches) == (0, ())
 
 
 async def test_an_acknowledgement_is_answered_when_it_is_durable_and_not_before() -> None:

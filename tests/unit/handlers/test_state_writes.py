@@ -73,6 +73,24 @@ async def test_one_refusal_discards_one_share_partition() -> None:
     assert world.groups.directory.find(second) is not None
 
 
+async def test_a_share_partition_is_discarded_when_its_write_is_refused_and_not_when_somebody_hears_of_it() -> (
+    None
+):
+    # Given
+    world = ShareGroupWorld()
+    first, _ = await two_live_partitions(world)
+    writes = StateWrites(world.groups.directory, world.state_log)
+    world.state_log.hold_writes = asyncio.Event()
+    writes.add(first, DELTA, BY_ALICE)
+
+    # When
+    world.state_log.refuse_held_writes(StateLogUnavailable("no quorum"))
+
+    # Then
+    assert world.groups.directory.find(first) is None
+    assert set(await writes.settle()) == {first}
+
+
 async def test_a_log_that_refuses_at_once_is_no_different() -> None:
     # Given
     class RefusingStateLog:
