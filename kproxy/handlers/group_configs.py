@@ -129,6 +129,7 @@ class GroupConfigs:
     def restore(self, group_id: str, values: Mapping[str, str]) -> None:
         """Take what is durable for what the group has set, but for keys and values that mean nothing here."""
         known = {name: value for name, value in values.items() if self._is_usable(name, value)}
+        self._values.pop(group_id, None)
         if known:
             self._values[group_id] = known
 

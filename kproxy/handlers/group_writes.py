@@ -8,6 +8,7 @@ it at once.
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 
 from kproxy.errors import ApiError, CoordinatorNotAvailable, StateNotWritten, UnwritableStateRecord
 from kproxy.handlers.ports import GroupLog
@@ -42,7 +43,9 @@ class GroupWrites:
         outcome: Awaitable[None] | ApiError | None = None
         if group is not None and group.has_undurable_changes:
             try:
-                outcome = self._group_log.persist(group.image())
+                outcome = self._group_log.persist(
+                    group.image(), on_refused=partial(self.give_up, group_id, group)
+                )
             except ApiError as refusal:
                 outcome = refusal
         return GroupWrite(self, group_id, group, outcome)
@@ -52,7 +55,7 @@ class GroupWrites:
         return self._coordinator.find(group_id)
 
     def give_up(self, group_id: GroupId, doubted: ShareGroup | None, refusal: ApiError) -> None:
-        """Forget a group whose write failed, unless it is another than `doubted`.
+        """Forget a group whose write failed, unless it is another than `doubted`; before anything else changes it.
 
         What is durable of it takes its place when nothing was written, and the slot is still there.
         """

@@ -7,6 +7,7 @@ refused too, and while kproxy restores the group a resource is answered COORDINA
 """
 
 from collections import Counter
+from contextlib import suppress
 
 from kproxy.errors import ApiError, InvalidRequest
 from kproxy.handlers.group_configs import ConfigChange, GroupConfigs
@@ -54,7 +55,7 @@ class IncrementalAlterConfigsHandler:
         return IncrementalAlterConfigsResponse(responses=responses)
 
     async def _alter(self, resource: AlterConfigsResource, *, validate_only: bool) -> None:
-        """Alter in memory, then wait. When that fails the shell restores what is durable."""
+        """Alter in memory, then wait."""
         group_id = resource.resource_name
         self._group_log.require_ready(group_id)
         changes = [
@@ -62,7 +63,16 @@ class IncrementalAlterConfigsHandler:
         ]
         self._configs.alter(group_id, changes, validate_only=validate_only)
         if not validate_only:
-            await self._group_log.persist_configs(group_id, self._configs.own_values(group_id))
+            await self._group_log.persist_configs(
+                group_id,
+                self._configs.own_values(group_id),
+                on_refused=lambda _: self._take_back(group_id),
+            )
+
+    def _take_back(self, group_id: str) -> None:
+        """Let what is durable be in effect again. In doubt about the whole slot the shell restores it instead."""
+        with suppress(ApiError):
+            self._configs.restore(group_id, self._group_log.durable_configs(group_id))
 
     def _report(self, context: RequestContext, group_id: str, refusal: ApiError) -> None:
         reason = refusal.error_code.name.lower()

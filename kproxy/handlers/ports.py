@@ -7,7 +7,7 @@ the epoch and is for timestamps in records only.
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError
@@ -22,6 +22,10 @@ LATEST_TIMESTAMP = -1
 """`PartitionReader.find_offset`: the high watermark (Kafka's ListOffsets constant)."""
 EARLIEST_TIMESTAMP = -2
 """`PartitionReader.find_offset`: the log start offset (Kafka's ListOffsets constant)."""
+
+
+OnRefused: TypeAlias = Callable[[ApiError], None]
+"""Told of a write that was refused, or whose outcome is unknown, before anybody who waits for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,15 +214,15 @@ class StateLog(Protocol):
         state_epoch: StateEpoch,
         leader_epoch: LeaderEpoch,
         actors: tuple[Actor, ...],
-        on_refused: Callable[[], None] | None = None,
+        on_refused: OnRefused | None = None,
     ) -> Awaitable[None]:
         """Queue `delta` at once; the awaitable is done when it is durable and replayed.
 
         The epochs are those that `load` returned. Each offset range of the delta is in one of `actors`. It is
         awaited once or, when the request is cut short, not at all; a cancelled wait leaves the write alone.
         The call, or the wait, raises an ApiError when the write is refused or its outcome is unknown. Unless the
-        call raises, `on_refused` is called in the very turn in which that becomes known, maybe before the call
-        returns: nothing more may be queued that rests on `delta`. It must not raise.
+        call raises, `on_refused` is called with that error in the very turn in which it becomes known, maybe before
+        the call returns: nothing more may be queued that rests on `delta`. It must not raise.
         """
         ...
 
@@ -243,15 +247,21 @@ class GroupLog(Protocol):
         """Return the picture of a group that is durable, None when there is none. Raises as `require_ready` does."""
         ...
 
-    def persist(self, image: ShareGroupImage) -> Awaitable[None]:
+    def durable_configs(self, group_id: str) -> Mapping[str, str]:
+        """Return what a group has configured durably. Raises as `require_ready` does."""
+        ...
+
+    def persist(self, image: ShareGroupImage, *, on_refused: OnRefused | None = None) -> Awaitable[None]:
         """Queue the picture of a group at once; the awaitable is done when it, or a later one, is durable.
 
-        It is awaited once or not at all, as with `StateLog.persist`. The call, or the wait, raises an ApiError
-        when the outcome is not known to be good.
+        It is awaited once or not at all, and `on_refused` is called, as with `StateLog.persist`. The call, or the
+        wait, raises an ApiError when the outcome is not known to be good.
         """
         ...
 
-    def persist_configs(self, group_id: str, values: Mapping[str, str]) -> Awaitable[None]:
+    def persist_configs(
+        self, group_id: str, values: Mapping[str, str], *, on_refused: OnRefused | None = None
+    ) -> Awaitable[None]:
         """Do the same for everything that a group has configured; nothing means that it configures nothing."""
         ...
 

@@ -8,7 +8,6 @@ what was refused.
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 from kproxy.errors import ApiError
 from kproxy.handlers.ports import StateLog
@@ -50,7 +49,7 @@ class StateWrites:
                 state_epoch=source.state_epoch,
                 leader_epoch=source.leader_epoch,
                 actors=actors,
-                on_refused=partial(self._directory.discard, key, source.share_partition),
+                on_refused=lambda _: self._directory.discard(key, source.share_partition),
             )
         except ApiError as refusal:
             self._directory.discard(key, source.share_partition)

@@ -4,10 +4,11 @@ An operation is queued in the call and awaited afterwards; what is never awaited
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Generator, Mapping, Sequence
 from typing import Final, Generic, TypeVar, cast
 
 from kproxy.errors import ApiError, CoordinatorNotAvailable
+from kproxy.handlers.ports import OnRefused
 from kproxy.net.state_slot import StateSlot
 from kproxy.net.state_slots import StateSlots
 from kproxy.share.heartbeat import PartitionInitialization
@@ -71,17 +72,18 @@ def _end_of(ticket: Ticket) -> asyncio.Future[None]:
     return waiter
 
 
-def _tell_refusal(ticket: Ticket, on_refused: Callable[[], None]) -> None:
-    """Call `on_refused` when `ticket` is refused, at once if it was already."""
+def _promise(ticket: Ticket, on_refused: OnRefused | None) -> Awaitable[None]:
+    """Return what waits for `ticket`. `on_refused` hears of a refusal before that, at once if there was one already."""
 
     def tell(settled: Ticket) -> None:
-        if settled.refusal is not None:
-            on_refused()
+        if settled.refusal is not None and on_refused is not None:
+            on_refused(settled.refusal)
 
     if ticket.is_done:
         tell(ticket)
     else:
         ticket.on_done = tell
+    return Settlement[None](ticket)
 
 
 class SlotDirectory:
@@ -141,14 +143,11 @@ class DurableStateLog:
         state_epoch: StateEpoch,
         leader_epoch: LeaderEpoch,
         actors: tuple[Actor, ...],
-        on_refused: Callable[[], None] | None = None,
+        on_refused: OnRefused | None = None,
     ) -> Awaitable[None]:
         """Queue `delta`; the awaitable is done when it is durable and replayed."""
         write = Write(key, state_epoch, leader_epoch, delta, actors)
-        ticket = self._directory.of_key(key).submit(write)
-        if on_refused is not None:
-            _tell_refusal(ticket, on_refused)
-        return Settlement[None](ticket)
+        return _promise(self._directory.of_key(key).submit(write), on_refused)
 
     async def delete(self, keys: Collection[SharePartitionKey]) -> Mapping[SharePartitionKey, ApiError]:
         """Delete these states; return those that failed."""
@@ -229,13 +228,24 @@ class DurableGroupLog:
         loaded = slot.loaded()
         return None if loaded is None else loaded.store.durable_image(group_id)
 
-    def persist(self, image: ShareGroupImage) -> Awaitable[None]:
+    def durable_configs(self, group_id: str) -> Mapping[str, str]:
+        """Return what the group has configured durably."""
+        slot = self._directory.of_group(group_id)
+        slot.require_ready()
+        loaded = slot.loaded()
+        return {} if loaded is None else loaded.store.durable_configs(group_id)
+
+    def persist(self, image: ShareGroupImage, *, on_refused: OnRefused | None = None) -> Awaitable[None]:
         """Queue the picture of a group; the awaitable is done when it, or a later one, is durable."""
-        return self._submit(image.group_id, lambda: GroupWrite(image))
+        return self._submit(image.group_id, GroupWrite(image), on_refused)
 
-    def persist_configs(self, group_id: str, values: Mapping[str, str]) -> Awaitable[None]:
+    def persist_configs(
+        self, group_id: str, values: Mapping[str, str], *, on_refused: OnRefused | None = None
+    ) -> Awaitable[None]:
         """Do the same for all that a group has configured."""
-        return self._submit(group_id, lambda: ConfigWrite(GroupId(group_id), dict(values)))
+        return self._submit(group_id, ConfigWrite(GroupId(group_id), dict(values)), on_refused)
 
-    def _submit(self, group_id: str, operation: Callable[[], GroupOperation]) -> Awaitable[None]:
-        return Settlement[None](self._directory.of_group(group_id).submit_group(operation()))
+    def _submit(
+        self, group_id: str, operation: GroupOperation, on_refused: OnRefused | None
+    ) -> Awaitable[None]:
+        return _promise(self._directory.of_group(group_id).submit_group(operation), on_refused)

@@ -139,6 +139,11 @@ class GroupStore:
         """Return what each group has configured, of those that have."""
         return self._fold.configs()
 
+    def durable_configs(self, group_id: str) -> Mapping[str, str]:
+        """Return what one group has configured, nothing when it has not."""
+        stored = self._fold.find(place_of(GroupConfigs(GroupId(group_id), {})))
+        return dict(stored.record.values) if stored and isinstance(stored.record, GroupConfigs) else {}
+
     def replay(self, record: Record) -> Outcome:
         """Take in the next record of the log, as `GroupLogFold.replay` does."""
         return self._fold.replay(record)

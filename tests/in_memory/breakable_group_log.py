@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 
 from kproxy.errors import ApiError
+from kproxy.handlers.ports import OnRefused
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.claims import STATE_FORMAT_VERSION, Claim
@@ -43,12 +44,20 @@ class BreakableGroupLog:
         self.require_ready(group_id)
         return self.store.durable_image(group_id)
 
-    def persist(self, image: ShareGroupImage) -> Awaitable[None]:
-        self.images.append(image)
-        return self._write(GroupWrite(image), self.persist_failure, self.hold_writes)
+    def durable_configs(self, group_id: str) -> Mapping[str, str]:
+        self.require_ready(group_id)
+        return self.store.durable_configs(group_id)
 
-    def persist_configs(self, group_id: str, values: Mapping[str, str]) -> Awaitable[None]:
-        return self._write(ConfigWrite(group_id, values), self.persist_failure, self.hold_writes)
+    def persist(self, image: ShareGroupImage, *, on_refused: OnRefused | None = None) -> Awaitable[None]:
+        self.images.append(image)
+        return self._promise(GroupWrite(image), on_refused, self.persist_failure, self.hold_writes)
+
+    def persist_configs(
+        self, group_id: str, values: Mapping[str, str], *, on_refused: OnRefused | None = None
+    ) -> Awaitable[None]:
+        return self._promise(
+            ConfigWrite(group_id, values), on_refused, self.persist_failure, self.hold_writes
+        )
 
     def replayed(self) -> GroupStore:
         """Return what a process that starts now makes of the log."""
@@ -56,6 +65,20 @@ class BreakableGroupLog:
         for record in self.records:
             store.replay(record)
         return store
+
+    async def _promise(
+        self,
+        operation: GroupOperation,
+        on_refused: OnRefused | None,
+        failure: ApiError | None,
+        held: asyncio.Event | None,
+    ) -> None:
+        try:
+            await self._write(operation, failure, held)
+        except ApiError as refusal:
+            if on_refused is not None:
+                on_refused(refusal)
+            raise
 
     async def _write(
         self, operation: GroupOperation, failure: ApiError | None, held: asyncio.Event | None

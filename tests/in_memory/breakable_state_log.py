@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 from kproxy.errors import ApiError, StateLogUnavailable
+from kproxy.handlers.ports import OnRefused
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, StateEpoch
 from kproxy.share.state_batches import StateDelta
@@ -72,7 +73,7 @@ class BreakableStateLog:
         state_epoch: StateEpoch,
         leader_epoch: LeaderEpoch,
         actors: tuple[Actor, ...],
-        on_refused: Callable[[], None] | None = None,
+        on_refused: OnRefused | None = None,
     ) -> Awaitable[None]:
         self.deltas.append((key, delta))
         self.actors.append(actors)
@@ -119,7 +120,7 @@ class _LateWrite:
         self,
         persist: Callable[[], Awaitable[None]],
         held: asyncio.Event | None,
-        on_refused: Callable[[], None] | None,
+        on_refused: OnRefused | None,
     ) -> None:
         self.failure: ApiError | None = None
         self._persist = persist
@@ -131,7 +132,7 @@ class _LateWrite:
         self.failure = failure
         self._is_told = True
         if self._on_refused is not None:
-            self._on_refused()
+            self._on_refused(failure)
         if self._held is not None:
             self._held.set()
 

@@ -1,9 +1,10 @@
 """`InMemoryStateLog`: the port `StateLog` on the real queue and coordinator, with an append that never waits."""
 
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kproxy.errors import ApiError, StateLogUnavailable
+from kproxy.handlers.ports import OnRefused
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, StateEpoch
 from kproxy.share.state_batches import StateDelta
@@ -61,11 +62,11 @@ class InMemoryStateLog:
         state_epoch: StateEpoch,
         leader_epoch: LeaderEpoch,
         actors: tuple[Actor, ...],
-        on_refused: Callable[[], None] | None = None,
+        on_refused: OnRefused | None = None,
     ) -> Awaitable[None]:
         outcome = self._run(Write(key, state_epoch, leader_epoch, delta, actors))
         if outcome.refusal is not None and on_refused is not None:
-            on_refused()
+            on_refused(outcome.refusal)
         return outcome
 
     async def delete(self, keys: Collection[SharePartitionKey]) -> Mapping[SharePartitionKey, ApiError]:

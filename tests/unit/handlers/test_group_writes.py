@@ -108,7 +108,7 @@ async def test_a_write_that_fails_forgets_the_group() -> None:
 async def test_a_log_that_refuses_at_once_is_no_different() -> None:
     # Given
     class RefusingGroupLog:
-        def persist(self, image: object) -> None:
+        def persist(self, image: object, **_: object) -> None:
             raise StateLogUnavailable(f"no {image}")
 
     world, _ = await a_joined_world()

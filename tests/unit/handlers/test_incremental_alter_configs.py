@@ -3,7 +3,7 @@
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, CoordinatorLoadInProgress, StateLogUnavailable
+from kproxy.errors import ApiError, CoordinatorLoadInProgress, StateLogUnavailable, StateNotWritten
 from kproxy.handlers.group_configs import GroupConfigBounds, GroupConfigs
 from kproxy.handlers.incremental_alter_configs import IncrementalAlterConfigsHandler
 from kproxy.handlers.ports import RequestContext
@@ -108,3 +108,23 @@ async def test_what_is_not_durable_is_refused(
     # Then
     assert answer.responses[0].error_code == told
     assert log.replayed().configs() == {}
+
+
+async def test_a_refused_change_is_neither_in_effect_nor_made_durable_by_the_next_one() -> None:
+    # Given
+    log, configs = BreakableGroupLog(), GroupConfigs(GroupConfigBounds())
+    handler = IncrementalAlterConfigsHandler(configs, log, RecordingObserver())
+    await handler.serve(IncrementalAlterConfigsRequest([a_resource("g", "20000")]), CONTEXT)
+    log.persist_failure = StateNotWritten("the append was refused")
+    await handler.serve(IncrementalAlterConfigsRequest([a_resource("g", "15000")]), CONTEXT)
+    log.persist_failure = None
+    in_effect = configs.record_lock_duration_ms("g")
+
+    # When
+    await handler.serve(
+        IncrementalAlterConfigsRequest([a_resource("g", "earliest", name="share.auto.offset.reset")]), CONTEXT
+    )
+
+    # Then
+    assert in_effect == 20_000
+    assert log.replayed().configs() == {"g": {LOCK: "20000", "share.auto.offset.reset": "earliest"}}

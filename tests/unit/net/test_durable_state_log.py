@@ -305,7 +305,7 @@ def test_a_refusal_is_told_before_anybody_who_waits_hears_of_it() -> None:
             state_epoch=StateEpoch(0),
             leader_epoch=LeaderEpoch(0),
             actors=(),
-            on_refused=lambda: told.append("refused"),
+            on_refused=lambda _: told.append("refused"),
         )
 
         async def wait() -> None:
