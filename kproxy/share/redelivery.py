@@ -3,7 +3,8 @@
 Source: KIP-932, "In-flight records"; KAFKA-17541; `SharePartition.acquire`.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from typing import Final
 
 from kproxy.share.acquisition import AcquiredRange
@@ -20,14 +21,41 @@ class DeliveryBatches:
     Only the first offset of each is kept; a batch reaches to the next one, the last to the end of the window.
     """
 
-    __slots__ = ("_firsts",)
+    __slots__ = ("_firsts", "_undelivered_end")
 
     def __init__(self) -> None:
         self._firsts: list[int] = []
+        self._undelivered_end = 0
+        """The end of the last gap between loaded state batches, exclusive."""
 
     def begin(self, first_offset: int) -> None:
         """Begin a batch at an offset above all others."""
         self._firsts.append(first_offset)
+
+    def begin_undelivered(self, first_offset: int, last_offset: int) -> None:
+        """Begin a batch of offsets that lie before later state batches and were never delivered, at any size."""
+        self.begin(first_offset)
+        self._undelivered_end = last_offset + 1
+
+    def divide_undelivered(self, ranges: OffsetRanges, extents: Sequence[tuple[int, int]]) -> None:
+        """Let the record batches of `extents` be the delivery batches of what was never delivered, as of new offsets.
+
+        Nobody knew them when the state was loaded. Source: `SharePartition.InitialReadGapOffset`.
+        """
+        bounds = [*(first for first, _ in extents), extents[-1][1] + 1]
+        first_offset = max(bounds[0], ranges.first_available())
+        last_offset = min(bounds[-1], self._undelivered_end - 1, ranges.end_offset - 1)
+        if first_offset > last_offset:
+            return
+        for run in ranges.clipped(first_offset, last_offset):
+            if run.state is _AVAILABLE and run.delivery_count == 0:
+                self._divide(run.first_offset, run.last_offset, bounds)
+
+    def _divide(self, first_offset: int, last_offset: int, bounds: Sequence[int]) -> None:
+        """Begin a batch at each of `bounds`, ascending, that lies in these offsets."""
+        begun = bounds[bisect_left(bounds, first_offset) : bisect_right(bounds, last_offset)]
+        low, high = bisect_left(self._firsts, first_offset), bisect_right(self._firsts, last_offset)
+        self._firsts[low:high] = sorted({*self._firsts[low:high], *begun})
 
     def extent(self, offset: int, *, end_offset: int) -> tuple[int, int]:
         """Return the first and last offset of the batch with `offset`, in a window up to `end_offset`."""

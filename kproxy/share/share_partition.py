@@ -24,7 +24,7 @@ from kproxy.share.limits import ShareLimits
 from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRanges, joined
 from kproxy.share.record_state import RecordState
 from kproxy.share.redelivery import DeliveryBatches, Redelivery
-from kproxy.share.state_batches import NO_CHANGE, StateBatch, StateDelta
+from kproxy.share.state_batches import LARGEST_COUNT, NO_CHANGE, StateBatch, StateDelta
 
 _AVAILABLE: Final = RecordState.AVAILABLE
 _ACQUIRED: Final = RecordState.ACQUIRED
@@ -181,6 +181,7 @@ class SharePartition:
             return []
         first_offset, last_offset = extents[0][0], extents[-1][1]
         self._archive_missing(fetch_offset, first_offset - 1)
+        self._batches.divide_undelivered(ranges, extents)
         room = self.limits.partition_max_record_locks - self.in_flight_count
         if room <= 0:
             room = ranges.end_offset - fetch_offset
@@ -301,7 +302,8 @@ class SharePartition:
         if not is_ascending or batch.state is _ACQUIRED:
             raise UnusableShareState(f"{batch} cannot follow offset {end_offset - 1} of {self.key}")
         if end_offset < batch.first_offset:
-            self._append(InFlightRange(end_offset, batch.first_offset - 1, _AVAILABLE, 0, None))
+            self._batches.begin_undelivered(end_offset, batch.first_offset - 1)
+            self._ranges.append(InFlightRange(end_offset, batch.first_offset - 1, _AVAILABLE, 0, None))
         self._append(
             InFlightRange(batch.first_offset, batch.last_offset, batch.state, batch.delivery_count, None)
         )
@@ -362,7 +364,8 @@ class SharePartition:
 
     def _delta(self, changed: Iterable[InFlightRange]) -> StateDelta:
         """Pass the terminal prefix, and return `changed` with start offset and count from before that."""
-        start_offset, complete_count = self._ranges.start_offset, self._ranges.terminal_count
+        start_offset = self._ranges.start_offset
+        complete_count = min(self._ranges.terminal_count, LARGEST_COUNT)
         self._pass_terminal_prefix()
         batches = tuple(
             StateBatch(run.first_offset, run.last_offset, run.state, run.delivery_count)

@@ -11,6 +11,9 @@ from kproxy.share.record_state import RecordState
 UNKNOWN_START_OFFSET: Final = -1
 """The start offset of a share-partition whose `share.auto.offset.reset` was not applied yet."""
 
+LARGEST_COUNT: Final = 2**31 - 1
+"""What a delivery-complete count says at most: an int32 in the log. A hole in a topic can be larger."""
+
 _FIRST_OFFSET: Final = attrgetter("first_offset")
 _LAST_OFFSET: Final = attrgetter("last_offset")
 
@@ -31,8 +34,8 @@ class StateDelta:
 
     Like the stock broker's writes it carries the start offset from *before* the terminal prefix that this
     call made is passed, and the count of records done with (terminal) from that offset on, from *after* the
-    change: start offset and count belong together. A delta with a start offset and no batches is worth writing:
-    everything below is done with.
+    change (`LARGEST_COUNT` when it is more): start offset and count belong together. A delta with a start offset
+    and no batches is worth writing: everything below is done with.
     """
 
     start_offset: int

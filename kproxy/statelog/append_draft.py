@@ -2,12 +2,13 @@
 
 from typing import Final, TypeAlias
 
+from kproxy.errors import UnwritableStateRecord
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.share.state_batches import StateDelta
 from kproxy.statelog.actors import Actor, without_overlaps
 from kproxy.statelog.durable_state import DurableShareState, merged_delta
 from kproxy.statelog.operations import KeyedOperation, Write
-from kproxy.statelog.share_coordinator import CoordinatorResult
+from kproxy.statelog.share_coordinator import ActedRecords, CoordinatorResult
 from kproxy.statelog.state_records import StateRecord, encode_state_record
 from kproxy.statelog.tickets import Ticket, size_within
 from kproxy.wire.records import Record
@@ -83,14 +84,22 @@ class AppendDraft:
         self._size_bytes = 0
 
     def takes(self, result: DecidedOperation, key: SharePartitionKey) -> bool:
-        """Add the records of `result`, unless they would make the append too large.
+        """Add the records of `result`, unless they would make the append too large; the smaller ones where need be.
 
         Raises:
             UnwritableStateRecord: one is too large for any append; nothing was added.
         """
+        try:
+            return self._takes(result.records, key)
+        except UnwritableStateRecord:
+            if not result.smaller:
+                raise
+        return self._takes(result.smaller, key)
+
+    def _takes(self, wanted: ActedRecords, key: SharePartitionKey) -> bool:
         records = [
             encode_state_record(record, claim_epoch=self.claim_epoch, actors=actors)
-            for record, actors in result.records
+            for record, actors in wanted
         ]
         size_bytes = self._size_bytes + sum(
             size_within(record, max_bytes=self._max_bytes, subject=key) for record in records
@@ -100,5 +109,5 @@ class AppendDraft:
         self._size_bytes = size_bytes
         self.keys.add(key)
         self.records += records
-        self.replayed += [record for record, _ in result.records]
+        self.replayed += [record for record, _ in wanted]
         return True

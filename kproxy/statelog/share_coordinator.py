@@ -7,7 +7,8 @@ durable and the fold replays them. Source: `ShareCoordinatorShard`, as of Kafka 
   both back; here, as in 4.4, neither ever does.
 - 4.3.1 lets -1 pass as a leader epoch or a state epoch; here, as in 4.4, every negative epoch is refused.
 
-Three differences from both. Initializing again under the stored state epoch with the start offset left open (-1)
+Four differences from both. A snapshot that the log has no room for is left out: the update stands in its place.
+Initializing again under the stored state epoch with the start offset left open (-1)
 changes nothing: it repeats an initialization whose end nobody noted, and must not undo what was acknowledged
 since. A cold share-partition is snapshotted again only when enough of the log lies behind its snapshot. And there
 is nothing in memory that the log does not say: an initialization resets the leader epoch to 0 and the count of
@@ -21,7 +22,7 @@ updates alone, and cannot be initialized again before its state is deleted.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from kproxy.errors import FencedLeaderEpoch, FencedStateEpoch, InvalidRequest
 from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, SnapshotEpoch, StateEpoch
@@ -45,6 +46,10 @@ class CoordinatorLimits:
     updates_per_snapshot: int = 500
 
 
+ActedRecords: TypeAlias = tuple[tuple[StateRecord, tuple[Actor, ...]], ...]
+"""Records, each with those who made the change that it notes."""
+
+
 @dataclass(slots=True)
 class CoordinatorResult(Generic[Response]):
     """Records to append, each with its actors; without any, the answer, which holds at once.
@@ -52,8 +57,10 @@ class CoordinatorResult(Generic[Response]):
     With records the answer of a read is the state that they make, once they are durable.
     """
 
-    records: tuple[tuple[StateRecord, tuple[Actor, ...]], ...]
+    records: ActedRecords
     response: Response
+    smaller: ActedRecords = ()
+    """What does the same in place of `records` that are too large for the log; none where there is nothing smaller."""
 
 
 _NOTHING_TO_WRITE: Final = CoordinatorResult[None]((), None)
@@ -167,8 +174,8 @@ class ShareCoordinator:
             raise FencedStateEpoch(f"state epoch {state_epoch} is behind {state.state_epoch} of {key}")
         if delta.is_empty:
             return _NOTHING_TO_WRITE
-        record = self._record_of_write(key, state, delta, state.leader_epoch, now_ms)
-        return CoordinatorResult(((record, actors),), None)
+        records = self._records_of_write(key, state, delta, state.leader_epoch, now_ms)
+        return CoordinatorResult(*_told_by(actors, records))
 
     def delete_state(self, key: SharePartitionKey, *, actor: Actor) -> CoordinatorResult[None]:
         """End the state. Nothing to do when there is none. Raises InvalidRequest for a negative partition."""
@@ -225,32 +232,30 @@ class ShareCoordinator:
         if leader_epoch == state.leader_epoch:
             return CoordinatorResult((), state)
         unchanged = StateDelta(state.start_offset, state.delivery_complete_count, ())
-        record = self._record_of_write(key, state, unchanged, leader_epoch, now_ms)
-        return CoordinatorResult(((record, (actor,)),), None)
+        records = self._records_of_write(key, state, unchanged, leader_epoch, now_ms)
+        return CoordinatorResult(*_told_by((actor,), records))
 
-    def _record_of_write(
+    def _records_of_write(
         self,
         key: SharePartitionKey,
         state: DurableShareState,
         delta: StateDelta,
         leader_epoch: LeaderEpoch,
         now_ms: int,
-    ) -> StateRecord:
-        is_due = self.fold.places[key].updates_since >= self._limits.updates_per_snapshot
-        if is_due and state.snapshot_epoch < LAST_EPOCH:
-            return _next_snapshot(key, state.after_write(delta, leader_epoch), now_ms, now_ms)
-        start_offset, batches = delta.start_offset, delta.batches
-        if UNKNOWN_START_OFFSET < start_offset < state.start_offset:
-            start_offset = state.start_offset
-            batches = lay_over((), batches, start_offset)
-        return ShareUpdate(
-            key=key,
-            snapshot_epoch=state.snapshot_epoch,
-            leader_epoch=leader_epoch,
-            start_offset=start_offset,
-            delivery_complete_count=state.complete_count_after(delta),
-            state_batches=batches,
-        )
+    ) -> tuple[StateRecord, ...]:
+        """Return the update that `delta` is; when a snapshot is due that, and the update for when it is too large."""
+        update = _update(key, state, delta, leader_epoch)
+        if not self._is_snapshot_due(key) or state.snapshot_epoch >= LAST_EPOCH:
+            return (update,)
+        return _next_snapshot(key, state.after_write(delta, leader_epoch), now_ms, now_ms), update
+
+    def _is_snapshot_due(self, key: SharePartitionKey) -> bool:
+        """Tell whether enough updates follow the snapshot; one that the log would not take is due again after as many.
+
+        Each try encodes the whole state, so it is not made with every write.
+        """
+        updates, enough = self.fold.places[key].updates_since, self._limits.updates_per_snapshot
+        return updates >= enough and (not enough or updates % enough == 0)
 
 
 def require_possible_write(
@@ -288,6 +293,31 @@ def _require_partition(key: SharePartitionKey) -> None:
 def _require_leader(key: SharePartitionKey, leader_epoch: LeaderEpoch, state: DurableShareState) -> None:
     if leader_epoch < state.leader_epoch:
         raise FencedLeaderEpoch(f"leader epoch {leader_epoch} is behind {state.leader_epoch} of {key}")
+
+
+def _told_by(
+    actors: tuple[Actor, ...], records: Sequence[StateRecord]
+) -> tuple[ActedRecords, None, ActedRecords]:
+    """Return the fields of a result whose first record is to be written, and whose others are smaller."""
+    first, *smaller = ((record, actors) for record in records)
+    return (first,), None, tuple(smaller)
+
+
+def _update(
+    key: SharePartitionKey, state: DurableShareState, delta: StateDelta, leader_epoch: LeaderEpoch
+) -> ShareUpdate:
+    start_offset, batches = delta.start_offset, delta.batches
+    if UNKNOWN_START_OFFSET < start_offset < state.start_offset:
+        start_offset = state.start_offset
+        batches = lay_over((), batches, start_offset)
+    return ShareUpdate(
+        key=key,
+        snapshot_epoch=state.snapshot_epoch,
+        leader_epoch=leader_epoch,
+        start_offset=start_offset,
+        delivery_complete_count=state.complete_count_after(delta),
+        state_batches=batches,
+    )
 
 
 def _next_snapshot(

@@ -95,6 +95,7 @@ class NaiveSharePartition:
         if room <= 0:
             room, last = self.end - fetch_offset, min(last, self.end - 1)
         budget = min(reach.max_records, room)
+        self._divide_undelivered([*(first for first, _ in extents), extents[-1][1] + 1])
         taken, may_go_on = self._again(extents[0][0], last, budget, reach)
         if may_go_on and len(taken) < budget and last >= self.end:
             if self.end < extents[0][0]:
@@ -111,6 +112,18 @@ class NaiveSharePartition:
             record.member, record.node_id = member, node_id
             record.deadline_ms = now_ms + self.limits.record_lock_duration_ms
         return {offset: self.records[offset].count for offset in taken}
+
+    def _divide_undelivered(self, bounds: Sequence[int]) -> None:
+        """What was loaded and never delivered goes by record batches, as new offsets do."""
+        for bound in bounds:
+            record = self.records.get(bound)
+            if record is None or record.state is not AVAILABLE or record.count or record.batch[0] == bound:
+                continue
+            whole = record.batch
+            for offset in range(whole[0], whole[1] + 1):
+                if offset in self.records:
+                    part = (whole[0], bound - 1) if offset < bound else (bound, whole[1])
+                    self.records[offset].batch = part
 
     def _again(self, first: int, last: int, budget: int, reach: Reach) -> tuple[list[int], bool]:  # noqa: C901 - same
         limit = self.limits.delivery_count_limit

@@ -2,7 +2,9 @@
 
 from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.limits import ShareLimits
+from kproxy.share.record_state import RecordState
 from kproxy.share.redelivery import DeliveryBatches
+from kproxy.share.state_batches import StateBatch
 from tests.unit.share.builders import (
     ACCEPT,
     ALICE,
@@ -29,6 +31,22 @@ def test_a_released_record_is_delivered_before_new_ones_with_a_higher_count() ->
     # Then
     assert fetch_offset == 3
     assert acquired == [AcquiredRange(3, 3, 2), AcquiredRange(10, 19, 1)]
+
+
+def test_what_was_loaded_and_never_delivered_goes_by_record_batches_as_new_records_do() -> None:
+    """Before the records that a restart finds finished lie those that nobody had: one member does not get them all."""
+    # Given
+    finished = StateBatch(1_500, 1_999, RecordState.ACKNOWLEDGED, 1)
+    share_partition = a_share_partition(state_batches=[finished])
+    read = [(first, first + 99) for first in range(0, 1_000, 100)]
+
+    # When
+    by_alice = fetch(share_partition, ALICE, *read, max_records=100, batch_size=100)
+    by_bob = fetch(share_partition, BOB, *read[1:], max_records=150, batch_size=100)
+
+    # Then
+    assert by_alice == [AcquiredRange(0, 99, 1)]
+    assert by_bob == [AcquiredRange(100, 299, 1)]
 
 
 def test_neighbours_redelivered_with_one_count_come_as_one_range() -> None:

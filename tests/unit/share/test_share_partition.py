@@ -225,6 +225,21 @@ def test_a_log_start_past_the_start_offset_moves_it_and_forgets_what_lay_below()
     assert in_flight(share_partition) == [(7, 9, "ACQUIRED", 1)]
 
 
+def test_a_hole_of_more_offsets_than_the_count_can_say_is_counted_as_the_most_it_can() -> None:
+    """DeliveryCompleteCount is an int32 in the log; a record that does not fit could never be written."""
+    # Given
+    share_partition = a_share_partition()
+    fetch(share_partition, ALICE, (0, 9))
+    hole_end = 3 * 2**31
+    fetch(share_partition, ALICE, (hole_end, hole_end + 9))
+
+    # When
+    delta = share_partition.acknowledge(ALICE, say(hole_end, hole_end + 9, ACCEPT), now_ms=0)
+
+    # Then
+    assert (delta.start_offset, delta.delivery_complete_count) == (0, 2**31 - 1)
+
+
 def test_a_log_start_past_the_whole_window_empties_it() -> None:
     # Given
     share_partition = a_share_partition()

@@ -7,7 +7,7 @@ from kproxy.share.identifiers import LeaderEpoch
 from kproxy.statelog.append_draft import AppendDraft, WaitingOperation
 from kproxy.statelog.operations import ColdSnapshots, Delete, Read
 from kproxy.statelog.share_coordinator import CoordinatorResult
-from kproxy.statelog.state_records import ShareSnapshot
+from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate
 from kproxy.statelog.tickets import Ticket
 from tests.unit.statelog.group_commit_driver import (
     a_queue,
@@ -136,6 +136,42 @@ def test_a_record_that_its_format_has_no_room_for_does_not_stop_the_others() -> 
     # Then
     assert type(refused.refusal) is UnwritableStateRecord
     assert ticket.refusal is None
+
+
+def test_a_write_whose_snapshot_is_due_and_too_large_becomes_an_update() -> None:
+    """Else every later write would be refused, too: the state does not become smaller by itself."""
+    # Given
+    queue = a_queue(a_snapshot(KEY, *MANY_BATCHES), an_update(KEY), an_update(KEY), updates_per_snapshot=2)
+    ticket = queue.submit(an_acknowledgement(301))
+
+    # When
+    append = next_append(queue, max_bytes=SMALL_BYTES)
+    queue.succeeded(queue.fold.applied_offset + 1)
+
+    # Then
+    (update,) = records_of(append)
+    assert isinstance(update, ShareUpdate)
+    assert ticket.refusal is None
+    assert a_batch(301, 301) in queue.fold.states[KEY].state_batches
+
+
+def test_a_snapshot_that_was_too_large_is_tried_again_after_as_many_updates() -> None:
+    # Given
+    queue = a_queue(a_snapshot(KEY, *MANY_BATCHES), an_update(KEY), an_update(KEY), updates_per_snapshot=2)
+    queue.submit(an_acknowledgement(301))
+    next_append(queue, max_bytes=SMALL_BYTES)
+    queue.succeeded(queue.fold.applied_offset + 1)
+    kinds = []
+
+    # When
+    for offset in (303, 305):
+        queue.submit(an_acknowledgement(offset))
+        (record,) = records_of(next_append(queue))
+        kinds.append(type(record))
+        queue.succeeded(queue.fold.applied_offset + 1)
+
+    # Then
+    assert kinds == [ShareUpdate, ShareSnapshot]
 
 
 def test_a_cold_snapshot_that_is_too_large_is_left_out_and_told_when_the_others_are_durable() -> None:

@@ -283,7 +283,7 @@ def test_after_enough_updates_a_write_is_a_snapshot_of_everything() -> None:
         created_ms=5000,
         written_ms=5000,
     )
-    assert result == CoordinatorResult(((snapshot, (ALICE, BOB)),), None)
+    assert result.records == ((snapshot, (ALICE, BOB)),)
 
 
 def test_before_that_it_is_an_update() -> None:
