@@ -26,6 +26,7 @@ from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddres
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
 from kproxy.net.availability import ShareAvailability
+from kproxy.net.background import BackgroundTasks
 from kproxy.net.broker_client import ConnectionLimits
 from kproxy.net.broker_connections import BrokerConnections
 from kproxy.net.broker_failures import AuthenticationExpected
@@ -40,7 +41,6 @@ from kproxy.net.observation import ShellObserver
 from kproxy.net.partition_reader import BrokerPartitionReader
 from kproxy.net.relay import Relay, RelayLimits
 from kproxy.net.share_support import ShareSupport, ShareSupportWatch
-from kproxy.net.side_by_side import SideBySide
 from kproxy.net.slot_contents import SlotContents
 from kproxy.net.state_log_plan import state_log_plan
 from kproxy.net.state_log_service import ClusterAccess, StateLogService
@@ -174,7 +174,7 @@ class Proxy:
                 clock=self._clock,
                 wall_clock=self._wall_clock,
                 observer=observer,
-                together=SideBySide(),
+                background=BackgroundTasks(self._tasks),
                 namespace=ClusterGroupNamespace(metadata=self._metadata, connections=self._connections),
                 share_state_store=self._share_state_store(),
             ),

@@ -1,10 +1,10 @@
 """The read-and-acquire loop of a ShareFetch.
 
-1. Partitions that this port does not serve are refused at once (`leadership`). 2. Every round loads what is
+1. Partitions that this port does not serve are refused at once (`leadership`). 2. Every round begins to load what is
 not live yet, reads all readable share-partitions in one call, and acquires from what came back. A
-share-partition is left out of a round while its window is full, another request loads it, or another fetch
-reads it. 3. The fetch is over when something was acquired, a read failed, or the time is up. Else it sleeps
-until there may be something to acquire, and begins a new round.
+share-partition is left out of a round while its window is full, it is being loaded, or another fetch reads it: nobody
+waits for a load, what is there is delivered (`DelayedShareFetch`). 3. The fetch is over when something was acquired, a
+read failed, or the time is up. Else it sleeps until there may be something to acquire, and begins a new round.
 
 A share-partition is looked up anew after every await, and nothing is acquired for a session that ended
 meanwhile. Source: KIP-932, "ShareFetch"; `DelayedShareFetch.java`, `ShareFetchUtils.processFetchResponse`.
@@ -14,14 +14,15 @@ MaxRecords (`read_sizes`), and a fetch whose offset the log has lost goes on fro
 """
 
 from collections.abc import Mapping
-from functools import partial
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, ShareSessionNotFound, ShareStateStillLoading
+from kproxy.handlers.fetch_signals import FetchSignals
 from kproxy.handlers.fetch_terms import FetchedPartition, FetchTerms
 from kproxy.handlers.leadership import PartitionRefusal
 from kproxy.handlers.ports import PartitionData, PartitionRead
 from kproxy.handlers.record_acquisition import RecordAcquisition
+from kproxy.handlers.share_partitions import LoadUnderWay
 from kproxy.handlers.share_services import ShareServices
 from kproxy.handlers.state_writes import StateWrites
 from kproxy.share.identifiers import SharePartitionKey, TopicIdPartition
@@ -41,9 +42,11 @@ class PartitionFetch:
         "_has_failed_read",
         "_has_lost_partition",
         "_interest",
+        "_loads",
         "_owed",
         "_refused",
         "_services",
+        "_signals",
         "_terms",
         "_writes",
     )
@@ -56,7 +59,9 @@ class PartitionFetch:
         self._refused: dict[TopicIdPartition, FetchedPartition] = {}
         self._fetched: dict[TopicIdPartition, FetchedPartition] = {}
         self._interest: dict[SharePartitionKey, int | None] = {}
+        self._loads: dict[TopicIdPartition, LoadUnderWay] = {}
         self._owed: set[SharePartitionKey] = set()
+        self._signals = FetchSignals()
         self._bytes_left_behind = 0
         self._has_failed_read = False
         self._has_lost_partition = False
@@ -73,25 +78,39 @@ class PartitionFetch:
             self._refused[partition] = self._reported(partition, FetchedPartition(refusal))
         try:
             if not terms.wants_nothing:
-                await self._fetch()
+                await self._fetch_listening()
         finally:
             for key in self._owed:
                 self._services.availability.signal(key)
             await self._writes.settle()
         return self._refused | self._fetched
 
+    async def _fetch_listening(self) -> None:
+        keys = [self._terms.key(partition) for partition in self._pending()]
+        self._signals = self._services.availability.listen(keys)
+        try:
+            await self._fetch()
+        finally:
+            self._services.availability.silence(self._signals, keys)
+
     async def _fetch(self) -> None:
+        if self._begin_loads():
+            await self._wait()
+            self._begin_loads()
         while True:
-            await self._load()
             await self._read_round()
             if self._is_over():
                 return
-            if self._has_lost_partition:
-                continue
-            await self._services.parked.wait(self._interest, self._terms.deadline_ms)
-            self._require_session()
-            if self._is_time_up() and not self._bytes_left_behind:
-                return
+            if not self._has_lost_partition and not self._signals.is_news:
+                await self._wait()
+                if self._is_time_up() and not self._bytes_left_behind:
+                    return
+            self._begin_loads()
+
+    async def _wait(self) -> None:
+        """Sleep until there may be something new of the share-partitions that are still looked at."""
+        await self._services.parked.wait(self._interest, self._terms.deadline_ms)
+        self._require_session()
 
     def _is_over(self) -> bool:
         if self._is_time_up() or len(self._refused) == len(self._terms.partitions):
@@ -107,28 +126,43 @@ class PartitionFetch:
         if not self._terms.is_session_open():
             raise ShareSessionNotFound("the share session ended while its fetch waited")
 
-    async def _load(self) -> None:
-        """Load what is not live, side by side: one share-partition in any case, the others while there is time."""
-        find = self._services.directory.find
-        missing = [each for each in self._pending() if find(self._terms.key(each)) is None]
-        if missing:
-            first, *others = missing
-            in_time = [partial(self._load_in_time, partition) for partition in others]
-            await self._services.together.run([partial(self._load_one, first), *in_time])
-        self._require_session()
+    def _begin_loads(self) -> bool:
+        """Take note of the loads that ended, and begin those of what is not live; tell whether there are only such."""
+        is_any_live = False
+        self._interest.clear()
+        for partition in self._pending():
+            key = self._terms.key(partition)
+            self._signals.look_at(key)
+            self._interest[key] = None
+            if self._services.directory.find(key) is None:
+                self._begin_load(partition, key)
+            else:
+                is_any_live = True
+        return bool(self._loads) and not is_any_live
 
-    async def _load_in_time(self, partition: TopicIdPartition) -> None:
-        if self._services.clock.now_ms() <= self._terms.deadline_ms:
-            await self._load_one(partition)
+    def _begin_load(self, partition: TopicIdPartition, key: SharePartitionKey) -> None:
+        load = self._loads.pop(partition, None)
+        if load is not None and load.is_over:
+            if self._take_failure(partition, load.failure):
+                return
+            load = None
+        if load is None:
+            load = self._services.directory.begin_load(key)
+            if load.is_over and self._take_failure(partition, load.failure):
+                return
+        self._loads[partition] = load
 
-    async def _load_one(self, partition: TopicIdPartition) -> None:
-        try:
-            await self._services.directory.get(self._terms.key(partition), until_ms=self._terms.deadline_ms)
-        except ShareStateStillLoading:
-            return
-        except ApiError as failure:
-            refusal = PartitionRefusal(failure.error_code, str(failure))
-            self._refused[partition] = self._reported(partition, FetchedPartition(refusal))
+    def _take_failure(self, partition: TopicIdPartition, failure: Exception | None) -> bool:
+        """Refuse a partition that cannot be loaded; tell whether that was so. What is replayed is waited for."""
+        match failure:
+            case None | ShareStateStillLoading():
+                return False
+            case ApiError():
+                refusal = PartitionRefusal(failure.error_code, str(failure))
+                self._refused[partition] = self._reported(partition, FetchedPartition(refusal))
+                return True
+            case _:
+                raise AssertionError(f"{self._terms.key(partition)} could not be loaded") from failure
 
     async def _read_round(self) -> None:
         self._fetched.clear()
@@ -158,6 +192,7 @@ class PartitionFetch:
         self._interest.clear()
         for partition in self._pending():
             key = self._terms.key(partition)
+            self._signals.look_at(key)
             self._interest[key] = None
             share_partition = self._services.directory.find(key)
             if share_partition is None or not share_partition.can_acquire():
@@ -165,7 +200,7 @@ class PartitionFetch:
             if len(offsets) < self._terms.max_bytes and self._services.turns.take(key, self._owed):
                 offsets[partition] = share_partition.next_fetch_offset()
         share_bytes = self._terms.max_bytes // max(len(offsets), 1)
-        return {
+        reads = {
             partition: PartitionRead(
                 partition.topic_id,
                 partition.partition,
@@ -174,6 +209,10 @@ class PartitionFetch:
             )
             for partition, offset in offsets.items()
         }
+        return dict(sorted(reads.items(), key=self._is_not_first_due))
+
+    def _is_not_first_due(self, read: tuple[TopicIdPartition, PartitionRead]) -> bool:
+        return not self._services.directory.read_size(self._terms.key(read[0])).is_first_due
 
     def _wanted_bytes(self, key: SharePartitionKey) -> int:
         size = self._services.directory.read_size(key)
@@ -195,9 +234,17 @@ class PartitionFetch:
                 self._has_lost_partition = True  # discarded during the read: it is loaded again first
                 continue
             data = results[partition]
+            size = self._services.directory.read_size(share_partition.key)
+            size.is_first_due = _is_left_behind(read, data)
             fetched = self._taken(share_partition, read, data, is_enough=is_enough)
             self._fetched[partition] = self._reported(partition, fetched)
-            self._interest[share_partition.key] = _missing_offset(share_partition, read, data)
+            self._signals.look_at(share_partition.key)
+            is_left_behind = size.is_first_due and is_enough
+            self._interest[share_partition.key] = (
+                read.offset if is_left_behind else _missing_offset(share_partition, read, data)
+            )
+            if data.records and not is_enough:
+                self._call_who_waits_for_turn(share_partition.key)
 
     def _taken(
         self, share_partition: SharePartition, read: PartitionRead, data: PartitionData, *, is_enough: bool
@@ -205,9 +252,8 @@ class PartitionFetch:
         match data.error_code:
             case ErrorCode.NONE if is_enough and data.records:
                 fetched = self._acquisition.acquire(share_partition, data.records, read.offset)
-                if fetched.acquired and share_partition.key in self._owed:
-                    self._owed.discard(share_partition.key)
-                    self._services.availability.signal(share_partition.key)
+                if fetched.acquired:
+                    self._call_who_waits_for_turn(share_partition.key)
                 return fetched
             case ErrorCode.NONE:
                 return FetchedPartition()
@@ -216,6 +262,12 @@ class PartitionFetch:
                 return FetchedPartition()
             case failure:
                 return FetchedPartition(PartitionRefusal(failure, f"the read ended with {failure.name}"))
+
+    def _call_who_waits_for_turn(self, key: SharePartitionKey) -> None:
+        """Wake who found this fetch reading: there is more, or what is too little here is enough for them."""
+        if key in self._owed:
+            self._owed.discard(key)
+            self._services.availability.signal(key)
 
     def _reported(self, partition: TopicIdPartition, fetched: FetchedPartition) -> FetchedPartition:
         if fetched.refusal is not None:
@@ -227,15 +279,21 @@ class PartitionFetch:
         return fetched
 
 
+def _is_left_behind(read: PartitionRead, data: PartitionData) -> bool:
+    """Tell whether there are records which the read had no room for."""
+    return data.error_code is ErrorCode.NONE and not data.records and data.high_watermark > read.offset
+
+
 def _missing_offset(share_partition: SharePartition, read: PartitionRead, data: PartitionData) -> int | None:
     """Return the offset that a fetch waits for after `read`; None when its window is full.
 
     Everything below the high watermark was seen by the read, so it is not waited for again, even if it was of
-    no use: that would be a loop without a pause.
+    no use: that would be a loop without a pause. Likewise when the log ends below the offset (an unclean election took
+    records back), which no read can change: then it is None, too.
     """
-    if not share_partition.can_acquire():
-        return None
     next_fetch_offset = share_partition.next_fetch_offset()
     if next_fetch_offset != read.offset:
-        return next_fetch_offset
+        return next_fetch_offset if share_partition.can_acquire() else None
+    if not share_partition.can_acquire() or data.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
+        return None
     return max(next_fetch_offset, data.high_watermark)

@@ -5,7 +5,7 @@ contract tests. Nothing here does I/O. Times are milliseconds: `Clock` is monoto
 the epoch and is for timestamps in records only.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -323,11 +323,11 @@ class UncheckedGroupNamespace:
         return False
 
 
-class Together(Protocol):
-    """Several things at the same time."""
+class Background(Protocol):
+    """Work that goes on although nobody waits for it."""
 
-    async def run(self, steps: Iterable[Callable[[], Awaitable[None]]]) -> None:
-        """Begin `steps`, as many at once as is reasonable, and return when all are done. They raise nothing."""
+    def begin(self, work: Callable[[], Awaitable[None]], *, name: str) -> None:
+        """Begin `work`, which raises nothing, as soon as is reasonable. `name` is for people."""
         ...
 
 

@@ -19,11 +19,17 @@ _WEIGHT_OF_NEWEST: Final = 0.3
 
 
 class ReadSize:
-    """The running average of bytes for each offset of one partition."""
+    """The running average of bytes for each offset of one partition.
 
-    __slots__ = ("_bytes_per_offset",)
+    `is_first_due` tells that a read brought nothing although there was something: the next record batch is larger than
+    what was left for it. A broker sends such a batch only for the first partition of a request that has any records
+    (`ReplicaManager.readFromLog`), so this one is to come first.
+    """
+
+    __slots__ = ("_bytes_per_offset", "is_first_due")
 
     def __init__(self) -> None:
+        self.is_first_due = False
         self._bytes_per_offset: float | None = None
 
     def observe(self, *, size_bytes: int, offset_count: int) -> None:

@@ -17,7 +17,7 @@ from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.share_fetch_answer import ShareFetchAnswer
 from kproxy.handlers.share_services import ShareServices
 from kproxy.handlers.share_session_requests import SessionClaim, is_open, session_claim
-from kproxy.share.identifiers import ShareSessionEpoch, TopicId, TopicIdPartition
+from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.share.share_session import ShareSession
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
@@ -67,10 +67,10 @@ class ShareFetchHandler:
             {partition: batches for partition, batches in requested.items() if batches},
             closing=session if claim.closes else None,
         )
-        answer = ShareFetchAnswer(session, claim.share_session_epoch, self._services.leadership)
+        terms = self._terms(request, context, session, deadline_ms)
+        answer = ShareFetchAnswer(session, terms.partitions, self._services.leadership)
         try:
             if not claim.closes and not request.is_renew_ack:
-                terms = self._terms(request, context, session, deadline_ms)
                 answer.add_fetched(await PartitionFetch(self._services, terms).run())
         except ShareSessionNotFound as ending:
             # Its connection is gone, or its member began anew on another one: nobody reads this, so it is no news.
@@ -112,10 +112,11 @@ class ShareFetchHandler:
         self, request: ShareFetchRequest, context: RequestContext, session: ShareSession, deadline_ms: int
     ) -> FetchTerms:
         max_bytes = min(request.max_bytes, self._fetch_max_bytes)
+        wants_records = request.max_records > 0 and max_bytes > 0
         return FetchTerms(
             group_id=session.key.group_id,
             member_id=session.key.member_id,
-            partitions=session.partitions_in_turn(ShareSessionEpoch(request.share_session_epoch)),
+            partitions=session.next_turn() if wants_records else session.partitions,
             deadline_ms=deadline_ms,
             min_bytes=min(request.min_bytes, max_bytes),
             max_bytes=max_bytes,

@@ -1,11 +1,11 @@
 """The answer to a ShareFetch: which partitions it names, and what it says of each."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from kproxy.handlers.fetch_terms import FetchedPartition
 from kproxy.handlers.leadership import Leadership, PartitionRefusal
 from kproxy.handlers.ports import PartitionLeader
-from kproxy.share.identifiers import ShareSessionEpoch, TopicIdPartition
+from kproxy.share.identifiers import TopicIdPartition
 from kproxy.share.share_session import ShareSession
 from kproxy.wire.messages.share_fetch_response import (
     AcquiredRecords,
@@ -18,15 +18,15 @@ from kproxy.wire.messages.share_fetch_response import (
 
 
 class ShareFetchAnswer:
-    """Collects what was fetched, then what was acknowledged. The order is that in which the fetch took its turns."""
+    """Collects what was fetched, then what was acknowledged. `order` is that in which partitions were looked at."""
 
     __slots__ = ("_leaders", "_leadership", "_order", "_partitions", "_session")
 
     def __init__(
-        self, session: ShareSession, share_session_epoch: ShareSessionEpoch, leadership: Leadership
+        self, session: ShareSession, order: Sequence[TopicIdPartition], leadership: Leadership
     ) -> None:
         self._session = session
-        self._order = session.partitions_in_turn(share_session_epoch)
+        self._order = order
         self._leadership = leadership
         self._leaders: list[PartitionLeader] = []
         self._partitions: dict[TopicIdPartition, PartitionData] = {}

@@ -13,6 +13,7 @@ from kproxy.errors import ApiError
 from kproxy.handlers.acknowledgements import Acknowledgements
 from kproxy.handlers.describe_configs import DescribeConfigsHandler
 from kproxy.handlers.effective_limits import EffectiveLimits
+from kproxy.handlers.fetch_signals import HeardAvailability
 from kproxy.handlers.group_configs import GroupConfigBounds, GroupConfigs
 from kproxy.handlers.group_id_guard import guarded_apis
 from kproxy.handlers.group_writes import GroupWrite, GroupWrites
@@ -22,6 +23,7 @@ from kproxy.handlers.parked_fetches import ParkedFetches
 from kproxy.handlers.ports import (
     Alarm,
     Availability,
+    Background,
     Clock,
     ClusterMetadata,
     GroupLog,
@@ -30,7 +32,6 @@ from kproxy.handlers.ports import (
     PartitionReader,
     ShareStateStore,
     StateLog,
-    Together,
     UncheckedGroupNamespace,
     WallClock,
 )
@@ -90,7 +91,7 @@ class ShareGroupPorts:
     clock: Clock
     wall_clock: WallClock
     observer: Observer
-    together: Together
+    background: Background
     namespace: GroupNamespace = field(default_factory=UncheckedGroupNamespace)
     share_state_store: ShareStateStore | None = None
     """The share coordinator, where it is served on the wire (API keys 83 to 87); None where it is not."""
@@ -112,8 +113,9 @@ class ShareGroups:
         self._ports = ports
         self._limits = limits
         self._effective_limits = EffectiveLimits(limits.share, self.configs)
+        availability = HeardAvailability(ports.availability)
         self.directory = SharePartitionDirectory(
-            _directory_ports(ports),
+            _directory_ports(ports, availability),
             limits_of=self._effective_limits.of,
             offset_reset_of=self.configs.offset_reset,
             is_wanted=self.sessions.group_has_sessions,
@@ -125,11 +127,10 @@ class ShareGroups:
             counters=ShareCounters(ports.observer),
             state_log=ports.state_log,
             reader=ports.reader,
-            availability=ports.availability,
+            availability=availability,
             clock=ports.clock,
             observer=ports.observer,
-            parked=ParkedFetches(ports.availability),
-            together=ports.together,
+            parked=ParkedFetches(availability),
             client_of=self._client_of,
         )
         self._releases = Releases(self._services)
@@ -324,13 +325,13 @@ def _heartbeat_ports(ports: ShareGroupPorts) -> HeartbeatPorts:
     )
 
 
-def _directory_ports(ports: ShareGroupPorts) -> DirectoryPorts:
+def _directory_ports(ports: ShareGroupPorts, availability: HeardAvailability) -> DirectoryPorts:
     return DirectoryPorts(
         state_log=ports.state_log,
         group_log=ports.group_log,
         reader=ports.reader,
-        availability=ports.availability,
+        availability=availability,
+        background=ports.background,
         alarm=ports.alarm,
-        clock=ports.clock,
         wall_clock=ports.wall_clock,
     )

@@ -8,6 +8,7 @@ then available again, which merely ends locks early.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 
@@ -18,6 +19,7 @@ from kproxy.errors import (
     FencedLeaderEpoch,
     FencedStateEpoch,
     InvalidRequest,
+    KproxyError,
     NotCoordinator,
     OffsetNotAvailable,
     SharePartitionElsewhere,
@@ -26,7 +28,15 @@ from kproxy.errors import (
     ShareStateStillLoading,
 )
 from kproxy.handlers.offset_reset import OffsetReset
-from kproxy.handlers.ports import Alarm, Availability, Clock, GroupLog, PartitionReader, StateLog, WallClock
+from kproxy.handlers.ports import (
+    Alarm,
+    Availability,
+    Background,
+    GroupLog,
+    PartitionReader,
+    StateLog,
+    WallClock,
+)
 from kproxy.handlers.read_sizes import ReadSize
 from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, StateEpoch
 from kproxy.share.limits import ShareLimits
@@ -44,8 +54,8 @@ class DirectoryPorts:
     group_log: GroupLog
     reader: PartitionReader
     availability: Availability
+    background: Background
     alarm: Alarm
-    clock: Clock
     wall_clock: WallClock
 
 
@@ -73,6 +83,28 @@ class _Live:
     is_unwanted: bool = False
 
 
+class LoadUnderWay:
+    """One load of a share-partition: it goes on although nobody waits for it, and its end is signalled."""
+
+    __slots__ = ("failure", "is_outdated", "is_over")
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self.is_outdated = False
+        """The state was changed since it began: what it brings is not the truth any more."""
+        self.failure: Exception | None = None
+        """Why the share-partition is not live at the end; None when it was."""
+
+    def require_up_to_date(self, key: SharePartitionKey) -> None:
+        """Raise ShareStateStillLoading when the state was changed meanwhile."""
+        if self.is_outdated:
+            raise ShareStateStillLoading(f"the state of {key} was changed while it was loaded")
+
+    def end(self, failure: Exception | None = None) -> None:
+        """Note the end, and why nothing came of it."""
+        self.is_over, self.failure = True, failure
+
+
 class SharePartitionDirectory:
     """Every live SharePartition of the process by its key.
 
@@ -91,7 +123,6 @@ class SharePartitionDirectory:
         "_live",
         "_loading",
         "_offset_reset_of",
-        "_outdated",
         "_ports",
         "_ring_at_ms",
     )
@@ -109,8 +140,7 @@ class SharePartitionDirectory:
         self._limits_of = limits_of
         self._offset_reset_of = offset_reset_of
         self._live: dict[SharePartitionKey, _Live] = {}
-        self._loading: set[SharePartitionKey] = set()
-        self._outdated: set[SharePartitionKey] = set()
+        self._loading: dict[SharePartitionKey, LoadUnderWay] = {}
         self._deadlines: list[tuple[int, int, SharePartitionKey]] = []
         self._deadline_numbers = count()
         self._ring_at_ms: dict[SharePartitionKey, int] = {}
@@ -135,29 +165,32 @@ class SharePartitionDirectory:
         live.share_partition.limits = self._limits_of(key.group_id)
         return live.share_partition
 
-    async def get(self, key: SharePartitionKey, *, until_ms: int) -> SharePartition:
-        """Return the live share-partition; load it when it is not. Not to be kept across an await.
+    def begin_load(self, key: SharePartitionKey) -> LoadUnderWay:
+        """Begin to load a share-partition that is not live, unless that is under way; return at once.
 
-        Concurrent calls share one load; those that did not begin it wait for its end until `until_ms`
-        (Clock).
+        It goes on whoever leaves, and `key` is signalled when it is over. Its failure is then one of these:
 
-        Raises:
-            ShareStateStillLoading: the load of another call was not done by `until_ms`; or the slot of the
-                share-partition, or of its group with its configurations, is being replayed; or the state was
-                discarded while it was loaded.
-            SharePartitionElsewhere: another process took the slot over.
-            ShareStateNotInitialized: there is no durable state.
-            ShareStateNotReadable: the state log did not answer.
-            UnusableShareState: the durable state contradicts itself.
-            OffsetNotAvailable: the state has no start offset yet and the leader did not name one.
+        - ShareStateStillLoading: the slot of the share-partition, or of its group with its configurations, is being
+          replayed; or the state was changed while it was loaded; or nobody fetches for the group any more.
+        - SharePartitionElsewhere: another process took the slot over.
+        - ShareStateNotInitialized: there is no durable state.
+        - ShareStateNotReadable: the state log did not answer.
+        - UnusableShareState: the durable state contradicts itself.
+        - OffsetNotAvailable: the state has no start offset yet and the leader did not name one.
         """
-        while (found := self.find(key)) is None:
-            if key not in self._loading:
-                return await self._load(key)
-            if self._ports.clock.now_ms() >= until_ms:
-                raise ShareStateStillLoading(f"another request loads {key}")
-            await self._ports.availability.wait({key: None}, until_ms)
-        return found
+        load = self._loading.get(key)
+        if load is not None:
+            return load
+        load = LoadUnderWay()
+        try:
+            # Before anybody is told that a load ended: else two fetches would wake each other until the slot is ready.
+            self._require_ready(key)
+        except KproxyError as failure:
+            load.end(failure)
+            return load
+        self._loading[key] = load
+        self._ports.background.begin(partial(self._load, key, load), name=f"load {key}")
+        return load
 
     def read_size(self, key: SharePartitionKey) -> ReadSize:
         """Return what is known of the size of the records of a live share-partition."""
@@ -169,7 +202,7 @@ class SharePartitionDirectory:
         Without a `doubted` one, a load that is under way does not become live either.
         """
         if doubted is None and key in self._loading:
-            self._outdated.add(key)
+            self._loading[key].is_outdated = True
         live = self._live.get(key)
         if live is None or (doubted is not None and live.share_partition is not doubted):
             return
@@ -247,28 +280,33 @@ class SharePartitionDirectory:
             heappop(self._deadlines)
         return None
 
-    async def _load(self, key: SharePartitionKey) -> SharePartition:
-        # Before anybody is told that a load ended: else two fetches would wake each other until the slot is ready.
-        self._require_ready(key)
-        self._loading.add(key)
+    async def _load(self, key: SharePartitionKey, load: LoadUnderWay) -> None:
+        failure: Exception | None = None
         try:
-            live = await self._build(key)
-            self._require_not_outdated(key)
+            live = await self._build(key, load)
+            load.require_up_to_date(key)
+            self._require_wanted(key)
             self._live[key] = live
+        except Exception as raised:  # noqa: BLE001 - the fetches that wait are told
+            failure = raised
         finally:
-            self._loading.discard(key)
-            self._outdated.discard(key)
+            del self._loading[key]
+            load.end(failure)
             self._ports.availability.signal(key)
-        return live.share_partition
 
-    async def _build(self, key: SharePartitionKey) -> _Live:
+    def _require_wanted(self, key: SharePartitionKey) -> None:
+        """Raise ShareStateStillLoading when the last session of the group has left: nobody would unload it again."""
+        if not self._is_wanted(key.group_id):
+            raise ShareStateStillLoading(f"nobody fetches for the group of {key} any more")
+
+    async def _build(self, key: SharePartitionKey, load: LoadUnderWay) -> _Live:
         with _told_to_clients(key):
             state = await self._ports.state_log.load(key)
         if state is None:
             raise ShareStateNotInitialized(f"there is no state of {key}, no member asked for it yet")
         start_offset = state.start_offset
         if start_offset == UNKNOWN_START_OFFSET:
-            start_offset = await self._choose_start_offset(key, state)
+            start_offset = await self._choose_start_offset(key, state, load)
         self._require_ready(key)
         share_partition = SharePartition(
             key,
@@ -284,7 +322,9 @@ class SharePartitionDirectory:
             self._ports.state_log.require_ready(key)
             self._ports.group_log.require_ready(key.group_id)
 
-    async def _choose_start_offset(self, key: SharePartitionKey, state: DurableShareState) -> int:
+    async def _choose_start_offset(
+        self, key: SharePartitionKey, state: DurableShareState, load: LoadUnderWay
+    ) -> int:
         """Return where the share-partition begins, once that is durable.
 
         A choice that only memory knew would be made again after a crash, and "the end of the log" is then behind
@@ -298,7 +338,7 @@ class SharePartitionDirectory:
             start_offset = await self._ports.reader.find_offset(key.topic_id, key.partition, timestamp)
         except BrokerUnavailable as failure:
             raise OffsetNotAvailable(f"the leader names no start offset for {key}: {failure}") from failure
-        self._require_not_outdated(key)
+        load.require_up_to_date(key)
         with _told_to_clients(key):
             await self._ports.state_log.persist(
                 key,
@@ -308,10 +348,6 @@ class SharePartitionDirectory:
                 actors=(TAKEOVER,),
             )
         return start_offset
-
-    def _require_not_outdated(self, key: SharePartitionKey) -> None:
-        if key in self._outdated:
-            raise ShareStateStillLoading(f"the state of {key} was changed while it was loaded")
 
     def _drop_if_unwanted(self, key: SharePartitionKey) -> None:
         live = self._live[key]

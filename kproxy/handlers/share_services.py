@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from kproxy.handlers.fetch_signals import HeardAvailability
 from kproxy.handlers.leadership import Leadership
 from kproxy.handlers.parked_fetches import ParkedFetches
-from kproxy.handlers.ports import Availability, Clock, Observer, PartitionReader, StateLog, Together
+from kproxy.handlers.ports import Clock, Observer, PartitionReader, StateLog
 from kproxy.handlers.read_turns import ReadTurns
 from kproxy.handlers.share_counters import ShareCounters
 from kproxy.handlers.share_partitions import SharePartitionDirectory
@@ -24,11 +25,10 @@ class ShareServices:
     counters: ShareCounters
     state_log: StateLog
     reader: PartitionReader
-    availability: Availability
+    availability: HeardAvailability
     clock: Clock
     observer: Observer
     parked: ParkedFetches
-    together: Together
     client_of: Callable[[GroupId, MemberId], Client]
     """How a member shows itself in its heartbeats."""
     turns: ReadTurns = field(default_factory=ReadTurns)

@@ -39,7 +39,7 @@ class ShareSessionKey:
 class ShareSession:
     """One open session: its partitions in the order they were added, and the epoch it expects next."""
 
-    __slots__ = ("_must_respond", "connection_id", "key", "next_epoch")
+    __slots__ = ("_must_respond", "_turn", "connection_id", "key", "next_epoch")
 
     def __init__(
         self, key: ShareSessionKey, *, connection_id: int, partitions: Iterable[TopicIdPartition]
@@ -48,22 +48,23 @@ class ShareSession:
         self.connection_id = connection_id
         self.next_epoch = next_share_session_epoch(INITIAL_SHARE_SESSION_EPOCH)
         self._must_respond = dict.fromkeys(partitions, True)
+        self._turn = 0
 
     @property
     def partitions(self) -> tuple[TopicIdPartition, ...]:
         """The session's partitions, oldest first."""
         return tuple(self._must_respond)
 
-    def partitions_in_turn(self, share_session_epoch: ShareSessionEpoch) -> tuple[TopicIdPartition, ...]:
-        """Return the partitions rotated left by the epoch of the request: each comes first in its turn.
+    def next_turn(self) -> tuple[TopicIdPartition, ...]:
+        """Return the partitions for a fetch that asks for records, rotated left by one more than for the one before.
 
-        Without it the first partitions would use up the budget of every fetch. Source:
-        `PartitionRotateStrategy`.
+        Each comes first in its turn; without it the first partitions would use up the budget of every fetch. Source:
+        `PartitionRotateStrategy`. That rotates by the epoch of the request, which acknowledgements count up too: with
+        one of them to each fetch, and an even number of partitions, half of them never come first.
         """
         partitions = self.partitions
-        if share_session_epoch < 1 or not partitions:
-            return partitions
-        first = share_session_epoch % len(partitions)
+        first = self._turn % max(len(partitions), 1)
+        self._turn += 1
         return partitions[first:] + partitions[:first]
 
     def belongs_in_response(self, partition: TopicIdPartition, *, has_records: bool, has_error: bool) -> bool:

@@ -3,9 +3,12 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from kproxy.share.identifiers import SharePartitionKey, TopicId
 from tests.in_memory.manual_clock import ManualClock
+
+_TURNS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +50,23 @@ class InMemoryAvailability:
 
     async def wait(self, interest: Mapping[SharePartitionKey, int | None], until_ms: int) -> None:
         self.waits.append((dict(interest), until_ms))
-        if self._is_available(interest) or until_ms <= self._clock.now_ms():
-            return
-        if self._passes_time:
-            self._clock.advance(until_ms - self._clock.now_ms())
+        if self._is_available(interest):
             return
         waiter = _Waiter(interest, asyncio.get_running_loop().create_future())
         self._waiters.append(waiter)
-        self._clock.call_at(until_ms, waiter.wake)
         try:
-            await waiter.woken
+            await self._sleep(waiter, until_ms)
         finally:
             self._waiters.remove(waiter)
+
+    async def _sleep(self, waiter: _Waiter, until_ms: int) -> None:
+        if self._passes_time or until_ms <= self._clock.now_ms():
+            await _until_nobody_can_go_on(waiter.woken)
+            if not waiter.woken.done():
+                self._clock.advance(max(until_ms - self._clock.now_ms(), 0))
+            return
+        self._clock.call_at(until_ms, waiter.wake)
+        await waiter.woken
 
     def signal(self, key: SharePartitionKey) -> None:
         self.signalled.append(key)
@@ -72,3 +80,11 @@ class InMemoryAvailability:
             and self._high_watermarks.get((key.topic_id, key.partition), -1) > missing_offset
             for key, missing_offset in interest.items()
         )
+
+
+async def _until_nobody_can_go_on(woken: asyncio.Future[None]) -> None:
+    """Let all other tasks run: time passes when each of them waits, and no sooner."""
+    for _ in range(_TURNS):
+        if woken.done():
+            return
+        await asyncio.sleep(0)

@@ -16,6 +16,7 @@ from tests.unit.handlers.share_group_world import (
     ORDERS,
     ShareGroupWorld,
     acquired,
+    loaded,
     partitions_of,
     until_all_wait,
 )
@@ -130,8 +131,8 @@ async def test_a_slot_that_is_lost_while_a_share_partition_is_loaded_leaves_noth
 
     # When
     async with asyncio.TaskGroup() as tasks:
-        fetch = tasks.create_task(world.member().fetch(add=[(ORDERS, 0)], max_wait_ms=0))
-        await until_all_wait()
+        fetch = tasks.create_task(world.member().fetch(add=[(ORDERS, 0)]))
+        await until_all_wait(3)
         world.state_log.unreadiness[key] = NotCoordinator("moved")
         world.groups.discard_share_partitions(lambda _: True)
         world.state_log.hold_loads.set()
@@ -161,10 +162,12 @@ async def test_cold_partitions_of_one_fetch_are_loaded_side_by_side() -> None:
 
     # When
     async with asyncio.TaskGroup() as tasks:
-        fetch = tasks.create_task(world.member().fetch(add=partitions, max_wait_ms=0))
+        fetch = tasks.create_task(world.member().fetch(add=partitions))
         await until_all_wait()
         begun = list(world.state_log.loads)
         world.state_log.hold_loads.set()
+        await until_all_wait(100)
+        world.clock.advance(500)
 
     # Then
     assert begun == [world.key(partition=partition) for partition in range(3)]
@@ -185,3 +188,65 @@ async def test_one_cold_partition_that_cannot_be_loaded_does_not_spoil_the_other
     codes = {index: entry.error_code for (_, index), entry in partitions_of(answer).items()}
     assert codes[1] == ErrorCode.KAFKA_STORAGE_ERROR
     assert codes[2] == ErrorCode.NONE
+
+
+async def test_the_first_answer_has_the_records_of_what_is_loaded_and_does_not_wait_for_the_rest() -> None:
+    """`DelayedShareFetch` answers when what is there satisfies MinBytes; the other loads go on."""
+    # Given
+    world = await world_of_three(passes_time=False)
+    world.produce(5)
+    world.produce(5, partition=1)
+    alice = world.member()
+    await alice.open((ORDERS, 0))
+    await loaded(world.groups.directory, world.key())
+    world.state_log.hold_loads = asyncio.Event()
+
+    # When
+    first = await alice.fetch(add=[(ORDERS, 1)])
+    world.state_log.hold_loads.set()
+    await until_all_wait()
+    second = await alice.fetch(max_wait_ms=0)
+
+    # Then
+    assert acquired(first) == [(0, 4, 1)]
+    assert acquired(second, partition=1) == [(0, 4, 1)]
+    assert world.state_log.loads == [world.key(), world.key(partition=1)]
+
+
+async def test_a_load_that_hangs_holds_no_answer_past_max_wait() -> None:
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    await world.initialize()
+    world.state_log.hold_loads = asyncio.Event()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(world.member().fetch(add=[(ORDERS, 0)], max_wait_ms=500))
+        await until_all_wait()
+        world.clock.advance(500)
+        await until_all_wait()
+        was_done = fetch.done()
+        world.state_log.hold_loads.set()
+
+    # Then
+    assert was_done
+    assert fetch.result().error_code == ErrorCode.NONE
+
+
+async def test_a_load_that_ends_after_the_last_session_left_makes_nothing_live() -> None:
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    await world.initialize()
+    world.state_log.hold_loads = asyncio.Event()
+    alice = world.member()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(alice.fetch(add=[(ORDERS, 0)], max_wait_ms=500))
+        await until_all_wait()
+        await alice.disconnect()
+        world.state_log.hold_loads.set()
+        await until_all_wait()
+
+    # Then
+    assert world.groups.share_partition_count == 0

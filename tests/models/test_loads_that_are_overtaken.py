@@ -6,9 +6,7 @@ from collections.abc import Awaitable
 from kproxy.errors import CoordinatorLoadInProgress, ShareStateStillLoading
 from kproxy.share.identifiers import TopicId
 from tests.in_memory.scripted_partition_reader import ScriptedPartitionReader
-from tests.unit.handlers.share_group_world import ShareGroupWorld, until_all_wait
-
-NEVER_MS = 1_000_000
+from tests.unit.handlers.share_group_world import ShareGroupWorld, loaded, until_all_wait
 
 
 class AskedReader(ScriptedPartitionReader):
@@ -42,7 +40,7 @@ async def test_the_slot_of_a_group_that_is_lost_during_a_load_does_not_make_it_b
 
     # When
     async with asyncio.TaskGroup() as tasks:
-        loading = tasks.create_task(raised_by(directory.get(key, until_ms=NEVER_MS)))
+        loading = tasks.create_task(raised_by(loaded(directory, key)))
         await until_all_wait()
         world.group_log.unreadiness = CoordinatorLoadInProgress("replaying")
         world.state_log.hold_loads.set()
@@ -55,13 +53,14 @@ async def test_the_slot_of_a_group_that_is_lost_during_a_load_does_not_make_it_b
 async def test_a_share_partition_is_not_live_when_its_state_was_changed_while_it_was_loaded() -> None:
     # Given
     world = ShareGroupWorld(passes_time=False)
+    await world.member().open()
     directory = world.groups.directory
     key = await world.initialize(start_offset=7)
     world.state_log.hold_loads = asyncio.Event()
 
     # When
     async with asyncio.TaskGroup() as tasks:
-        loading = tasks.create_task(raised_by(directory.get(key, until_ms=NEVER_MS)))
+        loading = tasks.create_task(raised_by(loaded(directory, key)))
         await until_all_wait()
         directory.discard(key)
         world.state_log.hold_loads.set()
@@ -69,4 +68,4 @@ async def test_a_share_partition_is_not_live_when_its_state_was_changed_while_it
     # Then
     assert isinstance(loading.result(), ShareStateStillLoading)
     assert directory.find(key) is None
-    assert (await directory.get(key, until_ms=NEVER_MS)).start_offset == 7
+    assert (await loaded(directory, key)).start_offset == 7

@@ -14,9 +14,12 @@ from kproxy.handlers.ports import (
     UncheckedGroupNamespace,
 )
 from kproxy.handlers.share_groups import ShareGroupLimits, ShareGroupPorts, ShareGroups
-from kproxy.net.side_by_side import SideBySide
+from kproxy.handlers.share_partitions import SharePartitionDirectory
+from kproxy.net.background import BackgroundTasks
+from kproxy.net.tasks import TaskKeeper
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import GroupId, SharePartitionKey, StateEpoch, TopicId
+from kproxy.share.share_partition import SharePartition
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages import share_acknowledge_request, share_fetch_request
@@ -63,6 +66,7 @@ class ShareGroupWorld:
         self.state_log = BreakableStateLog()
         self.group_log = BreakableGroupLog()
         self.alarm = RecordingAlarm()
+        self.background = BackgroundTasks(TaskKeeper())
         self.observer = RecordingObserver()
         self.faults: list[Exception] = []
         self.share_state_store: ShareStateStore | None = None
@@ -85,7 +89,7 @@ class ShareGroupWorld:
                 clock=self.clock,
                 wall_clock=self.wall_clock,
                 observer=self.observer,
-                together=SideBySide(),
+                background=self.background,
                 namespace=namespace or UncheckedGroupNamespace(),
                 share_state_store=self.share_state_store,
             ),
@@ -284,6 +288,17 @@ def _acknowledge_topics(acks: Acks) -> list[share_acknowledge_request.Acknowledg
         )
         topics.append(share_acknowledge_request.AcknowledgeTopic(topic_id, [named]))
     return topics
+
+
+async def loaded(directory: SharePartitionDirectory, key: SharePartitionKey) -> SharePartition:
+    """Load a share-partition unless it is live; return it. Raises why it cannot be loaded."""
+    while (found := directory.find(key)) is None:
+        load = directory.begin_load(key)
+        while not load.is_over:
+            await until_all_wait(1)
+        if load.failure is not None:
+            raise load.failure
+    return found
 
 
 async def until_all_wait(turns: int = 20) -> None:

@@ -274,7 +274,7 @@ async def test_one_bad_offset_takes_the_partition_with_it_and_leaves_the_others_
     await world.initialize(partition=1)
     world.produce(5, partition=1)
     alice = await a_member_with_records(world)
-    await alice.fetch(add=[(ORDERS, 1)], max_wait_ms=0)
+    await alice.fetch(add=[(ORDERS, 1)])
 
     # When
     answer = await alice.acknowledge(

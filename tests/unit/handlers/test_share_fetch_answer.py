@@ -1,11 +1,13 @@
 """Which partitions the answer to a ShareFetch names, and what it says of them."""
 
+from collections.abc import Sequence
+
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.fetch_terms import FetchedPartition
 from kproxy.handlers.leadership import Leadership, PartitionRefusal
 from kproxy.handlers.share_fetch_answer import ShareFetchAnswer
 from kproxy.share.acquisition import AcquiredRange
-from kproxy.share.identifiers import GroupId, MemberId, ShareSessionEpoch, TopicIdPartition
+from kproxy.share.identifiers import GroupId, MemberId, TopicIdPartition
 from kproxy.share.share_session import ShareSession, ShareSessionKey
 from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
 from tests.unit.handlers.share_group_world import ORDERS, ShareGroupWorld, acquired, partitions_of
@@ -27,10 +29,10 @@ def a_session() -> ShareSession:
     return ShareSession(key, connection_id=1, partitions=[FIRST, SECOND])
 
 
-def an_answer(session: ShareSession, share_session_epoch: int = 1) -> ShareFetchAnswer:
+def an_answer(session: ShareSession, order: Sequence[TopicIdPartition] = (FIRST, SECOND)) -> ShareFetchAnswer:
     metadata = InMemoryClusterMetadata()
     metadata.create_topic("orders", ORDERS, partition_count=2)
-    return ShareFetchAnswer(session, ShareSessionEpoch(share_session_epoch), Leadership(metadata))
+    return ShareFetchAnswer(session, order, Leadership(metadata))
 
 
 async def test_a_request_that_opens_a_session_is_answered_for_every_partition_it_names() -> None:
@@ -85,7 +87,7 @@ async def test_errors_of_fetching_and_of_acknowledging_are_told_apart() -> None:
 
 def test_partitions_stand_in_the_order_of_their_turns_under_one_topic() -> None:
     # Given
-    answer = an_answer(a_session(), share_session_epoch=1)
+    answer = an_answer(a_session(), (SECOND, FIRST))
     answer.add_fetched({FIRST: FetchedPartition(), SECOND: FetchedPartition()})
 
     # When
@@ -101,7 +103,7 @@ def test_a_partition_whose_error_is_over_is_named_once_more() -> None:
     session = a_session()
     failed = FetchedPartition(PartitionRefusal(ErrorCode.KAFKA_STORAGE_ERROR, "no"))
     an_answer(session).add_fetched({FIRST: failed})
-    later, last = an_answer(session, 2), an_answer(session, 3)
+    later, last = an_answer(session), an_answer(session)
 
     # When
     later.add_fetched({FIRST: FetchedPartition()})

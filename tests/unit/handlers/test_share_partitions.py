@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ShareStateStillLoading, StateNotWritten
 from kproxy.handlers.group_configs import GroupConfigBounds, GroupConfigs
 from kproxy.handlers.share_partitions import DirectoryPorts, SharePartitionDirectory
 from kproxy.share.identifiers import GroupId
@@ -19,6 +18,7 @@ from tests.unit.handlers.share_group_world import (
     WALL_CLOCK_MS,
     ShareGroupWorld,
     acquired,
+    loaded,
     partitions_of,
     until_all_wait,
 )
@@ -37,7 +37,7 @@ def a_directory(
         reader=world.reader,
         availability=world.availability,
         alarm=world.alarm,
-        clock=world.clock,
+        background=world.background,
         wall_clock=world.wall_clock,
     )
     return SharePartitionDirectory(
@@ -58,8 +58,8 @@ async def test_it_loads_a_share_partition_once() -> None:
     directory = a_directory(world)
 
     # When
-    first = await directory.get(KEY, until_ms=NEVER_MS)
-    second = await directory.get(KEY, until_ms=NEVER_MS)
+    first = await loaded(directory, KEY)
+    second = await loaded(directory, KEY)
 
     # Then
     assert first is second
@@ -76,34 +76,14 @@ async def test_concurrent_calls_share_one_load() -> None:
 
     # When
     async with asyncio.TaskGroup() as tasks:
-        first = tasks.create_task(directory.get(KEY, until_ms=NEVER_MS))
-        second = tasks.create_task(directory.get(KEY, until_ms=NEVER_MS))
+        first = tasks.create_task(loaded(directory, KEY))
+        second = tasks.create_task(loaded(directory, KEY))
         await until_all_wait()
         world.state_log.hold_loads.set()
 
     # Then
     assert first.result() is second.result()
     assert world.state_log.loads == [KEY]
-
-
-async def test_a_load_that_takes_too_long_is_not_waited_for_by_others() -> None:
-    # Given
-    world = ShareGroupWorld(passes_time=False)
-    await world.initialize()
-    world.state_log.hold_loads = asyncio.Event()
-    directory = a_directory(world)
-
-    # When
-    async with asyncio.TaskGroup() as tasks:
-        first = tasks.create_task(directory.get(KEY, until_ms=NEVER_MS))
-        await until_all_wait()
-        world.clock.advance(500)
-        with pytest.raises(ShareStateStillLoading):
-            await directory.get(KEY, until_ms=1_500)
-        world.state_log.hold_loads.set()
-
-    # Then
-    assert first.result() is directory.find(KEY)
 
 
 async def test_a_failed_load_is_tried_again_by_the_next_call() -> None:
@@ -181,45 +161,6 @@ async def test_a_start_offset_that_nobody_chose_is_resolved_at_the_first_load(
     assert world.reader.reads[0].offset == start_offset
 
 
-async def test_a_chosen_start_offset_outlives_a_crash_before_anything_was_acknowledged() -> None:
-    """With `latest`, the default, a second choice would lie behind records that members held already."""
-    # Given
-    world = ShareGroupWorld()
-    await world.initialize(start_offset=-1)
-    world.produce(5)
-    alice = world.member()
-    await alice.open(max_records=500)
-    world.produce(3)
-    await alice.fetch()
-
-    # When
-    world.restart()
-    answer = await world.member("bob").open(max_records=500)
-
-    # Then
-    assert acquired(answer) == [(5, 7, 1)]
-
-
-async def test_a_start_offset_is_chosen_again_as_long_as_none_became_durable() -> None:
-    # Given
-    world = ShareGroupWorld()
-    await world.initialize(start_offset=-1)
-    world.state_log.persist_failure = StateNotWritten("refused")
-    alice = world.member()
-    failed = await alice.fetch(add=[(ORDERS, 0)], max_wait_ms=0)
-
-    # When
-    world.state_log.persist_failure = None
-    world.produce(5)
-    await alice.fetch(max_wait_ms=0)
-
-    # Then
-    assert partitions_of(failed)[ORDERS, 0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
-    live = world.groups.directory.find(KEY)
-    assert live is not None
-    assert live.start_offset == 5
-
-
 async def test_a_leader_that_names_no_offset_is_asked_again_by_the_next_fetch() -> None:
     # Given
     world = ShareGroupWorld()
@@ -245,7 +186,7 @@ async def test_what_is_discarded_refuses_every_call_and_is_loaded_anew() -> None
     world = ShareGroupWorld()
     await world.initialize()
     directory = a_directory(world)
-    before = await directory.get(KEY, until_ms=NEVER_MS)
+    before = await loaded(directory, KEY)
 
     # When
     directory.discard(KEY)
@@ -253,7 +194,7 @@ async def test_what_is_discarded_refuses_every_call_and_is_loaded_anew() -> None
     # Then
     assert before.is_fenced
     assert directory.find(KEY) is None
-    assert await directory.get(KEY, until_ms=NEVER_MS) is not before
+    assert await loaded(directory, KEY) is not before
     assert world.availability.signalled == [KEY, KEY, KEY]
 
 
@@ -262,9 +203,9 @@ async def test_a_late_doubt_about_an_older_object_leaves_its_successor_alone() -
     world = ShareGroupWorld()
     await world.initialize()
     directory = a_directory(world)
-    before = await directory.get(KEY, until_ms=NEVER_MS)
+    before = await loaded(directory, KEY)
     directory.discard(KEY)
-    after = await directory.get(KEY, until_ms=NEVER_MS)
+    after = await loaded(directory, KEY)
 
     # When
     directory.discard(KEY, before)
@@ -277,8 +218,10 @@ async def test_a_group_that_nobody_fetches_for_is_unloaded() -> None:
     # Given
     world = ShareGroupWorld()
     await world.initialize()
-    directory = a_directory(world, is_wanted=lambda: False)
-    await directory.get(KEY, until_ms=NEVER_MS)
+    wanted = {"is_wanted": True}
+    directory = a_directory(world, is_wanted=lambda: wanted["is_wanted"])
+    await loaded(directory, KEY)
+    wanted["is_wanted"] = False
 
     # When
     directory.unload_unwanted(GroupId("another"))
@@ -295,7 +238,7 @@ async def test_a_group_that_somebody_fetches_for_stays() -> None:
     world = ShareGroupWorld()
     await world.initialize()
     directory = a_directory(world, is_wanted=lambda: True)
-    await directory.get(KEY, until_ms=NEVER_MS)
+    await loaded(directory, KEY)
 
     # When
     directory.unload_unwanted(GroupId("g"))
@@ -309,8 +252,10 @@ async def test_an_unwanted_share_partition_stays_until_its_write_is_settled() ->
     # Given
     world = ShareGroupWorld()
     await world.initialize()
-    directory = a_directory(world, is_wanted=lambda: False)
-    await directory.get(KEY, until_ms=NEVER_MS)
+    wanted = {"is_wanted": True}
+    directory = a_directory(world, is_wanted=lambda: wanted["is_wanted"])
+    await loaded(directory, KEY)
+    wanted["is_wanted"] = False
     written = directory.begin_write(KEY)
 
     # When
@@ -327,9 +272,10 @@ async def test_a_share_partition_that_is_wanted_again_when_its_write_is_settled_
     # Given
     world = ShareGroupWorld()
     await world.initialize()
-    wanted = {"is_wanted": False}
+    wanted = {"is_wanted": True}
     directory = a_directory(world, is_wanted=lambda: wanted["is_wanted"])
-    live = await directory.get(KEY, until_ms=NEVER_MS)
+    live = await loaded(directory, KEY)
+    wanted["is_wanted"] = False
     written = directory.begin_write(KEY)
     directory.unload_unwanted(GroupId("g"))
 
@@ -346,10 +292,10 @@ async def test_a_write_that_fails_after_its_share_partition_was_discarded_spares
     world = ShareGroupWorld()
     await world.initialize()
     directory = a_directory(world)
-    await directory.get(KEY, until_ms=NEVER_MS)
+    await loaded(directory, KEY)
     written = directory.begin_write(KEY)
     directory.discard(KEY)
-    successor = await directory.get(KEY, until_ms=NEVER_MS)
+    successor = await loaded(directory, KEY)
 
     # When
     directory.settle_write(written, is_durable=False)
@@ -368,7 +314,7 @@ async def test_share_partitions_are_due_once_when_their_first_lock_ends() -> Non
     directory = a_directory(world)
     for key in keys:
         await world.initialize(partition=key.partition)
-        live = await directory.get(key, until_ms=NEVER_MS)
+        live = await loaded(directory, key)
         world.clock.advance(100)
         live.acquire(
             "alice",  # type: ignore[arg-type]  # a member id is a string

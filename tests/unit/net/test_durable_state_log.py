@@ -293,35 +293,6 @@ def test_a_delta_whose_outcome_is_unknown_raises() -> None:
     on_slots(scenario)
 
 
-def test_a_refusal_is_told_before_anybody_who_waits_hears_of_it() -> None:
-    async def scenario(cluster: ScriptedStateLog, ports: Ports) -> None:
-        # Given
-        await ports.initialize(HERE)
-        cluster.decree(Fate.LOST, state_log())
-        told: list[str] = []
-        promise = ports.states.persist(
-            HERE,
-            DELTA,
-            state_epoch=StateEpoch(0),
-            leader_epoch=LeaderEpoch(0),
-            actors=(),
-            on_refused=lambda _: told.append("refused"),
-        )
-
-        async def wait() -> None:
-            with pytest.raises(StateLogUnavailable):
-                await promise
-            told.append("waiter")
-
-        # When
-        await asyncio.gather(wait())
-
-        # Then
-        assert told == ["refused", "waiter"]
-
-    on_slots(scenario)
-
-
 def test_a_load_waits_for_a_slot_that_is_being_loaded() -> None:
     async def scenario(cluster: ScriptedStateLog, ports: Ports) -> None:
         # Given
