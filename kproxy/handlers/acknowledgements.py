@@ -19,6 +19,7 @@ from kproxy.errors import (
 )
 from kproxy.handlers.leadership import PartitionRefusal
 from kproxy.handlers.ports import Observer, RequestContext
+from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.releases import Released, Releases
 from kproxy.handlers.share_services import ShareServices
 from kproxy.handlers.state_writes import StateWrites
@@ -151,12 +152,11 @@ class Applied:
             if failure is not None:
                 told = _ERRORS_OF_WRITES.get(failure.error_code, ErrorCode.UNKNOWN_SERVER_ERROR)
                 self._refusals[partition] = PartitionRefusal(told, str(failure))
+        report = RefusalReport(self._observer, self._acknowledger.context)
         for partition, refusal in self._refusals.items():
-            self._observer.refused(
-                self._acknowledger.context,
-                reason=refusal.error_code.name.lower(),
-                detail=f"acknowledgement of {self._acknowledger.key(partition)}: {refusal.message}",
-            )
+            detail = f"acknowledgement of {self._acknowledger.key(partition)}: {refusal.message}"
+            report.add(refusal.error_code, detail)
+        report.tell()
         return self._refusals
 
 

@@ -4,6 +4,7 @@ from kproxy.handlers.group_configs import GroupConfigBounds
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.settings import Settings
 from kproxy.share.limits import GroupLimits, ShareLimits
+from kproxy.share.share_session import ShareSessionLimits
 
 
 def share_group_limits(settings: Settings) -> ShareGroupLimits:
@@ -25,5 +26,9 @@ def share_group_limits(settings: Settings) -> ShareGroupLimits:
             min_record_lock_duration_ms=settings.group_share_min_record_lock_duration_ms,
             max_record_lock_duration_ms=settings.group_share_max_record_lock_duration_ms,
         ),
-        max_share_sessions=settings.group_share_max_share_sessions,
+        sessions=ShareSessionLimits(
+            max_share_sessions=settings.group_share_max_share_sessions,
+            max_session_partitions=settings.share_session_max_partitions,
+            max_partitions=settings.share_sessions_max_partitions,
+        ),
     )

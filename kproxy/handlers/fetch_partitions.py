@@ -22,6 +22,7 @@ from kproxy.handlers.fetch_terms import FetchedPartition, FetchTerms
 from kproxy.handlers.leadership import PartitionRefusal
 from kproxy.handlers.ports import PartitionData, PartitionRead
 from kproxy.handlers.record_acquisition import RecordAcquisition
+from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.share_partitions import LoadUnderWay
 from kproxy.handlers.share_services import ShareServices
 from kproxy.handlers.state_writes import StateWrites
@@ -45,6 +46,7 @@ class PartitionFetch:
         "_loads",
         "_owed",
         "_refused",
+        "_report",
         "_services",
         "_signals",
         "_terms",
@@ -58,6 +60,7 @@ class PartitionFetch:
         self._acquisition = RecordAcquisition(services, terms, self._writes)
         self._refused: dict[TopicIdPartition, FetchedPartition] = {}
         self._fetched: dict[TopicIdPartition, FetchedPartition] = {}
+        self._report = RefusalReport(services.observer, terms.context)
         self._interest: dict[SharePartitionKey, int | None] = {}
         self._loads: dict[TopicIdPartition, LoadUnderWay] = {}
         self._owed: set[SharePartitionKey] = set()
@@ -80,6 +83,7 @@ class PartitionFetch:
             if not terms.wants_nothing:
                 await self._fetch_listening()
         finally:
+            self._report.tell()
             for key in self._owed:
                 self._services.availability.signal(key)
             await self._writes.settle()
@@ -271,11 +275,8 @@ class PartitionFetch:
 
     def _reported(self, partition: TopicIdPartition, fetched: FetchedPartition) -> FetchedPartition:
         if fetched.refusal is not None:
-            self._services.observer.refused(
-                self._terms.context,
-                reason=fetched.refusal.error_code.name.lower(),
-                detail=f"fetch of {self._terms.key(partition)}: {fetched.refusal.message}",
-            )
+            detail = f"fetch of {self._terms.key(partition)}: {fetched.refusal.message}"
+            self._report.add(fetched.refusal.error_code, detail)
         return fetched
 
 

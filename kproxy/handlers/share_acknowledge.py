@@ -48,11 +48,13 @@ class ShareAcknowledgeHandler:
         """Answer per partition.
 
         Raises:
-            InvalidRequest: no group id, or no usable member id.
+            InvalidRequest: no group id, no usable member id, or more partitions than a session may have.
             ShareSessionNotFound: the session is not open.
             InvalidShareSessionEpoch: the epoch is 0, or not the expected one.
         """
         claim = session_claim(request, context)
+        requested = requested_partitions(request.topics)
+        self._services.sessions.require_possible(requested)
         if claim.closes:
             session = self._services.sessions.find(claim.key)
         else:
@@ -61,7 +63,7 @@ class ShareAcknowledgeHandler:
             claim.key.group_id, claim.key.member_id, is_renew_ack=request.is_renew_ack, context=context
         )
         applied = await self._acknowledgements.apply(
-            acknowledger, requested_partitions(request.topics), closing=session if claim.closes else None
+            acknowledger, requested, closing=session if claim.closes else None
         )
         response = self._response(applied, await applied.settle())
         response.acquisition_lock_timeout_ms = self._limits.of(claim.key.group_id).record_lock_duration_ms

@@ -52,7 +52,7 @@ from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey
 from kproxy.share.limits import GroupLimits, ShareLimits
 from kproxy.share.share_group import ShareGroupState
 from kproxy.share.share_group_image import ShareGroupImage
-from kproxy.share.share_session import ShareSessionCache
+from kproxy.share.share_session import ShareSessionCache, ShareSessionLimits
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.message_schema import Message
 from kproxy.wire.messages.describe_configs_response import DescribeConfigsResponse
@@ -72,8 +72,8 @@ class ShareGroupLimits:
     share: ShareLimits = field(default_factory=ShareLimits)
     group: GroupLimits = field(default_factory=GroupLimits)
     configs: GroupConfigBounds = field(default_factory=GroupConfigBounds)
-    max_share_sessions: int = 2_000
-    """Share sessions of the process (`group.share.max.share.sessions`)."""
+    sessions: ShareSessionLimits = field(default_factory=ShareSessionLimits)
+    """Share sessions of the process, and their partitions."""
     fetch_max_bytes: int = DEFAULT_FETCH_MAX_BYTES
     """What one ShareFetch is answered with at most, apart from a batch that is larger (`fetch.max.bytes`)."""
 
@@ -109,7 +109,7 @@ class ShareGroups:
     ) -> None:
         self.configs = GroupConfigs(limits.configs)
         self.coordinator = GroupCoordinator()
-        self.sessions = ShareSessionCache(max_share_sessions=limits.max_share_sessions)
+        self.sessions = ShareSessionCache(limits.sessions)
         self._ports = ports
         self._limits = limits
         self._effective_limits = EffectiveLimits(limits.share, self.configs)

@@ -7,7 +7,8 @@ rules that join several keys.
 """
 
 from kproxy.settings.addresses import HostPort
-from kproxy.settings.key_table import KEYS, CorruptRecords, LogFormat, LogLevel, Settings, ShareUpstream
+from kproxy.settings.choices import CorruptRecords, LogFormat, LogLevel, ShareUpstream
+from kproxy.settings.key_table import KEYS, Settings
 from kproxy.settings.loading import LoadedSettings, load_settings
 from kproxy.settings.properties_format import property_line
 from kproxy.settings.sources import Assignment, assignment_of_override

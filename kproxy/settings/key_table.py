@@ -9,10 +9,16 @@ meet, no key begins with `kproxy.upstream.`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from kproxy.settings.addresses import LAST_PORT, HostPort
+from kproxy.settings.choices import (
+    CorruptRecords,
+    LogFormat,
+    LogLevel,
+    ShareUpstream,
+    UpstreamSecurityProtocol,
+)
 from kproxy.settings.value_kinds import (
     ValueKind,
     host_name,
@@ -28,43 +34,6 @@ from kproxy.settings.value_kinds import (
 )
 
 T = TypeVar("T")
-
-
-class ShareUpstream(StrEnum):
-    """What to do about a backing cluster that serves share groups itself."""
-
-    REFUSE = "refuse"
-    SHADOW = "shadow"
-
-
-class CorruptRecords(StrEnum):
-    """What recovery does about a record of the state log that cannot be used."""
-
-    FAIL = "fail"
-    SKIP = "skip"
-
-
-class LogFormat(StrEnum):
-    """How log lines look."""
-
-    AUTO = "auto"
-    JSON = "json"
-    TEXT = "text"
-
-
-class LogLevel(StrEnum):
-    """The least severe log line that is written."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-
-
-class UpstreamSecurityProtocol(StrEnum):
-    """How kproxy's own connections reach the backing brokers."""
-
-    PLAINTEXT = "PLAINTEXT"
 
 
 def _key(name: str, kind: ValueKind[T], default: str, doc: str) -> T:
@@ -183,6 +152,19 @@ class Settings:
     )
     group_share_max_share_sessions: int = _key(
         "group.share.max.share.sessions", whole_number(1), "2000", "Share sessions that may be open at once."
+    )
+    share_session_max_partitions: int = _key(
+        "kproxy.share.session.max.partitions",
+        whole_number(1),
+        "5000",
+        "Partitions that one share session may have. Each fetch looks at all of its session's; a request for more is "
+        "answered INVALID_REQUEST.",
+    )
+    share_sessions_max_partitions: int = _key(
+        "kproxy.share.sessions.max.partitions",
+        whole_number(1),
+        "200000",
+        "Partitions that all share sessions may have together. Beyond that SHARE_SESSION_LIMIT_REACHED is answered.",
     )
     group_share_session_timeout_ms: int = _key(
         "group.share.session.timeout.ms", milliseconds(1), "45000", "A member silent for this long has left."

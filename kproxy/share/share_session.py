@@ -8,7 +8,7 @@ Source: KIP-932, "Share sessions"; `ShareSession.java`, `ShareSessionCache.java`
 `SharePartitionManager.java`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +25,18 @@ INITIAL_SHARE_SESSION_EPOCH: Final = ShareSessionEpoch(0)
 FINAL_SHARE_SESSION_EPOCH: Final = ShareSessionEpoch(-1)
 """Closes a session."""
 MAX_SHARE_SESSION_EPOCH: Final = 2_147_483_647
+
+
+@dataclass(frozen=True, slots=True)
+class ShareSessionLimits:
+    """How many share sessions may be open, and how many partitions one of them, and all of them, may have.
+
+    Kafka bounds the first alone (`group.share.max.share.sessions`). Every fetch looks at each partition of its session.
+    """
+
+    max_share_sessions: int = 2_000
+    max_session_partitions: int = 5_000
+    max_partitions: int = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +61,14 @@ class ShareSession:
         self.next_epoch = next_share_session_epoch(INITIAL_SHARE_SESSION_EPOCH)
         self._must_respond = dict.fromkeys(partitions, True)
         self._turn = 0
+
+    def __len__(self) -> int:
+        """How many partitions it has."""
+        return len(self._must_respond)
+
+    def has(self, partition: TopicIdPartition) -> bool:
+        """Tell whether the partition was added and not forgotten."""
+        return partition in self._must_respond
 
     @property
     def partitions(self) -> tuple[TopicIdPartition, ...]:
@@ -91,10 +111,11 @@ class ShareSession:
 class ShareSessionCache:
     """All share sessions of the process. There is no eviction for age: the cache refuses when it is full."""
 
-    __slots__ = ("_keys_of_connection", "_sessions", "max_share_sessions")
+    __slots__ = ("_keys_of_connection", "_partition_count", "_sessions", "limits")
 
-    def __init__(self, *, max_share_sessions: int) -> None:
-        self.max_share_sessions = max_share_sessions
+    def __init__(self, limits: ShareSessionLimits) -> None:
+        self.limits = limits
+        self._partition_count = 0
         self._sessions: dict[ShareSessionKey, ShareSession] = {}
         self._keys_of_connection: dict[int, dict[ShareSessionKey, None]] = {}
 
@@ -104,7 +125,7 @@ class ShareSessionCache:
     @property
     def partition_count(self) -> int:
         """Partitions of all sessions together."""
-        return sum(len(session.partitions) for session in self._sessions.values())
+        return self._partition_count
 
     def group_has_sessions(self, group_id: GroupId) -> bool:
         """Tell whether any member of the group has a session; else its share-partitions may be dropped."""
@@ -128,16 +149,20 @@ class ShareSessionCache:
         member lost a response, not its records.
 
         Raises:
-            InvalidRequest: the request acknowledges; no record was acquired yet under this session.
+            InvalidRequest: the request acknowledges (no record was acquired yet under this session), or names too many
+                partitions.
             ShareSessionLimitReached: the cache is full. The caller may wait and try again until MaxWaitMs.
         """
         if has_acknowledgements:
             raise InvalidRequest("a ShareFetch that opens a session cannot acknowledge")
-        if key not in self._sessions and len(self._sessions) >= self.max_share_sessions:
+        if key not in self._sessions and len(self._sessions) >= self.limits.max_share_sessions:
             raise ShareSessionLimitReached(f"{len(self._sessions)} share sessions are open")
-        self._remove(key)
         session = ShareSession(key, connection_id=connection_id, partitions=partitions)
+        replaced = self._sessions.get(key)
+        self._require_room(len(session), instead_of=0 if replaced is None else len(replaced))
+        self._remove(key)
         self._sessions[key] = session
+        self._partition_count += len(session)
         self._keys_of_connection.setdefault(connection_id, {})[key] = None
         return session
 
@@ -157,9 +182,16 @@ class ShareSessionCache:
         Raises:
             ShareSessionNotFound: no session is open for `key`.
             InvalidShareSessionEpoch: the request is not the successor of the last one; nothing changed.
+            InvalidRequest: the session would have too many partitions; nothing changed.
+            ShareSessionLimitReached: all sessions together would; nothing changed.
         """
         session = self._expect(key, share_session_epoch)
+        added = [partition for partition in added if not session.has(partition)]
+        before = len(session)
+        if added:
+            self._require_room(before + len(added), instead_of=before)
         session.advance(added, forgotten)
+        self._partition_count += len(session) - before
         return session
 
     def acknowledge(self, key: ShareSessionKey, share_session_epoch: ShareSessionEpoch) -> ShareSession:
@@ -203,6 +235,27 @@ class ShareSessionCache:
             self._remove(session.key)
         return evicted
 
+    def require_possible(self, partitions: Sized) -> None:
+        """Raise InvalidRequest when a request names more partitions than any session may have."""
+        self._require_possible_count(len(partitions))
+
+    def _require_possible_count(self, partition_count: int) -> None:
+        allowed = self.limits.max_session_partitions
+        if partition_count > allowed:
+            raise InvalidRequest(
+                f"a share session of {partition_count} partitions, at most {allowed} are allowed"
+            )
+
+    def _require_room(self, partition_count: int, *, instead_of: int) -> None:
+        """Raise unless a session may have `partition_count` partitions where it had `instead_of`."""
+        limits = self.limits
+        self._require_possible_count(partition_count)
+        total = self._partition_count - instead_of + partition_count
+        if total > limits.max_partitions:
+            raise ShareSessionLimitReached(
+                f"all share sessions would have {total} partitions together, at most {limits.max_partitions} may be"
+            )
+
     def _expect(self, key: ShareSessionKey, share_session_epoch: ShareSessionEpoch) -> ShareSession:
         session = self.find(key)
         if share_session_epoch != session.next_epoch:
@@ -215,6 +268,7 @@ class ShareSessionCache:
         session = self._sessions.pop(key, None)
         if session is None:
             return
+        self._partition_count -= len(session)
         keys = self._keys_of_connection[session.connection_id]
         del keys[key]
         if not keys:

@@ -48,7 +48,8 @@ def emit_codec(message_class: type[Message], version: int) -> EmittedCodec:
     tree = message_struct(message_class, version)
     source = CodecSource()
     reads_in_place = message_class.SCHEMA.kind == "header" or contains_records(tree)
-    DecodeEmitter(source, reads_in_place=reads_in_place).emit(tree)
+    is_request = message_class.SCHEMA.kind == "request"
+    DecodeEmitter(source, reads_in_place=reads_in_place, counts_elements=is_request).emit(tree)
     source.line("")
     source.line("")
     EncodeEmitter(source).emit(tree)

@@ -11,6 +11,8 @@ How it gets fast, and stays safe:
 4. Objects are made by `object.__new__` and every attribute is set, which costs less than calling the class;
    names are local; a struct without tagged fields costs one test.
 
+5. The elements of a request are counted, and too many refused before they are read.
+
 A message without records is copied into `bytes` first if it is not, because these are quicker to index; a
 header, or a message with records, is read where it is, and its records are views.
 """
@@ -43,6 +45,13 @@ from kproxy.wire.primitives import (
 )
 from kproxy.wire.varints import decode_varint
 
+LARGEST_REQUEST_ELEMENTS: Final = 50_000
+"""Elements, numbers apart, that all arrays of one request may have together.
+
+Decoding cannot be interrupted, and costs some microseconds an element: a request of a few megabytes could name a
+million partitions and hold up everybody else for seconds.
+"""
+
 
 class DecodeEmitter:
     """Writes `decode(buffer, position)`, which returns the message and the position after it.
@@ -51,8 +60,9 @@ class DecodeEmitter:
     the run has been read.
     """
 
-    def __init__(self, source: CodecSource, *, reads_in_place: bool) -> None:
+    def __init__(self, source: CodecSource, *, reads_in_place: bool, counts_elements: bool = False) -> None:
         self._source: Final = source
+        self._counts_elements: Final = counts_elements
         self._reads_in_place: Final = reads_in_place
         self._run: Final[list[tuple[str, str]]] = []
         self._path: Final[list[str]] = []
@@ -69,6 +79,8 @@ class DecodeEmitter:
                 with self._source.block("if type(buffer) is not bytes"):
                     self._source.line("buffer = bytes(buffer)")
             self._source.line("size = len(buffer)")
+            if self._counts_elements:
+                self._source.line(f"elements_left = {LARGEST_REQUEST_ELEMENTS}")
             self._struct(tree, "message")
             self._read_run()
             self._source.line("return message, position")
@@ -212,6 +224,10 @@ class DecodeEmitter:
         room = f"{number} * {construct.minimum_element_size} > size - position"
         with self._source.block(f"if {number} < 0 or {room}"):
             self._raise(f"{{{number}}} elements")
+        if self._counts_elements:
+            self._source.line(f"elements_left -= {number}")
+            with self._source.block("if elements_left < 0"):
+                self._raise(f"more than {LARGEST_REQUEST_ELEMENTS} elements in one request")
         elements, append, element = (
             self._source.fresh(name) for name in (_last_name(target), "append", "element")
         )

@@ -21,7 +21,7 @@ from kproxy.share.heartbeat import Heartbeat, TopicPartitions
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits, ShareLimits
 from kproxy.share.share_partition import SharePartition
-from kproxy.share.share_session import ShareSessionCache, ShareSessionKey
+from kproxy.share.share_session import ShareSessionCache, ShareSessionKey, ShareSessionLimits
 from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.slot_status import AppliedStates, SlotState, SlotStatus
@@ -77,7 +77,7 @@ class Inspectable:
 
     def __init__(self, *, streams: JsonStreams | None = None) -> None:
         self.coordinator = GroupCoordinator()
-        self.sessions = ShareSessionCache(max_share_sessions=1000)
+        self.sessions = ShareSessionCache(ShareSessionLimits(max_share_sessions=1000))
         self.live = InMemorySharePartitions()
         self.state_log = InMemoryStateLogSlots()
         self.topic_names: Mapping[TopicId, str] = {ORDERS: "orders"}

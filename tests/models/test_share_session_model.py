@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from kproxy.errors import InvalidShareSessionEpoch, ShareSessionLimitReached, ShareSessionNotFound
 from kproxy.share.identifiers import GroupId, MemberId, ShareSessionEpoch, TopicId, TopicIdPartition
-from kproxy.share.share_session import ShareSession, ShareSessionCache, ShareSessionKey
+from kproxy.share.share_session import ShareSession, ShareSessionCache, ShareSessionKey, ShareSessionLimits
 
 LIMIT = 3
 KEYS = [
@@ -35,7 +35,7 @@ class ShareSessionCacheMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.cache = ShareSessionCache(max_share_sessions=LIMIT)
+        self.cache = ShareSessionCache(ShareSessionLimits(max_share_sessions=LIMIT))
         self.sessions: list[NaiveSession] = []
 
     def naive(self, key: ShareSessionKey) -> NaiveSession | None:
@@ -111,6 +111,10 @@ class ShareSessionCacheMachine(RuleBasedStateMachine):
         dropped = [session for session in self.sessions if session.connection_id == connection_id]
         self.sessions = [session for session in self.sessions if session.connection_id != connection_id]
         assert {s.key for s in self.cache.evict_connection(connection_id)} == {s.key for s in dropped}
+
+    @invariant()
+    def the_partitions_of_all_sessions_are_counted(self) -> None:
+        assert self.cache.partition_count == sum(len(each.partitions) for each in self.cache.sessions())
 
     @invariant()
     def both_hold_the_same(self) -> None:

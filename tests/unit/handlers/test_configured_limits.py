@@ -5,6 +5,7 @@ from kproxy.handlers.group_configs import GroupConfigBounds
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.settings import Settings
 from kproxy.share.limits import GroupLimits, ShareLimits
+from kproxy.share.share_session import ShareSessionLimits
 
 
 def test_every_limit_is_what_the_operator_set() -> None:
@@ -20,6 +21,8 @@ def test_every_limit_is_what_the_operator_set() -> None:
         group_share_max_size=33,
         group_share_assignment_interval_ms=1_234,
         group_share_max_share_sessions=55,
+        share_session_max_partitions=66,
+        share_sessions_max_partitions=777,
     )
 
     # When
@@ -38,7 +41,7 @@ def test_every_limit_is_what_the_operator_set() -> None:
             min_record_lock_duration_ms=16_000,
             max_record_lock_duration_ms=50_000,
         ),
-        max_share_sessions=55,
+        sessions=ShareSessionLimits(max_share_sessions=55, max_session_partitions=66, max_partitions=777),
     )
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.share_groups import ShareGroupLimits
+from kproxy.share.share_session import ShareSessionLimits
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.share_fetch_request import (
     AcknowledgementBatch,
@@ -94,7 +95,7 @@ async def test_without_a_session_there_is_nothing_to_go_on_with(epoch: int) -> N
 
 async def test_a_full_cache_refuses_another_session_when_the_wait_is_over() -> None:
     # Given
-    world = ShareGroupWorld(limits=ShareGroupLimits(max_share_sessions=1))
+    world = ShareGroupWorld(limits=ShareGroupLimits(sessions=ShareSessionLimits(max_share_sessions=1)))
     await world.initialize()
     alice, bob = world.member("alice"), world.member("bob")
     await alice.open()
@@ -110,7 +111,7 @@ async def test_a_full_cache_refuses_another_session_when_the_wait_is_over() -> N
 
 async def test_a_session_that_closes_makes_room_for_another() -> None:
     # Given
-    world = ShareGroupWorld(limits=ShareGroupLimits(max_share_sessions=1))
+    world = ShareGroupWorld(limits=ShareGroupLimits(sessions=ShareSessionLimits(max_share_sessions=1)))
     await world.initialize()
     alice, bob = world.member("alice"), world.member("bob")
     await alice.open()

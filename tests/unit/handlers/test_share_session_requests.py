@@ -6,7 +6,7 @@ from kproxy.errors import InvalidRequest
 from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.share_session_requests import is_open, session_claim
 from kproxy.share.identifiers import GroupId, MemberId
-from kproxy.share.share_session import ShareSessionCache, ShareSessionKey
+from kproxy.share.share_session import ShareSessionCache, ShareSessionKey, ShareSessionLimits
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 
 CONTEXT = RequestContext(1, 5, 78, 2, "client", "/127.0.0.1")
@@ -47,7 +47,7 @@ def test_without_usable_ids_there_is_no_claim(group_id: str | None, member_id: s
 
 def test_a_session_that_was_replaced_or_closed_is_not_open() -> None:
     # Given
-    cache = ShareSessionCache(max_share_sessions=10)
+    cache = ShareSessionCache(ShareSessionLimits(max_share_sessions=10))
     first = cache.open(KEY, connection_id=1, partitions=(), has_acknowledgements=False)
     was_open = is_open(cache, first)
 

@@ -17,6 +17,7 @@ from kproxy.share.share_session import (
     ShareSession,
     ShareSessionCache,
     ShareSessionKey,
+    ShareSessionLimits,
     next_share_session_epoch,
 )
 from tests.unit.share.builders import ALICE, BOB, ORDERS, TOPIC, partitions_of
@@ -27,7 +28,7 @@ P0, P1, P2 = partitions_of(TOPIC, [0, 1, 2])
 
 
 def a_cache(max_share_sessions: int = 2_000) -> ShareSessionCache:
-    return ShareSessionCache(max_share_sessions=max_share_sessions)
+    return ShareSessionCache(ShareSessionLimits(max_share_sessions=max_share_sessions))
 
 
 def opened(

@@ -12,6 +12,7 @@ from kproxy.wire.decode_emitter import DecodeEmitter
 from kproxy.wire.message_struct import MessageStruct, message_struct
 from kproxy.wire.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from kproxy.wire.messages.request_header import RequestHeader
+from kproxy.wire.messages.share_fetch_request import FetchPartition, FetchTopic, ShareFetchRequest
 from kproxy.wire.primitives import WireConstruct
 from kproxy.wire.varints import encode_varint
 from tests.unit.wire.sample_message import SAMPLE, SAMPLE_V0, SAMPLE_V2, Point, SampleMessage
@@ -144,3 +145,30 @@ def test_a_construct_that_the_emitter_does_not_know_is_a_broken_invariant() -> N
     tree = MessageStruct(Point, "x" / Unheard())
     with pytest.raises(AssertionError, match="no code for"):
         DecodeEmitter(CodecSource(), reads_in_place=False).emit(tree)
+
+
+def test_a_request_of_more_elements_than_anybody_needs_is_refused_before_they_are_read() -> None:
+    """However they are spread over its arrays: decoding cannot be interrupted."""
+    # Given
+    topics = [FetchTopic(b"t" * 16, [FetchPartition(0)] * 30_000) for _ in range(2)]
+    request = ShareFetchRequest(group_id="g", member_id="m", topics=topics)
+    codec = emit_codec(ShareFetchRequest, 2)
+    encoded = b"".join(bytes(chunk) for chunk in codec.encode(request))
+
+    # When / Then
+    with pytest.raises(MalformedMessage, match="more than 50000 elements in one request"):
+        codec.decode(encoded, 0)
+
+
+def test_a_response_may_have_any_number_of_elements() -> None:
+    # Given
+    response = FetchResponse(responses=[FetchableTopicResponse("t", partitions=[PartitionData()] * 60_000)])
+    codec = emit_codec(FetchResponse, 4)
+    encoded = b"".join(bytes(chunk) for chunk in codec.encode(response))
+
+    # When
+    decoded, _ = codec.decode(encoded, 0)
+
+    # Then
+    assert isinstance(decoded, FetchResponse)
+    assert len(decoded.responses[0].partitions) == 60_000
