@@ -192,6 +192,8 @@ class Acknowledgements:
                 continue
             try:
                 delta = self._acknowledge(acknowledger, partition, requested[partition])
+                if not self._is_news(acknowledger.key(partition), delta):
+                    continue
                 actors = acknowledged_by(acknowledger.member_id, acknowledger.client, delta)
                 writes.add(acknowledger.key(partition), delta, actors)
             except ApiError as refusal:
@@ -205,6 +207,10 @@ class Acknowledgements:
             released=released,
             observer=self._services.observer,
         )
+
+    def _is_news(self, key: SharePartitionKey, delta: StateDelta) -> bool:
+        """Tell whether `delta` says what may not be durable: a mere start offset does while others are written."""
+        return bool(delta.batches) or self._services.directory.has_unsettled_writes(key)
 
     def _malformed(
         self,

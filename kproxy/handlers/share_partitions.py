@@ -228,6 +228,11 @@ class SharePartitionDirectory:
             self._live[key].is_unwanted = True
             self._drop_if_unwanted(key)
 
+    def has_unsettled_writes(self, key: SharePartitionKey) -> bool:
+        """Tell whether something of a live share-partition is not durable yet, but for who holds what."""
+        live = self._live.get(key)
+        return live is not None and live.unsettled_writes > 0
+
     def begin_write(self, key: SharePartitionKey) -> LiveWrite:
         """Note that a live share-partition is being written; return the token to settle that with."""
         live = self._live[key]

@@ -4,15 +4,15 @@ Source: `ShareCoordinatorService.partitionFor`, `GroupCoordinatorService.partiti
 """
 
 import struct
-from functools import lru_cache
 from typing import Final
 
 from kproxy.share.identifiers import GroupId, SharePartitionKey
+from kproxy.statelog.short_keys import remember_short_keys
 
 _SIGN_BIT: Final = 1 << 31
 
 
-@lru_cache(maxsize=1 << 17)
+@remember_short_keys(maxsize=1 << 17)
 def state_partition(key: SharePartitionKey, partition_count: int) -> int:
     """Return the partition of the state topic that holds the state of `key`."""
     return _absolute_hash(str(key)) % partition_count

@@ -10,7 +10,7 @@ Source: KIP-932, "Share-group state"; `ShareCoordinatorRecordHelpers`, `ShareSna
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -36,6 +36,7 @@ from kproxy.statelog.claims import (
     claim_of,
 )
 from kproxy.statelog.log_messages import decode_key, decode_value, encode_key, encode_value
+from kproxy.statelog.short_keys import remember_short_keys, remember_short_texts
 from kproxy.wire.codecs import Message
 from kproxy.wire.messages import share_snapshot_value, share_update_value
 from kproxy.wire.messages.kproxy_claim_key import KproxyClaimKey
@@ -192,7 +193,7 @@ def _encode_record(record: StateRecord) -> tuple[bytes, bytes | None]:
             return encode_key(key), encode_value(value)
 
 
-@lru_cache(maxsize=_KEYS_REMEMBERED)
+@remember_short_texts(maxsize=_KEYS_REMEMBERED)
 def _decode_key(key: bytes | None) -> tuple[type[Message], SharePartitionKey | None]:
     """Return what kind of key these bytes are, and of which share-partition; None for a claim's."""
     decoded = decode_key(key, _KEY_CLASSES)
@@ -202,13 +203,13 @@ def _decode_key(key: bytes | None) -> tuple[type[Message], SharePartitionKey | N
     return type(decoded), _share_partition_key(decoded.group_id, decoded.topic_id, decoded.partition)
 
 
-@lru_cache(maxsize=_KEYS_REMEMBERED)
+@remember_short_texts(maxsize=_KEYS_REMEMBERED)
 def _share_partition_key(group_id: str, topic_id: bytes, partition: int) -> SharePartitionKey:
     """Return the same key for all kinds of records: who finds the object itself in a dictionary compares no further."""
     return SharePartitionKey(GroupId(group_id), TopicId(topic_id), partition)
 
 
-@cache
+@lru_cache(maxsize=256)
 def _update_struct(batch_count: int) -> struct.Struct:
     return struct.Struct(f">hiiqb{'qqbhb' * batch_count}bbbi")
 
@@ -310,12 +311,12 @@ def _require(is_possible: bool, otherwise: str) -> None:  # noqa: FBT001 - reads
         raise CorruptStateRecord(otherwise)
 
 
-@lru_cache(maxsize=4096)
+@remember_short_keys(maxsize=4096)
 def _snapshot_key(key: SharePartitionKey) -> bytes:
     return encode_key(ShareSnapshotKey(key.group_id, key.topic_id, key.partition))
 
 
-@lru_cache(maxsize=4096)
+@remember_short_keys(maxsize=4096)
 def _update_key(key: SharePartitionKey) -> bytes:
     return encode_key(ShareUpdateKey(key.group_id, key.topic_id, key.partition))
 

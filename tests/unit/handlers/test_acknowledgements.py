@@ -83,6 +83,22 @@ async def test_a_refused_acknowledgement_never_becomes_durable_by_another_member
     assert (durable.start_offset, durable.state_batches) == (0, ())
 
 
+async def test_an_acknowledgement_of_what_is_durably_done_with_writes_nothing() -> None:
+    """Else whoever repeats it makes the state log grow, header by header."""
+    # Given
+    world = ShareGroupWorld()
+    alice = await a_member_with_records(world)
+    await alice.acknowledge({(ORDERS, 0): [(0, 9, [ACCEPT])]})
+    written = len(world.state_log.deltas)
+
+    # When
+    again = await alice.acknowledge({(ORDERS, 0): [(0, 9, [ACCEPT])]})
+
+    # Then
+    assert acknowledge_errors(again) == {(ORDERS, 0): ErrorCode.NONE}
+    assert len(world.state_log.deltas) == written
+
+
 async def test_an_acknowledgement_is_answered_when_it_is_durable_and_not_before() -> None:
     # Given
     world = ShareGroupWorld()
