@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from kproxy.errors import ApiError
 from kproxy.handlers.acknowledgements import Acknowledgements
+from kproxy.handlers.alter_configs import AlterConfigsHandler
 from kproxy.handlers.describe_configs import DescribeConfigsHandler
 from kproxy.handlers.effective_limits import EffectiveLimits
 from kproxy.handlers.fetch_signals import HeardAvailability
@@ -55,6 +56,7 @@ from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.share.share_session import ShareSessionCache, ShareSessionLimits
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.message_schema import Message
+from kproxy.wire.messages.alter_configs_response import AlterConfigsResponse
 from kproxy.wire.messages.describe_configs_response import DescribeConfigsResponse
 from kproxy.wire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from kproxy.wire.messages.share_acknowledge_response import ShareAcknowledgeResponse
@@ -286,7 +288,9 @@ class ShareGroups:
     def _config_apis(self) -> tuple[ServedApi, ...]:
         alter = IncrementalAlterConfigsHandler(self.configs, self._ports.group_log, self._ports.observer)
         describe = DescribeConfigsHandler(self.configs, self._ports.group_log, self._ports.observer)
+        legacy = AlterConfigsHandler(self._ports.observer)
         return (
+            ServedApi(ApiKey.ALTER_CONFIGS, 0, 2, legacy.serve, _no_legacy_results),
             ServedApi(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, alter.serve, _no_alter_results),
             ServedApi(ApiKey.DESCRIBE_CONFIGS, 1, 4, describe.serve, _no_describe_results),
         )
@@ -296,6 +300,12 @@ def _no_alter_results(*, error_code: int, error_message: str | None) -> Message:
     """Return an answer that has no place for an error: merged, every resource says that nobody answered for it."""
     del error_code, error_message
     return IncrementalAlterConfigsResponse()
+
+
+def _no_legacy_results(*, error_code: int, error_message: str | None) -> Message:
+    """Do the same for AlterConfigs."""
+    del error_code, error_message
+    return AlterConfigsResponse()
 
 
 def _no_describe_results(*, error_code: int, error_message: str | None) -> Message:

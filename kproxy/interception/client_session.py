@@ -39,6 +39,7 @@ from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest
 from kproxy.wire.frames import RequestHead
+from kproxy.wire.messages.alter_configs_request import AlterConfigsRequest
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
@@ -372,5 +373,5 @@ def _is_answered_here(disposition: Disposition, request: DecodedRequest) -> bool
 
 def _names_a_group(request: DecodedRequest) -> bool:
     message = request.message
-    assert isinstance(message, IncrementalAlterConfigsRequest | DescribeConfigsRequest)
+    assert isinstance(message, AlterConfigsRequest | IncrementalAlterConfigsRequest | DescribeConfigsRequest)
     return any(resource.resource_type == _GROUP_RESOURCE for resource in message.resources)

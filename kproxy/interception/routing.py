@@ -57,6 +57,7 @@ _EXAMINED_FROM: Final[Mapping[int, int]] = {
 
 _EXAMINED_FOR_GROUP_CONFIGS: Final[Mapping[int, int]] = {
     # Resource type GROUP is younger than these first schema versions.
+    ApiKey.ALTER_CONFIGS: 0,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: 0,
     ApiKey.DESCRIBE_CONFIGS: 1,
 }

@@ -6,10 +6,12 @@ from typing import Protocol
 
 from kproxy.handlers.ports import RequestContext
 from kproxy.interception.client_session import Call, ClientSession
-from kproxy.interception.rewrites import group_configs
+from kproxy.interception.rewrites import group_configs, legacy_group_configs
 from kproxy.interception.routing import Disposition
 from kproxy.wire import codecs
 from kproxy.wire.codecs import DecodedRequest, Message
+from kproxy.wire.messages.alter_configs_request import AlterConfigsRequest
+from kproxy.wire.messages.alter_configs_response import AlterConfigsResponse
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
 from kproxy.wire.messages.describe_configs_response import DescribeConfigsResponse
 from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
@@ -98,6 +100,9 @@ def _merger(
 
 
 def _halves(message: Message) -> tuple[Message | None, Message | None]:
+    if isinstance(message, AlterConfigsRequest):
+        legacy = legacy_group_configs.split_legacy_alter(message)
+        return legacy.local, legacy.upstream
     if isinstance(message, IncrementalAlterConfigsRequest):
         altered = group_configs.split_alter(message)
         return altered.local, altered.upstream
@@ -107,6 +112,10 @@ def _halves(message: Message) -> tuple[Message | None, Message | None]:
 
 
 def _merged(message: Message, local: Message | None, upstream: Message | None) -> Message:
+    if isinstance(message, AlterConfigsRequest):
+        assert isinstance(local, AlterConfigsResponse | None)
+        assert isinstance(upstream, AlterConfigsResponse | None)
+        return legacy_group_configs.merge_legacy_alter(message, local, upstream)
     if isinstance(message, IncrementalAlterConfigsRequest):
         assert isinstance(local, IncrementalAlterConfigsResponse | None)
         assert isinstance(upstream, IncrementalAlterConfigsResponse | None)

@@ -1,8 +1,8 @@
 """Group configurations (IncrementalAlterConfigs 44, DescribeConfigs 32), shared with the backing broker.
 
-kproxy serves the keys that begin with `share.` of the resource type GROUP; every other key and every other
-resource is the broker's. A request is split in two, both halves are answered, and the answers are merged in
-the order of the request's resources.
+kproxy serves the keys that begin with `share.` or `errors.deadletterqueue.` of the resource type GROUP; every other
+key and every other resource is the broker's. A request is split in two, both halves are answered, and the answers are
+merged in the order of the request's resources.
 
 Known differences from one broker that owns all keys: a GROUP resource with keys of both kinds is changed in
 two steps, so that one half can succeed while the resource answers the other half's error; and a broker that
@@ -29,13 +29,13 @@ from kproxy.wire.messages.incremental_alter_configs_response import (
 GROUP_RESOURCE_TYPE: Final = 32
 """`ConfigResource.Type.GROUP` (KIP-848)."""
 
-SHARE_CONFIG_PREFIX: Final = "share."
-"""How the names of all group configurations that kproxy serves begin."""
+SHARE_CONFIG_PREFIXES: Final = ("share.", "errors.deadletterqueue.")
+"""How the names of all configurations of share groups begin (KIP-932, KIP-1191): none of them is the broker's."""
 
 _TYPE_UNKNOWN_TO_BROKER: Final = frozenset({ErrorCode.INVALID_REQUEST, ErrorCode.UNSUPPORTED_VERSION})
 """What brokers older than the resource type GROUP say of it."""
 
-_NO_ANSWER: Final = "There was no answer for this resource."
+NO_ANSWER: Final = "There was no answer for this resource."
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,8 @@ def merge_alter(
 
     A resource that both answered is in error when either is; kproxy's own error is told first.
     """
-    ours = _Answers([] if local is None else local.responses)
-    theirs = _Answers([] if upstream is None else upstream.responses)
+    ours = AnswersByResource([] if local is None else local.responses)
+    theirs = AnswersByResource([] if upstream is None else upstream.responses)
     answers = [_altered(asked, ours.take(asked), theirs.take(asked)) for asked in request.resources]
     merged = upstream if upstream is not None else IncrementalAlterConfigsResponse()
     return replace(merged, responses=[*answers, *theirs.remaining()])
@@ -111,8 +111,8 @@ def merge_describe(
     The broker's own `share.` entries of a GROUP resource are replaced by kproxy's. A broker too old for the
     type GROUP leaves kproxy's entries alone; any other error of the broker is the resource's.
     """
-    ours = _Answers([] if local is None else local.results)
-    theirs = _Answers([] if upstream is None else upstream.results)
+    ours = AnswersByResource([] if local is None else local.results)
+    theirs = AnswersByResource([] if upstream is None else upstream.results)
     answers = [_described(asked, ours.take(asked), theirs.take(asked)) for asked in request.resources]
     merged = upstream if upstream is not None else DescribeConfigsResponse()
     return replace(merged, results=[*answers, *theirs.remaining()])
@@ -128,7 +128,7 @@ class _Resource(Protocol):
 _Answer = TypeVar("_Answer", bound=_Resource)
 
 
-class _Answers(Generic[_Answer]):
+class AnswersByResource(Generic[_Answer]):
     """Answers by the resource they are for; those for a repeated resource leave in the order they came."""
 
     __slots__ = ("_by_resource",)
@@ -139,10 +139,12 @@ class _Answers(Generic[_Answer]):
             self._by_resource.setdefault(_identity(answer), deque()).append(answer)
 
     def take(self, resource: _Resource) -> _Answer | None:
+        """Return the next answer for `resource`, None when there is none left."""
         waiting = self._by_resource.get(_identity(resource))
         return waiting.popleft() if waiting else None
 
     def remaining(self) -> list[_Answer]:
+        """Return the answers that nobody took."""
         return [answer for waiting in self._by_resource.values() for answer in waiting]
 
 
@@ -163,7 +165,7 @@ def _claimed_as_a_whole(resources: Sequence[AlterConfigsResource]) -> frozenset[
         for resource in resources
         if _identity(resource) in repeated
         and resource.resource_type == GROUP_RESOURCE_TYPE
-        and any(config.name.startswith(SHARE_CONFIG_PREFIX) for config in resource.configs)
+        and any(config.name.startswith(SHARE_CONFIG_PREFIXES) for config in resource.configs)
     )
 
 
@@ -172,8 +174,8 @@ def _divide_altered(
 ) -> tuple[AlterConfigsResource | None, AlterConfigsResource | None]:
     if resource.resource_type != GROUP_RESOURCE_TYPE:
         return None, resource
-    ours = [config for config in resource.configs if config.name.startswith(SHARE_CONFIG_PREFIX)]
-    theirs = [config for config in resource.configs if not config.name.startswith(SHARE_CONFIG_PREFIX)]
+    ours = [config for config in resource.configs if config.name.startswith(SHARE_CONFIG_PREFIXES)]
+    theirs = [config for config in resource.configs if not config.name.startswith(SHARE_CONFIG_PREFIXES)]
     if not theirs:
         return resource, None
     if not ours:
@@ -188,8 +190,8 @@ def _divide_described(
         return None, resource
     if not resource.configuration_keys:
         return resource, resource
-    ours = [key for key in resource.configuration_keys if key.startswith(SHARE_CONFIG_PREFIX)]
-    theirs = [key for key in resource.configuration_keys if not key.startswith(SHARE_CONFIG_PREFIX)]
+    ours = [key for key in resource.configuration_keys if key.startswith(SHARE_CONFIG_PREFIXES)]
+    theirs = [key for key in resource.configuration_keys if not key.startswith(SHARE_CONFIG_PREFIXES)]
     return (
         replace(resource, configuration_keys=ours) if ours else None,
         replace(resource, configuration_keys=theirs) if theirs else None,
@@ -205,7 +207,7 @@ def _altered(
     if not answers:
         return AlterConfigsResourceResponse(
             error_code=ErrorCode.UNKNOWN_SERVER_ERROR,
-            error_message=_NO_ANSWER,
+            error_message=NO_ANSWER,
             resource_type=resource.resource_type,
             resource_name=resource.resource_name,
         )
@@ -225,7 +227,7 @@ def _described(
         return answer
     return DescribeConfigsResult(
         error_code=ErrorCode.UNKNOWN_SERVER_ERROR,
-        error_message=_NO_ANSWER,
+        error_message=NO_ANSWER,
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
     )
@@ -236,7 +238,7 @@ def _joined(ours: DescribeConfigsResult, theirs: DescribeConfigsResult) -> Descr
         return ours
     if theirs.error_code != ErrorCode.NONE:
         return theirs
-    others = [config for config in theirs.configs if not config.name.startswith(SHARE_CONFIG_PREFIX)]
+    others = [config for config in theirs.configs if not config.name.startswith(SHARE_CONFIG_PREFIXES)]
     return replace(theirs, configs=[*others, *ours.configs])
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from kproxy.wire.message_schema import Message
+from kproxy.wire.messages.alter_configs_request import AlterConfigsRequest
+from kproxy.wire.messages.alter_configs_response import AlterConfigsResponse
 from kproxy.wire.messages.alter_share_group_offsets_request import AlterShareGroupOffsetsRequest
 from kproxy.wire.messages.alter_share_group_offsets_response import AlterShareGroupOffsetsResponse
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
@@ -88,6 +90,7 @@ REQUEST_CLASSES: Final[Mapping[int, type[Message]]] = {
     22: InitProducerIdRequest,
     28: TxnOffsetCommitRequest,
     32: DescribeConfigsRequest,
+    33: AlterConfigsRequest,
     36: SaslAuthenticateRequest,
     42: DeleteGroupsRequest,
     44: IncrementalAlterConfigsRequest,
@@ -124,6 +127,7 @@ RESPONSE_CLASSES: Final[Mapping[int, type[Message]]] = {
     22: InitProducerIdResponse,
     28: TxnOffsetCommitResponse,
     32: DescribeConfigsResponse,
+    33: AlterConfigsResponse,
     36: SaslAuthenticateResponse,
     42: DeleteGroupsResponse,
     44: IncrementalAlterConfigsResponse,

@@ -128,3 +128,18 @@ async def test_a_refused_change_is_neither_in_effect_nor_made_durable_by_the_nex
     # Then
     assert in_effect == 20_000
     assert log.replayed().configs() == {"g": {LOCK: "20000", "share.auto.offset.reset": "earliest"}}
+
+
+async def test_dead_letters_are_not_served_yet_and_the_answer_says_so() -> None:
+    # Given
+    handler = IncrementalAlterConfigsHandler(
+        GroupConfigs(GroupConfigBounds()), BreakableGroupLog(), RecordingObserver()
+    )
+    resource = a_resource("g", "dead", name="errors.deadletterqueue.topic.name")
+
+    # When
+    answer = await handler.serve(IncrementalAlterConfigsRequest([resource]), CONTEXT)
+
+    # Then
+    assert answer.responses[0].error_code == ErrorCode.INVALID_CONFIG
+    assert "is not served by kproxy" in (answer.responses[0].error_message or "")

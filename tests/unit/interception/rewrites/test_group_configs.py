@@ -47,6 +47,17 @@ def described(resource_type: int, name: str, *keys: str, error_code: int = 0) ->
 # ---- altering
 
 
+def test_dead_letter_keys_of_groups_never_reach_the_broker_either() -> None:
+    # Given
+    resource = altered(GROUP, "g", "errors.deadletterqueue.topic.name")
+
+    # When
+    split = split_alter(IncrementalAlterConfigsRequest([resource]))
+
+    # Then
+    assert (split.local, split.upstream) == (IncrementalAlterConfigsRequest([resource]), None)
+
+
 def test_share_keys_of_groups_are_ours_and_all_else_is_the_brokers() -> None:
     # Given
     request = IncrementalAlterConfigsRequest(

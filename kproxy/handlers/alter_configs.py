@@ -1,0 +1,43 @@
+"""AlterConfigs (33) for group configurations, versions 0-2, KIP-133.
+
+Behaviour: every resource is refused, with the API to use instead. Version notes: 2 is the flexible encoding of 1. Known
+differences from a real broker: Kafka's own replaces all configurations of the group by those of the request; here that
+would have to undo what kproxy and the backing broker each hold, in two steps, with nothing to gain: every admin client
+since Kafka 2.3 has IncrementalAlterConfigs.
+"""
+
+from kproxy.error_codes import ErrorCode
+from kproxy.handlers.ports import Observer, RequestContext
+from kproxy.handlers.refusal_report import RefusalReport
+from kproxy.wire.messages.alter_configs_request import AlterConfigsRequest
+from kproxy.wire.messages.alter_configs_response import AlterConfigsResourceResponse, AlterConfigsResponse
+
+
+class AlterConfigsHandler:
+    """Refuses the part of a request that `rewrites.legacy_group_configs.split_legacy_alter` leaves to kproxy."""
+
+    __slots__ = ("_observer",)
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    async def serve(self, request: AlterConfigsRequest, context: RequestContext) -> AlterConfigsResponse:
+        """Answer one refusal per resource, in order."""
+        report = RefusalReport(self._observer, context)
+        responses: list[AlterConfigsResourceResponse] = []
+        for resource in request.resources:
+            reason = (
+                f"AlterConfigs does not change the configurations of share group '{resource.resource_name}': "
+                "use IncrementalAlterConfigs (kafka-configs.sh does)"
+            )
+            report.add(ErrorCode.INVALID_REQUEST, reason)
+            responses.append(
+                AlterConfigsResourceResponse(
+                    error_code=ErrorCode.INVALID_REQUEST,
+                    error_message=reason,
+                    resource_type=resource.resource_type,
+                    resource_name=resource.resource_name,
+                )
+            )
+        report.tell()
+        return AlterConfigsResponse(responses=responses)
