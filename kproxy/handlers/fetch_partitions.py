@@ -172,26 +172,26 @@ class PartitionFetch:
         self._fetched.clear()
         self._bytes_left_behind = 0
         self._has_failed_read = self._has_lost_partition = False
-        reads = self._begin_reads()
-        if not reads:
+        offsets = self._begin_reads()
+        if not offsets:
             return
-        most_wanted = max(self._wanted_bytes(self._terms.key(partition)) for partition in reads)
+        reads, max_bytes = self._shared_out(offsets)
         try:
-            results = await self._services.reader.read(
-                list(reads.values()), max_bytes=min(self._terms.max_bytes, most_wanted)
-            )
+            results = await self._services.reader.read(list(reads.values()), max_bytes=max_bytes)
         finally:
             for partition in reads:
                 self._services.turns.give_back(self._terms.key(partition))
         self._require_session()
         self._take(reads, dict(zip(reads, results, strict=True)))
+        if not self._acquisition.acquired_count:
+            self._terms.context.answer_budget.give_back()
         await self._services.leadership.refresh_after(data.error_code for data in results)
 
     def _pending(self) -> list[TopicIdPartition]:
         return [partition for partition in self._terms.partitions if partition not in self._refused]
 
-    def _begin_reads(self) -> dict[TopicIdPartition, PartitionRead]:
-        """Take the turns of this round. The bytes are shared out evenly; the first ones read if there are too few."""
+    def _begin_reads(self) -> dict[TopicIdPartition, int]:
+        """Take the turns of this round; return where to read: the first ones if there are fewer bytes than these."""
         offsets: dict[TopicIdPartition, int] = {}
         self._interest.clear()
         for partition in self._pending():
@@ -203,17 +203,26 @@ class PartitionFetch:
                 continue
             if len(offsets) < self._terms.max_bytes and self._services.turns.take(key, self._owed):
                 offsets[partition] = share_partition.next_fetch_offset()
-        share_bytes = self._terms.max_bytes // max(len(offsets), 1)
+        return offsets
+
+    def _shared_out(
+        self, offsets: Mapping[TopicIdPartition, int]
+    ) -> tuple[dict[TopicIdPartition, PartitionRead], int]:
+        """Return the reads, and how much they may bring together: what is asked for, wanted, and granted to the answer.
+
+        The bytes are shared out evenly.
+        """
+        wanted = {partition: self._wanted_bytes(self._terms.key(partition)) for partition in offsets}
+        most_bytes = min(self._terms.max_bytes, max(wanted.values()))
+        max_bytes = self._terms.context.answer_budget.grant(most_bytes)
+        share_bytes = max(min(self._terms.max_bytes // len(offsets), max_bytes), 1)
         reads = {
             partition: PartitionRead(
-                partition.topic_id,
-                partition.partition,
-                offset,
-                min(share_bytes, self._wanted_bytes(self._terms.key(partition))),
+                partition.topic_id, partition.partition, offset, min(share_bytes, wanted[partition])
             )
             for partition, offset in offsets.items()
         }
-        return dict(sorted(reads.items(), key=self._is_not_first_due))
+        return dict(sorted(reads.items(), key=self._is_not_first_due)), max_bytes
 
     def _is_not_first_due(self, read: tuple[TopicIdPartition, PartitionRead]) -> bool:
         return not self._services.directory.read_size(self._terms.key(read[0])).is_first_due

@@ -7,7 +7,7 @@ the epoch and is for timestamps in records only.
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError
@@ -28,6 +28,32 @@ OnRefused: TypeAlias = Callable[[ApiError], None]
 """Told of a write that was refused, or whose outcome is unknown, before anybody who waits for it."""
 
 
+class AnswerBudget(Protocol):
+    """The memory that the answer to one request may hold until its client has taken it."""
+
+    def grant(self, wanted_bytes: int) -> int:
+        """Return how many bytes of records may be read, at most `wanted_bytes`; instead of what was granted before."""
+        ...
+
+    def give_back(self) -> None:
+        """Hold nothing: what was read is of no use."""
+        ...
+
+
+class UnlimitedAnswers:
+    """An `AnswerBudget` for requests whose answers are small whatever they ask for."""
+
+    def grant(self, wanted_bytes: int) -> int:
+        """Grant all of it."""
+        return wanted_bytes
+
+    def give_back(self) -> None:
+        """Do nothing."""
+
+
+UNLIMITED_ANSWERS: Final = UnlimitedAnswers()
+
+
 @dataclass(frozen=True, slots=True)
 class RequestContext:
     """Who sent a request, and where it arrived.
@@ -44,6 +70,7 @@ class RequestContext:
     client_host: str
     peer: str = ""
     """The client's address with its port, for logs."""
+    answer_budget: AnswerBudget = UNLIMITED_ANSWERS
 
 
 @dataclass(frozen=True, slots=True)

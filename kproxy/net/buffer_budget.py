@@ -48,6 +48,16 @@ class BufferBudget:
         """What is reserved and what waits, together."""
         return self._reserved_bytes + self._waiting_bytes
 
+    @property
+    def left_bytes(self) -> int:
+        """What may still be held; 0 when the limit is reached."""
+        return max(self._limit_bytes - self.held_bytes, 0)
+
+    def take(self, owner: Hashable, amount: int) -> None:
+        """Reserve `amount` bytes for `owner`, which has no other reservation, whether there is room or not."""
+        if amount:
+            self._grant(owner, amount)
+
     def reserve(self, owner: Hashable, amount: int, on_granted: Callable[[], None]) -> bool:
         """Reserve `amount` bytes for a frame of `owner`, which has no other reservation.
 

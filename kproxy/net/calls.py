@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.ports import AnswerBudget, RequestContext
 from kproxy.interception.client_session import Call, ClientSession
 from kproxy.interception.rewrites import group_configs, legacy_group_configs
 from kproxy.interception.routing import Disposition
@@ -44,13 +44,13 @@ class Answered(Protocol):
         ...
 
 
-async def answer_call(connection: Answered, call: Call, apis: Apis) -> None:
-    """Answer `call` from the served APIs, or from the broker and them together.
+async def answer_call(connection: Answered, call: Call, apis: Apis, budget: AnswerBudget) -> None:
+    """Answer `call` from the served APIs, or from the broker and them together, holding no more than `budget` grants.
 
     Raises:
         PeerViolation: by requests that waited behind this one.
     """
-    context = _context(connection, call.request)
+    context = _context(connection, call.request, budget)
     if call.disposition is Disposition.EXAMINE:
         await _answer_group_configs(connection, call, apis, context)
         return
@@ -59,7 +59,7 @@ async def answer_call(connection: Answered, call: Call, apis: Apis) -> None:
         connection.session.answer(call.slot, _framed(call.request, response))
 
 
-def _context(connection: Answered, request: DecodedRequest) -> RequestContext:
+def _context(connection: Answered, request: DecodedRequest, budget: AnswerBudget) -> RequestContext:
     return RequestContext(
         connection_id=connection.connection_id,
         node_id=connection.node_id,
@@ -68,6 +68,7 @@ def _context(connection: Answered, request: DecodedRequest) -> RequestContext:
         client_id=request.client_id or "",
         client_host="/" + connection.peer.rpartition(":")[0],
         peer=connection.peer,
+        answer_budget=budget,
     )
 
 

@@ -16,6 +16,7 @@ from kproxy.errors import KproxyError, PeerViolation
 from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.interception.client_session import Call
 from kproxy.interception.routing import Disposition
+from kproxy.net.answer_budget import AnswerBudget
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.budget_account import BudgetAccount
 from kproxy.net.calls import answer_call
@@ -376,11 +377,13 @@ class ClientConnection(asyncio.Protocol):
         self._pump()
 
     async def _answer(self, call: Call) -> None:
-        try:
-            await answer_call(self, call, self._relay.apis)
-        except PeerViolation as violation:
-            self._fail("client", violation.reason, violation.detail)
-        self._pump()
+        with AnswerBudget(self._relay.budget) as budget:
+            try:
+                await answer_call(self, call, self._relay.apis, budget)
+            except PeerViolation as violation:
+                self._fail("client", violation.reason, violation.detail)
+            self._pump()
+            self._account()
 
     def _crash(self, fault: Exception) -> None:
         log.crash("connection_failed", fault, peer=self.peer, node=self.node_id)

@@ -4,12 +4,15 @@ import asyncio
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.share_groups import ShareGroupLimits
+from kproxy.net.answer_budget import AnswerBudget
+from kproxy.net.buffer_budget import BufferBudget
 from kproxy.share.limits import ShareLimits
 from tests.unit.handlers.share_group_world import (
     ORDERS,
     ShareGroupWorld,
     acquired,
     loaded,
+    partitions_of,
     until_all_wait,
 )
 
@@ -148,3 +151,41 @@ async def test_a_member_that_waits_for_many_bytes_keeps_nobody_from_the_few_ther
     # Then
     assert was_done
     assert acquired(fetch.result()) == [(0, 0, 1)]
+
+
+# ---- what an answer may hold
+
+
+async def test_no_more_is_read_than_the_answer_may_hold_until_its_client_takes_it() -> None:
+    # Given
+    world = await a_world(partition_count=2)
+    budget = BufferBudget(100_000)
+    world.answer_budget = AnswerBudget(budget)
+    for partition in range(2):
+        for _ in range(20):
+            world.produce(1, partition=partition, size_bytes=10_000)
+
+    # When
+    answer = await world.member().fetch(add=[(ORDERS, 0), (ORDERS, 1)])
+
+    # Then
+    assert sum(len(data.records) for data in partitions_of(answer).values()) <= 100_000
+    assert budget.held_bytes == 100_000
+
+
+async def test_a_fetch_that_waits_for_records_holds_no_memory_for_them() -> None:
+    # Given
+    world = await a_world(passes_time=False)
+    budget = BufferBudget(100_000)
+    world.answer_budget = AnswerBudget(budget)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(world.member().fetch(add=[(ORDERS, 0)], max_wait_ms=500))
+        await until_all_wait(100)
+        held = budget.held_bytes
+        world.clock.advance(500)
+
+    # Then
+    assert len(world.reader.reads) == 1
+    assert held == 0

@@ -8,6 +8,8 @@ from typing import Final, TypeVar
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.group_configs import ConfigChange, ConfigOperation
 from kproxy.handlers.ports import (
+    UNLIMITED_ANSWERS,
+    AnswerBudget,
     GroupNamespace,
     RequestContext,
     ShareStateStore,
@@ -69,6 +71,7 @@ class ShareGroupWorld:
         self.background = BackgroundTasks(TaskKeeper())
         self.observer = RecordingObserver()
         self.faults: list[Exception] = []
+        self.answer_budget: AnswerBudget = UNLIMITED_ANSWERS
         self.share_state_store: ShareStateStore | None = None
         """What the next process serves as the share coordinator."""
         self._limits = limits or ShareGroupLimits()
@@ -155,6 +158,7 @@ class ShareGroupWorld:
             api_version=version,
             client_id="client",
             client_host="/127.0.0.1",
+            answer_budget=self.answer_budget,
         )
         answer = await self.groups.apis.serve(DecodedRequest(api_key, version, 1, "client", message), context)
         assert not self.faults, self.faults
