@@ -10,7 +10,7 @@ from typing import Final
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
-from kproxy.handlers.ports import BrokerEndpoint, ClusterMetadata, PartitionLeader
+from kproxy.handlers.ports import BrokerEndpoint, ClusterMetadata, PartitionLeader, TopicDescription
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, TopicIdPartition
 
 NO_LEADER: Final = PartitionLeader(leader_id=-1, leader_epoch=-1)
@@ -53,12 +53,13 @@ class Leadership:
         self, partitions: Iterable[TopicIdPartition]
     ) -> Mapping[TopicIdPartition, PartitionRefusal]:
         """Return which of `partitions` the cluster does not have, whoever leads them."""
-        refused: dict[TopicIdPartition, PartitionRefusal] = {}
-        for partition in partitions:
-            if self._metadata.leader_of(partition.topic_id, partition.partition) is None:
-                refusal = await self._why_unknown(partition)
-                refused.update({} if refusal.error_code in _WITH_LEADER else {partition: refusal})
-        return refused
+        leaderless = [each for each in partitions if self._leader_of(each) is None]
+        refused = await self._why_unknown(leaderless)
+        return {
+            partition: refusal
+            for partition, refusal in refused.items()
+            if refusal.error_code not in _WITH_LEADER
+        }
 
     def leader_for(self, partition: TopicIdPartition, error_code: ErrorCode) -> PartitionLeader | None:
         """Return the leader to name beside `error_code`; None when that error names none."""
@@ -80,30 +81,33 @@ class Leadership:
     async def _refused(
         self, partitions: Iterable[TopicIdPartition], node_id: int
     ) -> dict[TopicIdPartition, PartitionRefusal]:
+        leaderless: list[TopicIdPartition] = []
         refused: dict[TopicIdPartition, PartitionRefusal] = {}
         for partition in partitions:
-            leader = self._metadata.leader_of(partition.topic_id, partition.partition)
+            leader = self._leader_of(partition)
             if leader is None:
-                refused[partition] = await self._why_unknown(partition)
+                leaderless.append(partition)
             elif node_id not in {BOOTSTRAP_NODE_ID, leader.leader_id}:
                 refused[partition] = _led_by(leader.leader_id)
-        return refused
+        return refused | await self._why_unknown(leaderless)
 
-    async def _why_unknown(self, partition: TopicIdPartition) -> PartitionRefusal:
+    def _leader_of(self, partition: TopicIdPartition) -> PartitionLeader | None:
+        return self._metadata.leader_of(partition.topic_id, partition.partition)
+
+    async def _why_unknown(
+        self, partitions: Collection[TopicIdPartition]
+    ) -> dict[TopicIdPartition, PartitionRefusal]:
+        """Ask for the topics of all `partitions` together, and return why each is not served."""
+        if not partitions:
+            return {}
         try:
-            topic = await self._metadata.topic_with_id(partition.topic_id)
+            topics = await self._metadata.topics_with_ids({each.topic_id for each in partitions})
         except BrokerUnavailable:
-            return PartitionRefusal(
+            away = PartitionRefusal(
                 ErrorCode.NOT_LEADER_OR_FOLLOWER, "the cluster's metadata is not available"
             )
-        if topic is None:
-            return PartitionRefusal(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
-        if not 0 <= partition.partition < topic.partition_count:
-            return PartitionRefusal(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                f"topic '{topic.name}' has no partition {partition.partition}",
-            )
-        return _led_by(NO_LEADER.leader_id)
+            return dict.fromkeys(partitions, away)
+        return {each: _why_unknown(each, topics.get(each.topic_id)) for each in partitions}
 
     async def _refresh(self) -> None:
         try:
@@ -115,3 +119,14 @@ class Leadership:
 def _led_by(leader_id: int) -> PartitionRefusal:
     who = "the partition has no leader" if leader_id < 0 else f"node {leader_id} leads the partition"
     return PartitionRefusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, who)
+
+
+def _why_unknown(partition: TopicIdPartition, topic: TopicDescription | None) -> PartitionRefusal:
+    if topic is None:
+        return PartitionRefusal(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
+    if not 0 <= partition.partition < topic.partition_count:
+        return PartitionRefusal(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            f"topic '{topic.name}' has no partition {partition.partition}",
+        )
+    return _led_by(NO_LEADER.leader_id)

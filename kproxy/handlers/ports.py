@@ -107,8 +107,11 @@ class ClusterMetadata(Protocol):
         """Return those of `names` that exist; asks the cluster for one that is not cached. Raises BrokerUnavailable."""
         ...
 
-    async def topic_with_id(self, topic_id: TopicId) -> TopicDescription | None:
-        """Return the topic, or None when the cluster has no such id (deleted, or recreated with another id)."""
+    async def topics_with_ids(self, topic_ids: Collection[TopicId]) -> Mapping[TopicId, TopicDescription]:
+        """Return those of `topic_ids` that exist (not deleted, nor recreated with another id).
+
+        All that have to be asked for are asked for together. Raises BrokerUnavailable.
+        """
         ...
 
     async def missing_topics(self, topics: Mapping[TopicId, str]) -> Collection[TopicId]:
@@ -336,18 +339,6 @@ class GroupNamespace(Protocol):
     async def is_foreign(self, group_id: str) -> bool:
         """Tell whether `group_id` is a group of another type in the backing cluster. Raises BrokerUnavailable."""
         ...
-
-
-class UncheckedGroupNamespace:
-    """A `GroupNamespace` that does not look: every id is free.
-
-    With it a share group may share its id with a consumer group of the backing cluster. They do not disturb each
-    other through kproxy, but a stock broker would refuse the second one with GROUP_ID_NOT_FOUND.
-    """
-
-    async def is_foreign(self, group_id: str) -> bool:  # noqa: ARG002  # the answer is the same for all
-        """Say no."""
-        return False
 
 
 class Background(Protocol):

@@ -8,6 +8,8 @@ Known differences from a stock broker: the bootstrap port serves every partition
 `fetch_partitions`.
 """
 
+from typing import Final
+
 from kproxy.errors import InvalidRequest, ShareSessionLimitReached, ShareSessionNotFound
 from kproxy.handlers.acknowledgements import Acknowledgements, Acknowledger, requested_partitions
 from kproxy.handlers.effective_limits import EffectiveLimits
@@ -17,10 +19,13 @@ from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.share_fetch_answer import ShareFetchAnswer
 from kproxy.handlers.share_services import ShareServices
 from kproxy.handlers.share_session_requests import SessionClaim, is_open, session_claim
-from kproxy.share.identifiers import TopicId, TopicIdPartition
+from kproxy.share.identifiers import SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.share.share_session import ShareSession
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
+
+LONGEST_WAIT_MS: Final = 60_000
+"""No fetch waits longer, whatever its MaxWaitMs (an int32: 24.8 days): its connection may be gone by then."""
 
 _RECORD_LIMIT_MODE = 1
 """ShareAcquireMode (KIP-1206): never more than MaxRecords."""
@@ -56,7 +61,7 @@ class ShareFetchHandler:
         """
         claim = session_claim(request, context)
         _require_renewal_alone(request)
-        deadline_ms = self._services.clock.now_ms() + max(request.max_wait_ms, 0)
+        deadline_ms = self._services.clock.now_ms() + min(max(request.max_wait_ms, 0), LONGEST_WAIT_MS)
         session = await self._admit(request, context, claim, deadline_ms)
         acknowledger = Acknowledger(
             claim.key.group_id, claim.key.member_id, is_renew_ack=request.is_renew_ack, context=context
@@ -96,8 +101,9 @@ class ShareFetchHandler:
             return self._services.sessions.advance(
                 claim.key, claim.share_session_epoch, added=requested, forgotten=forgotten
             )
+        replaced = self._services.sessions.get(claim.key)
         try:
-            return self._services.sessions.open(
+            session = self._services.sessions.open(
                 claim.key,
                 connection_id=context.connection_id,
                 partitions=requested,
@@ -107,6 +113,15 @@ class ShareFetchHandler:
             # An answer at once would make the client ask again at once.
             await self._services.parked.wait({}, deadline_ms)
             raise
+        if replaced is not None:
+            self._wake_fetch_of(replaced)
+        return session
+
+    def _wake_fetch_of(self, replaced: ShareSession) -> None:
+        """Let a fetch of a session that was replaced notice that nobody waits for it any more."""
+        for partition in replaced.partitions:
+            key = SharePartitionKey(replaced.key.group_id, partition.topic_id, partition.partition)
+            self._services.availability.signal(key)
 
     def _terms(
         self, request: ShareFetchRequest, context: RequestContext, session: ShareSession, deadline_ms: int

@@ -33,7 +33,6 @@ from kproxy.handlers.ports import (
     PartitionReader,
     ShareStateStore,
     StateLog,
-    UncheckedGroupNamespace,
     WallClock,
 )
 from kproxy.handlers.registry import InternalErrorCallback, ServedApi, ServedApis
@@ -94,7 +93,7 @@ class ShareGroupPorts:
     wall_clock: WallClock
     observer: Observer
     background: Background
-    namespace: GroupNamespace = field(default_factory=UncheckedGroupNamespace)
+    namespace: GroupNamespace
     share_state_store: ShareStateStore | None = None
     """The share coordinator, where it is served on the wire (API keys 83 to 87); None where it is not."""
 

@@ -165,7 +165,8 @@ class ShareStateServices:
         if key.partition < 0:
             raise InvalidRequest(f"partition {key.partition} of {key.group_id}, expected 0 or higher")
         try:
-            topic = await self.metadata.topic_with_id(key.topic_id)
+            topics = await self.metadata.topics_with_ids((key.topic_id,))
+            topic = topics.get(key.topic_id)
         except BrokerUnavailable as failure:
             raise CoordinatorNotAvailable(f"the cluster cannot be asked about topics: {failure}") from failure
         if topic is not None and key.partition < topic.partition_count:

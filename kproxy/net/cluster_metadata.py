@@ -119,10 +119,19 @@ class ClusterMetadataCache:
         Raises:
             BrokerUnavailable: it had to be asked, and nobody answers.
         """
+        return (await self.topics_with_ids((topic_id,))).get(topic_id)
+
+    async def topics_with_ids(self, topic_ids: Collection[TopicId]) -> Mapping[TopicId, TopicDescription]:
+        """Return those of `topic_ids` that the cluster has, as `topic_with_id` does for one.
+
+        Raises:
+            BrokerUnavailable: it had to be asked, and nobody answers.
+        """
         now_ms = self._clock.now_ms()
-        if self._view.is_unheard(topic_id, now_ms):
-            await self._rounds.join(topic_ids={topic_id})
-        return self._view.topic_with_id(topic_id, now_ms)
+        if unheard := {topic_id for topic_id in topic_ids if self._view.is_unheard(topic_id, now_ms)}:
+            await self._rounds.join(topic_ids=unheard)
+        found = ((topic_id, self._view.topic_with_id(topic_id, now_ms)) for topic_id in topic_ids)
+        return {topic_id: description for topic_id, description in found if description is not None}
 
     async def missing_topics(self, topics: Mapping[TopicId, str]) -> Collection[TopicId]:
         """Ask by name, and return those of `topics` that the cluster does not have any more.

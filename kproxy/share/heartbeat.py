@@ -21,6 +21,8 @@ LEAVE_EPOCH: Final = MemberEpoch(-1)
 """The member epoch of a heartbeat that leaves, and of its answer."""
 MAX_SAID_BYTES: Final = 500_000
 """What a member may say of itself, in UTF-8: it becomes one log record, and Kafka's are 1 MB at most by default."""
+MAX_SUBSCRIBED_TOPICS: Final = 10_000
+"""Topics that a member may subscribe to: the cluster is asked about each of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,10 @@ class Heartbeat:
         if not self.group_id:
             raise InvalidRequest("the group id is empty")
         require_storable_group_id(self.group_id)
+        if len(self.subscribed_topic_names or ()) > MAX_SUBSCRIBED_TOPICS:
+            raise InvalidRequest(
+                f"{len(self.subscribed_topic_names or ())} topics subscribed, expected {MAX_SUBSCRIBED_TOPICS} at most"
+            )
         if self._said_bytes() > MAX_SAID_BYTES:
             raise InvalidRequest(f"rack and subscription take more than {MAX_SAID_BYTES} bytes")
         if self.rack_id == "":

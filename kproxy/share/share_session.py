@@ -205,6 +205,10 @@ class ShareSessionCache:
             raise InvalidShareSessionEpoch("a ShareAcknowledge cannot open a share session")
         return self.advance(key, share_session_epoch, added=(), forgotten=())
 
+    def get(self, key: ShareSessionKey) -> ShareSession | None:
+        """Return the open session, None when there is none."""
+        return self._sessions.get(key)
+
     def find(self, key: ShareSessionKey) -> ShareSession:
         """Return the open session; what a request with the final epoch -1 needs, whose epoch is not checked.
 

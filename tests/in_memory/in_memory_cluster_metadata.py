@@ -13,6 +13,8 @@ class InMemoryClusterMetadata:
     def __init__(self, node_ids: Collection[int] = (1,)) -> None:
         self.is_unavailable = False
         self.refresh_count = 0
+        self.look_up_count = 0
+        """How often topics were asked for by id."""
         self.endpoints = [BrokerEndpoint(node_id, "127.0.0.1", 19092 + node_id, None) for node_id in node_ids]
         self._topics: dict[TopicId, TopicDescription] = {}
         self._leaders: dict[tuple[TopicId, int], PartitionLeader] = {}
@@ -41,8 +43,12 @@ class InMemoryClusterMetadata:
         return {topic.name: topic for topic in self._topics.values() if topic.name in names}
 
     async def topic_with_id(self, topic_id: TopicId) -> TopicDescription | None:
+        return (await self.topics_with_ids([topic_id])).get(topic_id)
+
+    async def topics_with_ids(self, topic_ids: Collection[TopicId]) -> Mapping[TopicId, TopicDescription]:
+        self.look_up_count += 1
         self._ask()
-        return self._topics.get(topic_id)
+        return {topic_id: self._topics[topic_id] for topic_id in topic_ids if topic_id in self._topics}
 
     async def missing_topics(self, topics: Mapping[TopicId, str]) -> Collection[TopicId]:
         self._ask()

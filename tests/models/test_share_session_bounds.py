@@ -1,18 +1,27 @@
 """How much one client may ask a session to look at: one request must not hold up everybody else."""
 
+import asyncio
+
 import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import InvalidRequest, ShareSessionLimitReached
 from kproxy.handlers.share_groups import ShareGroupLimits
-from kproxy.share.identifiers import TopicIdPartition
+from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.share.share_session import (
     ShareSession,
     ShareSessionCache,
     ShareSessionKey,
     ShareSessionLimits,
 )
-from tests.unit.handlers.share_group_world import NO_SUCH_TOPIC, ShareGroupWorld
+from tests.unit.handlers.share_group_world import (
+    NO_SUCH_TOPIC,
+    ShareGroupWorld,
+    until_all_wait,
+)
+from tests.unit.handlers.share_group_world import (
+    ORDERS as ORDERS_TOPIC,
+)
 from tests.unit.share.builders import ALICE, BOB, ORDERS, OTHER_TOPIC, TOPIC, partitions_of
 
 P0, P1, P2 = partitions_of(TOPIC, [0, 1, 2])
@@ -121,3 +130,59 @@ async def test_an_acknowledgement_of_too_many_partitions_is_refused_as_a_whole()
 
     # Then
     assert answer.error_code == ErrorCode.INVALID_REQUEST
+
+
+async def test_topics_that_nobody_has_heard_of_are_asked_for_together() -> None:
+    # Given
+    world = ShareGroupWorld()
+    unknown = [TopicId(number.to_bytes(16, "big")) for number in range(500)]
+
+    # When
+    await world.member().fetch(add=[(topic_id, 0) for topic_id in unknown], max_wait_ms=0)
+
+    # Then
+    assert world.metadata.look_up_count == 1
+
+
+async def test_no_fetch_waits_longer_than_a_minute_whatever_it_asks_for() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await world.initialize()
+    began_ms = world.clock.now_ms()
+
+    # When
+    await world.member().fetch(add=[(ORDERS_TOPIC, 0)], max_wait_ms=2**31 - 1)
+
+    # Then
+    assert world.clock.now_ms() - began_ms == 60_000
+
+
+async def test_a_fetch_whose_session_is_replaced_ends_at_once() -> None:
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    await world.initialize()
+    alice = world.member()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(alice.fetch(add=[(ORDERS_TOPIC, 0)], max_wait_ms=60_000))
+        await until_all_wait()
+        await world.member("alice").open()
+        await until_all_wait()
+        was_done = fetch.done()
+        world.clock.advance(60_000)
+
+    # Then
+    assert was_done
+
+
+async def test_a_member_subscribes_to_no_more_topics_than_the_cluster_may_be_asked_about() -> None:
+    # Given
+    world = ShareGroupWorld()
+
+    # When
+    answer = await world.member().heartbeat(0, [f"topic-{number}" for number in range(10_001)])
+
+    # Then
+    assert answer.error_code == ErrorCode.INVALID_REQUEST
+    assert "10001 topics subscribed, expected 10000 at most" in (answer.error_message or "")

@@ -13,7 +13,6 @@ from kproxy.handlers.ports import (
     GroupNamespace,
     RequestContext,
     ShareStateStore,
-    UncheckedGroupNamespace,
 )
 from kproxy.handlers.share_groups import ShareGroupLimits, ShareGroupPorts, ShareGroups
 from kproxy.handlers.share_partitions import SharePartitionDirectory
@@ -38,6 +37,7 @@ from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
 from tests.in_memory.manual_clock import ManualClock
 from tests.in_memory.recording_observer import RecordingAlarm, RecordingObserver
 from tests.in_memory.scripted_partition_reader import InMemoryLog, ScriptedPartitionReader
+from tests.in_memory.unchecked_group_namespace import UncheckedGroupNamespace
 
 ORDERS: Final = TopicId(b"topic-id-orders.")
 PAYMENTS: Final = TopicId(b"topic-id-payment")

@@ -1,11 +1,12 @@
-"""The one port that has an implementation of its own."""
+"""What stands behind a port where nothing has to be counted."""
 
-from kproxy.handlers.ports import UncheckedGroupNamespace
+from kproxy.handlers.ports import UNLIMITED_ANSWERS
 
 
-async def test_a_namespace_that_does_not_look_finds_every_id_free() -> None:
+def test_an_answer_without_a_budget_is_granted_all_it_wants() -> None:
     # When
-    is_foreign = await UncheckedGroupNamespace().is_foreign("orders")
+    granted = UNLIMITED_ANSWERS.grant(2**31)
 
     # Then
-    assert not is_foreign
+    UNLIMITED_ANSWERS.give_back()
+    assert granted == 2**31
