@@ -17,6 +17,7 @@ import uvloop
 from kproxy.admin.inspection import Inspected, Inspection
 from kproxy.admin.server import AdminServer
 from kproxy.admin.views import ProxyState, item
+from kproxy.application.topic_changes import TopicChanges
 from kproxy.application.vitals import VitalParts, Vitals
 from kproxy.errors import KproxyError
 from kproxy.handlers.configured_limits import share_group_limits
@@ -96,7 +97,6 @@ class Proxy:
         self._clock = MonotonicClock()
         self._wall_clock = SystemWallClock()
         self._tasks = TaskKeeper()
-        self._topics_tended: asyncio.Task[None] | None = None
         self._metrics = Metrics(settings.metrics_max_series)
         self._addresses = BrokerAddresses()
         self._build_backing_cluster()
@@ -182,6 +182,13 @@ class Proxy:
             on_internal_error=observer.fault,
         )
         self._deadlines.add(self._share_groups)
+        self._topic_changes = TopicChanges(
+            self._metadata,
+            self._share_groups,
+            clock=self._clock,
+            tasks=self._tasks,
+            interval_ms=self._settings.topics_look_interval_ms,
+        )
 
     def _build_relay(self) -> None:
         settings = self._settings
@@ -201,6 +208,7 @@ class Proxy:
             counting=self._metrics,
             upstream_addresses=self._upstream_addresses,
             on_unreachable=self._look_for_brokers,
+            on_topic_change=self._topic_changes.note,
         )
         plan = PortPlan(
             bind_host=settings.listen.host,
@@ -299,7 +307,8 @@ class Proxy:
         self._switch_share_groups()
         await self._listeners.bind(self._metadata.brokers)
         self._metadata.on_brokers.append(self._follow_brokers)
-        self._metadata.on_refreshed += [self._support.look, self._tend_topics]
+        self._metadata.on_refreshed.append(self._support.look)
+        self._topic_changes.start()
         if not self._why_not():
             await self._state_log.first_word(_STATE_LOG_PATIENCE_S)
         self._vitals.state = ProxyState.READY
@@ -320,11 +329,6 @@ class Proxy:
 
     def _look_for_brokers(self) -> None:
         self._tasks.spawn(self._refresh_quietly(), name="look for brokers")
-
-    def _tend_topics(self) -> None:
-        """See after each full round whether topics are gone whose state has to go."""
-        if self._topics_tended is None or self._topics_tended.done():
-            self._topics_tended = self._tasks.spawn(self._share_groups.tend_topics(), name="topic deletions")
 
     async def _refresh_quietly(self) -> None:
         try:

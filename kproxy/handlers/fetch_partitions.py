@@ -10,7 +10,8 @@ A share-partition is looked up anew after every await, and nothing is acquired f
 meanwhile. Source: KIP-932, "ShareFetch"; `DelayedShareFetch.java`, `ShareFetchUtils.processFetchResponse`.
 
 Known differences from a stock broker: less is read than MaxBytes allows when fewer bytes probably hold
-MaxRecords (`read_sizes`), and a fetch whose offset the log has lost goes on from the log start at once.
+MaxRecords (`read_sizes`), a fetch whose offset the log has lost goes on from the log start at once, and the start
+offset follows the log start with every read, where a stock broker waits until it reads below it.
 """
 
 from collections.abc import Mapping
@@ -151,10 +152,20 @@ class PartitionFetch:
                 return
             load = None
         if load is None:
+            if self._is_refused_as_unknown(partition):
+                return
             load = self._services.directory.begin_load(key)
             if load.is_over and self._take_failure(partition, load.failure):
                 return
         self._loads[partition] = load
+
+    def _is_refused_as_unknown(self, partition: TopicIdPartition) -> bool:
+        """Refuse a partition whose topic was deleted while the fetch waited: it was known when the fetch began."""
+        if self._services.leadership.is_known(partition):
+            return False
+        refusal = PartitionRefusal(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id any more")
+        self._refused[partition] = self._reported(partition, FetchedPartition(refusal))
+        return True
 
     def _take_failure(self, partition: TopicIdPartition, failure: Exception | None) -> bool:
         """Refuse a partition that cannot be loaded; tell whether that was so. What is replayed is waited for."""
@@ -265,10 +276,13 @@ class PartitionFetch:
         match data.error_code:
             case ErrorCode.NONE if is_enough and data.records:
                 fetched = self._acquisition.acquire(share_partition, data.records, read.offset)
+                # Behind it: a write that is refused at once fences the share-partition.
+                self._follow_log_start(share_partition, data)
                 if fetched.acquired:
                     self._call_who_waits_for_turn(share_partition.key)
                 return fetched
             case ErrorCode.NONE:
+                self._follow_log_start(share_partition, data)
                 return FetchedPartition()
             case ErrorCode.OFFSET_OUT_OF_RANGE:
                 self._acquisition.move_start(share_partition, data.log_start_offset)
@@ -281,6 +295,11 @@ class PartitionFetch:
         if key in self._owed:
             self._owed.discard(key)
             self._services.availability.signal(key)
+
+    def _follow_log_start(self, share_partition: SharePartition, data: PartitionData) -> None:
+        """Records that are held may be gone from the log although what is read next is there."""
+        if data.log_start_offset > share_partition.start_offset:
+            self._acquisition.move_start(share_partition, data.log_start_offset)
 
     def _reported(self, partition: TopicIdPartition, fetched: FetchedPartition) -> FetchedPartition:
         if fetched.refusal is not None:

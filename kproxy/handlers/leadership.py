@@ -61,6 +61,10 @@ class Leadership:
             if refusal.error_code not in _WITH_LEADER
         }
 
+    def is_known(self, partition: TopicIdPartition) -> bool:
+        """Return whether the cluster has the partition, as far as was heard; nobody is asked."""
+        return self._metadata.leader_of(partition.topic_id, partition.partition) is not None
+
     def leader_for(self, partition: TopicIdPartition, error_code: ErrorCode) -> PartitionLeader | None:
         """Return the leader to name beside `error_code`; None when that error names none."""
         if error_code not in _WITH_LEADER:

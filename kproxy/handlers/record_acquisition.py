@@ -6,9 +6,9 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import MalformedMessage
 from kproxy.handlers.fetch_terms import FetchedPartition, FetchTerms
 from kproxy.handlers.leadership import PartitionRefusal
+from kproxy.handlers.log_starts import move_start
 from kproxy.handlers.share_services import ShareServices
 from kproxy.handlers.state_writes import StateWrites
-from kproxy.handlers.write_actors import log_start_moved
 from kproxy.share.share_partition import SharePartition
 from kproxy.wire.record_batches import BatchExtent, batch_extents
 
@@ -62,12 +62,7 @@ class RecordAcquisition:
 
     def move_start(self, share_partition: SharePartition, log_start_offset: int) -> None:
         """Give up what the log no longer has: retention or DeleteRecords overtook the share-partition."""
-        before = share_partition.start_offset
-        done_before = share_partition.delivery_complete_count
-        delta = share_partition.move_start(log_start_offset)
-        self._writes.add(share_partition.key, delta, log_start_moved())
-        done_with = done_before - share_partition.delivery_complete_count
-        self._services.counters.overtaken_by_log_start(share_partition.start_offset - before - done_with)
+        move_start(self._services, self._writes, share_partition, log_start_offset)
 
     def _learn_size(self, share_partition: SharePartition, extents: Sequence[BatchExtent]) -> None:
         self._services.directory.read_size(share_partition.key).observe(

@@ -1,17 +1,18 @@
-"""Records that come back without an acknowledgement: sessions that close or lose their connection, locks that end.
+"""What changes without an acknowledgement: sessions close or lose their connection, locks end, logs lose records.
 
 Everything takes effect, and every write is queued, before the first await. Sources: KIP-932, "Share
 sessions" and "Acquisition locks"; KAFKA-18925 (connections).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from kproxy.handlers.log_starts import move_start
 from kproxy.handlers.share_partitions import SharePartitionDirectory
 from kproxy.handlers.share_services import ShareServices
 from kproxy.handlers.share_session_requests import is_open
 from kproxy.handlers.state_writes import StateWrites
 from kproxy.handlers.write_actors import holders_due, released_by, timed_out
-from kproxy.share.identifiers import GroupId, SharePartitionKey
+from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicIdPartition
 from kproxy.share.share_session import ShareSession
 
 
@@ -56,6 +57,19 @@ class Releases:
             if not delta.is_empty:
                 self._services.counters.locks_expired(delta)
                 writes.add(key, delta, timed_out(holders, delta))
+                self._services.availability.signal(key)
+        return Released(self._services.directory, writes, ())
+
+    def move_log_starts(self, log_starts: Mapping[TopicIdPartition, int]) -> "Released":
+        """Give up what lies below `log_starts` in every live share-partition of these topic-partitions."""
+        writes = StateWrites(self._services.directory, self._services.state_log)
+        live_keys = self._services.directory.keys()
+        for key in live_keys:
+            log_start_offset = log_starts.get(TopicIdPartition(key.topic_id, key.partition))
+            share_partition = None if log_start_offset is None else self._services.directory.find(key)
+            if share_partition is None or log_start_offset is None:
+                continue
+            if move_start(self._services, writes, share_partition, log_start_offset):
                 self._services.availability.signal(key)
         return Released(self._services.directory, writes, ())
 

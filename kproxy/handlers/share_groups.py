@@ -5,7 +5,7 @@ when the earliest deadline has come. It says what became of slots: what belongs 
 discarded when the slot is lost or fails, and its groups are restored when it is loaded.
 """
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -46,9 +46,10 @@ from kproxy.handlers.share_services import ShareServices
 from kproxy.handlers.share_state_apis import share_state_apis
 from kproxy.handlers.share_state_requests import ShareStateServices
 from kproxy.handlers.topic_deletions import TopicDeletions
+from kproxy.handlers.watched_topics import WatchedTopics
 from kproxy.handlers.write_actors import UNKNOWN_CLIENT, Client
 from kproxy.share.group_coordinator import GroupCoordinator
-from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey
+from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits, ShareLimits
 from kproxy.share.share_group import ShareGroupState
 from kproxy.share.share_group_image import ShareGroupImage
@@ -111,6 +112,7 @@ class ShareGroups:
         self.configs = GroupConfigs(limits.configs)
         self.coordinator = GroupCoordinator()
         self.sessions = ShareSessionCache(limits.sessions)
+        self.watched_topics = WatchedTopics(self.coordinator)
         self._ports = ports
         self._limits = limits
         self._effective_limits = EffectiveLimits(limits.share, self.configs)
@@ -207,12 +209,32 @@ class ShareGroups:
         self.directory.discard_all(belongs)
         self._services.parked.wake(belongs)
 
-    async def tend_topics(self) -> None:
+    def topics_moved(self, topic_ids: Collection[TopicId]) -> bool:
+        """Let go of what is live of those topics that the cluster's metadata do not have any more; tell if any went.
+
+        To be called when the metadata of `topic_ids` changed. Fetches that wait for them look again, and are answered
+        with what is wrong.
+        """
+        unknown = self._topic_deletions.unload(topic_ids)
+        if unknown:
+            self._services.parked.wake(lambda key: key.topic_id in unknown)
+        return bool(unknown)
+
+    async def move_log_starts(self, log_starts: Mapping[TopicIdPartition, int]) -> None:
+        """Give up what these logs no longer hold: they begin at these offsets now. Raises nothing.
+
+        It has happened when this first waits; the rest of the wait is for durability. What is not live notices with
+        its first read.
+        """
+        await self._releases.move_log_starts(log_starts).settle()
+
+    async def tend_topics(self) -> int | None:
         """Delete the state of topics that the cluster does not have any more; go on with what was interrupted.
 
-        To be called now and then, one call at a time. Raises nothing.
+        To be called now and then, one call at a time. Returns in how many milliseconds to call again, None when
+        nothing is left to do. Raises nothing.
         """
-        await self._topic_deletions.tend()
+        return await self._topic_deletions.tend()
 
     def answer_parked_fetches(self) -> None:
         """Answer every fetch that waits for records with what there is; from now on none waits. For the end."""

@@ -1,8 +1,9 @@
 """Topics that the cluster does not have any more: their durable state is deleted, group by group.
 
-1. A topic that is missing for `CONFIRMATION_MS` is gone; once may be a broker that is behind. 2. Each group that
-consumed it says durably that the state is being deleted. 3. The state is deleted. 4. The group forgets the topic.
-Whatever is interrupted in between is found in the group, and goes on from step 3.
+1. A topic that the cluster's metadata do not have any more has no live share-partitions: nothing of it is in flight.
+2. One that is missing for `CONFIRMATION_MS` is gone for good; before that it may come back, and goes on where it was.
+3. Each group that consumed it says durably that the state is being deleted. 4. The state is deleted. 5. The group
+forgets the topic. Whatever is interrupted in between is found in the group, and goes on from step 4.
 
 Source: `GroupCoordinatorService.onPartitionsDeleted`, `ShareCoordinatorService.onTopicsDeleted`.
 """
@@ -18,12 +19,16 @@ from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import TopicId
 from kproxy.share.share_group import ShareGroup
 
-CONFIRMATION_MS: Final = 60_000
-"""How long a topic must have been missing before its state is deleted."""
+CONFIRMATION_MS: Final = 10_000
+"""How long a topic must have been missing before its state is deleted.
+
+It is longer than a broker that is cut off from its controller goes without being fenced (`broker.session.timeout.ms`, 9
+s), and whoever asks the cluster does not believe one broker alone (`net.second_opinions`).
+"""
 
 
 class TopicDeletions:
-    """Looks for topics that are gone whenever `tend` is called."""
+    """Lets go of what is live when told that topics moved, and looks for those that are gone when `tend` is called."""
 
     __slots__ = (
         "_clock",
@@ -53,10 +58,23 @@ class TopicDeletions:
         self._clock = clock
         self._missing_since_ms: dict[TopicId, int] = {}
 
-    async def tend(self) -> None:
+    def unload(self, topic_ids: Collection[TopicId]) -> frozenset[TopicId]:
+        """Discard what is live of those of `topic_ids` that are not in the cluster's metadata (any more); return them.
+
+        Their durable state stays.
+        """
+        unknown = frozenset(
+            topic_id for topic_id in topic_ids if self._metadata.leader_of(topic_id, 0) is None
+        )
+        if unknown:
+            self._directory.discard_all(lambda key: key.topic_id in unknown)
+        return unknown
+
+    async def tend(self) -> int | None:
         """Go on with deletions that were interrupted, and begin those of topics that are gone. Raises nothing.
 
-        What fails is tried again by the next call.
+        Returns in how many milliseconds to call again, None when nothing is left to do. What fails is tried again by
+        the next call.
         """
         gone = await self._gone()
         for group_id in self._coordinator.group_ids:
@@ -66,6 +84,14 @@ class TopicDeletions:
             topic_ids = {*group.deleting_topic_ids, *(gone & group.state_topic_names.keys())}
             if topic_ids:
                 await self._delete(group, sorted(topic_ids))
+        return CONFIRMATION_MS if self._has_more_to_do() else None
+
+    def _has_more_to_do(self) -> bool:
+        groups = (self._coordinator.find(group_id) for group_id in self._coordinator.group_ids)
+        names = self._coordinator.state_topic_names()
+        return not self._missing_since_ms.keys().isdisjoint(names) or any(
+            group is not None and group.deleting_topic_ids for group in groups
+        )
 
     async def _gone(self) -> frozenset[TopicId]:
         """Return the topics that have been missing long enough."""

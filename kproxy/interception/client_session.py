@@ -34,6 +34,7 @@ from kproxy.interception.rewrites.api_versions import unsupported_version_answer
 from kproxy.interception.rewrites.find_coordinator import answer_share_coordinator
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import GROUP_CONFIG_KEYS, Disposition, RoutingTable
+from kproxy.interception.topic_changes import TopicChange, topic_change_in
 from kproxy.interception.translations import LOWEST_TRANSLATED, translate
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
@@ -85,6 +86,7 @@ class ClientSession:
         "_slots",
         "passes_from_broker",
         "passes_from_client",
+        "topic_changes",
     )
 
     def __init__(
@@ -108,6 +110,8 @@ class ClientSession:
         """
         self.passes_from_broker = self._responses.passes
         """The same the other way."""
+        self.topic_changes: list[TopicChange] = []
+        """What answers told of that have passed; whoever reads it clears it."""
         self._broker_versions: Mapping[int, tuple[int, int]] = {}
         self._call: Call | None = None
         self._new_brokers: tuple[BackingBroker, ...] = ()
@@ -231,11 +235,13 @@ class ClientSession:
 
     def _owe(self, head: RequestHead, disposition: Disposition) -> None:
         # Not a dict: hashing a member of an Enum is a call of a Python function.
-        if disposition is Disposition.FORWARD:
-            kind = SlotKind.FORWARD
-        else:
-            kind = SlotKind.REWRITE if disposition is Disposition.REWRITE else SlotKind.NEUTRALISE
-        self._slots.append(ResponseSlot(kind, *head))
+        slot = ResponseSlot(SlotKind.FORWARD, *head)
+        if disposition is not Disposition.FORWARD:
+            is_held = disposition is not Disposition.NEUTRALISE
+            slot.kind = SlotKind.REWRITE if is_held else SlotKind.NEUTRALISE
+            if disposition is Disposition.NOTICE:
+                slot.rewrite = partial(self._notice, head)
+        self._slots.append(slot)
         self._count(head)
 
     def _examine(self, head: RequestHead, frame: memoryview) -> bool:
@@ -349,6 +355,11 @@ class ClientSession:
             return slot.rewrite(frame)
         except MalformedMessage as malformed:
             raise PeerViolation("malformed_response", str(malformed)) from malformed
+
+    def _notice(self, head: RequestHead, frame: memoryview) -> list[bytes | memoryview]:
+        """Let an answer pass as it is, and take note of what it tells of topics."""
+        self.topic_changes.append(topic_change_in(head.api_key, head.api_version, frame))
+        return [len(frame).to_bytes(4, "big"), frame]
 
     def _settle_head(self) -> None:
         """Send the answers at the head of the queue that are ready."""

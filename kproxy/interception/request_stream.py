@@ -31,6 +31,7 @@ _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FORWARD: Final = Disposition.FORWARD
 _REWRITE: Final = Disposition.REWRITE
 _NEUTRALISE: Final = Disposition.NEUTRALISE
+_NOTICE: Final = Disposition.NOTICE
 _GUARD: Final = Disposition.GUARD
 _STREAMS_ON: Final = -1
 
@@ -178,7 +179,7 @@ class RequestStream:
                     held_end = self._held_end(disposition, data, position, end)
                     if held_end is not _STREAMS_ON:
                         return position, held_end
-                    disposition = _FORWARD
+                    disposition = _FORWARD if disposition is _GUARD else disposition
                 _refuse_unadvertised(self.advertised, api_key, api_version)
                 owes = api_key != _PRODUCE or _owes_response(data, position, end, api_version)
                 if owes is UNDECIDED:
@@ -195,7 +196,7 @@ class RequestStream:
     def _held_end(self, disposition: Disposition, data: bytes | memoryview, position: int, end: int) -> int:
         """Return `end` to hold the frame that ends there, 0 to wait for more of it, or _STREAMS_ON."""
         if disposition is not _GUARD:
-            return end
+            return _STREAMS_ON if disposition is _NOTICE else end
         guarded = self._routes.share_group_ids
         if not guarded:
             return _STREAMS_ON

@@ -5,6 +5,7 @@
 | FORWARD | streams on as it came | streams back as it came |
 | NEUTRALISE | streams on as it came | streams back, but for one tag that gets another number |
 | REWRITE | streams on as it came | is held, and broker addresses or versions in it are changed |
+| NOTICE | streams on as it came | is held whole, leaves as it came, and tells kproxy to look at the cluster's topics |
 | GUARD | streams on as it came, unless it is about a share group: then it is refused here | as the request turned out |
 | EXAMINE | is held and decoded; goes on, is answered here, or both | as the request turned out |
 | SERVE | is held, decoded and answered by kproxy | made here |
@@ -21,6 +22,7 @@ from kproxy.interception.known_versions import (
     OLDEST_KNOWN,
     SHARE_KEYS,
 )
+from kproxy.interception.topic_changes import TOPIC_CHANGE_KEYS
 from kproxy.wire import fetch_endpoints
 from kproxy.wire.api_keys import ApiKey
 
@@ -31,6 +33,7 @@ class Disposition(Enum):
     FORWARD = "forward"
     NEUTRALISE = "neutralise"
     REWRITE = "rewrite"
+    NOTICE = "notice"
     GUARD = "guard"
     EXAMINE = "examine"
     SERVE = "serve"
@@ -136,12 +139,19 @@ class RoutingTable:
     def _forwarded_or_rewritten(self, api_key: int, version: int) -> Disposition:
         if version >= _EXAMINED_FROM.get(api_key, version + 1):
             return Disposition.EXAMINE
-        if self._served and version >= _EXAMINED_FOR_GROUP_CONFIGS.get(api_key, version + 1):
-            return Disposition.EXAMINE
-        if self._served and version >= _GUARDED_FROM.get(api_key, version + 1):
-            return Disposition.GUARD
+        if self._served and (disposition := _while_share_groups_are_on(api_key, version)) is not None:
+            return disposition
         if version >= _REWRITTEN_FROM.get(api_key, version + 1):
             return Disposition.REWRITE
         if api_key == ApiKey.FETCH and version >= fetch_endpoints.FIRST_VERSION:
             return Disposition.NEUTRALISE
         return Disposition.FORWARD
+
+
+def _while_share_groups_are_on(api_key: int, version: int) -> Disposition | None:
+    """Return what share groups make of it; None for what they do not mind."""
+    if version >= _EXAMINED_FOR_GROUP_CONFIGS.get(api_key, version + 1):
+        return Disposition.EXAMINE
+    if version >= _GUARDED_FROM.get(api_key, version + 1):
+        return Disposition.GUARD
+    return Disposition.NOTICE if api_key in TOPIC_CHANGE_KEYS else None

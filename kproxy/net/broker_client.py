@@ -8,13 +8,15 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, cast
+from functools import partial
+from typing import Any, Final, TypeVar, cast
 
 from kproxy import __version__
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable, MalformedMessage, PeerViolation
 from kproxy.net.broker_failures import AuthenticationExpected, BrokerFailure
 from kproxy.net.dialing import connect
+from kproxy.net.prepared_request import PreparedRequest
 from kproxy.net.read_buffers import ReadBuffers
 from kproxy.net.response_frames import ResponseFrames
 from kproxy.settings.addresses import HostPort
@@ -23,6 +25,8 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import Message
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
+
+Answer = TypeVar("Answer")
 
 CLIENT_ID: Final = "kproxy"
 """The client id of kproxy's own requests: what quotas and request logs of the backing cluster show."""
@@ -50,10 +54,10 @@ class ConnectionLimits:
 
 @dataclass(slots=True, eq=False)
 class _OwedAnswer:
-    api_key: int
-    version: int
     correlation_id: int
-    answer: asyncio.Future[Message]
+    read: Callable[[memoryview], object]
+    """Makes of the frame what the future gets. Raises MalformedMessage."""
+    answer: asyncio.Future[Any]
     timer: asyncio.TimerHandle
 
 
@@ -125,6 +129,21 @@ class BrokerClient(asyncio.BufferedProtocol):
         chosen = self.version_for(api_key) if version is None else version
         return await self._send(api_key, chosen, message, broker_wait_ms)
 
+    async def repeat(self, request: PreparedRequest, read: Callable[[memoryview], Answer]) -> Answer:
+        """Send `request` and return what `read` makes of the answer's frame, which is without its length.
+
+        The frame is good for nothing after `read`, which raises MalformedMessage when it cannot be read.
+
+        Raises:
+            BrokerUnavailable: see `request`.
+        """
+        transport = self._open_transport()
+        correlation_id = self._next_correlation_id()
+        owed = self._owe(request.api_key, correlation_id, read, broker_wait_ms=0)
+        transport.writelines(request.chunks(correlation_id))
+        answer: Answer = await owed.answer
+        return answer
+
     async def negotiate(self) -> None:
         """Learn what the broker serves; before that no other request makes sense.
 
@@ -180,21 +199,32 @@ class BrokerClient(asyncio.BufferedProtocol):
         return response
 
     async def _send(self, api_key: int, version: int, message: Message, broker_wait_ms: int) -> Message:
+        transport = self._open_transport()
+        correlation_id = self._next_correlation_id()
+        chunks = codecs.encode_request(api_key, version, correlation_id, CLIENT_ID, message)
+        owed = self._owe(api_key, correlation_id, partial(_decoded, api_key, version), broker_wait_ms)
+        transport.writelines(chunks)
+        answer: Message = await owed.answer
+        return answer
+
+    def _open_transport(self) -> asyncio.Transport:
         if self._closed_because is not None:
             raise self._closed_because.again()
         if self._transport is None or not self.is_open:
             raise BrokerFailure(CLOSED_BY_BROKER, f"{self.peer} closed the connection")
-        correlation_id = self._last_correlation_id = self._last_correlation_id % MAX_CORRELATION_ID + 1
-        chunks = codecs.encode_request(api_key, version, correlation_id, CLIENT_ID, message)
-        owed = self._owe(api_key, version, correlation_id, broker_wait_ms)
-        self._transport.writelines(chunks)
-        return await owed.answer
+        return self._transport
 
-    def _owe(self, api_key: int, version: int, correlation_id: int, broker_wait_ms: int) -> _OwedAnswer:
+    def _next_correlation_id(self) -> int:
+        self._last_correlation_id = self._last_correlation_id % MAX_CORRELATION_ID + 1
+        return self._last_correlation_id
+
+    def _owe(
+        self, api_key: int, correlation_id: int, read: Callable[[memoryview], object], broker_wait_ms: int
+    ) -> _OwedAnswer:
         loop = asyncio.get_running_loop()
         timeout_ms = self._limits.request_timeout_ms + broker_wait_ms
         timer = loop.call_later(timeout_ms / 1000, self._end_late, api_key, timeout_ms)
-        owed = _OwedAnswer(api_key, version, correlation_id, loop.create_future(), timer)
+        owed = _OwedAnswer(correlation_id, read, loop.create_future(), timer)
         self._owed.append(owed)
         return owed
 
@@ -208,14 +238,13 @@ class BrokerClient(asyncio.BufferedProtocol):
         if correlation_id != owed.correlation_id:
             raise MalformedMessage(f"answers request {correlation_id} while {owed.correlation_id} is owed")
         # An abandoned request's answer may be large, and nobody will look at it.
-        message = None
-        if not owed.answer.done():
-            _, message = codecs.decode_response(owed.api_key, owed.version, frame)
+        is_awaited = not owed.answer.done()
+        answer = owed.read(frame) if is_awaited else None
         self._owed.popleft()
         owed.timer.cancel()
         self._is_trusted = self._is_negotiated
-        if message is not None:
-            owed.answer.set_result(message)
+        if is_awaited:
+            owed.answer.set_result(answer)
 
     def _end_late(self, api_key: int, timeout_ms: int) -> None:
         detail = f"{self.peer} did not answer {ApiKey(api_key).name} within {timeout_ms} ms"
@@ -249,6 +278,10 @@ class BrokerClient(asyncio.BufferedProtocol):
             return BrokerFailure("dropped_mid_frame", detail)
         detail = f"{self.peer} closed the connection, owing {len(self._owed)} answers{because}"
         return BrokerFailure("dropped_owing_answers" if self._owed else CLOSED_BY_BROKER, detail)
+
+
+def _decoded(api_key: int, version: int, frame: memoryview) -> Message:
+    return codecs.decode_response(api_key, version, frame)[1]
 
 
 async def dial(

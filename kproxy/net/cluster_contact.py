@@ -1,5 +1,6 @@
 """`ClusterContact`: some broker of the backing cluster that answers."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
@@ -11,6 +12,9 @@ from kproxy.net.broker_connections import BrokerConnections
 from kproxy.net.broker_failures import AuthenticationExpected
 from kproxy.net.cluster_view import TopicIdsMissing
 from kproxy.settings.addresses import HostPort
+from kproxy.telemetry import logs
+
+log = logs.logger("net.cluster_contact")
 
 Answer = TypeVar("Answer")
 
@@ -34,6 +38,10 @@ class ClusterContact:
         self._node_ids = remaining + sorted(known.difference(remaining))
         self._connections.learn(brokers)
 
+    def pass_on(self) -> None:
+        """Ask the one that answered last after all others from now on."""
+        self._node_ids[:] = [*self._node_ids[1:], *self._node_ids[:1]]
+
     async def ask(self, question: Callable[[BrokerClient], Awaitable[Answer]]) -> Answer:
         """Return what the first broker that can be asked answers to `question`.
 
@@ -54,6 +62,34 @@ class ClusterContact:
                 self._prefer(node_id)
                 return answer
         return await self._ask_bootstrap_servers(question, failures)
+
+    async def ask_others(
+        self,
+        question: Callable[[BrokerClient], Awaitable[Answer]],
+        *,
+        first: int,
+        most: int,
+        timeout_ms: int,
+    ) -> Sequence[Answer]:
+        """Return what brokers other than the one that answered last answer to `question`, at once.
+
+        These are at most `most`, the one with the node id `first` among them if it is another one. Who cannot be
+        asked, or has not answered after `timeout_ms`, is left out.
+        """
+        others = sorted(self._node_ids[1:], key=lambda node_id: node_id != first)[:most]
+        answers: list[Answer] = []
+
+        async def ask_one(node_id: int) -> None:
+            try:
+                async with asyncio.timeout(timeout_ms / 1000):
+                    answers.append(await question(await self._connections.control(node_id)))
+            except (BrokerUnavailable, TimeoutError) as failure:
+                log.debug("broker_not_asked", node_id=node_id, detail=failure)
+
+        async with asyncio.TaskGroup() as group:
+            for node_id in others:
+                group.create_task(ask_one(node_id))
+        return answers
 
     async def _ask_bootstrap_servers(
         self, question: Callable[[BrokerClient], Awaitable[Answer]], failures: list[BrokerUnavailable]

@@ -8,6 +8,7 @@ of requests.
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeVar
 
 from kproxy.errors import BrokerUnavailable
@@ -15,9 +16,19 @@ from kproxy.handlers.ports import BrokerEndpoint, Clock, PartitionLeader, TopicD
 from kproxy.net.broker_client import BrokerClient
 from kproxy.net.broker_connections import BrokerConnections
 from kproxy.net.cluster_contact import ClusterContact
-from kproxy.net.cluster_view import ClusterBroker, ClusterView, TopicIdsMissing, ViewChanges
+from kproxy.net.cluster_view import ClusterBroker, ClusterView, ViewChanges
 from kproxy.net.counting import Counting
+from kproxy.net.metadata_looks import MetadataLook, MetadataLooks, version_with_topic_ids
 from kproxy.net.metadata_rounds import MetadataRound, MetadataRounds
+from kproxy.net.second_opinions import (
+    MOST_WITNESSES,
+    WITNESS_TIMEOUT_MS,
+    ExpectedTopics,
+    Opinion,
+    contradictions,
+    opinion_in,
+    undecided_names,
+)
 from kproxy.net.share_support import ShareSupport, probe_share_groups
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings.addresses import HostPort
@@ -31,7 +42,6 @@ Answer = TypeVar("Answer")
 
 log = logs.logger("net.cluster_metadata")
 
-FIRST_VERSION_WITH_TOPIC_IDS: Final = 10
 FIRST_VERSION_ASKED_BY_TOPIC_ID: Final = 12
 """Below it brokers refuse a request that names a topic by id, although responses carry ids."""
 
@@ -96,6 +106,7 @@ class ClusterMetadataCache:
             max_wait_ms=timing.max_wait_ms,
         )
         self._refreshed_ms: int | None = None
+        self._looks = MetadataLooks()
 
     # ------------------------------------------------ the ClusterMetadata port
 
@@ -142,7 +153,7 @@ class ClusterMetadataCache:
         if not topics:
             return ()
         asked_ms = self._clock.now_ms()
-        await self._rounds.join(names=set(topics.values()))
+        await self._rounds.join(names=set(topics.values()), expected=topics)
         return [
             topic_id
             for topic_id, name in topics.items()
@@ -204,6 +215,28 @@ class ClusterMetadataCache:
         if stale := self._view.names_not_confirmed_after(topic_ids, now_ms - not_older_than_ms):
             await self._rounds.join(names=stale)
 
+    async def look(self, names: Collection[str]) -> bool:
+        """Ask for the brokers and for the topics of `names`, and take in what is different; cheap when nothing is.
+
+        `names` must be the same object, unchanged, as long as the same topics are meant. Returns False when brokers
+        say different things of some topic, so that it stays as it was.
+
+        Raises:
+            BrokerUnavailable: nobody answers.
+        """
+        try:
+            are_settled = [await self._look(each) for each in self._looks.at(names)]
+        except BrokerUnavailable as failure:
+            self._counting.count("metadata_looks", 1, "failed")
+            self._note_unreachable(failure)
+            raise
+        self._note_reached()
+        return all(are_settled)
+
+    def ask_another_broker(self) -> None:
+        """Ask another one first from now on: what the one asked so far says of topics is not what their leaders say."""
+        self._contact.pass_on()
+
     def expect(self, names: Collection[str]) -> None:
         """Look for these topics at the next question, although they were missing a moment ago."""
         self._view.expect(names)
@@ -246,31 +279,74 @@ class ClusterMetadataCache:
 
     async def _ask_for(self, this_round: MetadataRound) -> None:
         names = this_round.names.union(self._view.topic_names if this_round.is_full else ())
+        expected: dict[str, set[TopicId]] = {}
+        for topic_id, name in this_round.expected.items():
+            expected.setdefault(name, set()).add(topic_id)
         by_name = [MetadataRequestTopic(name=name) for name in sorted(names)]
         by_id = [MetadataRequestTopic(name=None, topic_id=key) for key in sorted(this_round.topic_ids)]
         # Brokers overlook the names in a request that has ids. One for no topics at all still brings the
         # brokers.
         for topics in [*_parts(by_name), *_parts(by_id)] or [[]]:
-            await self._ask(topics)
+            await self._ask(topics, expected)
         self._view.note_missing(this_round.names, this_round.topic_ids, self._clock.now_ms())
 
-    async def _ask(self, topics: list[MetadataRequestTopic]) -> None:
-        async def question(client: BrokerClient) -> MetadataResponse:
-            return await self._question(client, topics)
+    async def _ask(self, topics: list[MetadataRequestTopic], expected: ExpectedTopics) -> None:
+        response = await self._contact.ask(partial(self._question, topics))
+        asked_names = [topic.name for topic in topics if topic.name is not None]
+        await self._take_in(response, asked_names, expected)
+
+    async def _look(self, look: MetadataLook) -> bool:
+        async def question(client: BrokerClient) -> MetadataResponse | None:
+            response = await look.ask(client, self._view)
+            if response is not None:
+                self._refuse_unusable(client, response)
+            return response
 
         response = await self._contact.ask(question)
-        asked_names = [topic.name for topic in topics if topic.name is not None]
-        changes = self._view.absorb(response, asked_names=asked_names, now_ms=self._clock.now_ms())
+        self._counting.count("metadata_looks", 1, "same" if response is None else "different")
+        if response is None:
+            return True
+        is_settled = await self._take_in(response, look.names, {})
+        if is_settled:
+            look.believe(self._view)
+        else:
+            look.forget()
+        return is_settled
+
+    async def _take_in(
+        self, response: MetadataResponse, asked_names: Collection[str], expected: ExpectedTopics
+    ) -> bool:
+        """Take in a broker's answer; return False if others do not confirm all that is different in it."""
+        undecided = await self._undecided(response, asked_names, expected)
+        changes = self._view.absorb(
+            response, asked_names=asked_names, now_ms=self._clock.now_ms(), undecided=undecided
+        )
         self._contact.learn(self.brokers)
         self._tell(changes)
+        return not undecided
 
-    async def _question(self, client: BrokerClient, topics: list[MetadataRequestTopic]) -> MetadataResponse:
-        version = client.version_for(ApiKey.METADATA)
-        if version < FIRST_VERSION_WITH_TOPIC_IDS:
-            detail = (
-                f"{client.peer} speaks Metadata up to version {version}, topic ids came with 10 (Kafka 2.8)"
-            )
-            raise TopicIdsMissing(f"the backing cluster has no topic ids: {detail}")
+    async def _undecided(
+        self, response: MetadataResponse, asked_names: Collection[str], expected: ExpectedTopics
+    ) -> frozenset[str]:
+        opinion = opinion_in(response, asked_names)
+        doubtful = contradictions(opinion, self._view, expected)
+        if not doubtful:
+            return doubtful
+        topics = [MetadataRequestTopic(name=name) for name in sorted(doubtful)]
+        others = await self._contact.ask_others(
+            partial(self._question, topics),
+            first=response.controller_id,
+            most=MOST_WITNESSES,
+            timeout_ms=WITNESS_TIMEOUT_MS,
+        )
+        opinions: list[Opinion] = [opinion, *(opinion_in(other, doubtful) for other in others)]
+        undecided = undecided_names(doubtful, opinions, self._view, expected)
+        if undecided:
+            log.info("brokers_disagree_about_topics", topics=sorted(undecided)[:10], asked=len(opinions))
+        return undecided
+
+    async def _question(self, topics: list[MetadataRequestTopic], client: BrokerClient) -> MetadataResponse:
+        version = version_with_topic_ids(client)
         if version < FIRST_VERSION_ASKED_BY_TOPIC_ID:
             topics = [topic for topic in topics if topic.name is not None]
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
@@ -300,22 +376,29 @@ class ClusterMetadataCache:
                 tell_topics(changes.moved_topics)
 
     def _note_success(self) -> None:
+        self._note_reached()
+        self._counting.count("metadata_refreshes", 1, "ok")
+
+    def _note_reached(self) -> None:
         if self.last_failure is not None:
             log.info("backing_cluster_reached", cluster_id=self._view.cluster_id)
         self.last_failure = None
-        self._counting.count("metadata_refreshes", 1, "ok")
 
     def _note_full_round(self) -> None:
         self._refreshed_ms = self._clock.now_ms()
-        self._view.forget_idle(self._refreshed_ms - self._timing.idle_topic_ttl_ms)
+        idle_since_ms = self._refreshed_ms - self._timing.idle_topic_ttl_ms
+        self._view.forget_idle(idle_since_ms, apart_from=self._looks.names)
         for tell in self.on_refreshed:
             tell()
 
     def _note_failure(self, failure: BrokerUnavailable) -> None:
+        self._note_unreachable(failure)
+        self._counting.count("metadata_refreshes", 1, "failed")
+
+    def _note_unreachable(self, failure: BrokerUnavailable) -> None:
         if self.last_failure is None:
             log.warning("backing_cluster_unreachable", reason=type(failure).__name__, detail=failure)
         self.last_failure = failure
-        self._counting.count("metadata_refreshes", 1, "failed")
 
 
 def _parts(topics: list[MetadataRequestTopic]) -> Iterator[list[MetadataRequestTopic]]:

@@ -21,6 +21,11 @@ from kproxy.wire.messages.metadata_response import (
 
 NO_LEADER: Final = PartitionLeader(-1, -1)
 
+GONE_TTL_MS: Final = 600_000
+"""How long it is remembered that a topic id is gone: it takes more than one broker's word to bring it back."""
+
+MOST_GONE: Final = 10_000
+
 
 class TopicIdsMissing(BrokerUnavailable):
     """The backing cluster has no topic ids, on which share groups are built.
@@ -58,6 +63,8 @@ class ClusterView:
     """Brokers, topics and leaders as last heard. A topic nobody asks about is forgotten by `forget_idle`."""
 
     def __init__(self, *, unknown_ttl_ms: int) -> None:
+        self.version = 0
+        """Rises whenever a broker, a topic or a leader in the view is another one."""
         self.cluster_id: str | None = None
         self.brokers: dict[int, ClusterBroker] = {}
         self._by_id: dict[TopicId, _KnownTopic] = {}
@@ -65,6 +72,7 @@ class ClusterView:
         self._unknown_ttl_ms = unknown_ttl_ms
         self._missing_until_ms: dict[str | TopicId, int] = {}
         self._denied_ms: dict[str, int] = {}
+        self._gone_ms: dict[TopicId, int] = {}
 
     @property
     def topic_names(self) -> Collection[str]:
@@ -75,6 +83,14 @@ class ClusterView:
         """Return the topic of that name, and note that somebody asked about it."""
         topic_id = self._id_by_name.get(name)
         return self.topic_with_id(topic_id, now_ms) if topic_id is not None else None
+
+    def id_of(self, name: str) -> TopicId | None:
+        """Return the id of the topic of that name, None when there is none in the view."""
+        return self._id_by_name.get(name)
+
+    def was_gone(self, topic_id: TopicId) -> bool:
+        """Return whether the topic was in the view, and then was not there any more, some minutes ago at most."""
+        return topic_id in self._gone_ms
 
     def topic_with_id(self, topic_id: TopicId, now_ms: int) -> TopicDescription | None:
         """Return the topic of that id, and note that somebody asked about it."""
@@ -94,9 +110,10 @@ class ClusterView:
     def is_unheard(self, name_or_id: str | TopicId, now_ms: int) -> bool:
         """Return whether the topic is neither in the view nor was found missing a moment ago.
 
-        Nobody has the zero id, and brokers answer nothing at all when they are asked about it.
+        Nobody has the zero id, and brokers answer nothing at all when they are asked about it. An id that is gone
+        does not come back, or if it does it is heard of by its name.
         """
-        if name_or_id == ZERO_UUID:
+        if name_or_id == ZERO_UUID or name_or_id in self._gone_ms:
             return False
         if name_or_id in self._id_by_name or name_or_id in self._by_id:
             return False
@@ -132,29 +149,45 @@ class ClusterView:
         for name in names:
             self._missing_until_ms.pop(name, None)
 
-    def forget_idle(self, asked_before_ms: int) -> None:
-        """Drop the topics that nobody asked about since `asked_before_ms`."""
+    def forget_idle(self, asked_before_ms: int, *, apart_from: Collection[str] = frozenset()) -> None:
+        """Drop the topics that nobody asked about since `asked_before_ms`, but not those of these names."""
         for known in [known for known in self._by_id.values() if known.last_asked_ms < asked_before_ms]:
-            self._drop(known.description)
+            if known.description.name not in apart_from:
+                self._drop(known.description)
+                self.version += 1
 
-    def absorb(self, response: MetadataResponse, *, asked_names: Iterable[str], now_ms: int) -> ViewChanges:
+    def absorb(
+        self,
+        response: MetadataResponse,
+        *,
+        asked_names: Iterable[str],
+        now_ms: int,
+        undecided: Collection[str] = frozenset(),
+    ) -> ViewChanges:
         """Take in a response to a question for `asked_names` (or for ids), and return what is different now.
+
+        A topic is dropped when the broker says that there is none of that name. One that it would not speak of, for
+        want of authorization or for any other error, stays as it was, and so does one whose name is `undecided`.
 
         Raises:
             TopicIdsMissing: a topic has no id.
         """
         changes = ViewChanges(are_brokers_changed=self._absorb_brokers(response))
-        heard: set[str] = set()
+        spoken_of = set(undecided)
         for topic in response.topics:
-            if topic.name is not None and _is_usable(topic):
-                heard.add(topic.name)
+            if topic.name is None or topic.name in undecided:
+                continue
+            if _is_usable(topic):
                 self._absorb_topic(topic.name, topic, changes, now_ms)
-            elif topic.name is not None and topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            elif topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 self._denied_ms[topic.name] = now_ms
+                continue
+            spoken_of.add(topic.name)
         for name in asked_names:
-            if name not in heard and (topic_id := self._id_by_name.get(name)) is not None:
-                self._drop(self._by_id[topic_id].description)
-                changes.moved_topics.add(topic_id)
+            if name not in spoken_of and (topic_id := self._id_by_name.get(name)) is not None:
+                self._bury(topic_id, changes, now_ms)
+        if changes.are_brokers_changed or changes.moved_topics:
+            self.version += 1
         return changes
 
     def _absorb_brokers(self, response: MetadataResponse) -> bool:
@@ -181,12 +214,22 @@ class ClusterView:
             changes.moved_topics.add(topic_id)
         replaced_id = self._id_by_name.get(name)
         if replaced_id is not None and replaced_id != topic_id:
-            self._drop(self._by_id[replaced_id].description)
-            changes.moved_topics.add(replaced_id)
+            self._bury(replaced_id, changes, now_ms)
+        self._gone_ms.pop(topic_id, None)
         description = TopicDescription(topic_id, name, len(leaders))
         last_asked_ms = before.last_asked_ms if before is not None else now_ms
         self._by_id[topic_id] = _KnownTopic(description, leaders, last_asked_ms, now_ms)
         self._id_by_name[name] = topic_id
+
+    def _bury(self, topic_id: TopicId, changes: ViewChanges, now_ms: int) -> None:
+        """Drop a topic that is not there any more, and remember that: an id never comes to mean another topic."""
+        self._drop(self._by_id[topic_id].description)
+        changes.moved_topics.add(topic_id)
+        self._gone_ms[topic_id] = now_ms
+        for oldest_id, gone_ms in list(self._gone_ms.items()):
+            if gone_ms > now_ms - GONE_TTL_MS and len(self._gone_ms) <= MOST_GONE:
+                break
+            del self._gone_ms[oldest_id]
 
     def _drop(self, description: TopicDescription) -> None:
         del self._by_id[description.topic_id]

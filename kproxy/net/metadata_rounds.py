@@ -1,7 +1,7 @@
 """`MetadataRounds`: many who ask, few requests."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kproxy.errors import BrokerUnavailable
@@ -18,6 +18,8 @@ class MetadataRound:
     done: asyncio.Future[None]
     names: set[str] = field(default_factory=set)
     topic_ids: set[TopicId] = field(default_factory=set)
+    expected: dict[TopicId, str] = field(default_factory=dict)
+    """Topics that somebody believes to be there, with their names."""
     is_full: bool = False
 
     def fail(self, failure: BrokerUnavailable) -> None:
@@ -56,9 +58,16 @@ class MetadataRounds:
         self._began_ms: int | None = None
 
     async def join(
-        self, *, names: Iterable[str] = (), topic_ids: Iterable[TopicId] = (), is_full: bool = False
+        self,
+        *,
+        names: Iterable[str] = (),
+        topic_ids: Iterable[TopicId] = (),
+        expected: Mapping[TopicId, str] | None = None,
+        is_full: bool = False,
     ) -> None:
         """Return when a round that asks for all this has succeeded.
+
+        Of topics that are `expected`, and asked for by name, the absence is not believed to one broker alone.
 
         Raises:
             BrokerUnavailable: it failed, or was not over after `max_wait_ms`.
@@ -70,6 +79,7 @@ class MetadataRounds:
         joined = self._next
         joined.names.update(names)
         joined.topic_ids.update(topic_ids)
+        joined.expected.update(expected or {})
         joined.is_full |= is_full
         if self._runner is None:
             self._runner = self._tasks.spawn(self._run_all(), name="metadata rounds")

@@ -36,6 +36,8 @@ from kproxy.wire.record_batches import batch_extents
 
 log = logs.logger("net.partition_reader")
 
+_UNKNOWN: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID})
+
 NO_RECORDS: Final = memoryview(b"")
 
 
@@ -81,6 +83,7 @@ class BrokerPartitionReader:
             again = await self._read_once([reads[position] for position in doubtful], bytes_left)
             for position, data in zip(doubtful, again, strict=True):
                 results[position] = data
+            self._doubt_metadata(reads, results)
         await self._fill_in_ranges(reads, results)
         for data in results:
             data.error_code = told_code(data.error_code)
@@ -178,6 +181,14 @@ class BrokerPartitionReader:
                 results[one.position] = _data(partition, where=f"{one.topic.name}-{one.read.partition}")
 
     # ------------------------------------------------ private: leaders in doubt, offsets out of range
+
+    def _doubt_metadata(self, reads: Sequence[PartitionRead], results: Sequence[PartitionData]) -> None:
+        """A topic that its leaders do not know is deleted, or the broker that still describes it is behind."""
+        unknown = {
+            read.topic_id for read, data in zip(reads, results, strict=True) if data.error_code in _UNKNOWN
+        }
+        if any(self._metadata.describe(topic_id) is not None for topic_id in unknown):
+            self._metadata.ask_another_broker()
 
     async def _look_again(self, topic_ids: Collection[TopicId]) -> bool:
         try:

@@ -9,6 +9,7 @@ from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.interception.client_session import ClientSession
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
+from kproxy.interception.topic_changes import TopicChange
 from kproxy.net.buffer_budget import BufferBudget
 from kproxy.net.calls import Apis
 from kproxy.net.counting import Counting
@@ -62,6 +63,7 @@ class Relay:
 
     `upstream_addresses` returns the addresses to try for a node id (-1: the bootstrap servers), best first, each time
     anew, so that a broker that moved is found at its new place. `on_unreachable` is called when none of them answered.
+    `on_topic_change` is called when an answer has passed that tells of changed topics.
     """
 
     routes: RoutingTable
@@ -73,6 +75,7 @@ class Relay:
     upstream_addresses: Callable[[int], Sequence[HostPort]]
     binder: PortBinder | None = None
     on_unreachable: Callable[[], None] = lambda: None
+    on_topic_change: Callable[[TopicChange], None] = lambda _: None
     connections: "set[ClientConnection]" = field(default_factory=set)
     unreachable: set[int] = field(default_factory=set)
     """Node ids of which the last dial failed."""

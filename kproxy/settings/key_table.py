@@ -132,6 +132,13 @@ class Settings:
         "300000",
         "How old the view of topics, leaders and brokers may get before the backing cluster is asked again.",
     )
+    topics_look_interval_ms: int = _key(
+        "kproxy.topics.look.interval.ms",
+        milliseconds(100, 300_000),
+        "900",
+        "How often the topics of share groups are looked at, so that topics that others create, delete or extend are "
+        "noticed. Nothing is asked while there are no share groups.",
+    )
     shutdown_grace_ms: int = _key(
         "kproxy.shutdown.grace.ms",
         milliseconds(0),

@@ -103,6 +103,13 @@ DECLARATIONS: Final = (
         (("ok",), ("failed",)),
     ),
     MetricDeclaration(
+        "metadata_looks",
+        _COUNTER,
+        "Looks at the topics of share groups, by whether the answer was another one than before.",
+        ("result",),
+        (("same",), ("different",), ("failed",)),
+    ),
+    MetricDeclaration(
         "upstream_probe",
         _COUNTER,
         "Probes whether the backing cluster serves share groups itself.",

@@ -7,6 +7,8 @@ same scenarios run against real brokers in `tests/kafka`.
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
+from itertools import cycle
 from types import TracebackType
 from typing import Final, Self
 
@@ -60,6 +62,10 @@ class ScriptedCluster:
         self.cluster_id = "scripted-cluster"
         self.brokers = {node_id: self._broker(node_id, ranges) for node_id in node_ids}
         self.listed_node_ids = list(node_ids)
+        self.racks: dict[int, str] = {}
+        self.controller_ids = cycle([-1])
+        """Whom each answer to Metadata names, one after the other: a KRaft broker names anybody who is alive."""
+        self._memories: dict[int, Mapping[str, MetadataResponseTopic]] = {}
         self.sessions = {node_id: FetchSessions() for node_id in node_ids}
         self.topic_names: dict[TopicId, str] = {}
         self._logs: dict[TopicIdPartition, InMemoryLog] = {}
@@ -139,6 +145,16 @@ class ScriptedCluster:
         key = TopicIdPartition(topic_id, partition)
         self._leaders[key] = (node_id, self._leaders[key][1] + 1)
 
+    def fall_behind(self, node_id: int) -> None:
+        """Let a broker hear of no more changes: it goes on answering Metadata about the topics that there are now."""
+        self._memories[node_id] = {
+            name: self._describe(MetadataRequestTopic(name=name)) for name in self.topic_names.values()
+        }
+
+    def catch_up(self, node_id: int) -> None:
+        """Let a broker that fell behind know everything."""
+        del self._memories[node_id]
+
     def refuse(self, topic_id: TopicId, partition: int, error_code: ErrorCode) -> None:
         """Answer Fetch and ListOffsets of a partition with `error_code`, until it is NONE again."""
         self._refusals[TopicIdPartition(topic_id, partition)] = error_code
@@ -156,22 +172,36 @@ class ScriptedCluster:
                     self._poll_ended.notify_all()
 
         answers: dict[int, Answer] = {
-            ApiKey.METADATA: self._metadata,
+            ApiKey.METADATA: partial(self._metadata, node_id),
             ApiKey.FETCH: fetch,
             ApiKey.LIST_OFFSETS: self._list_offsets,
         }
         return AnsweringBroker(answers, version_ranges=ranges)
 
-    def _metadata(self, request: DecodedRequest) -> MetadataResponse:
+    def _metadata(self, asked_node_id: int, request: DecodedRequest) -> MetadataResponse:
         message = request.message
         assert isinstance(message, MetadataRequest)
         assert message.topics is not None, "kproxy never asks for all topics"
         brokers = [
-            MetadataResponseBroker(node_id=node_id, host="127.0.0.1", port=self.brokers[node_id].address.port)
+            MetadataResponseBroker(
+                node_id=node_id,
+                host="127.0.0.1",
+                port=self.brokers[node_id].address.port,
+                rack=self.racks.get(node_id),
+            )
             for node_id in self.listed_node_ids
         ]
-        topics = [self._describe(topic) for topic in message.topics]
-        return MetadataResponse(brokers=brokers, cluster_id=self.cluster_id, topics=topics)
+        memory = self._memories.get(asked_node_id)
+        topics = [
+            self._describe(topic) if memory is None else _remembered(memory, topic)
+            for topic in message.topics
+        ]
+        return MetadataResponse(
+            brokers=brokers,
+            cluster_id=self.cluster_id,
+            controller_id=next(self.controller_ids),
+            topics=topics,
+        )
 
     def _describe(self, asked: MetadataRequestTopic) -> MetadataResponseTopic:
         by_name = [topic_id for topic_id, name in self.topic_names.items() if name == asked.name]
@@ -296,3 +326,12 @@ class ScriptedCluster:
             young = (batch.first_offset for batch in log.batches if batch.timestamp_ms >= asked.timestamp)
             offset = next(young, -1)
         return ListOffsetsPartitionResponse(partition_index=key.partition, offset=offset)
+
+
+def _remembered(
+    memory: Mapping[str, MetadataResponseTopic], asked: MetadataRequestTopic
+) -> MetadataResponseTopic:
+    missing = MetadataResponseTopic(
+        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=asked.name, topic_id=asked.topic_id
+    )
+    return missing if asked.name is None else memory.get(asked.name, missing)

@@ -22,7 +22,8 @@ from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbe
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
 from tests.kafka.raw_connection import RawConnection
 
-METADATA_VERSION: Final = 12
+METADATA_VERSION: Final = 11
+"""The newest that Kafka 2.8 knows, and new enough for topic ids."""
 HEARTBEAT_VERSION: Final = 1
 SHARE_VERSION: Final = 2
 """Of ShareFetch and ShareAcknowledge."""

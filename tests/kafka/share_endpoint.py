@@ -30,12 +30,10 @@ QUICK_GROUPS: Final = {
     "group.share.session.timeout.ms": 5_000,
     "group.share.min.session.timeout.ms": 5_000,
     "group.share.min.record.lock.duration.ms": 1_000,
-    "metadata.max.age.ms": 2_000,
 }
 """A member that says nothing any more is assigned its partitions for a session timeout, by default 45 s.
 
-Locks may be shorter than the 15 s which are the least by default. What changes in the backing cluster is seen when
-kproxy asks anew, by default every 5 minutes.
+Locks may be shorter than the 15 s which are the least by default.
 """
 
 

@@ -1,13 +1,21 @@
 """Topics that are gone: their state is deleted, in steps that a crash may interrupt."""
 
+import asyncio
 from collections.abc import Collection, Mapping
 
+from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, StateLogUnavailable
 from kproxy.handlers.topic_deletions import CONFIRMATION_MS
 from kproxy.share.identifiers import GroupId, SharePartitionKey
 from kproxy.share.share_group_image import ShareGroupImage
 from tests.in_memory.breakable_state_log import BreakableStateLog
-from tests.unit.handlers.share_group_world import ORDERS, ShareGroupWorld
+from tests.unit.handlers.share_group_world import (
+    ORDERS,
+    PAYMENTS,
+    ShareGroupWorld,
+    partitions_of,
+    until_all_wait,
+)
 
 GROUP = GroupId("g")
 
@@ -125,3 +133,58 @@ async def test_a_group_that_is_forgotten_while_another_is_looked_after_is_left_a
     # Then
     assert [key.group_id for key in world.state_log.memory.fold.states] == ["h"]
     assert world.groups.coordinator.group_ids == ("g",)
+
+
+async def test_it_is_said_when_to_look_again_as_long_as_something_is_left_to_do() -> None:
+    # Given
+    world = await a_world_that_lost_a_topic()
+
+    # When
+    while_missing = await world.groups.tend_topics()
+    world.clock.advance(CONFIRMATION_MS)
+    world.state_log.is_away = True
+    while_the_log_is_away = await world.groups.tend_topics()
+    world.state_log.is_away = False
+    when_done = await world.groups.tend_topics()
+
+    # Then
+    assert (while_missing, while_the_log_is_away, when_done) == (CONFIRMATION_MS, CONFIRMATION_MS, None)
+
+
+async def test_what_is_live_of_a_topic_that_is_gone_is_let_go_at_once_and_its_state_stays() -> None:
+    # Given
+    world = ShareGroupWorld()
+    world.metadata.create_topic("payments", PAYMENTS)
+    for topic_id in (ORDERS, PAYMENTS):
+        await world.initialize(topic_id=topic_id)
+        world.produce(5, topic_id=topic_id)
+    await world.member().open((ORDERS, 0), (PAYMENTS, 0), max_records=10)
+    world.metadata.delete_topic(ORDERS)
+
+    # When
+    is_gone = world.groups.topics_moved([ORDERS, PAYMENTS])
+
+    # Then
+    assert is_gone
+    assert world.groups.directory.keys() == (world.key(topic_id=PAYMENTS),)
+    assert world.state_log.state(world.key()) is not None
+    assert not world.groups.topics_moved([PAYMENTS])
+
+
+async def test_a_fetch_that_waits_for_a_topic_that_is_gone_is_answered_and_loads_nothing() -> None:
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    await world.initialize()
+    alice = world.member()
+    await alice.open()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(alice.fetch(max_wait_ms=60_000))
+        await until_all_wait()
+        world.metadata.delete_topic(ORDERS)
+        world.groups.topics_moved([ORDERS])
+
+    # Then
+    assert partitions_of(fetch.result())[ORDERS, 0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
+    assert world.groups.share_partition_count == 0

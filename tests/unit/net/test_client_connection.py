@@ -6,6 +6,7 @@ import struct
 
 import pytest
 
+from kproxy.interception.topic_changes import TopicChange
 from kproxy.settings import HostPort
 from kproxy.wire import codecs
 from kproxy.wire.messages.metadata_request import MetadataRequest
@@ -42,6 +43,29 @@ def test_requests_and_responses_pass_byte_for_byte(loop_kind: str) -> None:
 
             assert received == request(1) + request(2)
             assert answer == response(1) + response(2)
+
+    run(scenario, loop_kind)
+
+
+def test_an_answer_that_tells_of_changed_topics_is_told_of_when_it_has_passed(loop_kind: str) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            # Given
+            told: list[TopicChange] = []
+            under_test.relay.on_topic_change = told.append
+            reader, writer = await under_test.connect()
+            deletion = struct.pack(">ihhi", 12, 20, 4, 1) + b"topi"
+            writer.write(deletion)
+            received = await broker.until_received(len(deletion))
+
+            # When
+            broker.send(response(1))
+            answer = await reader.readexactly(len(response(1)))
+            writer.close()
+
+            # Then
+            assert (received, answer) == (deletion, response(1))
+            assert told == [TopicChange()]
 
     run(scenario, loop_kind)
 

@@ -1,4 +1,6 @@
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -148,3 +150,57 @@ def test_a_cluster_that_is_unfit_is_not_asked_a_second_time() -> None:
         assert (first.accepted_count, second.accepted_count) == (2, 0)
 
     with_two_brokers(scenario)
+
+
+# ---- second opinions
+
+
+@asynccontextmanager
+async def three_brokers() -> AsyncIterator[tuple[ClusterContact, list[AnsweringBroker]]]:
+    """The first one answered last."""
+    async with (
+        broker_that(lambda _: cluster_named("1")) as first,
+        broker_that(lambda _: cluster_named("2")) as second,
+        broker_that(lambda _: cluster_named("3")) as third,
+        Backing([first.address]) as backing,
+    ):
+        contact = ClusterContact([first.address], backing.connections)
+        contact.learn(brokers(first, second, third))
+        await contact.ask(ask)
+        yield contact, [first, second, third]
+
+
+@pytest.mark.parametrize(
+    ("first", "most", "expected"), [(3, 1, {"3"}), (1, 1, {"2"}), (-1, 2, {"2", "3"}), (3, 9, {"2", "3"})]
+)
+def test_others_than_the_one_that_answered_last_are_asked_for_their_opinion(
+    first: int, most: int, expected: set[str]
+) -> None:
+    async def scenario() -> None:
+        async with three_brokers() as (contact, _):
+            answers = await contact.ask_others(ask, first=first, most=most, timeout_ms=5_000)
+            assert set(answers) == expected
+
+    run(scenario)
+
+
+def test_others_that_are_away_or_say_nothing_are_left_out() -> None:
+    async def scenario() -> None:
+        async with three_brokers() as (contact, [_, second, _third]):
+            # Given
+            await second.stop()
+
+            async def unless_third(client: BrokerClient) -> str | None:
+                answer = await ask(client)
+                if answer == "3":
+                    await asyncio.Event().wait()
+                return answer
+
+            # When
+            answers = await contact.ask_others(unless_third, first=2, most=2, timeout_ms=50)
+
+            # Then
+            assert answers == []
+            await second.start()
+
+    run(scenario)

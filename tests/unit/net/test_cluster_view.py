@@ -1,8 +1,10 @@
+from itertools import pairwise
+
 import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.ports import PartitionLeader, TopicDescription
-from kproxy.net.cluster_view import ClusterBroker, ClusterView, TopicIdsMissing
+from kproxy.net.cluster_view import GONE_TTL_MS, ClusterBroker, ClusterView, TopicIdsMissing
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.messages.metadata_response import (
     MetadataResponse,
@@ -297,3 +299,75 @@ def test_a_name_that_was_unknown_is_not_remembered_for_ever() -> None:
 
     # Then
     assert not view.is_gone(ORDERS, "orders", asked_ms=0)
+
+
+def test_a_topic_that_a_broker_will_not_speak_of_stays_as_it_was() -> None:
+    # Given
+    view = view_of(topic("orders", ORDERS, (1, 5)))
+
+    # When
+    refused = missing("orders", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    changes = view.absorb(response(refused), asked_names=["orders"], now_ms=10)
+
+    # Then
+    assert changes.moved_topics == set()
+    assert view.topic_named("orders", 10) == TopicDescription(ORDERS, "orders", 1)
+
+
+def test_what_is_undecided_stays_as_it_was() -> None:
+    # Given
+    view = view_of(topic("orders", ORDERS, (1, 5)))
+
+    # When
+    for answer in (missing("orders"), topic("orders", RECREATED_ORDERS, (1, 0))):
+        view.absorb(response(answer), asked_names=["orders"], now_ms=10, undecided={"orders"})
+
+    # Then
+    assert view.id_of("orders") == ORDERS
+    assert not view.is_gone(ORDERS, "orders", asked_ms=10)
+
+
+def test_an_id_that_is_gone_is_remembered_as_gone_for_some_minutes_or_until_it_is_back() -> None:
+    # Given
+    view = view_of(topic("orders", ORDERS, (1, 5)), topic("payments", PAYMENTS, (1, 0)))
+    view.absorb(response(), asked_names=["orders"], now_ms=10)
+    was_gone = view.was_gone(ORDERS) and not view.is_unheard(ORDERS, 10)
+
+    # When
+    view.absorb(response(), asked_names=["payments"], now_ms=10 + GONE_TTL_MS)
+    after_a_while = view.was_gone(ORDERS)
+    view.absorb(response(topic("payments", PAYMENTS, (1, 0))), asked_names=["payments"], now_ms=20)
+
+    # Then
+    assert (was_gone, after_a_while) == (True, False)
+    assert view.is_unheard(ORDERS, 20)
+    assert not view.was_gone(PAYMENTS)
+
+
+def test_the_version_rises_with_every_change_and_with_nothing_else() -> None:
+    # Given
+    view = view_of(topic("orders", ORDERS, (1, 5)))
+    versions = [view.version]
+
+    # When
+    for answer in (topic("orders", ORDERS, (1, 5)), topic("orders", ORDERS, (2, 6)), missing("orders")):
+        view.absorb(response(answer), asked_names=["orders"], now_ms=0)
+        versions.append(view.version)
+
+    # Then
+    assert [later > sooner for sooner, later in pairwise(versions)] == [False, True, True]
+
+
+def test_a_topic_that_is_forgotten_is_a_change_for_those_who_compare() -> None:
+    # Given
+    view = view_of(topic("orders", ORDERS, (1, 5)))
+    version = view.version
+
+    # When
+    view.forget_idle(asked_before_ms=1, apart_from={"orders"})
+    kept = view.version
+    view.forget_idle(asked_before_ms=1)
+
+    # Then
+    assert kept == version
+    assert view.version > version

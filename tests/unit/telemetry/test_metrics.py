@@ -20,6 +20,7 @@ PROMISED_COUNTERS = {
     "share_lock_timeouts": (),
     "share_archived": ("reason",),
     "metadata_refreshes": ("result",),
+    "metadata_looks": ("result",),
     "upstream_probe": ("result",),
     "statelog_records": ("topic",),
     "statelog_bytes": ("topic",),

@@ -1,0 +1,95 @@
+"""`TopicChanges`: the cluster's topics come, grow, go and lose records, and share groups hear of it within a second.
+
+What passes through kproxy is a reason to look at once. What is done elsewhere is found by a look every
+`kproxy.topics.look.interval.ms`, while there are share groups. What the cluster's metadata say then, however kproxy
+came to ask, reaches share groups here.
+"""
+
+import asyncio
+from collections.abc import Collection
+from typing import Final
+
+from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.ports import Clock
+from kproxy.handlers.share_groups import ShareGroups
+from kproxy.interception.topic_changes import TopicChange
+from kproxy.net.cluster_looks import ClusterLooks
+from kproxy.net.cluster_metadata import ClusterMetadataCache
+from kproxy.net.tasks import TaskKeeper
+from kproxy.share.identifiers import TopicId, TopicIdPartition
+from kproxy.telemetry import logs
+
+log = logs.logger("application.topic_changes")
+
+_LOG_START_PAUSE_S: Final = 0.05
+"""Between two rounds over all share-partitions: what DeleteRecords tells meanwhile waits for the next."""
+
+
+class TopicChanges:
+    """Tells `share_groups` what became of the topics in `metadata`."""
+
+    def __init__(
+        self,
+        metadata: ClusterMetadataCache,
+        share_groups: ShareGroups,
+        *,
+        clock: Clock,
+        tasks: TaskKeeper,
+        interval_ms: int,
+    ) -> None:
+        self._metadata = metadata
+        self._share_groups = share_groups
+        self._tasks = tasks
+        self._looks = ClusterLooks(
+            metadata.look, share_groups.watched_topics.names, clock=clock, interval_ms=interval_ms
+        )
+        self._log_starts: dict[tuple[str, int], int] = {}
+        self._moving: asyncio.Task[None] | None = None
+        self._tending: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to look; to be called when the cluster was met."""
+        self._metadata.on_topics.append(self._topics_moved)
+        self._metadata.on_refreshed.append(self._tend)
+        self._tasks.spawn(self._looks.run(), name="looks at topics")
+
+    def note(self, change: TopicChange) -> None:
+        """Look at once: an answer passed that tells of changed topics."""
+        self._looks.look_soon()
+        names = self._share_groups.watched_topics.names() if change.log_starts else ()
+        self._log_starts.update(
+            (place, offset) for place, offset in change.log_starts.items() if place[0] in names
+        )
+        if self._log_starts and (self._moving is None or self._moving.done()):
+            self._moving = self._tasks.spawn(self._move_log_starts(), name="moved log starts")
+
+    def _topics_moved(self, topic_ids: Collection[TopicId]) -> None:
+        if self._share_groups.topics_moved(topic_ids):
+            self._tend()
+
+    def _tend(self) -> None:
+        if self._tending is None or self._tending.done():
+            self._tending = self._tasks.spawn(self._tend_until_done(), name="topic deletions")
+
+    async def _tend_until_done(self) -> None:
+        pause_ms = await self._share_groups.tend_topics()
+        while pause_ms is not None:
+            await asyncio.sleep(pause_ms / 1000)
+            pause_ms = await self._share_groups.tend_topics()
+
+    async def _move_log_starts(self) -> None:
+        while self._log_starts:
+            log_starts, self._log_starts = self._log_starts, {}
+            try:
+                topics = await self._metadata.topics_named({name for name, _ in log_starts})
+            except BrokerUnavailable as failure:
+                log.debug("log_starts_left", detail=failure)
+                return  # reads will find them
+            await self._share_groups.move_log_starts(
+                {
+                    TopicIdPartition(topics[name].topic_id, partition): offset
+                    for (name, partition), offset in log_starts.items()
+                    if name in topics
+                }
+            )
+            await asyncio.sleep(_LOG_START_PAUSE_S)

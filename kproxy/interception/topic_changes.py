@@ -1,0 +1,46 @@
+"""Answers that pass through and say that the cluster's topics are others now."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import MalformedMessage
+from kproxy.wire import codecs
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.delete_records_response import DeleteRecordsResponse
+
+TOPIC_CHANGE_KEYS: Final = frozenset(
+    {ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS, ApiKey.DELETE_RECORDS}
+)
+"""The APIs that change topics, their partitions, or where their logs begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChange:
+    """Something was changed, or not: most is found out by asking the cluster.
+
+    `log_starts` are the offsets at which logs begin now, by topic name and partition: after DeleteRecords, which leaves
+    no trace in the cluster's metadata.
+    """
+
+    log_starts: Mapping[tuple[str, int], int] = field(default_factory=dict)
+
+
+def topic_change_in(api_key: int, api_version: int, frame: memoryview) -> TopicChange:
+    """Return what a response of one of the `TOPIC_CHANGE_KEYS` tells. One that cannot be read tells no more."""
+    if api_key != ApiKey.DELETE_RECORDS:
+        return TopicChange()
+    try:
+        _, response = codecs.decode_response(api_key, api_version, frame)
+    except MalformedMessage:
+        return TopicChange()
+    assert isinstance(response, DeleteRecordsResponse)
+    return TopicChange(
+        {
+            (topic.name, partition.partition_index): partition.low_watermark
+            for topic in response.topics
+            for partition in topic.partitions
+            if partition.error_code == ErrorCode.NONE
+        }
+    )

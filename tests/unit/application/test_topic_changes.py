@@ -1,0 +1,206 @@
+"""Share groups in front of a scripted cluster whose topics come, grow, go and lose records."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import cast
+
+from kproxy.application.topic_changes import TopicChanges
+from kproxy.error_codes import ErrorCode
+from kproxy.interception.topic_changes import TopicChange
+from kproxy.share.identifiers import TopicId
+from kproxy.wire.api_keys import ApiKey
+from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
+from tests.in_memory.scripted_cluster import ScriptedCluster
+from tests.unit.handlers.share_group_world import (
+    ORDERS,
+    Member,
+    ShareGroupWorld,
+    acknowledge_errors,
+    acquired,
+    partitions_of,
+)
+from tests.unit.net.backing import Backing, run
+
+NEVER_MS = 300_000
+NEW_ORDERS = TopicId(b"topic-id-orders2")
+
+
+class Scene:
+    """Alice is a member of a group that consumes `orders`."""
+
+    def __init__(self, cluster: ScriptedCluster, backing: Backing, *, interval_ms: int) -> None:
+        self.cluster = cluster
+        self.metadata = backing.metadata
+        self.world = ShareGroupWorld(passes_time=False)
+        self.world.metadata = cast("InMemoryClusterMetadata", backing.metadata)  # both are the port
+        self.world.groups = self.world.new_process()
+        self.world.configure("share.auto.offset.reset", "earliest")
+        self.changes = TopicChanges(
+            backing.metadata,
+            self.world.groups,
+            clock=backing.clock,
+            tasks=backing.tasks,
+            interval_ms=interval_ms,
+        )
+        self.alice: Member = self.world.member("alice")
+        self.member_epoch = 0
+
+    async def assigned(self, topics: list[str] | None = None) -> dict[TopicId, list[int]] | None:
+        """What Alice's next heartbeat is told; None when it is told nothing new."""
+        self.world.clock.advance(5_000)
+        answer = await self.alice.heartbeat(self.member_epoch, topics)
+        self.member_epoch = answer.member_epoch
+        if answer.assignment is None:
+            return None
+        return {TopicId(each.topic_id): each.partitions for each in answer.assignment.topic_partitions}
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    while not is_so():  # noqa: ASYNC110 - every scenario is bounded
+        await asyncio.sleep(0.001)
+
+
+@asynccontextmanager
+async def a_scene(*, interval_ms: int = NEVER_MS, brokers: tuple[int, ...] = (1,)) -> AsyncIterator[Scene]:
+    async with ScriptedCluster(brokers) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS)
+        scene = Scene(cluster, backing, interval_ms=interval_ms)
+        assert await scene.assigned(["orders"]) == {ORDERS: [0]}
+        scene.world.produce(5)
+        assert acquired(await scene.alice.open(max_records=5)) == [(0, 4, 1)]
+        scene.changes.start()
+        yield scene
+
+
+def test_partitions_that_were_added_are_assigned_with_the_next_heartbeat() -> None:
+    async def scenario() -> None:
+        async with a_scene() as scene:
+            # Given
+            scene.cluster.add_partitions(ORDERS, 3)
+
+            # When
+            scene.changes.note(TopicChange())
+            await until(lambda: scene.metadata.leader_of(ORDERS, 2) is not None)
+
+            # Then
+            assert await scene.assigned() == {ORDERS: [0, 1, 2]}
+
+    run(scenario)
+
+
+def test_what_others_change_is_noticed_without_being_told() -> None:
+    async def scenario() -> None:
+        async with a_scene(interval_ms=100) as scene:
+            # When
+            scene.cluster.add_partitions(ORDERS, 2)
+
+            # Then
+            await until(lambda: scene.metadata.leader_of(ORDERS, 1) is not None)
+            assert await scene.assigned() == {ORDERS: [0, 1]}
+
+    run(scenario)
+
+
+def test_of_a_deleted_topic_nothing_is_live_assigned_fetched_or_acknowledged_and_its_state_waits() -> None:
+    async def scenario() -> None:
+        async with a_scene() as scene:
+            # Given
+            live_before = scene.world.groups.share_partition_count
+            scene.cluster.delete_topic(ORDERS)
+
+            # When
+            scene.changes.note(TopicChange())
+            await until(lambda: scene.world.groups.share_partition_count == 0)
+
+            # Then
+            assert live_before == 1
+            answer = await scene.alice.acknowledge({(ORDERS, 0): [(0, 4, [1])]})
+            assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.UNKNOWN_TOPIC_ID}
+            fetched = await scene.alice.fetch(max_wait_ms=0, acks={(ORDERS, 0): [(0, 4, [1])]})
+            [partition] = partitions_of(fetched).values()
+            assert partition.error_code == ErrorCode.UNKNOWN_TOPIC_ID
+            assert partition.acknowledge_error_code == ErrorCode.UNKNOWN_TOPIC_ID
+            assert await scene.assigned() == {}
+            assert scene.world.state_log.state(scene.world.key()) is not None
+
+    run(scenario)
+
+
+def test_a_topic_created_anew_under_its_name_begins_anew() -> None:
+    async def scenario() -> None:
+        async with a_scene() as scene:
+            # Given
+            scene.cluster.create_topic("orders", NEW_ORDERS)
+
+            # When
+            scene.changes.note(TopicChange())
+            await until(lambda: scene.metadata.leader_of(NEW_ORDERS, 0) is not None)
+
+            # Then
+            assert await scene.assigned() == {NEW_ORDERS: [0]}
+            answer = await scene.alice.acknowledge({(ORDERS, 0): [(0, 4, [1])]})
+            assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.UNKNOWN_TOPIC_ID}
+            assert scene.world.state_log.state(scene.world.key(topic_id=NEW_ORDERS)) is not None
+
+    run(scenario)
+
+
+def test_a_topic_that_one_broker_of_three_does_not_know_keeps_what_is_in_flight() -> None:
+    async def scenario() -> None:
+        async with a_scene(brokers=(1, 2, 3)) as scene:
+            # Given
+            scene.cluster.delete_topic(ORDERS)
+            scene.cluster.fall_behind(2)
+            scene.cluster.create_topic("orders", ORDERS)
+            await scene.cluster.brokers[1].stop()
+
+            # When
+            await scene.metadata.look(scene.world.groups.watched_topics.names())
+
+            # Then
+            answer = await scene.alice.acknowledge({(ORDERS, 0): [(0, 4, [1])]})
+            assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.NONE}
+
+    run(scenario)
+
+
+def test_deleted_records_move_the_start_offset_of_topics_that_groups_consume() -> None:
+    async def scenario() -> None:
+        async with a_scene() as scene:
+            # When
+            scene.changes.note(TopicChange({("orders", 0): 3, ("another", 0): 5}))
+
+            # Then
+            def start_offset() -> int:
+                share_partition = scene.world.groups.directory.find(scene.world.key())
+                return -1 if share_partition is None else share_partition.start_offset
+
+            await until(lambda: start_offset() == 3)
+            names = {
+                topic.name
+                for request in scene.cluster.asked(ApiKey.METADATA)
+                for topic in request.message.topics or []  # type: ignore[attr-defined]  # a MetadataRequest
+            }
+            assert names == {"orders"}
+
+    run(scenario)
+
+
+def test_a_storm_of_changes_is_one_look() -> None:
+    async def scenario() -> None:
+        async with a_scene() as scene:
+            # Given
+            await until(lambda: len(scene.cluster.asked(ApiKey.METADATA)) > 1)
+            asked = len(scene.cluster.asked(ApiKey.METADATA))
+            scene.cluster.add_partitions(ORDERS, 2)
+
+            # When
+            for _ in range(10_000):
+                scene.changes.note(TopicChange())
+
+            # Then
+            await until(lambda: scene.metadata.leader_of(ORDERS, 1) is not None)
+            assert len(scene.cluster.asked(ApiKey.METADATA)) == asked + 1
+
+    run(scenario)
