@@ -5,7 +5,7 @@ A client's traffic never passes here: it has an upstream connection of its own (
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import Clock
@@ -29,6 +29,14 @@ log = logs.logger("net.broker_connections")
 
 READ_CONNECTION_COUNT: Final = 4
 """Connections per broker that reads are spread over; opened one by one as reads overlap."""
+
+
+class ReadConnections(Protocol):
+    """Where reads go that a broker answers at once."""
+
+    async def reader(self, node_id: int) -> BrokerClient:
+        """Return an open connection to a broker. Raises BrokerUnavailable."""
+        ...
 
 
 class Dialler:
@@ -162,6 +170,7 @@ class _BrokerConnections:
         self.control = _Connection(broker, dialler, tasks)
         self.tail = _Connection(broker, dialler, tasks)
         self.appender = _Connection(broker, dialler, tasks)
+        self.surveyor = _Connection(broker, dialler, tasks)
         self.readers = [_Connection(broker, dialler, tasks) for _ in range(read_connection_count)]
 
     def least_busy_reader(self) -> _Connection:
@@ -169,15 +178,15 @@ class _BrokerConnections:
         return min(self.readers, key=lambda connection: (connection.load, connection.is_open))
 
     def all(self) -> Sequence[_Connection]:
-        return (self.control, self.tail, self.appender, *self.readers)
+        return (self.control, self.tail, self.appender, self.surveyor, *self.readers)
 
 
 class BrokerConnections:
     """All of kproxy's own connections, by node id and purpose.
 
     `control` is for metadata and the like, `tail` for the long polls that watch for new records, `appender` for
-    writes to the state log, `reader` for reads that the broker answers at once, so that none of them waits
-    behind another purpose. A broker
+    writes to the state log, `reader` for reads that the broker answers at once, `survey` for the questions of people
+    who look into kproxy, so that none of them waits behind another purpose. A broker
     that could not be reached is left alone for a while that grows up to a second; in that time every call
     fails at once.
     """
@@ -218,6 +227,14 @@ class BrokerConnections:
         """Return the read connection with the shortest queue. Raises BrokerUnavailable."""
         return await self._of(node_id).least_busy_reader().client()
 
+    def survey(self) -> ReadConnections:
+        """Return the connections, one for each broker, that no client waits for."""
+        return _SurveyConnections(self)
+
+    async def surveyor(self, node_id: int) -> BrokerClient:
+        """Return the connection for questions of people. Raises BrokerUnavailable."""
+        return await self._of(node_id).surveyor.client()
+
     def backoff_ms(self, node_id: int) -> int:
         """Return for how long the broker is left alone; 0 when it may be dialled now."""
         known = self._brokers.get(node_id)
@@ -246,6 +263,16 @@ class BrokerConnections:
         if connections is None:
             raise BrokerUnavailable(f"no broker with node id {node_id} is known")
         return connections
+
+
+class _SurveyConnections:
+    """Implements `ReadConnections`."""
+
+    def __init__(self, connections: BrokerConnections) -> None:
+        self._connections = connections
+
+    async def reader(self, node_id: int) -> BrokerClient:
+        return await self._connections.surveyor(node_id)
 
 
 def _fail(dialled: asyncio.Future[BrokerClient], failure: BrokerFailure) -> None:

@@ -5,7 +5,7 @@ from typing import Final
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import LATEST_TIMESTAMP, PartitionLeader
 from kproxy.net.broker_answers import require_success
-from kproxy.net.broker_connections import BrokerConnections
+from kproxy.net.broker_connections import ReadConnections
 from kproxy.net.cluster_metadata import ClusterMetadataCache
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.api_keys import ApiKey
@@ -28,7 +28,7 @@ UNKNOWN_OFFSET: Final = -1
 class OffsetLookup:
     """Finds offsets by timestamp, with one more try when the leader is not who it was thought to be."""
 
-    def __init__(self, *, metadata: ClusterMetadataCache, connections: BrokerConnections) -> None:
+    def __init__(self, *, metadata: ClusterMetadataCache, connections: ReadConnections) -> None:
         self._metadata = metadata
         self._connections = connections
 

@@ -21,7 +21,7 @@ from kproxy.handlers.ports import (
     TopicDescription,
 )
 from kproxy.net.broker_client import BrokerClient
-from kproxy.net.broker_connections import BrokerConnections
+from kproxy.net.broker_connections import ReadConnections
 from kproxy.net.cluster_metadata import ClusterMetadataCache
 from kproxy.net.fetch_topics import FIRST_VERSION_BY_TOPIC_ID, FetchEntry, fetch_topics, fetched_partitions
 from kproxy.net.leader_doubts import LEADER_DOUBTS, known_code, told_code
@@ -69,7 +69,7 @@ class BrokerPartitionReader:
     and try again.
     """
 
-    def __init__(self, *, metadata: ClusterMetadataCache, connections: BrokerConnections) -> None:
+    def __init__(self, *, metadata: ClusterMetadataCache, connections: ReadConnections) -> None:
         self._metadata = metadata
         self._connections = connections
         self._offsets = OffsetLookup(metadata=metadata, connections=connections)

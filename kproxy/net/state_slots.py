@@ -12,6 +12,7 @@ from kproxy.net.slot_ownership import DECIDING_SLOT, ClaimLost, SlotOwnership
 from kproxy.net.state_slot import StateSlot
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.identifiers import GroupId, SharePartitionKey
+from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.partitioning import group_partition, state_partition
 from kproxy.statelog.slot_status import AppliedStates, SlotState, SlotStatus
 
@@ -101,6 +102,17 @@ class StateSlots:
         if number < 0:
             raise IndexError(number)
         return self._slots[number].states()
+
+    def state_of(self, key: SharePartitionKey) -> DurableShareState | None:
+        """Return the durable state of a share-partition, None when there is none.
+
+        Raises:
+            ApiError: its slot is not loaded, or another process's; the text says so.
+        """
+        slot = self.slot_of_key(key)
+        slot.require_ready()
+        loaded = slot.loaded()
+        return None if loaded is None else loaded.fold.states.get(key)
 
     def counts(self) -> Mapping[tuple[str, ...], float]:
         """Return how many slots are in each state."""

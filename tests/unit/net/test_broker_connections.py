@@ -71,11 +71,12 @@ def test_each_purpose_has_connections_of_its_own() -> None:
             await connecting.connections.control(1),
             await connecting.connections.tail(1),
             await connecting.connections.reader(1),
+            await connecting.connections.survey().reader(1),
         ]
 
         # Then
-        assert len(set(clients)) == 3
-        assert broker.accepted_count == 3
+        assert len(set(clients)) == 4
+        assert broker.accepted_count == 4
 
     run_with_broker(scenario)
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import BrokerUnavailable, NotCoordinator, StateLogUnavailable
+from kproxy.errors import ApiError, BrokerUnavailable, NotCoordinator, StateLogUnavailable
 from kproxy.net.state_slots import StateSlots
 from kproxy.share.identifiers import StateEpoch
 from kproxy.statelog.operations import Initialize
@@ -260,5 +260,26 @@ def test_slots_that_are_abandoned_refuse_what_waits_and_say_why() -> None:
             assert isinstance(ticket.refusal, StateLogUnavailable)
             assert slots.problem() == "2 of 2 slots are not ready; slot 0: the topic was deleted"
             assert sorted(backing.listener.events[-2:]) == ["lost 0", "lost 1"]
+
+    run(scenario)
+
+
+def test_the_durable_state_of_one_share_partition_is_found_in_its_slot() -> None:
+    async def scenario() -> None:
+        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+            # Given
+            create_state_topics(cluster)
+
+            # When
+            slots = await with_state(backing)
+
+            # Then
+            found = slots.state_of(HERE)
+            assert found is not None
+            assert found.start_offset == 0
+            assert slots.state_of(key_of_slot(0, skip=1)) is None
+            slots.abandon("the topics are gone")
+            with pytest.raises(ApiError, match="the topics are gone"):
+                slots.state_of(HERE)
 
     run(scenario)
