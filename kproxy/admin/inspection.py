@@ -3,24 +3,29 @@
 | path | answers |
 |---|---|
 | `/api/v1/groups` | every share group |
-| `/api/v1/groups/{g}` | one group with its members and its live share-partitions |
+| `/api/v1/groups/{g}?lag=` | one group with its members and share-partitions; `lag=false` asks no broker |
 | `/api/v1/sessions?group=&member=` | open share sessions |
 | `/api/v1/in-flight?group=&topic=&partition=` | runs of offsets in flight; `topic` is a name or an id |
 | `/api/v1/state-log` | the slots of the state log, and which topic of which cluster holds them |
 | `/api/v1/state-log/{n}/state?at=end` | every durable state of a slot, and the offset that they are the state at |
 
-Lists are streamed. Each item is consistent in itself, and made when it is written, so that two items may be some
-milliseconds apart. The exception is `/state-log/{n}/state`: all of its items are of one instant.
+A group, a member or a topic that is not there is answered 404. Lists are streamed. Each item is consistent in itself,
+and made when it is written, so that two items may be some milliseconds apart. The exception is `/state-log/{n}/state`:
+all of its items are of one instant. Where the logs of a group's share-partitions end, the brokers are asked before the
+answer begins, and after kproxy looked at its own: it may take three seconds.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from aiohttp import web
 
+from kproxy.admin.group_progress import GroupProgress
 from kproxy.admin.json_stream import JsonStreams, TooManyStreams, json_response
-from kproxy.admin.queries import NothingThere, RefusedQuery, number, parameters
+from kproxy.admin.known_names import KnownNames
+from kproxy.admin.live_share_partitions import LiveSharePartitions
+from kproxy.admin.queries import NothingThere, RefusedQuery, number, parameters, truth
 from kproxy.admin.share_views import (
     TopicNames,
     group_description,
@@ -29,29 +34,17 @@ from kproxy.admin.share_views import (
     session_view,
 )
 from kproxy.admin.state_log_views import StateLogSlots, durable_state_view
-from kproxy.admin.views import JsonObject, envelope, envelope_pieces, item
+from kproxy.admin.views import JsonObject, envelope, envelope_of_one, envelope_pieces, item
 from kproxy.errors import GroupIdNotFound, ShareSessionNotFound
+from kproxy.handlers.backlog import Backlogs
 from kproxy.handlers.ports import Clock, TopicDescription
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, SharePartitionKey, topic_id_text
-from kproxy.share.share_partition import SharePartition
 from kproxy.share.share_session import ShareSessionCache
 
 _END: Final = "end"
 
 _Answer: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-class LiveSharePartitions(Protocol):
-    """The share-partitions in memory: `SharePartitionDirectory`."""
-
-    def keys(self) -> Iterable[SharePartitionKey]:
-        """Return the keys of all."""
-        ...
-
-    def find(self, key: SharePartitionKey) -> SharePartition | None:
-        """Return one of them, None when it is not (any more) in memory."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +53,7 @@ class Inspected:
 
     `state_log` returns the slots, None as long as it is not known how many there are; `state_topic` the topic that
     holds their share-partitions, which is known when they are; `cluster_id` the backing cluster's, None before it was
-    met.
+    met. `backlogs` asks the brokers what only they know.
     """
 
     coordinator: GroupCoordinator
@@ -72,15 +65,27 @@ class Inspected:
     state_log: Callable[[], StateLogSlots | None]
     state_topic: Callable[[], TopicDescription | None]
     cluster_id: Callable[[], str | None]
+    backlogs: Backlogs
 
 
 class Inspection:
     """The endpoints above, for `AdminServer`. They change nothing."""
 
-    __slots__ = ("_inspected", "_streams")
+    __slots__ = ("_inspected", "_known", "_progress", "_streams")
 
     def __init__(self, inspected: Inspected, streams: JsonStreams | None = None) -> None:
         self._inspected = inspected
+        self._known = KnownNames(
+            inspected.coordinator, inspected.sessions, inspected.directory, inspected.topic_name
+        )
+        self._progress = GroupProgress(
+            coordinator=inspected.coordinator,
+            directory=inspected.directory,
+            topic_name=inspected.topic_name,
+            state_log=inspected.state_log,
+            backlogs=inspected.backlogs,
+            wall_clock=inspected.wall_clock,
+        )
         self._streams = streams or JsonStreams()
 
     def routes(self) -> list[web.RouteDef]:
@@ -114,21 +119,25 @@ class Inspection:
             yield item(group_summary(group))
 
     async def _answer_group(self, request: web.Request) -> web.StreamResponse:
-        parameters(request.query.items())
-        inspected = self._inspected
+        wanted = parameters(request.query.items(), ("lag",))
+        has_lag = truth("lag", wanted.get("lag", "true"))
         group_id = GroupId(request.match_info["group"])
+        self._known.require_group(group_id)
+        progress = await self._progress.of(group_id, has_lag=has_lag)
         try:
-            group = inspected.coordinator.describe(group_id)
-        except GroupIdNotFound as missing:
-            raise NothingThere(str(missing)) from missing
-        found = (inspected.directory.find(key) for key in self._keys_of(group_id=group_id))
-        live = [share_partition for share_partition in found if share_partition is not None]
-        return self._json("ShareGroup", [item(group_description(group, live, inspected.topic_name))])
+            group = self._inspected.coordinator.describe(group_id)
+        except GroupIdNotFound as gone:
+            raise NothingThere(str(gone)) from gone
+        facts, parts = item(group_description(group)), map(item, progress)
+        as_of_ms = self._inspected.wall_clock.now_ms()
+        pieces = envelope_of_one("ShareGroup", facts, "sharePartitions", parts, as_of_ms=as_of_ms)
+        return await self._streams.send(request, pieces)
 
     # ------------------------------------------------ sessions
 
     async def _answer_sessions(self, request: web.Request) -> web.StreamResponse:
         wanted = parameters(request.query.items(), ("group", "member"))
+        self._known.require(wanted)
         return await self._stream(request, "ShareSessions", self._sessions(wanted))
 
     def _sessions(self, wanted: Mapping[str, str]) -> Iterator[JsonObject]:
@@ -150,6 +159,7 @@ class Inspection:
     async def _answer_in_flight(self, request: web.Request) -> web.StreamResponse:
         wanted = parameters(request.query.items(), ("group", "topic", "partition"))
         partition = number("partition", wanted["partition"]) if "partition" in wanted else None
+        self._known.require(wanted)
         keys = self._keys_of(group_id=wanted.get("group"), topic=wanted.get("topic"), partition=partition)
         return await self._stream(request, "InFlightRecords", self._in_flight(keys))
 

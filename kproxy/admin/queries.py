@@ -39,3 +39,10 @@ def number(name: str, text: str) -> int:
     if not is_number or int(text) > _MAX_NUMBER:
         raise RefusedQuery(f"{name}={text!r}: expected a number from 0 to {_MAX_NUMBER}")
     return int(text)
+
+
+def truth(name: str, text: str) -> bool:
+    """Return what a parameter says. Raises RefusedQuery unless `text` is true or false."""
+    if text not in {"true", "false"}:
+        raise RefusedQuery(f"{name}={text!r}: expected true or false")
+    return text == "true"

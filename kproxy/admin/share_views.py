@@ -3,12 +3,12 @@
 A topic's name is None when the cluster's metadata, as cached, does not know its id (any more).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kproxy.share.group_coordinator import ShareGroupMemberView, ShareGroupView
 from kproxy.share.identifiers import TopicId, topic_id_text
-from kproxy.share.share_partition import InFlightRangeView, SharePartition, SharePartitionView
+from kproxy.share.share_partition import InFlightRangeView, SharePartitionView
 from kproxy.share.share_session import ShareSession
 
 TopicNames = Callable[[TopicId], str | None]
@@ -50,24 +50,8 @@ class MemberView:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowView:
-    """A live share-partition: offsets from `start_offset` to `end_offset`, inclusive, are in flight.
-
-    `delivery_complete_count` of them are done with. Both offsets are equal when nothing is in flight.
-    """
-
-    topic_id: str
-    topic_name: str | None
-    partition: int
-    start_offset: int
-    end_offset: int
-    in_flight_count: int
-    delivery_complete_count: int
-
-
-@dataclass(frozen=True, slots=True)
 class ShareGroupDescription:
-    """The one item of `/api/v1/groups/{g}`. `share_partitions` are those live in memory."""
+    """The one item of `/api/v1/groups/{g}`, but for its `sharePartitions`: a `SharePartitionProgress` each."""
 
     group_id: str
     state: str
@@ -76,7 +60,6 @@ class ShareGroupDescription:
     assignor_name: str
     member_count: int
     members: tuple[MemberView, ...]
-    share_partitions: tuple[WindowView, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +107,8 @@ def group_summary(group: ShareGroupView) -> ShareGroupSummary:
     )
 
 
-def group_description(
-    group: ShareGroupView, share_partitions: Iterable[SharePartition], names: TopicNames
-) -> ShareGroupDescription:
-    """Return everything that is known of a group; `share_partitions` are its live ones."""
+def group_description(group: ShareGroupView) -> ShareGroupDescription:
+    """Return what is known of a group as a whole, and of its members."""
     return ShareGroupDescription(
         group_id=group.group_id,
         state=group.state.value,
@@ -136,7 +117,6 @@ def group_description(
         assignor_name=group.assignor_name,
         member_count=len(group.members),
         members=tuple(_member(member) for member in group.members),
-        share_partitions=tuple(_window(share_partition, names) for share_partition in share_partitions),
     )
 
 
@@ -195,16 +175,4 @@ def _member(member: ShareGroupMemberView) -> MemberView:
             TopicPartitionsView(topic_id_text(topic.topic_id), topic.topic_name, topic.partitions)
             for topic in member.assignment
         ),
-    )
-
-
-def _window(window: SharePartition, names: TopicNames) -> WindowView:
-    return WindowView(
-        topic_id=topic_id_text(window.key.topic_id),
-        topic_name=names(window.key.topic_id),
-        partition=window.key.partition,
-        start_offset=window.start_offset,
-        end_offset=window.end_offset,
-        in_flight_count=window.in_flight_count,
-        delivery_complete_count=window.delivery_complete_count,
     )

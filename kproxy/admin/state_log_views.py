@@ -29,6 +29,14 @@ class StateLogSlots(Protocol):
         """
         ...
 
+    def state_of(self, key: SharePartitionKey) -> DurableShareState | None:
+        """Return the durable state of a share-partition, None when there is none.
+
+        Raises:
+            ApiError: its slot is not loaded, or another process's; the text says so.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class StateBatchView:

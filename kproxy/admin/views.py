@@ -88,12 +88,21 @@ def envelope_pieces(
 
     `facts` stand between `asOf` and `items`; their names are in camelCase already.
     """
-    head = json.dumps({**_head(kind, as_of_ms), **(facts or {})})
-    yield f'{head.removesuffix("}")}, "items": ['
-    separator = "\n"
-    for each in items:
-        yield f"{separator}{json.dumps(each)}"
-        separator = ",\n"
+    yield from _with_list({**_head(kind, as_of_ms), **(facts or {})}, "items", map(json.dumps, items))
+    yield "\n"
+
+
+def envelope_of_one(
+    kind: str, facts: Mapping[str, object], name: str, parts: Iterable[Mapping[str, object]], *, as_of_ms: int
+) -> Iterator[str]:
+    """Yield the text of an `envelope` with one item: `facts`, and as its field `name` the list of `parts`.
+
+    A part is asked for when it is due.
+    """
+    only_item = _with_list(facts, name, map(json.dumps, parts))
+    head = json.dumps(_head(kind, as_of_ms))
+    yield f'{head.removesuffix("}")}, "items": [\n'
+    yield from only_item
     yield "\n]}\n"
 
 
@@ -113,6 +122,16 @@ def iso_time(epoch_ms: int) -> str:
 def camel_case(name: str) -> str:
     """Return a snake_case name in camelCase; the `is_` of a boolean goes, as Kafka's tools have it."""
     return re.sub(r"_(\w)", lambda match: match[1].upper(), name.removeprefix("is_"))
+
+
+def _with_list(facts: Mapping[str, object], name: str, texts: Iterable[str]) -> Iterator[str]:
+    """Yield the text of an object of `facts`, at least one, and behind them a list whose members are `texts`."""
+    yield f'{json.dumps(facts).removesuffix("}")}, "{name}": ['
+    separator = "\n"
+    for text in texts:
+        yield f"{separator}{text}"
+        separator = ",\n"
+    yield "\n]}"
 
 
 def _head(kind: str, as_of_ms: int) -> JsonObject:

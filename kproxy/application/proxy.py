@@ -28,6 +28,7 @@ from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
 from kproxy.net.availability import ShareAvailability
 from kproxy.net.background import BackgroundTasks
+from kproxy.net.backlog_survey import BacklogSurvey
 from kproxy.net.broker_client import ConnectionLimits
 from kproxy.net.broker_connections import BrokerConnections
 from kproxy.net.broker_failures import AuthenticationExpected
@@ -261,6 +262,7 @@ class Proxy:
             state_log=lambda: self._state_log.slots,
             state_topic=lambda: self._state_log.state_topic,
             cluster_id=lambda: self._metadata.cluster_id,
+            backlogs=BacklogSurvey(metadata=self._metadata, connections=self._connections),
         )
         return Inspection(inspected)
 

@@ -30,6 +30,8 @@ def in_flight() -> None:
 \b
   kproxy in-flight list -g orders-workers -t orders -p 0
   kproxy in-flight list -o json | jq '.items[] | select(.deliveryCount >= 3)'
+
+The exit code is 3 when there is no such group or topic; a group without records in flight is an empty table.
 """,
 )
 @click.option("-g", "--group", metavar="GROUP", help="Of this group only.")

@@ -28,6 +28,8 @@ def sessions() -> None:
 \b
   kproxy sessions list -g orders-workers -o wide
   kproxy sessions list -o json | jq '.items | length'
+
+The exit code is 3 when there is no such group or member; a group without share sessions is an empty table.
 """,
 )
 @click.option("-g", "--group", metavar="GROUP", help="Of this group only.")

@@ -14,6 +14,7 @@ from kproxy.admin.inspection import Inspected, Inspection
 from kproxy.admin.json_stream import JsonStreams
 from kproxy.admin.readiness import Readiness
 from kproxy.admin.server import AdminServer
+from kproxy.errors import CoordinatorLoadInProgress
 from kproxy.handlers.ports import TopicDescription
 from kproxy.settings import HostPort
 from kproxy.share.group_coordinator import GroupCoordinator
@@ -26,6 +27,7 @@ from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.slot_status import AppliedStates, SlotState, SlotStatus
 from kproxy.telemetry.metrics import Metrics
+from tests.in_memory.in_memory_backlogs import InMemoryBacklogs
 from tests.in_memory.manual_clock import ManualClock
 
 ORDERS: Final = TopicId(b"topic-id-orders.")
@@ -41,6 +43,7 @@ class InMemoryStateLogSlots:
     def __init__(self) -> None:
         self.slots: list[SlotStatus] = []
         self.written: dict[int, dict[SharePartitionKey, DurableShareState]] = {}
+        self.problem = ""
 
     def add(self, partition: int, state: SlotState = SlotState.READY, *, reason: str = "") -> None:
         self.written[partition] = {}
@@ -64,6 +67,11 @@ class InMemoryStateLogSlots:
             raise IndexError(number)
         return AppliedStates(57, dict(self.written[number]))
 
+    def state_of(self, key: SharePartitionKey) -> DurableShareState | None:
+        if self.problem:
+            raise CoordinatorLoadInProgress(self.problem)
+        return next((states[key] for states in self.written.values() if key in states), None)
+
 
 class InMemorySharePartitions(dict[SharePartitionKey, SharePartition]):
     """Live share-partitions. Serves as `LiveSharePartitions`."""
@@ -84,6 +92,7 @@ class Inspectable:
         self.clock = ManualClock(1_000)
         self.streams = streams
         self.has_state_log = True
+        self.backlogs = InMemoryBacklogs()
 
     def inspection(self) -> Inspection:
         inspected = Inspected(
@@ -96,6 +105,7 @@ class Inspectable:
             state_log=lambda: self.state_log if self.has_state_log else None,
             state_topic=lambda: STATE_TOPIC if self.has_state_log else None,
             cluster_id=lambda: "cluster-1",
+            backlogs=self.backlogs,
         )
         return Inspection(inspected, self.streams)
 

@@ -1,12 +1,28 @@
 """The endpoints of inspection, on a real admin port."""
 
+from typing import Final
+
 import pytest
 
 from kproxy.admin.inspection import Inspection
 from kproxy.admin.json_stream import JsonStreams
+from kproxy.share.identifiers import TopicIdPartition
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
-from tests.in_memory.inspectable import ORDERS, ORDERS_TEXT, PAYMENTS, Inspectable, acquire, answer_to
+from tests.in_memory.inspectable import (
+    NOON_MS,
+    ORDERS,
+    ORDERS_TEXT,
+    PAYMENTS,
+    Inspectable,
+    acquire,
+    answer_to,
+)
+from tests.in_memory.scripted_partition_reader import InMemoryLog
+
+NO_SUCH_GROUP: Final = (
+    "there is no share group 'nobody': kproxy groups list (/api/v1/groups) shows those that are there"
+)
 
 # ---- groups
 
@@ -52,12 +68,14 @@ def test_no_groups_are_an_empty_list() -> None:
     assert answer_to(Inspectable(), "/api/v1/groups").items == []
 
 
-def test_a_group_is_described_with_its_members_and_its_live_share_partitions() -> None:
+def test_a_group_is_described_with_its_members_and_its_share_partitions() -> None:
     # Given
     inspectable = Inspectable()
     inspectable.join("alice")
     acquire(inspectable.share_partition(), "alice", 100, 109)
     inspectable.share_partition(group_id="others")
+    log = inspectable.backlogs.logs[TopicIdPartition(ORDERS, 0)] = InMemoryLog()
+    log.append([b"a"] * 5000, timestamp_ms=NOON_MS - 60_000)
 
     # When
     answer = answer_to(inspectable, "/api/v1/groups/workers")
@@ -76,17 +94,51 @@ def test_a_group_is_described_with_its_members_and_its_live_share_partitions() -
             "assignment": [{"topicId": ORDERS_TEXT, "topicName": "orders", "partitions": [0, 1]}],
         }
     ]
+    of_topic = {"topicId": ORDERS_TEXT, "topicName": "orders"}
     assert group["sharePartitions"] == [
         {
-            "topicId": ORDERS_TEXT,
-            "topicName": "orders",
+            **of_topic,
             "partition": 0,
+            "live": True,
             "startOffset": 100,
             "endOffset": 109,
             "inFlightCount": 10,
             "deliveryCompleteCount": 0,
-        }
+            "logEndOffset": 5000,
+            "lag": 4900,
+            "oldestAgeMs": 60_000,
+            "oldestAgeExact": True,
+            "reason": "",
+        },
+        {
+            **of_topic,
+            "partition": 1,
+            "live": False,
+            "startOffset": None,
+            "endOffset": None,
+            "inFlightCount": 0,
+            "deliveryCompleteCount": None,
+            "logEndOffset": None,
+            "lag": None,
+            "oldestAgeMs": None,
+            "oldestAgeExact": False,
+            "reason": "there is no durable state of it; the cluster has no topic with this id",
+        },
     ]
+
+
+def test_a_group_is_described_without_asking_any_broker_for_whoever_wants_no_lag() -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.share_partition()
+    inspectable.join("alice")
+
+    # When
+    answer = answer_to(inspectable, "/api/v1/groups/workers?lag=false")
+
+    # Then
+    assert [each["lag"] for each in answer.items[0]["sharePartitions"]] == [None, None]
+    assert inspectable.backlogs.asked == []
 
 
 def test_a_group_id_may_hold_any_character() -> None:
@@ -107,7 +159,29 @@ def test_an_unknown_group_is_not_found() -> None:
 
     # Then
     assert answer.status == 404
-    assert answer.message == "there is no share group 'nobody'"
+    assert answer.message == NO_SUCH_GROUP
+
+
+@pytest.mark.parametrize("path", ["/api/v1/sessions?group=nobody", "/api/v1/in-flight?group=nobody"])
+def test_what_is_asked_of_an_unknown_group_is_not_found(path: str) -> None:
+    # When
+    answer = answer_to(Inspectable(), path)
+
+    # Then
+    assert (answer.status, answer.message) == (404, NO_SUCH_GROUP)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/sessions?group=workers", "/api/v1/in-flight?group=workers"])
+def test_a_known_group_without_anything_to_show_is_an_empty_list(path: str) -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.join("alice")
+
+    # When
+    answer = answer_to(inspectable, path)
+
+    # Then
+    assert (answer.status, answer.items) == (200, [])
 
 
 # ---- sessions
@@ -144,8 +218,7 @@ def test_the_sessions_are_listed_with_their_partitions() -> None:
     [
         ("?group=workers", ["alice", "bob"]),
         ("?member=bob", ["bob"]),
-        ("?group=auditors&member=bob", []),
-        ("?group=nobody", []),
+        ("?group=auditors&member=carol", ["carol"]),
     ],
 )
 def test_sessions_can_be_narrowed_to_a_group_and_a_member(query: str, members: list[str]) -> None:
@@ -263,7 +336,8 @@ def test_records_in_flight_can_be_narrowed(query: str, found: list[tuple[str, st
     ("path", "complaint"),
     [
         ("/api/v1/groups?state=Stable", "unknown query parameter 'state'; there are none here"),
-        ("/api/v1/groups/workers?x=1", "unknown query parameter 'x'; there are none here"),
+        ("/api/v1/groups/workers?x=1", "unknown query parameter 'x'; known: lag"),
+        ("/api/v1/groups/workers?lag=no", "lag='no': expected true or false"),
         ("/api/v1/sessions?topic=orders", "unknown query parameter 'topic'; known: group, member"),
         ("/api/v1/in-flight?groups=g", "unknown query parameter 'groups'; known: group, topic, partition"),
         ("/api/v1/in-flight?partition=x", "partition='x': expected a number from 0 to 2147483647"),

@@ -1,6 +1,6 @@
 import pytest
 
-from kproxy.admin.queries import NothingThere, RefusedQuery, number, parameters
+from kproxy.admin.queries import NothingThere, RefusedQuery, number, parameters, truth
 
 
 def test_known_parameters_are_returned_by_name() -> None:
@@ -40,6 +40,15 @@ def test_a_number_is_read(text: str, expected: int) -> None:
 def test_what_is_no_partition_number_is_refused(text: str) -> None:
     with pytest.raises(RefusedQuery, match="expected a number from 0 to 2147483647"):
         number("partition", text)
+
+
+def test_true_and_false_are_read() -> None:
+    assert (truth("lag", "true"), truth("lag", "false")) == (True, False)
+
+
+def test_what_is_neither_true_nor_false_is_refused() -> None:
+    with pytest.raises(RefusedQuery, match="lag='yes': expected true or false"):
+        truth("lag", "yes")
 
 
 def test_what_does_not_exist_is_told_as_not_found() -> None:

@@ -19,12 +19,11 @@ def test_a_summary_says_the_same_as_the_description() -> None:
     group = inspectable.coordinator.describe(GroupId("workers"))
 
     # When
-    summary, description = group_summary(group), group_description(group, [], inspectable.topic_names.get)
+    summary, description = group_summary(group), group_description(group)
 
     # Then
     names = ("group_id", "state", "group_epoch", "assignment_epoch", "assignor_name", "member_count")
     assert [getattr(summary, name) for name in names] == [getattr(description, name) for name in names]
-    assert description.share_partitions == ()
 
 
 def test_a_session_groups_its_partitions_by_topic_in_the_order_they_were_added() -> None:

@@ -11,6 +11,7 @@ from kproxy.admin.views import (
     ShareGroupsView,
     camel_case,
     envelope,
+    envelope_of_one,
     envelope_pieces,
     iso_time,
     item,
@@ -124,6 +125,19 @@ def test_an_envelope_in_pieces_may_be_empty_and_carry_facts() -> None:
         "appliedOffset": 7,
         "items": [],
     }
+
+
+@pytest.mark.parametrize("parts", [[], [{"partition": 0}], [{"partition": 0}, {"partition": 1}]])
+def test_an_item_whose_list_comes_in_pieces_is_the_same_text_as_a_whole(parts: list[dict[str, int]]) -> None:
+    # Given
+    facts = {"groupId": "}"}
+
+    # When
+    pieces = envelope_of_one("ShareGroup", facts, "sharePartitions", parts, as_of_ms=NOON_MS)
+
+    # Then
+    whole = envelope("ShareGroup", [{**facts, "sharePartitions": parts}], as_of_ms=NOON_MS)
+    assert json.loads("".join(pieces)) == whole
 
 
 def test_an_envelope_in_pieces_asks_for_an_item_when_it_is_due() -> None:

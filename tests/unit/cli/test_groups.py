@@ -6,7 +6,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kproxy.cli.main import cli
-from tests.in_memory.inspectable import Inspectable, acquire, serving
+from kproxy.share.identifiers import TopicIdPartition
+from tests.in_memory.inspectable import NOON_MS, ORDERS, Inspectable, acquire, serving
+from tests.in_memory.scripted_partition_reader import InMemoryLog
 
 
 def run(inspectable: Inspectable, *arguments: str) -> Result:
@@ -20,6 +22,8 @@ def two_groups() -> Inspectable:
     inspectable.join("carol", group_id="auditors")
     inspectable.leave("carol", group_id="auditors")
     acquire(inspectable.share_partition(), "alice", 100, 109)
+    log = inspectable.backlogs.logs[TopicIdPartition(ORDERS, 0)] = InMemoryLog()
+    log.append([b"a"] * 5000, timestamp_ms=NOON_MS - 5_400_000)
     return inspectable
 
 
@@ -55,7 +59,11 @@ def test_the_json_is_what_the_admin_port_answered() -> None:
     [
         (
             [],
-            ["GROUP    TOPIC   PARTITION  START-OFFSET  LAG", "workers  orders  0          100           -"],
+            [
+                "GROUP    TOPIC   PARTITION  START-OFFSET  LAG   LOG-END-OFFSET  OLDEST-AGE",
+                "workers  orders  0          100           4900  5000            1h30m",
+                "workers  orders  1          -             -     -               -",
+            ],
         ),
         (
             ["--state"],
@@ -79,6 +87,59 @@ def test_a_group_is_described_in_the_columns_of_kafkas_own_tool(options: list[st
     assert result.stdout.splitlines() == lines
 
 
+def test_the_wide_description_has_the_window_behind_the_offsets_of_the_log() -> None:
+    # When
+    result = run(two_groups(), "describe", "workers", "-o", "wide")
+
+    # Then
+    assert result.stdout.splitlines()[0].split() == [
+        *("GROUP", "TOPIC", "PARTITION", "START-OFFSET", "LAG", "LOG-END-OFFSET", "OLDEST-AGE"),
+        *("LIVE", "WINDOW-END", "IN-FLIGHT", "COMPLETE"),
+    ]
+    assert result.stdout.splitlines()[1].split() == [
+        *("workers", "orders", "0", "100", "4900", "5000", "1h30m"),
+        *("yes", "109", "10", "0"),
+    ]
+
+
+def test_why_something_is_not_known_stands_beside_the_table() -> None:
+    # When
+    result = run(two_groups(), "describe", "auditors")
+
+    # Then
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == [
+        "orders-0: there is no durable state of it",
+        "orders-1: there is no durable state of it; the cluster has no topic with this id",
+    ]
+
+
+def test_the_same_reason_of_many_share_partitions_is_said_once() -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.join("alice")
+
+    # When
+    result = run(inspectable, "describe", "workers")
+
+    # Then
+    assert result.stderr.splitlines() == [
+        "orders-0 and 1 more: there is no durable state of it; the cluster has no topic with this id"
+    ]
+
+
+@pytest.mark.parametrize("aspect", ["--members", "--state"])
+def test_what_is_no_matter_of_offsets_asks_no_broker(aspect: str) -> None:
+    # Given
+    inspectable = two_groups()
+
+    # When
+    run(inspectable, "describe", "workers", aspect)
+
+    # Then
+    assert inspectable.backlogs.asked == []
+
+
 def test_a_group_without_members_says_so_beside_the_table() -> None:
     # When
     result = run(two_groups(), "describe", "auditors", "--members", "--no-headers")
@@ -96,7 +157,10 @@ def test_an_unknown_group_is_not_found() -> None:
     # Then
     assert result.exit_code == 3
     assert result.stdout == ""
-    assert result.stderr == "Error: there is no share group 'nobody'\n"
+    assert result.stderr == (
+        "Error: there is no share group 'nobody': "
+        "kproxy groups list (/api/v1/groups) shows those that are there\n"
+    )
 
 
 def test_nobody_there_is_a_failure_to_connect() -> None:

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from click.testing import CliRunner, Result
 
 from kproxy.cli.main import cli
@@ -54,3 +55,42 @@ def test_a_topic_without_a_name_is_shown_by_its_id() -> None:
 
 def test_a_partition_is_a_number() -> None:
     assert run(Inspectable(), "-p", "-1").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (
+            ("-g", "nobody"),
+            "there is no share group 'nobody': kproxy groups list (/api/v1/groups) shows those that are there",
+        ),
+        (("-t", "oders"), "no share group has a topic 'oders'; there is orders"),
+        (
+            ("-g", "workers", "-t", "oders"),
+            "share group 'workers' does not have a topic 'oders'; there is orders",
+        ),
+    ],
+)
+def test_a_name_that_nobody_knows_is_not_found(options: tuple[str, ...], complaint: str) -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.join("alice")
+
+    # When
+    result = run(inspectable, *options)
+
+    # Then
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr == f"Error: {complaint}\n"
+
+
+def test_a_known_group_without_any_is_an_empty_table() -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.join("alice")
+
+    # When
+    result = run(inspectable, "-g", "workers", "--no-headers")
+
+    # Then
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")

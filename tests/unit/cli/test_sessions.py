@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from click.testing import CliRunner, Result
 
 from kproxy.cli.main import cli
@@ -50,3 +51,44 @@ def test_they_can_be_narrowed_to_a_member() -> None:
 
     # Then
     assert [session["memberId"] for session in json.loads(result.stdout)["items"]] == ["bob"]
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (
+            ("-g", "nobody"),
+            "there is no share group 'nobody': kproxy groups list (/api/v1/groups) shows those that are there",
+        ),
+        (
+            ("-g", "workers", "-m", "bob"),
+            (
+                "there is no member 'bob' in share group 'workers': "
+                "kproxy groups describe workers --members shows those that are there"
+            ),
+        ),
+    ],
+)
+def test_a_name_that_nobody_knows_is_not_found(options: tuple[str, ...], complaint: str) -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.join("alice")
+
+    # When
+    result = run(inspectable, *options)
+
+    # Then
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr == f"Error: {complaint}\n"
+
+
+def test_a_known_group_without_any_is_an_empty_table() -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.join("alice")
+
+    # When
+    result = run(inspectable, "-g", "workers", "--no-headers")
+
+    # Then
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")

@@ -1,0 +1,92 @@
+"""`GroupProgress`: every share-partition of a group, fetched from or not, with what lies before it."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kproxy.admin.live_share_partitions import LiveSharePartitions
+from kproxy.admin.progress_views import (
+    SharePartitionProgress,
+    SharePartitionWindow,
+    backlog_question,
+    durable_window,
+    live_window,
+    progress_view,
+    unknown_window,
+)
+from kproxy.admin.share_views import TopicNames
+from kproxy.admin.state_log_views import StateLogSlots
+from kproxy.errors import ApiError
+from kproxy.handlers.backlog import Backlog, Backlogs
+from kproxy.handlers.ports import Clock
+from kproxy.share.group_coordinator import GroupCoordinator
+from kproxy.share.identifiers import GroupId, SharePartitionKey
+
+WINDOWS_AT_ONCE: Final = 100
+"""After so many, about a millisecond, whoever waits for the proxy has a turn."""
+
+NOT_ASKED: Final = Backlog(None, None, "")
+"""What is known of a log that nobody was asked about."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupProgress:
+    """Looks at what kproxy holds first, and asks the brokers then: so no lag is less than it was."""
+
+    coordinator: GroupCoordinator
+    directory: LiveSharePartitions
+    topic_name: TopicNames
+    state_log: Callable[[], StateLogSlots | None]
+    backlogs: Backlogs
+    wall_clock: Clock
+
+    async def of(self, group_id: GroupId, *, has_lag: bool) -> Iterator[SharePartitionProgress]:
+        """Return the share-partitions of a group by topic name and number; without `has_lag` no broker is asked.
+
+        Each is made when it is due.
+        """
+        windows = await self._windows(group_id)
+        backlogs: Sequence[Backlog] = [NOT_ASKED] * len(windows)
+        if has_lag and windows:
+            backlogs = await self.backlogs.look([backlog_question(window) for window in windows])
+        now_ms = self.wall_clock.now_ms()
+        return (
+            progress_view(window, backlog, now_ms) for window, backlog in zip(windows, backlogs, strict=True)
+        )
+
+    async def _windows(self, group_id: GroupId) -> Sequence[SharePartitionWindow]:
+        """Look at one share-partition after the other, and let others do something in between."""
+        windows = []
+        for count, (key, name) in enumerate(self._keys_with_names(group_id)):
+            if count % WINDOWS_AT_ONCE == WINDOWS_AT_ONCE - 1:
+                await asyncio.sleep(0)
+            windows.append(self._window(key, name))
+        return windows
+
+    def _keys_with_names(self, group_id: GroupId) -> Sequence[tuple[SharePartitionKey, str | None]]:
+        """Return what is live, and what the group has initialized, in order.
+
+        The group knows names that the cluster forgot.
+        """
+        # The directory is no mapping.
+        keys = (key for key in self.directory.keys() if key.group_id == group_id)  # noqa: SIM118
+        found = {key: self.topic_name(key.topic_id) for key in keys}
+        group = self.coordinator.find(group_id)
+        initialized = {} if group is None else group.image().initialized
+        for topic_id, topic in initialized.items():
+            for partition in topic.partitions:
+                found[SharePartitionKey(group_id, topic_id, partition)] = topic.topic_name
+        return sorted(found.items(), key=lambda named: (named[1] or "", named[0]))
+
+    def _window(self, key: SharePartitionKey, name: str | None) -> SharePartitionWindow:
+        share_partition = self.directory.find(key)
+        if share_partition is not None:
+            return live_window(share_partition, name)
+        slots = self.state_log()
+        if slots is None:
+            return unknown_window(key, name, "the state log is not there yet")
+        try:
+            return durable_window(key, slots.state_of(key), name)
+        except ApiError as refusal:
+            return unknown_window(key, name, str(refusal))

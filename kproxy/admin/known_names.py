@@ -1,0 +1,103 @@
+"""`KnownNames`: whether what somebody asks about is there at all, so that a typing error is no empty list."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kproxy.admin.live_share_partitions import LiveSharePartitions
+from kproxy.admin.queries import NothingThere
+from kproxy.admin.share_views import TopicNames
+from kproxy.share.group_coordinator import GroupCoordinator
+from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId, topic_id_text
+from kproxy.share.share_group import ShareGroup
+from kproxy.share.share_session import ShareSessionCache
+
+_NAMES_SHOWN: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class KnownNames:
+    """Groups, members and topics that share groups have to do with, at this moment."""
+
+    coordinator: GroupCoordinator
+    sessions: ShareSessionCache
+    directory: LiveSharePartitions
+    topic_name: TopicNames
+
+    def require(self, wanted: Mapping[str, str]) -> None:
+        """Return if the `group`, `member` and `topic` among `wanted` are known.
+
+        A topic is known that a group subscribes to or has state of; with a group, that this one does. A member is
+        known that is in the group, or in any, or has a share session.
+
+        Raises:
+            NothingThere: the text says what is missing, and what to look at.
+        """
+        group_id = wanted.get("group")
+        if group_id is not None:
+            self.require_group(GroupId(group_id))
+        if "member" in wanted:
+            self._require_member(MemberId(wanted["member"]), group_id)
+        if "topic" in wanted:
+            self._require_topic(wanted["topic"], group_id)
+
+    def require_group(self, group_id: GroupId) -> None:
+        """Return if there is such a group, or what is left of one. Raises NothingThere."""
+        if group_id in self.coordinator.known_ids:
+            return
+        if any(session.key.group_id == group_id for session in self.sessions.sessions()):
+            return
+        if any(key.group_id == group_id for key in self._live()):
+            return
+        raise NothingThere(
+            f"there is no share group {group_id!r}: kproxy groups list (/api/v1/groups) shows those that are there"
+        )
+
+    def _require_member(self, member_id: MemberId, group_id: str | None) -> None:
+        if any(member_id in group.members for group in self._groups(group_id)):
+            return
+        for session in self.sessions.sessions():
+            if session.key.member_id == member_id and group_id in (None, session.key.group_id):
+                return
+        place, name = (
+            ("any share group", "GROUP") if group_id is None else (f"share group {group_id!r}", group_id)
+        )
+        raise NothingThere(
+            f"there is no member {member_id!r} in {place}: "
+            f"kproxy groups describe {name} --members shows those that are there"
+        )
+
+    def _require_topic(self, topic: str, group_id: str | None) -> None:
+        names = self._topics(group_id)
+        if topic in names.values() or topic in map(topic_id_text, names):
+            return
+        if any(topic in group.subscribed_topic_names for group in self._groups(group_id)):
+            return
+        who = "no share group has" if group_id is None else f"share group {group_id!r} does not have"
+        raise NothingThere(f"{who} a topic {topic!r}; there {_listed(names.values())}")
+
+    def _topics(self, group_id: str | None) -> Mapping[TopicId, str | None]:
+        live = {
+            key.topic_id: self.topic_name(key.topic_id)
+            for key in self._live()
+            if group_id in (None, key.group_id)
+        }
+        groups = self._groups(group_id)
+        return live | {topic: name for group in groups for topic, name in group.state_topic_names.items()}
+
+    def _groups(self, group_id: str | None) -> Collection[ShareGroup]:
+        wanted = self.coordinator.group_ids if group_id is None else (GroupId(group_id),)
+        found = (self.coordinator.find(each) for each in wanted)
+        return [group for group in found if group is not None]
+
+    def _live(self) -> Iterable[SharePartitionKey]:
+        return self.directory.keys()
+
+
+def _listed(names: Iterable[str | None]) -> str:
+    """Return the end of a sentence that begins with "there"."""
+    known = sorted(name for name in set(names) if name is not None)
+    if not known:
+        return "is none so far"
+    more = f" and {len(known) - _NAMES_SHOWN} more" if len(known) > _NAMES_SHOWN else ""
+    return f"{'is' if len(known) == 1 else 'are'} {', '.join(known[:_NAMES_SHOWN])}{more}"
