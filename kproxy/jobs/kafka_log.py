@@ -28,8 +28,9 @@ with warnings.catch_warnings():
 from kproxy.errors import ExitCode
 from kproxy.jobs.client_properties import client_options
 from kproxy.jobs.failures import JobFailed
-from kproxy.jobs.log_reader import LogRange
+from kproxy.jobs.log_reader import LogRange, TopicEnd
 from kproxy.jobs.raw_records import batch_of
+from kproxy.share.identifiers import TopicId, topic_id_text
 from kproxy.wire.records import Record
 
 _CONNECT_TIMEOUT_S: Final = 5.0
@@ -139,6 +140,34 @@ class TopicConsumer:
             each.partition: ends[each.partition] if answer is None else answer.offset
             for each, answer in found.items()
         }
+
+    def topic_ends(self, topics: Mapping[str, str], *, earlier_ms: int) -> dict[tuple[str, int], TopicEnd]:
+        """Return by topic id and partition where consumed topics, given as names by id, end now and ended before.
+
+        One whose name the cluster does not have, or has for another id, is left out. The brokers are asked once for
+        all partitions. Raises JobFailed.
+        """
+        with self._failing_in_words():
+            asked = {
+                TopicPartition(name, number): topic_id
+                for topic_id, name in topics.items()
+                for number in self._consumer.partitions_for_topic(name)
+                if self._topic_id_of(name) == topic_id
+            }
+            if not asked:
+                return {}
+            ends = self._consumer.end_offsets(list(asked))
+            earlier = self._consumer.offsets_for_times(dict.fromkeys(asked, earlier_ms))
+        return {
+            (topic_id, each.partition): TopicEnd(
+                ends[each], ends[each] if earlier[each] is None else earlier[each].offset
+            )
+            for each, topic_id in asked.items()
+        }
+
+    def _topic_id_of(self, name: str) -> str:
+        found = self._consumer._client.cluster.topic_id(name)  # noqa: SLF001 - there is no public way to the ids
+        return "" if found is None else topic_id_text(TopicId(found.bytes))
 
     def identity(self) -> str:
         """Return the ids of cluster and topic. Raises JobFailed: NOT_FOUND without such a topic."""

@@ -12,7 +12,7 @@ from kproxy.errors import ExitCode
 from kproxy.jobs.data_source import FORMAT, StateLogSource, read_ranges
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.kafka_log import KafkaTopic
-from kproxy.jobs.log_reader import BatchFunction, LogRange
+from kproxy.jobs.log_reader import BatchFunction, LogRange, TopicEnd
 from kproxy.jobs.packing import packed
 from kproxy.jobs.raw_records import RAW_SCHEMA
 from kproxy.jobs.spark_tasks import mapped_by_tasks, slots_of, unchanged
@@ -85,6 +85,11 @@ class _KafkaLog:
                 return {}
             raise
         return topic_names_in(self._mapped(self._groups, ranges, named, NAMES_SCHEMA))
+
+    def topic_ends(self, topics: Mapping[str, str], *, earlier_ms: int) -> Mapping[tuple[str, int], TopicEnd]:
+        """Return where consumed topics end now, and ended at `earlier_ms`."""
+        with self._state.consumer() as consumer:
+            return consumer.topic_ends(topics, earlier_ms=earlier_ms)
 
     def _mapped(
         self, topic: KafkaTopic, ranges: Sequence[LogRange], function: BatchFunction, schema: str

@@ -16,6 +16,7 @@ from kproxy.jobs.buckets import DURATION, kafka_names, step_of, time_text_of
 from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.jobs.selection import SELECTION_OPTIONS, Selection, with_topic_names
 from kproxy.jobs.silver import SHARE_PARTITION
+from kproxy.jobs.waiting import NO_ACQUISITIONS, NO_ENDS
 
 _VALUES: Final = ("start_offset", "delivery_complete_count", "recorded_end_offset", "lag", "done", "stood_ms")
 
@@ -29,6 +30,7 @@ def run(context: JobContext, *, every_ms: int, **selection: Any) -> JobResult:
     named = with_topic_names(shown.withColumnRenamed("timeMs", "time"), names)
     return JobResult(
         named.orderBy("groupId", "topicId", "partition", "time"),
+        {"notKnown": [NO_ACQUISITIONS, NO_ENDS]},
         plot=lambda path: _draw(history, names, path),
     )
 
@@ -80,5 +82,8 @@ JOB: Final = Job(
         *SELECTION_OPTIONS,
     ),
     has_plot=True,
-    epilog="For example: kproxy replay lag-history -b broker:9092 --group orders --every 10m --plot lag.png",
+    epilog="The log does not say where topics ended, nor who acquired what: RECORDED-END-OFFSET is behind the last "
+    "record of which anything was written, and LAG is at least so much. What was never delivered, or acquired and not "
+    "given back, is not in it. kproxy groups describe asks the brokers for the lag of now.\n\n"
+    "For example: kproxy replay lag-history -b broker:9092 --group orders --every 10m --plot lag.png",
 )

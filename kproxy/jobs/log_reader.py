@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -82,6 +82,26 @@ class LogReader(Protocol):
 
     def topic_names(self) -> Mapping[str, str]:
         """Return the names of consumed topics by their id in Kafka's text form, as far as they are known."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TopicEnd:
+    """Where a partition of a consumed topic ended: when it was asked, and at an earlier time. Both are exclusive."""
+
+    end_offset: int
+    earlier_end_offset: int
+
+
+@runtime_checkable
+class KnowsTopics(Protocol):
+    """A `LogReader` that can ask the cluster about the topics that share groups consume."""
+
+    def topic_ends(self, topics: Mapping[str, str], *, earlier_ms: int) -> Mapping[tuple[str, int], TopicEnd]:
+        """Return by topic id and partition where topics end now, and ended at `earlier_ms`.
+
+        `topics` are names by id in Kafka's text form; one that the cluster has no more is left out. Raises JobFailed.
+        """
         ...
 
 

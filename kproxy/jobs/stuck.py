@@ -12,27 +12,42 @@ import click
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from kproxy.jobs.buckets import kafka_names, time_text_of
+from kproxy.jobs.buckets import DURATION, kafka_names, time_text_of
 from kproxy.jobs.changes import event, is_change, is_done
 from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.jobs.selection import SELECTION_OPTIONS, Selection, with_topic_names
 from kproxy.jobs.silver import SHARE_PARTITION
+from kproxy.jobs.waiting import NO_ACQUISITIONS, nothing_waiting, topic_ends, waiting_in
 
 _RECORD: Final = (*SHARE_PARTITION, "offset")
-_SHOWN: Final = (*_RECORD, "reason", "delivery_count", "done_behind", "since", "history")
+_SHOWN: Final = (*_RECORD, "reason", "delivery_count", "done_behind", "lag", "since", "history")
 
 
-def run(context: JobContext, *, delivery_limit: int, near: int, behind: int, **selection: Any) -> JobResult:
+def run(
+    context: JobContext, *, delivery_limit: int, near: int, behind: int, quiet_ms: int, **selection: Any
+) -> JobResult:
     """Find the records that are stuck at the end of the selected part of the history."""
     asked = Selection(**selection)
     # What is stuck is told by the whole log: the newest snapshot may be older than what is asked for.
     silver = replace(asked, since_ms=None).silver(context)
-    stuck = stuck_in(silver, deliveries=delivery_limit - near, behind=behind, since_ms=asked.since_ms)
+    ends = topic_ends(context, quiet_ms=quiet_ms, until_ms=asked.until_ms)
+    waiting = None if ends.frame is None else waiting_in(silver, ends.frame, before_ms=ends.earlier_ms)
+    stuck = stuck_in(
+        silver, waiting, deliveries=delivery_limit - near, behind=behind, since_ms=asked.since_ms
+    )
     named = with_topic_names(stuck.select(*kafka_names(_SHOWN)), context.topic_names())
-    return JobResult(named.orderBy("groupId", "topicId", "partition", "offset"))
+    found = named.orderBy("groupId", "topicId", "partition", "offset")
+    return JobResult(found, {"notKnown": [NO_ACQUISITIONS, *ends.unknown]}, ends.exit_code)
 
 
-def stuck_in(silver: DataFrame, *, deliveries: int, behind: int, since_ms: int | None = None) -> DataFrame:
+def stuck_in(
+    silver: DataFrame,
+    waiting: DataFrame | None = None,
+    *,
+    deliveries: int,
+    behind: int,
+    since_ms: int | None = None,
+) -> DataFrame:
     """Return the open records that were delivered `deliveries` times or more, or that others wait for.
 
     These are, of each share-partition, the first record that is not done with, if `behind` or more records behind it
@@ -42,18 +57,34 @@ def stuck_in(silver: DataFrame, *, deliveries: int, behind: int, since_ms: int |
     applied = silver.where(sql.col("outcome") == "applied")
     live = _live(applied)
     offsets = _offsets(applied, live, since_ms or 0).persist()
-    awaited = _awaited(offsets, live).where(sql.col("done_behind") >= behind)
+    first_open = _awaited(offsets, live)
+    awaited = first_open.where(sql.col("done_behind") >= behind)
     is_near = ~sql.col("is_done") & (sql.col("delivery_count") >= deliveries)
     near = offsets.where(is_near).select(*_RECORD, sql.lit("near-delivery-limit").alias("is_near"))
-    found = awaited.join(near, list(_RECORD), "full").join(offsets, list(_RECORD), "left")
+    standing = _standing(live, first_open, nothing_waiting(live) if waiting is None else waiting)
+    held = awaited.join(near, list(_RECORD), "full").join(standing, list(_RECORD), "full")
+    found = held.join(offsets, list(_RECORD), "left")
     is_awaited = sql.when(sql.col("done_behind").isNotNull(), "blocks-start-offset")
     return found.select(
         *_RECORD,
-        sql.concat_ws(",", is_awaited, "is_near").alias("reason"),
+        sql.concat_ws(",", is_awaited, "is_near", "is_waiting").alias("reason"),
         sql.coalesce("delivery_count", sql.lit(0)).alias("delivery_count"),
         sql.coalesce("done_behind", sql.lit(0)).alias("done_behind"),
-        "since",
+        "lag",
+        sql.coalesce("since", "stood_since").alias("since"),
         sql.coalesce("history", sql.array()).alias("history"),
+    )
+
+
+def _standing(live: DataFrame, first_open: DataFrame, waiting: DataFrame) -> DataFrame:
+    """Return the first open offset of each share-partition that is waiting, with the lag and since when it stands."""
+    placed = live.join(waiting, list(SHARE_PARTITION)).join(first_open, list(SHARE_PARTITION), "left")
+    return placed.select(
+        *SHARE_PARTITION,
+        sql.coalesce("offset", "begin").alias("offset"),
+        sql.lit("no-progress").alias("is_waiting"),
+        "lag",
+        time_text_of("stood_since_ms").alias("stood_since"),
     )
 
 
@@ -147,9 +178,21 @@ JOB: Final = Job(
             show_default=True,
             help="How many records done with must wait behind one that blocks.",
         ),
+        click.Option(
+            ["--quiet", "quiet_ms"],
+            type=DURATION,
+            default="5m",
+            show_default=True,
+            help="For how long records must have waited, and nothing been done with, for no-progress.",
+        ),
         *SELECTION_OPTIONS,
     ),
-    epilog="""For example: kproxy replay stuck -b broker:9092 --group orders --behind 100 -o json
+    epilog="""The log does not say who acquired a record, nor where topics end: a consumer that hangs on the first
+record leaves nothing in it until its lock ends. With -b the cluster is asked where its topics end, and what stands
+still before older records is found as no-progress, with its LAG; with --files or --until it is not. kproxy groups
+describe and kproxy in-flight ask the running kproxy.
+
+For example: kproxy replay stuck -b broker:9092 --group orders --behind 100 -o json
 
 With --since only the history of each record is shortened: what is stuck is told by all of the log.
 """,

@@ -91,6 +91,17 @@ def test_the_log_says_what_the_running_kproxy_believes(served: Served) -> None:
     assert summary["deliveryLimit"] == DELIVERY_LIMIT
 
 
+def test_a_share_partition_that_stands_still_is_found_by_the_end_of_its_topic(served: Served) -> None:
+    # When
+    ended = served.replay("stuck", "--quiet", "1ms", "--behind", "100", "-o", "json")
+
+    # Then
+    assert ended.exit_code == 0, ended.stdout + ended.stderr
+    (record,) = json.loads(ended.stdout)
+    assert (record["topicName"], record["offset"], record["reason"]) == (served.topic, 5, "no-progress")
+    assert (record["lag"], record["deliveryCount"]) == (1, 1)
+
+
 def test_the_log_of_another_kproxy_fails_the_check(served: Served) -> None:
     # Given
     with KproxyProcess(served.state.bootstrap_servers, settings=state_topic_settings()) as other:

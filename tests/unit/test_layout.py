@@ -49,6 +49,7 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/jobs/kafka_readers.py": "tests/kafka/test_replay.py, tests/spark/test_spark_4_0.py",
     "kproxy/jobs/silver_files.py": "tests/spark/test_readers.py",
     "kproxy/jobs/spark_tasks.py": "tests/spark/test_spark_tasks.py",
+    "kproxy/jobs/waiting.py": "tests/spark/test_waiting.py",
     "kproxy/jobs/write_rules.py": "tests/unit/jobs/test_verify_rules.py, tests/models/test_what_verify_finds.py",
     "kproxy/settings/choices.py": "words only",
     "kproxy/net/calls.py": "tests/unit/net/test_client_connection.py, tests/kafka/test_plain_traffic.py",

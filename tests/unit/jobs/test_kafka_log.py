@@ -2,7 +2,9 @@ import socket
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Final
+from uuid import UUID
 
 import pytest
 
@@ -14,8 +16,9 @@ with warnings.catch_warnings():  # as in the module under test
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.kafka_log import KafkaTopic, TopicConsumer
-from kproxy.jobs.log_reader import LogRange
+from kproxy.jobs.log_reader import LogRange, TopicEnd
 from kproxy.jobs.raw_records import records_of
+from kproxy.share.identifiers import TopicId, topic_id_text
 from kproxy.wire.records import Record
 
 
@@ -70,6 +73,22 @@ class ScriptedConsumer:
         return self._position
 
 
+ORDERS: Final = UUID(int=1)
+MOVED: Final = UUID(int=2)
+
+
+class ConsumerOfTopics(ScriptedConsumer):
+    """A `KafkaConsumer` of a cluster that has `orders` and `payments`, each under an id."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        ids = {"orders": ORDERS, "payments": UUID(int=3)}
+        self._client = SimpleNamespace(cluster=SimpleNamespace(topic_id=ids.get))
+
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        return {0, 1} if topic in {"orders", "payments"} else set()
+
+
 class Ticking:
     """A clock that moves on by ten seconds whenever somebody looks."""
 
@@ -95,6 +114,23 @@ def test_a_time_after_the_last_record_is_the_end_of_the_partition() -> None:
 
     # Then
     assert offsets == {0: 6, 1: 10}
+
+
+def test_consumed_topics_tell_where_they_end_and_ended_before() -> None:
+    """One that is gone, and one that was made anew under another id, are left out."""
+    # Given
+    orders, gone, moved = (topic_id_text(TopicId(each.bytes)) for each in (ORDERS, UUID(int=9), MOVED))
+    topics = {orders: "orders", gone: "gone", moved: "payments"}
+
+    # When
+    ends = TopicConsumer(ConsumerOfTopics(), "states").topic_ends(topics, earlier_ms=1000)
+
+    # Then
+    assert ends == {(orders, 0): TopicEnd(9, 6), (orders, 1): TopicEnd(10, 10)}
+
+
+def test_where_no_topic_is_left_nothing_is_asked() -> None:
+    assert TopicConsumer(ConsumerOfTopics(), "states").topic_ends({"x": "gone"}, earlier_ms=1000) == {}
 
 
 def test_a_topic_that_is_not_there_is_not_found() -> None:
