@@ -23,7 +23,12 @@ def replay(arguments: tuple[str, ...]) -> None:
     kproxy replay --help lists the jobs.
     """
     if find_spec("pyspark") is None:
-        raise CommandFailed("kproxy replay needs PySpark: pip install 'kproxy[spark]'", ExitCode.USAGE)
+        raise CommandFailed(
+            "kproxy replay needs PySpark, and this kproxy was installed without its extra `spark`: "
+            "in a checkout of kproxy run pip install '.[spark]', or name the extra behind the wheel: "
+            "pip install 'PATH/TO/kproxy_share_groups-….whl[spark]'",
+            ExitCode.USAGE,
+        )
     become([sys.executable, "-m", "kproxy.jobs", *(arguments or ("--help",))], environment(os.environ))
 
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from email import message_from_bytes
 from pathlib import Path
 from typing import Final
 
@@ -12,24 +13,31 @@ import pytest
 from kproxy import __version__
 
 ROOT: Final = Path(__file__).resolve().parents[2]
+DISTRIBUTION: Final = "kproxy_share_groups"
 
 
-def run(*command: str | Path, folder: Path) -> str:
+def ended(*command: str | Path, folder: Path, path: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, with the folder `path` before all others that programs are looked for in."""
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "KPROXY_"))
     }
-    ended = subprocess.run(
+    environment["PATH"] = os.pathsep.join(filter(None, [path, environment.get("PATH", os.defpath)]))
+    return subprocess.run(
         list(command), cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=240
     )
-    assert ended.returncode == 0, f"{' '.join(map(str, command))}\n{ended.stdout}\n{ended.stderr}"
-    return ended.stdout
+
+
+def run(*command: str | Path, folder: Path, path: str = "") -> str:
+    done = ended(*command, folder=folder, path=path)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT, folder=folder)
-    (built,) = folder.glob("kproxy-*.whl")
+    (built,) = folder.glob(f"{DISTRIBUTION}-*.whl")
     return built
 
 
@@ -48,10 +56,20 @@ def test_the_wheel_holds_the_package_and_nothing_beside_it(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
 
     # Then
-    assert {name.partition("/")[0] for name in names} == {"kproxy", f"kproxy-{__version__}.dist-info"}
+    assert {name.partition("/")[0] for name in names} == {"kproxy", f"{DISTRIBUTION}-{__version__}.dist-info"}
     assert "kproxy/py.typed" in names
-    assert f"kproxy-{__version__}.dist-info/licenses/LICENSE" in names
+    assert f"{DISTRIBUTION}-{__version__}.dist-info/licenses/LICENSE" in names
     assert not [name for name in names if "__pycache__" in name]
+
+
+def test_the_distribution_has_a_name_of_its_own(wheel: Path) -> None:
+    """The package index has another project that is called kproxy: who asks for that name must not get it here."""
+    # When
+    with zipfile.ZipFile(wheel) as archive:
+        metadata = message_from_bytes(archive.read(f"{DISTRIBUTION}-{__version__}.dist-info/METADATA"))
+
+    # Then
+    assert metadata["Name"] == "kproxy-share-groups"
 
 
 def test_the_installed_command_says_its_version(installed: Path, tmp_path: Path) -> None:
@@ -82,3 +100,13 @@ def test_every_installed_module_can_be_imported(installed: Path, tmp_path: Path)
 
     # Then
     assert where.startswith(str(installed.parent))
+
+
+def test_replay_without_its_extra_says_how_to_install_it(installed: Path, tmp_path: Path) -> None:
+    # When
+    asked = ended(installed / "kproxy", "replay", "--help", folder=tmp_path)
+
+    # Then
+    assert (asked.returncode, asked.stdout) == (2, "")
+    assert "needs PySpark" in asked.stderr
+    assert "pip install '.[spark]'" in asked.stderr

@@ -84,7 +84,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("package")
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
     subprocess.run([*build, str(PROJECT_ROOT)], check=True, capture_output=True)
-    (built,) = folder.glob("kproxy-*.whl")
+    (built,) = folder.glob("kproxy_share_groups-*.whl")
     # Spark 4.0 puts no other archive onto the path of Python than one whose name ends so.
     return built.rename(folder / "kproxy.zip")
 

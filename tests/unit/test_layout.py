@@ -63,6 +63,15 @@ REGISTRIES: Final = re.compile(
 )
 """Where packages come from is the business of each machine's own configuration."""
 
+FROM_AN_INDEX: Final = re.compile(
+    r"\bkproxy\[|\b(?:pip3?|pipx|uv|uvx|poetry)\b[^`|&;]*?\s(?:install|add|run|download)\b"
+    r"[^`|&;]*?[\s'\"=]kproxy(?:[-_]share[-_]groups)?(?=$|[\s'\"`,.;:()\[<>=~!])"
+)
+"""kproxy as something that a package index has: there, that name is an unrelated project's, and ours is not there yet.
+
+A wheel or a checkout is given as a path: 'dist/kproxy_share_groups-….whl', '.[spark]'.
+"""
+
 
 def is_generated(path: Path) -> bool:
     return path.is_relative_to(ROOT / "kproxy" / "wire" / "messages")
@@ -193,8 +202,12 @@ def test_every_folder_with_source_files_is_a_package() -> None:
 
 @pytest.mark.parametrize(
     ("what", "pattern"),
-    [("a path of one machine", MACHINE_PATHS), ("a package registry", REGISTRIES)],
-    ids=["machine_paths", "registries"],
+    [
+        ("a path of one machine", MACHINE_PATHS),
+        ("a package registry", REGISTRIES),
+        ("kproxy as if an index had it", FROM_AN_INDEX),
+    ],
+    ids=["machine_paths", "registries", "installation_from_an_index"],
 )
 def test_no_tracked_file_names(what: str, pattern: re.Pattern[str]) -> None:
     # When
@@ -202,3 +215,34 @@ def test_no_tracked_file_names(what: str, pattern: re.Pattern[str]) -> None:
 
     # Then
     assert not found, f"{what} stands in\n  " + "\n  ".join(found)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pip install {}",
+        "`pip install --upgrade '{}'` and then",
+        "kproxy needs it: pip install '{}[spark]'",
+        "python -m pip install {}==0.1.0",
+        "pipx install {}.",
+        "uv tool install {}",
+    ],
+)
+@pytest.mark.parametrize("name", ["kproxy", "kproxy-share-groups"])
+def test_an_installation_from_an_index_is_noticed(line: str, name: str) -> None:
+    assert FROM_AN_INDEX.search(line.format(name))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pip install '.[spark]' in a checkout, and `kproxy replay`",
+        "pip install 'dist/kproxy_share_groups-0.1.0-py3-none-any.whl[spark]'",
+        "RUN pip install --no-cache-dir /tmp/wheels/kproxy_share_groups-*.whl \\",
+        'echo "Installing kproxy and what the demo needs into .venv/"',
+        "  kproxy-share-groups[demo,spark]",
+        "pip install . && kproxy run",
+    ],
+)
+def test_an_installation_from_a_checkout_or_a_wheel_is_none_from_an_index(line: str) -> None:
+    assert not FROM_AN_INDEX.search(line)
