@@ -15,6 +15,8 @@ ONLY ?=
 QUICK ?=
 
 BIN := .venv/bin
+# Stamps of what is installed: what somebody needs who only looks, and then all that a developer needs.
+DEMO_INSTALLED := .venv/.installed-demo
 INSTALLED := .venv/.installed
 PYTEST := $(BIN)/python -m pytest
 
@@ -37,7 +39,7 @@ help: ## this list
 # ------------------------------------------------ set-up
 
 .PHONY: setup
-setup: prerequisites $(INSTALLED) ## install everything into .venv/, so that .venv/bin/kproxy works
+setup: prerequisites $(INSTALLED) ## install all that developers need into .venv/, .venv/bin/kproxy too
 
 .PHONY: prerequisites
 prerequisites:
@@ -51,22 +53,31 @@ prerequisites-of-tests:
 prerequisites-of-benchmarks:
 	@PYTHON=$(PYTHON) .ci/prerequisites python java maven haproxy
 
-$(INSTALLED): constraints.txt pyproject.toml
+# PySpark comes as source, and is built with what is installed here and pinned, not with what is newest today.
+PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
+BUILD_TOOLS := hatchling editables setuptools wheel
+
+$(DEMO_INSTALLED): constraints.txt pyproject.toml
 	@PYTHON=$(PYTHON) .ci/prerequisites python
-	@echo "Installing kproxy and its dependencies into .venv/"
+	@echo "Installing kproxy and what the demo needs into .venv/"
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt hatchling editables
-	$(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt --no-build-isolation --editable '.[dev,spark]'
+	$(PIP_INSTALL) $(BUILD_TOOLS)
+	$(PIP_INSTALL) --no-build-isolation --editable '.[demo,spark]'
+	@touch $@
+
+$(INSTALLED): $(DEMO_INSTALLED)
+	@echo "Installing what tests, checks and benchmarks need into .venv/"
+	$(PIP_INSTALL) --no-build-isolation --editable '.[dev]'
 	@touch $@
 
 # ------------------------------------------------ the real thing
 
 .PHONY: demo
-demo: setup ## three share consumers on a real Kafka through kproxy, replayed by Spark; KEEP=1 leaves it running
+demo: prerequisites $(DEMO_INSTALLED) ## three share consumers on a real Kafka through kproxy, replayed by Spark; KEEP=1 leaves it running
 	@exec $(BIN)/python -m tests.demo
 
 .PHONY: kafka
-kafka: setup ## a real local cluster until Ctrl-C: KAFKA_VERSION=4.3.1 BROKERS=1 SHARE=0
+kafka: prerequisites $(DEMO_INSTALLED) ## a real local cluster until Ctrl-C: KAFKA_VERSION=4.3.1 BROKERS=1 SHARE=0
 	@exec $(BIN)/python -m tests.kafka --version $(KAFKA_VERSION) --brokers $(BROKERS) --share $(SHARE)
 
 # ------------------------------------------------ benchmarks
