@@ -60,10 +60,6 @@ def test_the_readme_gives_the_two_commands() -> None:
     assert {"demo", "test"} <= set(re.findall(r"\bmake ([a-z-]+)", code_of("README.md")))
 
 
-def test_continuous_integration_runs_the_tests_as_the_readme_gives_them() -> None:
-    assert "make test\n" in text_of(".ci/run")
-
-
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_configuration_key_that_is_named_exists(document: str) -> None:
     # When
