@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from email import message_from_bytes
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Final
 import pytest
 
 from kproxy import __version__
+from tests.kafka.readme_snippets import readme_commands
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DISTRIBUTION: Final = "kproxy_share_groups"
@@ -110,3 +112,45 @@ def test_replay_without_its_extra_says_how_to_install_it(installed: Path, tmp_pa
     assert (asked.returncode, asked.stdout) == (2, "")
     assert "needs PySpark" in asked.stderr
     assert "pip install '.[spark]'" in asked.stderr
+
+
+@pytest.fixture
+def environment_with_dependencies(tmp_path: Path) -> str:
+    """The folder of programs of an environment that finds here whatever kproxy asks for, and has no kproxy itself."""
+    folder = tmp_path / "environment"
+    run(sys.executable, "-m", "venv", folder, folder=tmp_path)
+    here = sysconfig.get_path("purelib")
+    there = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
+    (there / "dependencies.pth").write_text(f"{here}\n")
+    return str(folder / "bin")
+
+
+@pytest.mark.parametrize("command", readme_commands("pip install '."))
+def test_a_checkout_is_installed_as_the_readme_says(
+    environment_with_dependencies: str, command: str, tmp_path: Path
+) -> None:
+    # When
+    run("bash", "-c", command, folder=ROOT, path=environment_with_dependencies)
+
+    # Then
+    assert_installed(environment_with_dependencies, tmp_path)
+
+
+@pytest.mark.parametrize("command", readme_commands("pip install 'dist/"))
+def test_a_wheel_is_installed_as_the_readme_says(
+    environment_with_dependencies: str, command: str, wheel: Path, tmp_path: Path
+) -> None:
+    # Given
+    (tmp_path / "dist").symlink_to(wheel.parent)
+
+    # When
+    run("bash", "-c", command, folder=tmp_path, path=environment_with_dependencies)
+
+    # Then
+    assert_installed(environment_with_dependencies, tmp_path)
+
+
+def assert_installed(programs: str, folder: Path) -> None:
+    where = run(Path(programs) / "python", "-c", "import kproxy; print(kproxy.__file__)", folder=folder)
+    assert where.startswith(str(Path(programs).parent))
+    assert run(Path(programs) / "kproxy", "version", folder=folder).startswith(f"kproxy {__version__} ")
