@@ -72,12 +72,14 @@ class ClientSession:
         rewriter: rewrites responses that name brokers or versions.
         max_request_bytes: `socket.request.max.bytes`, inclusive; also the largest response that is held.
         request_counts: counted up per (API key, version); shared by all sessions.
+        on_topic_change: called when an answer passes that tells of changed topics.
     """
 
     __slots__ = (
         "_broker_versions",
         "_call",
         "_new_brokers",
+        "_on_topic_change",
         "_request_counts",
         "_requests",
         "_responses",
@@ -86,7 +88,6 @@ class ClientSession:
         "_slots",
         "passes_from_broker",
         "passes_from_client",
-        "topic_changes",
     )
 
     def __init__(
@@ -96,6 +97,7 @@ class ClientSession:
         *,
         max_request_bytes: int,
         request_counts: MutableMapping[tuple[int, int], int],
+        on_topic_change: Callable[[TopicChange], None] = lambda _: None,
     ) -> None:
         self._routes = routes
         self._rewriter = rewriter
@@ -110,8 +112,7 @@ class ClientSession:
         """
         self.passes_from_broker = self._responses.passes
         """The same the other way."""
-        self.topic_changes: list[TopicChange] = []
-        """What answers told of that have passed; whoever reads it clears it."""
+        self._on_topic_change = on_topic_change
         self._broker_versions: Mapping[int, tuple[int, int]] = {}
         self._call: Call | None = None
         self._new_brokers: tuple[BackingBroker, ...] = ()
@@ -357,8 +358,8 @@ class ClientSession:
             raise PeerViolation("malformed_response", str(malformed)) from malformed
 
     def _notice(self, head: RequestHead, frame: memoryview) -> list[bytes | memoryview]:
-        """Let an answer pass as it is, and take note of what it tells of topics."""
-        self.topic_changes.append(topic_change_in(head.api_key, head.api_version, frame))
+        """Let an answer pass as it is, and say what it tells of topics."""
+        self._on_topic_change(topic_change_in(head.api_key, head.api_version, frame))
         return [len(frame).to_bytes(4, "big"), frame]
 
     def _settle_head(self) -> None:

@@ -305,8 +305,6 @@ class ClientConnection(asyncio.Protocol):
             twin.write(buffers)
         if buffers := self.session.take_for_client():
             self._relay.traffic.to_clients += write_together(transport, buffers)
-        while self.session.topic_changes:
-            self._relay.on_topic_change(self.session.topic_changes.pop(0))
         if brokers := self.session.take_new_brokers():
             self._spawn(partial(self._bind, brokers), name="bind new brokers")
         if self._at_eof and not self._is_busy():

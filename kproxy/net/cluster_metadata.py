@@ -6,7 +6,7 @@ of requests.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
@@ -19,7 +19,7 @@ from kproxy.net.cluster_contact import ClusterContact
 from kproxy.net.cluster_view import ClusterBroker, ClusterView, ViewChanges
 from kproxy.net.counting import Counting
 from kproxy.net.metadata_looks import MetadataLook, MetadataLooks, version_with_topic_ids
-from kproxy.net.metadata_rounds import MetadataRound, MetadataRounds
+from kproxy.net.metadata_rounds import MetadataRound, MetadataRounds, in_requests
 from kproxy.net.second_opinions import (
     MOST_WITNESSES,
     WITNESS_TIMEOUT_MS,
@@ -44,9 +44,6 @@ log = logs.logger("net.cluster_metadata")
 
 FIRST_VERSION_ASKED_BY_TOPIC_ID: Final = 12
 """Below it brokers refuse a request that names a topic by id, although responses carry ids."""
-
-TOPICS_PER_REQUEST: Final = 500
-"""More are asked in several requests, so that decoding one response does not hold the loop for long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +283,7 @@ class ClusterMetadataCache:
         by_id = [MetadataRequestTopic(name=None, topic_id=key) for key in sorted(this_round.topic_ids)]
         # Brokers overlook the names in a request that has ids. One for no topics at all still brings the
         # brokers.
-        for topics in [*_parts(by_name), *_parts(by_id)] or [[]]:
+        for topics in [*in_requests(by_name), *in_requests(by_id)] or [[]]:
             await self._ask(topics, expected)
         self._view.note_missing(this_round.names, this_round.topic_ids, self._clock.now_ms())
 
@@ -399,7 +396,3 @@ class ClusterMetadataCache:
         if self.last_failure is None:
             log.warning("backing_cluster_unreachable", reason=type(failure).__name__, detail=failure)
         self.last_failure = failure
-
-
-def _parts(topics: list[MetadataRequestTopic]) -> Iterator[list[MetadataRequestTopic]]:
-    return (topics[start : start + TOPICS_PER_REQUEST] for start in range(0, len(topics), TOPICS_PER_REQUEST))

@@ -1,14 +1,19 @@
 """`MetadataRounds`: many who ask, few requests."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import Clock
 from kproxy.net.backoff import Backoff
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.identifiers import TopicId
+from kproxy.wire.messages.metadata_request import MetadataRequestTopic
+
+TOPICS_PER_REQUEST: Final = 500
+"""More are asked in several requests, so that decoding one response does not hold the loop for long."""
 
 
 @dataclass(slots=True, eq=False)
@@ -125,3 +130,8 @@ class MetadataRounds:
             if unfinished is not None:
                 unfinished.fail(BrokerUnavailable("kproxy is stopping"))
         self._current = self._next = None
+
+
+def in_requests(topics: list[MetadataRequestTopic]) -> Iterator[list[MetadataRequestTopic]]:
+    """Return `topics` in parts for one request each."""
+    return (topics[start : start + TOPICS_PER_REQUEST] for start in range(0, len(topics), TOPICS_PER_REQUEST))

@@ -63,7 +63,7 @@ class Relay:
 
     `upstream_addresses` returns the addresses to try for a node id (-1: the bootstrap servers), best first, each time
     anew, so that a broker that moved is found at its new place. `on_unreachable` is called when none of them answered.
-    `on_topic_change` is called when an answer has passed that tells of changed topics.
+    `on_topic_change` is called when an answer passes that tells of changed topics.
     """
 
     routes: RoutingTable
@@ -91,6 +91,7 @@ class Relay:
             self.rewriter,
             max_request_bytes=self.limits.max_request_bytes,
             request_counts=self.traffic.requests,
+            on_topic_change=self.on_topic_change,
         )
 
     def next_connection_id(self) -> int:

@@ -8,6 +8,7 @@ from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddres
 from kproxy.interception.client_session import ClientSession
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
+from kproxy.interception.topic_changes import TopicChange
 from kproxy.wire import codecs
 
 SERVED = {76: (1, 1), 78: (1, 2), 79: (1, 2)}
@@ -47,9 +48,14 @@ class Conversation:
         self.addresses = BrokerAddresses({1: AdvertisedAddress("kproxy", 19101)})
         self.routes = RoutingTable(served, share_group_ids)
         self.counts: dict[tuple[int, int], int] = {}
+        self.topic_changes: list[TopicChange] = []
         rewriter = ResponseRewriter(self.addresses, lambda: self.routes.served, (topic_names or {}).get)
         self.session = ClientSession(
-            self.routes, rewriter, max_request_bytes=max_request_bytes, request_counts=self.counts
+            self.routes,
+            rewriter,
+            max_request_bytes=max_request_bytes,
+            request_counts=self.counts,
+            on_topic_change=self.topic_changes.append,
         )
 
     def client_sends(self, data: bytes) -> bytes:

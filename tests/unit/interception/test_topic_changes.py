@@ -48,13 +48,13 @@ def test_a_change_is_told_of_when_its_answer_passes_and_not_before(api_key: int)
 
     # When
     forwarded = talk.client_sends(sent)
-    before = list(talk.session.topic_changes)
+    before = list(talk.topic_changes)
     passed = talk.broker_sends(answer)
 
     # Then
     assert (forwarded, passed) == (sent, answer)
     assert before == []
-    assert talk.session.topic_changes == [TopicChange()]
+    assert talk.topic_changes == [TopicChange()]
 
 
 def test_an_answer_in_pieces_between_others_passes_in_its_turn() -> None:
@@ -69,7 +69,7 @@ def test_an_answer_in_pieces_between_others_passes_in_its_turn() -> None:
 
     # Then
     assert (forwarded, passed) == (sent, answers)
-    assert talk.session.topic_changes == [TopicChange()]
+    assert talk.topic_changes == [TopicChange()]
 
 
 def test_after_delete_records_it_is_told_where_the_logs_begin() -> None:
@@ -81,7 +81,7 @@ def test_after_delete_records_it_is_told_where_the_logs_begin() -> None:
     talk.broker_sends(response(ApiKey.DELETE_RECORDS, 2, 1, DELETED_RECORDS))
 
     # Then
-    assert talk.session.topic_changes == [TopicChange({("orders", 0): 7})]
+    assert talk.topic_changes == [TopicChange({("orders", 0): 7})]
 
 
 def test_an_answer_that_cannot_be_read_is_the_clients_to_judge() -> None:
@@ -94,7 +94,7 @@ def test_an_answer_that_cannot_be_read_is_the_clients_to_judge() -> None:
 
     # Then
     assert passed == opaque_response(1)
-    assert talk.session.topic_changes == [TopicChange()]
+    assert talk.topic_changes == [TopicChange()]
 
 
 def test_while_share_groups_are_off_nobody_cares() -> None:
@@ -107,4 +107,4 @@ def test_while_share_groups_are_off_nobody_cares() -> None:
 
     # Then
     assert passed == opaque_response(1)
-    assert talk.session.topic_changes == []
+    assert talk.topic_changes == []
