@@ -176,6 +176,7 @@ class Proxy:
                 wall_clock=self._wall_clock,
                 observer=observer,
                 background=BackgroundTasks(self._tasks),
+                readiness=self._state_log.readiness,
                 namespace=ClusterGroupNamespace(metadata=self._metadata, connections=self._connections),
                 share_state_store=self._share_state_store(),
             ),
@@ -278,6 +279,7 @@ class Proxy:
             await self._admin.start()
         self._listeners.hold_newcomers()
         await self._listeners.bind_bootstrap()
+        self._tasks.spawn(self._listeners.admit_newcomers(), name="admit newcomers")
         self._tasks.spawn(self._sweeper.run(), name="sweeper")
         await self._meet_backing_cluster()
         await self.stop_requested.wait()

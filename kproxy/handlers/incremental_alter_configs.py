@@ -3,7 +3,7 @@
 Behaviour: each resource is changed as a whole or not at all; SET and DELETE only, for no key is a list.
 Version notes: 1 is the flexible encoding of 0.
 Known differences from a real broker: only the keys of `group_configs` are known, a DELETE of any other key is
-refused too, and while kproxy restores the group a resource is answered COORDINATOR_LOAD_IN_PROGRESS.
+refused too, and a group that is not restored within 15 s is answered COORDINATOR_LOAD_IN_PROGRESS.
 """
 
 from collections import Counter

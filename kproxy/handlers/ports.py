@@ -71,6 +71,8 @@ class RequestContext:
     peer: str = ""
     """The client's address with its port, for logs."""
     answer_budget: AnswerBudget = UNLIMITED_ANSWERS
+    waited_ms: int = 0
+    """How long it waited for the state log before it was served."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,19 @@
 """Which APIs kproxy serves: API key to handler and version range, and the gate in front of all of them.
 
-Nothing but an answer leaves here: a fault inside a handler becomes UNKNOWN_SERVER_ERROR for its client, and
+A request that needs the state log waits here until it is there, or cannot come (`readiness`). Nothing but an answer
+leaves here: a fault inside a handler becomes UNKNOWN_SERVER_ERROR for its client, and
 the shell is told once so that it can log the stack.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Protocol
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError
 from kproxy.handlers.ports import Observer, RequestContext
+from kproxy.handlers.readiness import AlwaysReady, Readiness, state_need
 from kproxy.wire.codecs import DecodedRequest, Message
 
 
@@ -68,6 +70,7 @@ class ServedApis:
         observer: told of every request that is refused as a whole here.
         on_internal_error: told of faults; it must not raise.
         on_connection_closed: releases what a connection that went away held.
+        readiness: lets requests wait for the state log.
     """
 
     __slots__ = (
@@ -76,6 +79,7 @@ class ServedApis:
         "_on_connection_closed",
         "_on_internal_error",
         "_partial_apis",
+        "_readiness",
         "_reason",
         "_service",
     )
@@ -88,12 +92,14 @@ class ServedApis:
         observer: Observer,
         on_internal_error: InternalErrorCallback,
         on_connection_closed: Callable[[int], Awaitable[None]],
+        readiness: Readiness | None = None,
     ) -> None:
         self._apis = {api.api_key: api for api in apis}
         self._partial_apis = {api.api_key: api for api in partial_apis}
         self._observer = observer
         self._on_internal_error = on_internal_error
         self._on_connection_closed = on_connection_closed
+        self._readiness = AlwaysReady() if readiness is None else readiness
         self._service = Service.OFF
         self._reason = "share groups were not turned on"
 
@@ -128,30 +134,46 @@ class ServedApis:
     async def serve(self, request: DecodedRequest, context: RequestContext) -> Message:
         """Answer `request`, whose API key and version are registered. Raises nothing of its own.
 
-        Of a request about configurations it is given the local half. That is served while share groups are
-        unavailable, too, as every part of an API is: it depends on nothing outside.
+        Of a request about configurations it is given the local half. Every part of an API is served while share groups
+        are unavailable, too: it says itself what it lacks.
         """
         partial_api = self._partial_apis.get(request.api_key)
-        if partial_api is not None:
-            return await self._answer(partial_api, request.message, context)
-        api = self._apis[request.api_key]
-        if self._service is not Service.ON:
-            return self._refuse(api, request.message, context)
-        return await self._answer(api, request.message, context)
+        api = self._apis[request.api_key] if partial_api is None else partial_api
+        try:
+            context = await self._when_ready(request.message, context)
+            if partial_api is None and self._service is not Service.ON:
+                return self._refuse(api, request.message, context)
+            return await api.serve(request.message, context)
+        except ApiError as refusal:
+            self._observer.refused(context, reason=refusal.error_code.name.lower(), detail=str(refusal))
+            return api.refusal_of(request.message, refusal.error_code, str(refusal))
+        except Exception as fault:  # noqa: BLE001  # the top of a request: told to the shell, answered to the client
+            self._on_internal_error(context, fault)
+            return api.refusal_of(
+                request.message, ErrorCode.UNKNOWN_SERVER_ERROR, "kproxy met an unexpected fault"
+            )
+
+    def forsake(self, connection_id: int) -> None:
+        """Let no request of a connection that went away wait for the state log; it is not served any more."""
+        self._readiness.forsake(connection_id)
+
+    def end_waits(self) -> None:
+        """Let nobody wait for the state log any more: the process ends."""
+        self._readiness.end()
 
     async def connection_closed(self, connection_id: int) -> None:
         """Release what the clients of a connection that went away hold; also while nothing is served."""
         await self._on_connection_closed(connection_id)
 
-    async def _answer(self, api: ServedApi, message: Message, context: RequestContext) -> Message:
-        try:
-            return await api.serve(message, context)
-        except ApiError as refusal:
-            self._observer.refused(context, reason=refusal.error_code.name.lower(), detail=str(refusal))
-            return api.refusal_of(message, refusal.error_code, str(refusal))
-        except Exception as fault:  # noqa: BLE001  # the top of a request: told to the shell, answered to the client
-            self._on_internal_error(context, fault)
-            return api.refusal_of(message, ErrorCode.UNKNOWN_SERVER_ERROR, "kproxy met an unexpected fault")
+    async def _when_ready(self, message: Message, context: RequestContext) -> RequestContext:
+        """Return when `message` can be served as far as the state log goes, or need not wait for it any longer."""
+        if self._service is Service.OFF:
+            return context
+        need = state_need(context.api_key, message)
+        if need is None:
+            return context
+        waited_ms = await self._readiness.wait(need, context.connection_id)
+        return replace(context, waited_ms=waited_ms) if waited_ms else context
 
     def _refuse(self, api: ServedApi, message: Message, context: RequestContext) -> Message:
         is_off = self._service is Service.OFF

@@ -61,7 +61,8 @@ class ShareFetchHandler:
         """
         claim = session_claim(request, context)
         _require_renewal_alone(request)
-        deadline_ms = self._services.clock.now_ms() + min(max(request.max_wait_ms, 0), LONGEST_WAIT_MS)
+        wait_ms = min(request.max_wait_ms, LONGEST_WAIT_MS) - context.waited_ms
+        deadline_ms = self._services.clock.now_ms() + max(wait_ms, 0)
         session = await self._admit(request, context, claim, deadline_ms)
         acknowledger = Acknowledger(
             claim.key.group_id, claim.key.member_id, is_renew_ack=request.is_renew_ack, context=context

@@ -35,6 +35,7 @@ from kproxy.handlers.ports import (
     StateLog,
     WallClock,
 )
+from kproxy.handlers.readiness import AlwaysReady, Readiness
 from kproxy.handlers.registry import InternalErrorCallback, ServedApi, ServedApis
 from kproxy.handlers.releases import Released, Releases
 from kproxy.handlers.share_acknowledge import ShareAcknowledgeHandler
@@ -95,6 +96,7 @@ class ShareGroupPorts:
     observer: Observer
     background: Background
     namespace: GroupNamespace
+    readiness: Readiness = field(default_factory=AlwaysReady)
     share_state_store: ShareStateStore | None = None
     """The share coordinator, where it is served on the wire (API keys 83 to 87); None where it is not."""
 
@@ -152,6 +154,7 @@ class ShareGroups:
             observer=ports.observer,
             on_internal_error=on_internal_error,
             on_connection_closed=self.connection_closed,
+            readiness=ports.readiness,
         )
 
     async def connection_closed(self, connection_id: int) -> None:
@@ -237,8 +240,9 @@ class ShareGroups:
         return await self._topic_deletions.tend()
 
     def answer_parked_fetches(self) -> None:
-        """Answer every fetch that waits for records with what there is; from now on none waits. For the end."""
+        """Answer every fetch that waits for records with what there is; from now on nobody waits. For the end."""
         self._services.parked.end()
+        self.apis.end_waits()
 
     def groups_by_state(self) -> Mapping[tuple[str, ...], float]:
         """Return how many groups there are, by the state that describing them would show."""

@@ -25,6 +25,10 @@ class Apis(Protocol):
         """Answer a request whose API key and version are served; raises nothing."""
         ...
 
+    def forsake(self, connection_id: int) -> None:
+        """Let no request of a connection that went away wait any longer for the state log."""
+        ...
+
     async def connection_closed(self, connection_id: int) -> None:
         """Release what the clients of a connection that went away held."""
         ...

@@ -119,6 +119,7 @@ class ClientConnection(asyncio.Protocol):
         log.debug("client_disconnected", peer=self.peer, node=self.node_id, err=error)
         if self._twin is not None:
             self._twin.close()
+        self._relay.apis.forsake(self.connection_id)
         if self._is_share_member:
             self._relay.tasks.spawn(
                 self._relay.apis.connection_closed(self.connection_id), name=f"release for {self.peer}"

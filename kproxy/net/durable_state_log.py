@@ -4,7 +4,8 @@ An operation is queued in the call and awaited afterwards; what is never awaited
 """
 
 import asyncio
-from collections.abc import Awaitable, Collection, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, Generic, TypeVar, cast
 
 from kproxy.errors import ApiError, CoordinatorNotAvailable
@@ -34,6 +35,8 @@ R = TypeVar("R")
 
 LOAD_PATIENCE_SECONDS: Final = 5.0
 """How long the load of a share-partition waits for a slot that is loading itself."""
+INITIALIZE_PATIENCE_SECONDS: Final = 2.0
+"""How long the first states of a group wait for such slots: what is left out is left to the next heartbeat."""
 
 
 class Settlement(Generic[R]):
@@ -93,6 +96,33 @@ class SlotDirectory:
         self.slots: StateSlots | None = None
         self.problem = "the state topics were not looked for yet"
         """Why there are no slots."""
+        self.is_hopeless = False
+        """Whether there are none until an operator does something about `problem`."""
+        self._waiters: set[asyncio.Future[None]] = set()
+
+    def open(self, slots: StateSlots) -> None:
+        """Find what is in `slots` from now on."""
+        self.slots, self.is_hopeless = slots, False
+        self._tell()
+
+    def close(self, problem: str, *, is_hopeless: bool = False) -> None:
+        """Have no slots from now on, because of `problem`."""
+        self.slots, self.problem, self.is_hopeless = None, problem, is_hopeless
+        self._tell()
+
+    async def changed(self) -> None:
+        """Return when `open` or `close` was called."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.add(waiter)
+        try:
+            await waiter
+        finally:
+            self._waiters.discard(waiter)
+
+    def _tell(self) -> None:
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     def require(self) -> StateSlots:
         """Return the slots. Raises CoordinatorNotAvailable while there are none."""
@@ -125,6 +155,7 @@ class DurableStateLog:
         self, initializations: Sequence[PartitionInitialization]
     ) -> Mapping[SharePartitionKey, ApiError]:
         """Begin these states anew, all at once; return those that failed."""
+        await self._settled(each.key for each in initializations)
         return await self._all_of(
             {each.key: Initialize(each.key, each.state_epoch, each.start_offset) for each in initializations}
         )
@@ -191,6 +222,16 @@ class DurableStateLog:
 
     async def _one(self, key: SharePartitionKey, operation: Operation) -> object:
         return await Settlement[object](self._directory.of_key(key).submit(operation))
+
+    async def _settled(self, keys: Iterable[SharePartitionKey]) -> None:
+        """Return when none of their slots is about to be ready, or after a bounded while."""
+        slots = self._directory.slots
+        if slots is None:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(INITIALIZE_PATIENCE_SECONDS):
+                for slot in dict.fromkeys(slots.slot_of_key(key) for key in keys):
+                    await slot.settled()
 
     async def _all_of(
         self, operations: Mapping[SharePartitionKey, Operation]

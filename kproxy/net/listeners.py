@@ -1,9 +1,13 @@
 """The ports: one for bootstrapping, and one per backing broker, bound before a client can learn of it.
 
+Whoever connects before kproxy knows what it serves waits in the operating system's queue of connections (backlog).
+
 A port once bound stays bound. Metadata leaves out a broker that merely restarts, and its clients go on dialling.
 """
 
 import asyncio
+import os
+import socket
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,7 +24,9 @@ from kproxy.telemetry import logs
 log = logs.logger("net.listeners")
 
 HOLD_SECONDS: Final = 5.0
-"""How long a response that names a new broker waits for the start to be over."""
+"""How long newcomers, and responses that name a new broker, wait for the start to be over."""
+BACKLOG: Final = 1024
+"""How many connections may wait to be accepted."""
 _MAX_PORT = 65535
 
 
@@ -83,15 +89,23 @@ class Listeners:
         return self._brokers
 
     async def bind_bootstrap(self) -> None:
-        """Open the bootstrap port. Raises PortUnavailable."""
+        """Open the bootstrap port; who connects while newcomers are held is accepted later. Raises PortUnavailable."""
         await self._listen(BOOTSTRAP_NODE_ID, self._plan.bootstrap_port, "kproxy.listen")
 
     def hold_newcomers(self) -> None:
-        """Let `bind_newcomers` wait for the next `bind`, up to 5 s.
+        """Let `bind_newcomers` wait for the next `bind`, up to 5 s, and clients that connect for `admit_newcomers`.
 
-        Before kproxy knows what it serves it must not open the port that a share consumer would ask.
+        Before kproxy knows what it serves it must neither say so nor open the port that a share consumer would ask.
         """
         self._is_first_bind_over.clear()
+
+    async def admit_newcomers(self) -> None:
+        """Accept clients as soon as the first `bind` begins, or after 5 s; return then."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._is_first_bind_over.wait(), HOLD_SECONDS)
+        for server in self._servers.values():
+            if server.sockets:  # of a server that was closed there are none
+                await server.start_serving()
 
     async def bind(self, brokers: Iterable[BackingBroker]) -> None:
         """Return when each of `brokers` has its port and its address may be told; from now on they are dialled there.
@@ -171,13 +185,27 @@ class Listeners:
 
     async def _listen(self, node_id: int, port: int, setting: str) -> None:
         loop = asyncio.get_running_loop()
+        accepts_at_once = self._is_first_bind_over.is_set()
         try:
             server = await loop.create_server(
-                lambda: ClientConnection(self._relay, node_id), self._plan.bind_host, port, backlog=1024
+                lambda: ClientConnection(self._relay, node_id),
+                self._plan.bind_host,
+                port,
+                backlog=BACKLOG,
+                start_serving=accepts_at_once,
             )
+            if not accepts_at_once:
+                _let_connect(server)
         except OSError as error:
             reason = error.strerror or error
             raise PortUnavailable(
                 f"cannot listen on {self._plan.bind_host}:{port}: {reason}; change {setting}"
             ) from error
         self._servers[node_id] = server
+
+
+def _let_connect(server: asyncio.Server) -> None:
+    """Let clients connect to a server that accepts nobody yet: they wait in its backlog, and so does what they send."""
+    for bound in server.sockets:
+        with socket.socket(fileno=os.dup(bound.fileno())) as listening:
+            listening.listen(BACKLOG)

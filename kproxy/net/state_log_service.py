@@ -14,6 +14,7 @@ from kproxy.net.cluster_metadata import ClusterMetadataCache
 from kproxy.net.counting import Measuring
 from kproxy.net.durable_state_log import DurableGroupLog, DurableStateLog, SlotDirectory
 from kproxy.net.log_appender import LogAppender
+from kproxy.net.log_readiness import LogReadiness
 from kproxy.net.lost_states import LostStates
 from kproxy.net.new_topics import await_leaders
 from kproxy.net.producer_identities import ProducerIdentities, slot_transactional_id
@@ -96,6 +97,7 @@ class StateLogService:
         self._identities = ProducerIdentities(metadata=cluster.metadata, connections=cluster.connections)
         self._spoke = asyncio.Event()
         self._directory = directory
+        self.readiness = LogReadiness(directory, cluster.clock)
         self.states = DurableStateLog(directory)
         self.groups = DurableGroupLog(directory)
 
@@ -145,7 +147,8 @@ class StateLogService:
         slots = StateSlots(
             topics.slot_count, self._slot_maker(claims, ownership, on_ready=mending.wake), ownership
         )
-        self._directory.slots, self._state_topic = slots, topics.state
+        self._state_topic = topics.state
+        self._directory.open(slots)
         tasks = self._cluster.tasks
         slots.start(tasks)
         beside = [
@@ -159,7 +162,7 @@ class StateLogService:
             task.cancel()
         self._reports.truncated(reason)
         slots.abandon(reason)
-        self._directory.slots, self._directory.problem = None, reason
+        self._directory.close(reason)
         self._on_change()
 
     async def _replacement_of(self, topics: SlotTopics) -> str:
@@ -208,7 +211,7 @@ class StateLogService:
     def _say(self, problem: str, *, is_permanent: bool) -> None:
         if problem == self._directory.problem:
             return
-        self._directory.problem = problem
+        self._directory.close(problem, is_hopeless=is_permanent)
         self._spoke.set()
         self._measuring.count("statelog_delays")
         (log.error if is_permanent else log.warning)("state_log_unavailable", reason=problem)

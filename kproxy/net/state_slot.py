@@ -49,7 +49,6 @@ LAST_RETRY_MS: Final = 2_000
 FIRST_WRITES_AGAIN_SECONDS: Final = 60.0
 """After how long a slot is loaded again whose first writes were refused: rarely, for it ends every lock."""
 
-_UNDER_WAY: Final = frozenset({SlotState.CLAIMING, SlotState.LOADING})
 _OVER: Final = frozenset({SlotState.STEPPED_DOWN, SlotState.STOPPED})
 
 
@@ -151,9 +150,9 @@ class StateSlot:
             raise StateLogUnavailable(text)
         raise CoordinatorLoadInProgress(text)
 
-    async def settled(self, timeout_s: float) -> None:
+    async def settled(self, timeout_s: float | None = None) -> None:
         """Return when the slot is ready, given up, or `timeout_s` is over."""
-        if self._state not in _UNDER_WAY:
+        if not self._state.is_under_way:
             return
         waiter = asyncio.get_running_loop().create_future()
         self._waiters.add(waiter)
@@ -372,7 +371,7 @@ class StateSlot:
 
     def _enter(self, state: SlotState, reason: str) -> None:
         self._state, self._reason = state, reason
-        if state in _UNDER_WAY:
+        if state.is_under_way:
             return
         if state in _OVER:
             self._was_claimed.set()

@@ -33,5 +33,8 @@ class TimedApis:
         )
         return answer
 
+    def forsake(self, connection_id: int) -> None:
+        self._apis.forsake(connection_id)
+
     async def connection_closed(self, connection_id: int) -> None:
         await self._apis.connection_closed(connection_id)

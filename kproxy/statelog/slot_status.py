@@ -24,6 +24,11 @@ class SlotState(StrEnum):
     STEPPED_DOWN = "stepped-down"
     """Another process claimed the slot."""
 
+    @property
+    def is_under_way(self) -> bool:
+        """Whether the slot is about to become READY, as far as anybody knows."""
+        return self in {SlotState.CLAIMING, SlotState.LOADING}
+
 
 @dataclass(frozen=True, slots=True)
 class SlotStatus:

@@ -46,6 +46,11 @@ class RawShareMember:
         self._topic_id = self._ask_for_topic_id()
         self._session_epoch = 0
 
+    @property
+    def topic_id(self) -> bytes:
+        """The id of its topic."""
+        return self._topic_id
+
     def join(self) -> ShareGroupHeartbeatResponse:
         """Send the heartbeat that joins, again while there is no coordinator yet, as every client does.
 

@@ -12,6 +12,7 @@ from kproxy.errors import (
     NotCoordinator,
     StateLogUnavailable,
 )
+from kproxy.handlers.readiness import AlwaysReady, StateNeed
 from tests.unit.handlers.share_group_world import (
     ORDERS,
     ShareGroupWorld,
@@ -250,3 +251,24 @@ async def test_a_load_that_ends_after_the_last_session_left_makes_nothing_live()
 
     # Then
     assert world.groups.share_partition_count == 0
+
+
+async def test_what_a_fetch_waited_for_the_state_log_is_taken_off_its_wait_for_records() -> None:
+    # Given
+    class SlowReadiness(AlwaysReady):
+        async def wait(self, need: StateNeed, connection_id: int) -> int:
+            del need, connection_id
+            world.clock.advance(300)
+            return 300
+
+    world = ShareGroupWorld()
+    await world.initialize()
+    world.groups = world.new_process(readiness=SlowReadiness())
+    began_ms = world.clock.now_ms()
+
+    # When
+    answer = await world.member().fetch(add=[(ORDERS, 0)], max_wait_ms=500)
+
+    # Then
+    assert answer.error_code == ErrorCode.NONE
+    assert world.clock.now_ms() - began_ms == 500

@@ -14,6 +14,7 @@ from kproxy.handlers.ports import (
     RequestContext,
     ShareStateStore,
 )
+from kproxy.handlers.readiness import AlwaysReady, Readiness
 from kproxy.handlers.share_groups import ShareGroupLimits, ShareGroupPorts, ShareGroups
 from kproxy.handlers.share_partitions import SharePartitionDirectory
 from kproxy.net.background import BackgroundTasks
@@ -79,7 +80,9 @@ class ShareGroupWorld:
         self.metadata.create_topic("orders", ORDERS)
         self._connection_ids = count(1)
 
-    def new_process(self, namespace: GroupNamespace | None = None) -> ShareGroups:
+    def new_process(
+        self, namespace: GroupNamespace | None = None, *, readiness: Readiness | None = None
+    ) -> ShareGroups:
         """Return share groups that know nothing, over the same ports."""
         groups = ShareGroups(
             ShareGroupPorts(
@@ -94,6 +97,7 @@ class ShareGroupWorld:
                 observer=self.observer,
                 background=self.background,
                 namespace=namespace or UncheckedGroupNamespace(),
+                readiness=readiness or AlwaysReady(),
                 share_state_store=self.share_state_store,
             ),
             self._limits,

@@ -1,8 +1,12 @@
 """The gate in front of the served APIs: on, unavailable, off; refusals and faults become answers."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import FencedMemberEpoch
+from kproxy.errors import CoordinatorNotAvailable, FencedMemberEpoch
 from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.readiness import Readiness, StateNeed
 from kproxy.handlers.registry import ServedApi, ServedApis, Service
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
@@ -17,7 +21,8 @@ CONTEXT = RequestContext(7, 1, 76, 1, "client", "/127.0.0.1")
 class Gate:
     """A `ServedApis` with two share APIs and one for configurations; each answers, or raises, what `outcome` is."""
 
-    def __init__(self, outcome: Message | Exception) -> None:
+    def __init__(self, outcome: Message | Exception, readiness: Readiness | None = None) -> None:
+        self.contexts: list[RequestContext] = []
         self.observer = RecordingObserver()
         self.faults: list[tuple[RequestContext, Exception]] = []
         self.closed: list[int] = []
@@ -30,6 +35,7 @@ class Gate:
             observer=self.observer,
             on_internal_error=lambda context, fault: self.faults.append((context, fault)),
             on_connection_closed=self._close,
+            readiness=readiness,
         )
         self._outcome = outcome
 
@@ -39,13 +45,35 @@ class Gate:
         assert isinstance(answer, ShareGroupHeartbeatResponse)
         return answer
 
-    async def _serve(self, _request: Message, _context: RequestContext) -> Message:
+    async def _serve(self, _request: Message, context: RequestContext) -> Message:
+        self.contexts.append(context)
         if isinstance(self._outcome, Exception):
             raise self._outcome
         return self._outcome
 
     async def _close(self, connection_id: int) -> None:
         self.closed.append(connection_id)
+
+
+class SlowReadiness:
+    """A `Readiness` that takes 30 ms, during which `meanwhile` happens."""
+
+    def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        self.meanwhile = meanwhile
+        self.needs: list[StateNeed] = []
+        self.forsaken: list[int] = []
+        self.has_ended = False
+
+    async def wait(self, need: StateNeed, _connection_id: int) -> int:
+        self.needs.append(need)
+        self.meanwhile()
+        return 30
+
+    def forsake(self, connection_id: int) -> None:
+        self.forsaken.append(connection_id)
+
+    def end(self) -> None:
+        self.has_ended = True
 
 
 async def test_while_on_everything_is_advertised_and_served() -> None:
@@ -155,3 +183,73 @@ async def test_a_closed_connection_is_handed_on_whether_or_not_anything_is_serve
 
     # Then
     assert gate.closed == [7]
+
+
+async def test_a_request_is_served_when_the_state_log_is_there_and_is_told_how_long_that_took() -> None:
+    # Given
+    answer = ShareGroupHeartbeatResponse(member_epoch=3)
+    readiness = SlowReadiness()
+    gate = Gate(answer, readiness)
+    readiness.meanwhile = gate.apis.set_available
+    gate.apis.set_unavailable("the state topics were not looked for yet")
+
+    # When
+    served = await gate.heartbeat()
+
+    # Then
+    assert served is answer
+    assert readiness.needs == [StateNeed(("",))]
+    assert gate.contexts == [replace(CONTEXT, waited_ms=30)]
+
+
+async def test_what_did_not_come_in_time_is_refused() -> None:
+    # Given
+    gate = Gate(ShareGroupHeartbeatResponse(), SlowReadiness())
+    gate.apis.set_unavailable("the state topics cannot be created")
+
+    # When
+    answer = await gate.heartbeat()
+
+    # Then
+    assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert answer.error_message == "the state topics cannot be created"
+    assert gate.contexts == []
+
+
+async def test_while_share_groups_are_off_nobody_waits() -> None:
+    # Given
+    gate = Gate(ShareGroupHeartbeatResponse(), readiness := SlowReadiness())
+
+    # When
+    await gate.heartbeat()
+
+    # Then
+    assert readiness.needs == []
+
+
+async def test_a_request_that_nobody_waits_for_any_more_is_not_served() -> None:
+    # Given
+    def leave() -> None:
+        raise CoordinatorNotAvailable("the connection closed")
+
+    gate = Gate(ShareGroupHeartbeatResponse(), SlowReadiness(leave))
+    gate.apis.set_available()
+
+    # When
+    await gate.heartbeat()
+
+    # Then
+    assert gate.contexts == []
+    assert gate.observer.refusals == [("coordinator_not_available", "the connection closed")]
+
+
+async def test_who_waits_hears_that_a_connection_went_away_and_that_the_process_ends() -> None:
+    # Given
+    gate = Gate(ShareGroupHeartbeatResponse(), readiness := SlowReadiness())
+
+    # When
+    gate.apis.forsake(7)
+    gate.apis.end_waits()
+
+    # Then
+    assert (readiness.forsaken, readiness.has_ended) == ([7], True)

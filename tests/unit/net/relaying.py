@@ -94,6 +94,7 @@ class ParkedApis:
     def __init__(self) -> None:
         self.contexts: list[RequestContext] = []
         self.closed: list[int] = []
+        self.forsaken: list[int] = []
         self.may_answer = asyncio.Event()
         self.records = b""
         self.was_asked = asyncio.Event()
@@ -108,6 +109,10 @@ class ParkedApis:
             return ShareFetchResponse()
         topic = ShareFetchableTopicResponse(partitions=[PartitionData(records=self.records)])
         return ShareFetchResponse(responses=[topic])
+
+    def forsake(self, connection_id: int) -> None:
+        """Note whose requests nobody waits for."""
+        self.forsaken.append(connection_id)
 
     async def connection_closed(self, connection_id: int) -> None:
         """Note which connection is gone."""

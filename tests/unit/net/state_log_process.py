@@ -1,6 +1,7 @@
 """A kproxy as far as its state log goes, for tests that start one or several of them."""
 
 from collections.abc import Mapping
+from typing import Self
 
 from kproxy.errors import (
     ApiError,
@@ -8,6 +9,7 @@ from kproxy.errors import (
 from kproxy.net.durable_state_log import SlotDirectory
 from kproxy.net.slot_claim import ClaimPolicy
 from kproxy.net.state_log_service import ClusterAccess, StateLogPlan, StateLogService
+from kproxy.net.state_slot import SlotListener
 from kproxy.net.state_upkeep import UpkeepTiming
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, StateEpoch
@@ -27,7 +29,13 @@ HERE, THERE = key_of_slot(0), key_of_slot(1)
 class Process:
     """A kproxy as far as its state log goes."""
 
-    def __init__(self, backing: StateLogBacking, owner: str = "kproxy at host-1") -> None:
+    def __init__(
+        self,
+        backing: StateLogBacking,
+        owner: str = "kproxy at host-1",
+        *,
+        listener: SlotListener | None = None,
+    ) -> None:
         self.backing = backing
         self.directory = SlotDirectory()
         self.changes = 0
@@ -48,14 +56,14 @@ class Process:
             ),
             self.directory,
             measuring=backing.measured,
-            listener=backing.listener,
+            listener=listener or backing.listener,
             on_change=self._changed,
         )
 
     def _changed(self) -> None:
         self.changes += 1
 
-    async def serves(self) -> "Process":
+    async def serves(self) -> Self:
         """Start, and return when every slot is ready and all first writes are durable."""
         self.service.start()
         await until(lambda: self.service.slots is not None and self.service.slots.problem() == "")

@@ -355,6 +355,7 @@ def test_a_client_that_goes_away_during_a_share_request_is_noticed_at_once(loop_
             await under_test.apis.was_closed.wait()
 
             assert under_test.apis.closed == [under_test.apis.contexts[0].connection_id]
+            assert under_test.apis.forsaken == under_test.apis.closed
             under_test.apis.may_answer.set()
 
     run(scenario, loop_kind)

@@ -53,7 +53,7 @@ class Ports:
         self.backing = backing
         self.slots = slots
         self.directory = SlotDirectory()
-        self.directory.slots = slots
+        self.directory.open(slots)
         self.states = DurableStateLog(self.directory)
         self.groups = DurableGroupLog(self.directory)
 
@@ -183,7 +183,7 @@ def test_without_slots_everything_is_refused_with_the_reason() -> None:
     async def scenario() -> None:
         # Given
         directory = SlotDirectory()
-        directory.problem = "kproxy may not create topic __kproxy_share_state"
+        directory.close("kproxy may not create topic __kproxy_share_state")
         states, groups = DurableStateLog(directory), DurableGroupLog(directory)
 
         # When

@@ -7,8 +7,9 @@ import socket
 import pytest
 
 from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroker
+from kproxy.net import listeners as net_listeners
 from kproxy.net.listeners import Listeners, PortPlan, PortUnavailable
-from tests.unit.net.relaying import BIND_HOST, RelayUnderTest, run
+from tests.unit.net.relaying import BIND_HOST, BOTH_LOOPS, RelayUnderTest, run, share_fetch, until
 
 
 def free_port() -> int:
@@ -174,6 +175,83 @@ def test_no_port_is_opened_for_a_client_before_it_is_known_what_is_served() -> N
             assert bound_before == {}
             assert set(listeners.bound_ports) == {5, 6}
             await listeners.stop_accepting()
+
+    run(scenario, "uvloop")
+
+
+@pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+def test_who_connects_before_it_is_known_what_is_served_is_accepted_afterwards_with_all_that_it_sent(
+    loop_kind: str,
+) -> None:
+    async def scenario() -> None:
+        async with RelayUnderTest(upstream_port=1) as under_test:
+            # Given
+            listeners = Listeners(PortPlan(BIND_HOST, 0, 1, "kproxy"), under_test.relay, under_test.addresses)
+            listeners.hold_newcomers()
+            await listeners.bind_bootstrap()
+            admitted = under_test.tasks.spawn(listeners.admit_newcomers(), name="admit newcomers")
+            reader, writer = await asyncio.open_connection(BIND_HOST, listeners.bound_ports[-1])
+            writer.write(share_fetch(1))
+            await asyncio.sleep(0)
+            accepted_before = len(under_test.relay.connections)
+
+            # When
+            await listeners.bind([])
+            await admitted
+            await under_test.apis.was_asked.wait()
+            under_test.apis.may_answer.set()
+
+            # Then
+            assert await reader.readexactly(4)
+            assert accepted_before == 0
+            writer.close()
+            await listeners.stop_accepting()
+
+    run(scenario, loop_kind)
+
+
+def test_nobody_waits_for_long_to_be_accepted_when_the_cluster_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(net_listeners, "HOLD_SECONDS", 0.01)
+
+    async def scenario() -> None:
+        async with RelayUnderTest(upstream_port=1) as under_test:
+            # Given
+            listeners = Listeners(PortPlan(BIND_HOST, 0, 1, "kproxy"), under_test.relay, under_test.addresses)
+            listeners.hold_newcomers()
+            await listeners.bind_bootstrap()
+            _, writer = await asyncio.open_connection(BIND_HOST, listeners.bound_ports[-1])
+
+            # When
+            await listeners.admit_newcomers()
+
+            # Then
+            await until(lambda: len(under_test.relay.connections) == 1)
+            writer.close()
+            await listeners.stop_accepting()
+
+    run(scenario, "uvloop")
+
+
+def test_ports_that_were_closed_meanwhile_stay_closed() -> None:
+    async def scenario() -> None:
+        async with RelayUnderTest(upstream_port=1) as under_test:
+            # Given
+            listeners = Listeners(PortPlan(BIND_HOST, 0, 1, "kproxy"), under_test.relay, under_test.addresses)
+            listeners.hold_newcomers()
+            await listeners.bind_bootstrap()
+            port = listeners.bound_ports[-1]
+            admitted = under_test.tasks.spawn(listeners.admit_newcomers(), name="admit newcomers")
+
+            # When
+            await listeners.stop_accepting()
+            await listeners.bind([])
+            await admitted
+
+            # Then
+            with pytest.raises(ConnectionRefusedError):
+                await asyncio.open_connection(BIND_HOST, port)
 
     run(scenario, "uvloop")
 

@@ -21,7 +21,7 @@ def groups_of(slot: int) -> str:
 def contents_over(world: ShareGroupWorld, slots: StateSlots) -> SlotContents:
     """Return the contents of `slots`, held by the share groups of `world`."""
     directory = SlotDirectory()
-    directory.slots = slots
+    directory.open(slots)
     return SlotContents(directory, lambda: world.groups)
 
 

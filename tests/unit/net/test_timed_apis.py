@@ -29,10 +29,14 @@ class SlowApis:
     def __init__(self) -> None:
         self.now_s = 100.0
         self.closed: list[int] = []
+        self.forsaken: list[int] = []
 
     async def serve(self, _request: DecodedRequest, _context: RequestContext) -> Message:
         self.now_s += 0.3
         return ShareFetchResponse(throttle_time_ms=7)
+
+    def forsake(self, connection_id: int) -> None:
+        self.forsaken.append(connection_id)
 
     async def connection_closed(self, connection_id: int) -> None:
         self.closed.append(connection_id)
@@ -87,3 +91,14 @@ def test_a_connection_that_went_away_is_handed_on() -> None:
 
     # Then
     assert apis.closed == [3]
+
+
+def test_requests_of_a_connection_that_went_away_are_let_go_of() -> None:
+    # Given
+    apis = SlowApis()
+
+    # When
+    TimedApis(apis, Metrics()).forsake(3)
+
+    # Then
+    assert apis.forsaken == [3]

@@ -1,0 +1,145 @@
+"""What a request needs of the state log, and the port that waits until it is there.
+
+While the log is being found, created, claimed or loaded a request waits at the door, before anything of it was looked
+at. So who comes in the first moment of a start is answered a little later, and not refused. What a request meets
+behind the door (a slot that is lost half way through) it is told as ever.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeAlias
+
+from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.codecs import Message
+from kproxy.wire.messages.delete_share_group_state_request import DeleteShareGroupStateRequest
+from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
+from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
+from kproxy.wire.messages.initialize_share_group_state_request import InitializeShareGroupStateRequest
+from kproxy.wire.messages.read_share_group_state_request import ReadShareGroupStateRequest
+from kproxy.wire.messages.read_share_group_state_summary_request import ReadShareGroupStateSummaryRequest
+from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
+from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
+from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
+from kproxy.wire.messages.write_share_group_state_request import WriteShareGroupStateRequest
+
+StateRequest: TypeAlias = (
+    InitializeShareGroupStateRequest
+    | ReadShareGroupStateRequest
+    | WriteShareGroupStateRequest
+    | DeleteShareGroupStateRequest
+    | ReadShareGroupStateSummaryRequest
+)
+
+PATIENCE_MS: Final = 15_000
+"""How long a request waits that has no limit of its own: half of the 30 s after which clients give a request up."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateNeed:
+    """What has to be loaded before a request is served: groups with their configurations, and share-partitions."""
+
+    group_ids: tuple[str, ...] = ()
+    keys: tuple[SharePartitionKey, ...] = ()
+    patience_ms: int = PATIENCE_MS
+    """How long the request waits for it."""
+
+
+class Readiness(Protocol):
+    """Waiting until the state log can be used."""
+
+    async def wait(self, need: StateNeed, connection_id: int) -> int:
+        """Return when all of `need` is there, when some of it cannot come, or when the patience or the process ends.
+
+        What cannot come: another process owns the slot, the slot is corrupt, the state topics must not be used. The
+        caller finds out by asking for it. Returns how many milliseconds it took: 0 when nothing was to be waited for.
+
+        Raises:
+            CoordinatorNotAvailable: the connection closed meanwhile, so that nobody wants the answer.
+        """
+        ...
+
+    def forsake(self, connection_id: int) -> None:
+        """End the waits of a connection that closed."""
+        ...
+
+    def end(self) -> None:
+        """End every wait, and let nobody wait again: the process ends."""
+        ...
+
+
+class AlwaysReady:
+    """A `Readiness` for which nobody has to wait."""
+
+    async def wait(self, need: StateNeed, connection_id: int) -> int:
+        """Return at once."""
+        del need, connection_id
+        return 0
+
+    def forsake(self, connection_id: int) -> None:
+        """Nobody waits."""
+
+    def end(self) -> None:
+        """Nobody waits."""
+
+
+def state_need(api_key: int, request: Message) -> StateNeed | None:
+    """Return what has to be there before `request` is served; None when it needs nothing of the state log."""
+    need_of = _NEEDS.get(api_key)
+    return None if need_of is None else need_of(request)
+
+
+def _of_heartbeat(request: ShareGroupHeartbeatRequest) -> StateNeed:
+    return StateNeed((request.group_id,))
+
+
+def _of_fetch(request: ShareFetchRequest) -> StateNeed:
+    """A fetch waits for its share-partitions by itself, as it waits for records."""
+    return StateNeed(_named(request.group_id), patience_ms=min(max(request.max_wait_ms, 0), PATIENCE_MS))
+
+
+def _of_acknowledgement(request: ShareAcknowledgeRequest) -> StateNeed:
+    """The answer has a configuration of the group in it."""
+    partitions = (
+        (topic.topic_id, each.partition_index) for topic in request.topics for each in topic.partitions
+    )
+    return StateNeed(_named(request.group_id), _keys(request.group_id, partitions))
+
+
+def _of_states(request: StateRequest) -> StateNeed:
+    """Of the requests to the share coordinator."""
+    partitions = ((topic.topic_id, each.partition) for topic in request.topics for each in topic.partitions)
+    return StateNeed(keys=_keys(request.group_id, partitions))
+
+
+def _of_configs(request: IncrementalAlterConfigsRequest | DescribeConfigsRequest) -> StateNeed:
+    """Of the part of a request that is about groups."""
+    return StateNeed(tuple(resource.resource_name for resource in request.resources))
+
+
+def _named(group_id: str | None) -> tuple[str, ...]:
+    """A request without a group is refused, and waits for nothing."""
+    return (group_id,) if group_id else ()
+
+
+def _keys(group_id: str | None, partitions: Iterable[tuple[bytes, int]]) -> tuple[SharePartitionKey, ...]:
+    if not group_id:
+        return ()
+    return tuple(
+        SharePartitionKey(GroupId(group_id), TopicId(topic_id), partition)
+        for topic_id, partition in partitions
+    )
+
+
+_NEEDS: Final[Mapping[int, Callable[[Any], StateNeed]]] = {
+    ApiKey.SHARE_GROUP_HEARTBEAT: _of_heartbeat,
+    ApiKey.SHARE_FETCH: _of_fetch,
+    ApiKey.SHARE_ACKNOWLEDGE: _of_acknowledgement,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: _of_configs,
+    ApiKey.DESCRIBE_CONFIGS: _of_configs,
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: _of_states,
+    ApiKey.READ_SHARE_GROUP_STATE: _of_states,
+    ApiKey.WRITE_SHARE_GROUP_STATE: _of_states,
+    ApiKey.DELETE_SHARE_GROUP_STATE: _of_states,
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: _of_states,
+}

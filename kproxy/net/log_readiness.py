@@ -1,0 +1,104 @@
+"""`LogReadiness`: requests that wait until the state log is found, and their slots are claimed and loaded.
+
+What ends a wait is an event: the topics were found, a slot is ready or given up, the connection closed, the process
+ends. Memory is bounded by the connections, for each has one request in progress.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kproxy.errors import CoordinatorNotAvailable
+from kproxy.handlers.ports import Clock
+from kproxy.handlers.readiness import StateNeed
+from kproxy.net.durable_state_log import SlotDirectory
+from kproxy.net.state_slot import StateSlot
+from kproxy.net.state_slots import StateSlots
+
+
+@dataclass(slots=True, eq=False)
+class _Wait:
+    """One request that waits. Its time is up early when nobody wants its answer, or the process ends."""
+
+    patience: asyncio.Timeout
+    is_forsaken: bool = False
+
+    def cut_short(self) -> None:
+        self.patience.reschedule(asyncio.get_running_loop().time())
+
+
+class LogReadiness:
+    """Implements `Readiness` over the slots of `directory`."""
+
+    def __init__(self, directory: SlotDirectory, clock: Clock) -> None:
+        self._directory = directory
+        self._clock = clock
+        self._waits: dict[int, set[_Wait]] = {}
+        self._is_ending = False
+
+    @property
+    def waiting_count(self) -> int:
+        """Requests that wait."""
+        return sum(map(len, self._waits.values()))
+
+    async def wait(self, need: StateNeed, connection_id: int) -> int:
+        """Return when all of `need` is there, or not to be waited for; as the port says."""
+        if self._is_ending or need.patience_ms <= 0 or not self._has_to_wait(need):
+            return 0
+        began_ms = self._clock.now_ms()
+        wait = _Wait(asyncio.timeout(need.patience_ms / 1000))
+        self._waits.setdefault(connection_id, set()).add(wait)
+        try:
+            async with wait.patience:
+                await self._come(need)
+        except TimeoutError:
+            if wait.is_forsaken:
+                raise CoordinatorNotAvailable(
+                    "the connection closed while its request waited for the state log"
+                ) from None
+        finally:
+            self._forget(connection_id, wait)
+        return max(self._clock.now_ms() - began_ms, 1)
+
+    def forsake(self, connection_id: int) -> None:
+        """End the waits of a connection that closed."""
+        for wait in self._waits.get(connection_id, ()):
+            wait.is_forsaken = True
+            wait.cut_short()
+
+    def end(self) -> None:
+        """End every wait, and let nobody wait again."""
+        self._is_ending = True
+        for waits in self._waits.values():
+            for wait in waits:
+                wait.cut_short()
+
+    def _forget(self, connection_id: int, wait: _Wait) -> None:
+        waits = self._waits[connection_id]
+        waits.discard(wait)
+        if not waits:
+            del self._waits[connection_id]
+
+    def _has_to_wait(self, need: StateNeed) -> bool:
+        slots = self._directory.slots
+        if slots is None:
+            return not self._directory.is_hopeless
+        return any(slot.state.is_under_way for slot in _needed(slots, need))
+
+    async def _come(self, need: StateNeed) -> None:
+        """Return when nothing of `need` is to come any more; topics that are created anew have other slots."""
+        while self._has_to_wait(need):
+            slots = self._directory.slots
+            if slots is None:
+                await self._directory.changed()
+                continue
+            for slot in _needed(slots, need):
+                await slot.settled()
+
+
+def _needed(slots: StateSlots, need: StateNeed) -> Iterator[StateSlot]:
+    for group_id in need.group_ids:
+        yield slots.slot_of_group(group_id)
+    for key in need.keys:
+        yield slots.slot_of_key(key)
+        yield slots.slot_of_group(key.group_id)

@@ -1,0 +1,211 @@
+"""Requests that come in the first moment: at a first start, at a restart, and while one slot is loaded again.
+
+They wait until the state log is there, and are then answered as at any other time.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import pytest
+
+from kproxy.errors import CoordinatorLoadInProgress
+from kproxy.net import durable_state_log
+from kproxy.net.durable_state_log import DurableStateLog, SlotDirectory
+from kproxy.net.state_slot import StateSlot
+from kproxy.net.state_slots import StateSlots
+from kproxy.share.heartbeat import PartitionInitialization
+from kproxy.share.identifiers import StateEpoch
+from kproxy.statelog.operations import Initialize
+from kproxy.wire.codecs import Message
+from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
+from tests.models.state_log_requests import NOT_YET, describe_configs, error_codes, requests_about
+from tests.unit.net.backing import ORDERS, run
+from tests.unit.net.sharing_process import KEY, TOPIC_PARTITIONS, SharingProcess
+from tests.unit.net.state_log_process import HERE, THERE
+from tests.unit.net.state_logs import StateLogBacking, create_state_topics, key_of_slot, state_log, until
+
+REQUESTS: Final = requests_about(KEY, topic="orders")
+
+WANTED: Final = [PartitionInitialization(key, StateEpoch(0), 0) for key in (HERE, THERE)]
+"""A state in each slot."""
+
+every_api = pytest.mark.parametrize("request_of_api", REQUESTS.values(), ids=REQUESTS)
+
+
+def a_cluster() -> ScriptedStateLog:
+    """Return one with a topic to share."""
+    cluster = ScriptedStateLog()
+    cluster.create_topic("orders", ORDERS, partition_count=TOPIC_PARTITIONS)
+    return cluster
+
+
+async def answered_when(
+    process: SharingProcess, request: Message, come: Callable[[], Awaitable[object]]
+) -> set[int]:
+    """Return the error codes of an answer that comes after the state log did, and not before."""
+    asked = asyncio.get_running_loop().create_task(process.serve(request))
+    await asyncio.wait([asked], timeout=0.02)
+    was_answered = asked.done()
+    await come()
+    async with asyncio.timeout(4):
+        codes = error_codes(await asked)
+    assert not was_answered, codes
+    return codes
+
+
+@every_api
+def test_a_request_in_the_first_moment_of_a_first_start_is_answered(request_of_api: Message) -> None:
+    async def scenario() -> None:
+        async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
+            # Given
+            process = SharingProcess(backing)
+
+            # When
+            codes = await answered_when(process, request_of_api, process.serves)
+
+            # Then
+            assert not codes & NOT_YET
+
+    run(scenario)
+
+
+@every_api
+def test_a_request_in_the_first_moment_of_a_restart_is_answered(request_of_api: Message) -> None:
+    async def scenario() -> None:
+        async with a_cluster() as cluster:
+            # Given
+            async with StateLogBacking(cluster) as backing:
+                await begun(await SharingProcess(backing).serves())
+            async with StateLogBacking(cluster) as backing:
+                process = SharingProcess(backing)
+
+                # When
+                codes = await answered_when(process, request_of_api, process.serves)
+
+                # Then
+                assert not codes & NOT_YET
+
+    run(scenario)
+
+
+@every_api
+def test_a_request_while_its_slot_is_loaded_again_is_answered(request_of_api: Message) -> None:
+    async def scenario() -> None:
+        async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
+            # Given
+            create_state_topics(cluster)
+            process = await SharingProcess(backing).serves()
+            slot = await begun(process)
+            await lose(cluster, slot)
+
+            async def let_it_be_claimed() -> None:
+                cluster.may_land.set()
+                await slot.settled(10)
+
+            # When
+            codes = await answered_when(process, request_of_api, let_it_be_claimed)
+
+            # Then
+            assert slot.is_ready
+            assert not codes & NOT_YET
+
+    run(scenario)
+
+
+def test_other_slots_serve_on_while_one_is_loaded_again() -> None:
+    async def scenario() -> None:
+        async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
+            # Given
+            create_state_topics(cluster)
+            process = await SharingProcess(backing).serves()
+            await lose(cluster, await begun(process))
+            elsewhere = describe_configs("workers")
+            assert process.service.slots is not None
+            assert process.service.slots.slot_of_group("workers").is_ready
+
+            # When
+            answer = await process.serve(elsewhere)
+
+            # Then
+            assert error_codes(answer) == set()
+
+    run(scenario)
+
+
+async def begun(process: SharingProcess) -> StateSlot:
+    """Return the slot of the group, with a state of its own."""
+    assert process.service.slots is not None
+    slot = process.service.slots.slot_of_key(KEY)
+    slot.submit(Initialize(KEY, StateEpoch(0), 0))
+    await process.service.drain(10)
+    return slot
+
+
+async def lose(cluster: ScriptedStateLog, slot: StateSlot) -> None:
+    """Let an append of the slot be lost, and its next claim wait for `may_land`."""
+    cluster.decree(Fate.LOST, state_log(0))
+    cluster.before_init_producer_id = lambda _: cluster.may_land.clear()
+    slot.submit(Initialize(key_of_slot(0, skip=1), StateEpoch(0), 0))
+    await until(lambda: slot.state.is_under_way and not cluster.may_land.is_set())
+
+
+# ---------------------------------------------------- the states of a group that is joined then
+
+
+def test_states_are_begun_when_their_slots_are_loaded() -> None:
+    """Else a group that is joined in the first moment of a start would wait for its next heartbeat."""
+
+    async def scenario() -> None:
+        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+            # Given
+            create_state_topics(cluster)
+            topics = await backing.found()
+            slots = backing.idle_slots(backing.claims(topics), topics.slot_count)
+            states = states_of(slots)
+            beginning = asyncio.get_running_loop().create_task(states.initialize(WANTED))
+            await asyncio.sleep(0)
+
+            # When
+            slots.start(backing.tasks)
+            failures = await beginning
+
+            # Then
+            assert failures == {}
+            assert [set(slots.states(number).states) for number in (0, 1)] == [{HERE}, {THERE}]
+
+    run(scenario)
+
+
+def test_states_of_a_slot_that_does_not_come_are_refused_and_the_others_are_begun(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(durable_state_log, "INITIALIZE_PATIENCE_SECONDS", 0.01)
+
+    async def scenario() -> None:
+        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+            # Given
+            create_state_topics(cluster)
+            topics = await backing.found()
+            slots = backing.idle_slots(backing.claims(topics), topics.slot_count)
+            states = states_of(slots)
+            backing.tasks.spawn(slots.all()[0].run(), name="slot 0 alone")
+            await slots.all()[0].settled(10)
+
+            # When
+            failures = await states.initialize(WANTED)
+
+            # Then
+            assert {key: type(failure) for key, failure in failures.items()} == {
+                THERE: CoordinatorLoadInProgress
+            }
+            assert set(slots.states(0).states) == {HERE}
+
+    run(scenario)
+
+
+def states_of(slots: StateSlots) -> DurableStateLog:
+    """Return the port over `slots`."""
+    directory = SlotDirectory()
+    directory.open(slots)
+    return DurableStateLog(directory)
