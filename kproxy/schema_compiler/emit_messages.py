@@ -67,11 +67,8 @@ def _message_lines(schema: Schema) -> Iterator[str]:
 
 
 def _import_lines(text: str) -> Iterator[str]:
-    yield (
-        "from dataclasses import dataclass, field"
-        if " = field(" in text
-        else "from dataclasses import dataclass"
-    )
+    if " = field(" in text:
+        yield "from dataclasses import field"
     yield "from typing import ClassVar"
     yield ""
     names = (
@@ -82,13 +79,14 @@ def _import_lines(text: str) -> Iterator[str]:
         "StructSchema",
         "VersionRange",
         "ZERO_UUID",
+        "message_part",
     )
     used = [name for name in names if re.search(rf"\b{name}\b", text)]
     yield f"from kproxy.wire.message_schema import {', '.join(sorted(used, key=_import_order))}"
 
 
-def _import_order(name: str) -> tuple[bool, str]:
-    return (not name.isupper(), name)
+def _import_order(name: str) -> tuple[bool, bool, str]:
+    return (not name.isupper(), name.islower(), name)
 
 
 def _struct_lines(schema: Schema, name: str, fields: Sequence[Field]) -> Iterator[str]:
@@ -118,7 +116,7 @@ def _top_class_lines(schema: Schema) -> Iterator[str]:
 
 
 def _class_head(name: str, base: str, about: str) -> Iterator[str]:
-    yield "\n\n@dataclass(slots=True)"
+    yield "\n\n@message_part"
     yield f"class {name}({base}):"
     yield from _docstring(about, "    ")
     yield ""

@@ -1,12 +1,12 @@
 """Makes the fast codec of one version of a message: emits its source from the construct tree and executes it.
 
-Emitting and compiling take about 2 ms, so it happens on first use and never at import. Tracebacks and
-debuggers show the emitted lines, as the text is known to `linecache`.
+Emitting and compiling one half takes about 1 ms, so it happens on first use and never at import: of most messages
+kproxy only ever reads or only ever writes one version. Tracebacks and debuggers show the emitted lines, as the text
+is known to `linecache`.
 """
 
 import linecache
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from construct import Construct
@@ -19,18 +19,48 @@ from kproxy.wire.message_struct import MessageStruct, message_struct
 from kproxy.wire.primitives import Array, Records
 
 
-@dataclass(frozen=True, slots=True)
 class EmittedCodec:
-    """The two functions of a version of a message, and the text they were compiled from.
+    """The two functions of a version of a message, each made when it is first called.
 
     `decode(buffer, position)` returns the message and the position after it, `encode(message)` returns
     chunks. What they raise for bad input beside MalformedMessage and UnencodableMessage is mapped by
     `codecs`.
+
+    Raises LookupError when the message has no such version.
     """
 
-    decode: Callable[[bytes | memoryview, int], tuple[Message, int]]
-    encode: Callable[[Message], list[bytes | memoryview]]
-    source: str
+    __slots__ = ("_message_class", "_name", "_tree", "decode", "encode")
+
+    def __init__(self, message_class: type[Message], version: int) -> None:
+        self._message_class = message_class
+        self._tree = message_struct(message_class, version)
+        self._name = f"{message_class.SCHEMA.name} v{version}"
+        self.decode: Callable[[bytes | memoryview, int], tuple[Message, int]] = self._decode_first
+        self.encode: Callable[[Message], list[bytes | memoryview]] = self._encode_first
+
+    def source_of_decode(self) -> CodecSource:
+        """Return the text of `decode`."""
+        source = CodecSource()
+        kind = self._message_class.SCHEMA.kind
+        reads_in_place = kind == "header" or contains_records(self._tree)
+        DecodeEmitter(source, reads_in_place=reads_in_place, counts_elements=kind == "request").emit(
+            self._tree
+        )
+        return source
+
+    def source_of_encode(self) -> CodecSource:
+        """Return the text of `encode`."""
+        source = CodecSource()
+        EncodeEmitter(source).emit(self._tree)
+        return source
+
+    def _decode_first(self, buffer: bytes | memoryview, position: int) -> tuple[Message, int]:
+        self.decode = _compiled(self.source_of_decode(), f"<decoder of {self._name}>")["decode"]
+        return self.decode(buffer, position)
+
+    def _encode_first(self, message: Message) -> list[bytes | memoryview]:
+        self.encode = _compiled(self.source_of_encode(), f"<encoder of {self._name}>")["encode"]
+        return self.encode(message)
 
 
 class EmittedCodecs(dict[tuple[type[Message], int], EmittedCodec]):
@@ -39,25 +69,16 @@ class EmittedCodecs(dict[tuple[type[Message], int], EmittedCodec]):
     __slots__ = ()
 
     def __missing__(self, key: tuple[type[Message], int]) -> EmittedCodec:
-        codec = self[key] = emit_codec(*key)
+        codec = self[key] = EmittedCodec(*key)
         return codec
 
 
-def emit_codec(message_class: type[Message], version: int) -> EmittedCodec:
-    """Make the codec of `version`. Raises LookupError when the message has no such version."""
-    tree = message_struct(message_class, version)
-    source = CodecSource()
-    reads_in_place = message_class.SCHEMA.kind == "header" or contains_records(tree)
-    is_request = message_class.SCHEMA.kind == "request"
-    DecodeEmitter(source, reads_in_place=reads_in_place, counts_elements=is_request).emit(tree)
-    source.line("")
-    source.line("")
-    EncodeEmitter(source).emit(tree)
-    file_name = f"<codec of {message_class.SCHEMA.name} v{version}>"
+def _compiled(source: CodecSource, file_name: str) -> dict[str, Any]:
+    """Return the functions of an emitted text."""
     functions: dict[str, Any] = source.namespace
     exec(compile(source.text, file_name, "exec"), functions)  # noqa: S102 - our own text, made of the schema alone
     linecache.cache[file_name] = (len(source.text), None, source.text.splitlines(keepends=True), file_name)
-    return EmittedCodec(functions["decode"], functions["encode"], source.text)
+    return functions
 
 
 def contains_records(construct: Construct) -> bool:

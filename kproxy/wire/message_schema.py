@@ -7,7 +7,7 @@ KIP-482). Defaults stand where Python has them already: in the dataclass.
 
 import dataclasses
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar, dataclass_transform
 
 LATEST: Final = 32767
 """The last version of an open range such as `3+`."""
@@ -72,21 +72,61 @@ class MessageSchema(StructSchema):
     flexible_versions: VersionRange | None
 
 
-@dataclass(slots=True)
 class MessagePart:
-    """A struct: a message, or what stands inside of one."""
+    """A struct: a message, or what stands inside of one. Its classes are made by `message_part`."""
 
+    __slots__ = ()
     SCHEMA: ClassVar[StructSchema]
 
+    # These stand here until a class is first made use of: then it gets its own, as any dataclass has them.
 
-@dataclass(slots=True)
+    def __init__(self, *values: Any, **named_values: Any) -> None:
+        _complete(type(self))
+        self.__init__(*values, **named_values)  # type: ignore[misc]  # another function by now
+
+    def __repr__(self) -> str:
+        _complete(type(self))
+        return repr(self)
+
+    def __eq__(self, other: object) -> bool:
+        _complete(type(self))
+        return self == other
+
+    __hash__ = None  # type: ignore[assignment]  # its fields change
+
+
 class Message(MessagePart):
     """What `kproxy.wire.codecs` decodes and encodes as a whole."""
 
+    __slots__ = ()
     SCHEMA: ClassVar[MessageSchema]
+
+
+P = TypeVar("P", bound=MessagePart)
+
+
+@dataclass_transform(field_specifiers=(dataclasses.field,))
+def message_part(part: type[P]) -> type[P]:
+    """Make `part` a dataclass with slots.
+
+    `__init__`, `__repr__` and `__eq__` are compiled when they are first called, not at import: that takes ten times as
+    long as all the rest, there are hundreds of classes, and the codecs call none of the three when they decode.
+    """
+    return dataclass(slots=True, init=False, repr=False, eq=False)(part)
+
+
+def _complete(part: type[MessagePart]) -> None:
+    """Give `part` the methods of a dataclass with the same fields."""
+    fields = [
+        (each.name, each.type, dataclasses.field(default=each.default, default_factory=each.default_factory))
+        for each in dataclasses.fields(part)  # type: ignore[arg-type]  # it is one
+    ]
+    twin = dataclasses.make_dataclass(part.__name__, fields)
+    for name in ("__init__", "__repr__", "__eq__"):
+        setattr(part, name, getattr(twin, name))
 
 
 def default_values(part: type[MessagePart]) -> dict[str, object]:
     """Return the default of every field of `part` by name. Lists and structs in it are for comparing only."""
     instance = part()
-    return {field.name: getattr(instance, field.name) for field in dataclasses.fields(instance)}
+    return {field.name: getattr(instance, field.name) for field in dataclasses.fields(instance)}  # type: ignore[arg-type]  # made by `message_part`

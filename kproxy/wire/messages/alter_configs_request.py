@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class AlterableConfig(MessagePart):
     """An element of `AlterConfigsResource.configs`. All settings that the resource is to have."""
 
@@ -35,7 +36,7 @@ class AlterableConfig(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class AlterConfigsResource(MessagePart):
     """An element of `AlterConfigsRequest.resources`. What to change."""
 
@@ -57,7 +58,7 @@ class AlterConfigsResource(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class AlterConfigsRequest(Message):
     """Sets all settings of topics, brokers, groups or clients: what is not named goes back to its default."""
 

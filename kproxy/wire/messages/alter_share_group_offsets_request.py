@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class AlterShareGroupOffsetsRequestPartition(MessagePart):
     """An element of `AlterShareGroupOffsetsRequestTopic.partitions`. The new start offsets, by partition."""
 
@@ -35,7 +36,7 @@ class AlterShareGroupOffsetsRequestPartition(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class AlterShareGroupOffsetsRequestTopic(MessagePart):
     """An element of `AlterShareGroupOffsetsRequest.topics`. The new start offsets, by topic."""
 
@@ -60,7 +61,7 @@ class AlterShareGroupOffsetsRequestTopic(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class AlterShareGroupOffsetsRequest(Message):
     """Moves the start offsets of an empty share group (KIP-932)."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class AlterShareGroupOffsetsResponsePartition(MessagePart):
     """An element of `AlterShareGroupOffsetsResponseTopic.partitions`. Results by partition."""
 
@@ -39,7 +40,7 @@ class AlterShareGroupOffsetsResponsePartition(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class AlterShareGroupOffsetsResponseTopic(MessagePart):
     """An element of `AlterShareGroupOffsetsResponse.responses`. Results by topic."""
 
@@ -67,7 +68,7 @@ class AlterShareGroupOffsetsResponseTopic(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class AlterShareGroupOffsetsResponse(Message):
     """Which start offsets were moved."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class ApiVersion(MessagePart):
     """An element of `ApiVersionsResponse.api_keys`. One entry per API served."""
 
@@ -38,7 +39,7 @@ class ApiVersion(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class SupportedFeatureKey(MessagePart):
     """An element of `ApiVersionsResponse.supported_features`. Feature levels the broker's software
     could run with.
@@ -62,7 +63,7 @@ class SupportedFeatureKey(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class FinalizedFeatureKey(MessagePart):
     """An element of `ApiVersionsResponse.finalized_features`. Feature levels in force in the cluster;
     valid only when the epoch is not negative.
@@ -86,7 +87,7 @@ class FinalizedFeatureKey(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ApiVersionsResponse(Message):
     """The APIs, versions and feature levels of a broker. A request version that is too new is answered
     in version 0 with UNSUPPORTED_VERSION.

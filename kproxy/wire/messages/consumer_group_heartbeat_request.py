@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class TopicPartitions(MessagePart):
     """An element of `ConsumerGroupHeartbeatRequest.topic_partitions`. The partitions that the member
     has; null when nothing changed.
@@ -38,7 +39,7 @@ class TopicPartitions(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ConsumerGroupHeartbeatRequest(Message):
     """A member of a consumer group (KIP-848) joins, stays or leaves."""
 

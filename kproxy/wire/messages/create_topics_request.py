@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class CreatableReplicaAssignment(MessagePart):
     """An element of `CreatableTopic.assignments`. Which brokers get which partition; empty leaves it
     to the controller.
@@ -37,7 +38,7 @@ class CreatableReplicaAssignment(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class CreatableTopicConfig(MessagePart):
     """An element of `CreatableTopic.configs`. Settings of the topic that differ from the broker's."""
 
@@ -56,7 +57,7 @@ class CreatableTopicConfig(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class CreatableTopic(MessagePart):
     """An element of `CreateTopicsRequest.topics`. The topics to create."""
 
@@ -86,7 +87,7 @@ class CreatableTopic(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class CreateTopicsRequest(Message):
     """Create topics."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class CreatableTopicConfigs(MessagePart):
     """An element of `CreatableTopicResult.configs`. The settings of the topic; null when they are not
     shown.
@@ -47,7 +48,7 @@ class CreatableTopicConfigs(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class CreatableTopicResult(MessagePart):
     """An element of `CreateTopicsResponse.topics`. Results by topic."""
 
@@ -105,7 +106,7 @@ class CreatableTopicResult(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class CreateTopicsResponse(Message):
     """What became of the topics to create."""
 

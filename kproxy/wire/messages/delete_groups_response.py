@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class DeletableGroupResult(MessagePart):
     """An element of `DeleteGroupsResponse.results`. One entry per group asked for."""
 
@@ -44,7 +45,7 @@ class DeletableGroupResult(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class DeleteGroupsResponse(Message):
     """What became of the groups that were to be deleted."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class DeleteRecordsPartition(MessagePart):
     """An element of `DeleteRecordsTopic.partitions`. The partitions to shorten."""
 
@@ -35,7 +36,7 @@ class DeleteRecordsPartition(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class DeleteRecordsTopic(MessagePart):
     """An element of `DeleteRecordsRequest.topics`. The topics to shorten."""
 
@@ -56,7 +57,7 @@ class DeleteRecordsTopic(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class DeleteRecordsRequest(Message):
     """Delete the records before given offsets."""
 

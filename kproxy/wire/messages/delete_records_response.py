@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class DeleteRecordsPartitionResult(MessagePart):
     """An element of `DeleteRecordsTopicResult.partitions`. Results by partition."""
 
@@ -38,7 +39,7 @@ class DeleteRecordsPartitionResult(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class DeleteRecordsTopicResult(MessagePart):
     """An element of `DeleteRecordsResponse.topics`. Results by topic."""
 
@@ -59,7 +60,7 @@ class DeleteRecordsTopicResult(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class DeleteRecordsResponse(Message):
     """Where the partitions begin now."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class DeleteShareGroupOffsetsRequestTopic(MessagePart):
     """An element of `DeleteShareGroupOffsetsRequest.topics`. The topics to forget."""
 
@@ -30,7 +31,7 @@ class DeleteShareGroupOffsetsRequestTopic(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class DeleteShareGroupOffsetsRequest(Message):
     """Makes an empty share group forget topics (KIP-932)."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class DeleteShareGroupOffsetsResponseTopic(MessagePart):
     """An element of `DeleteShareGroupOffsetsResponse.responses`. Results by topic."""
 
@@ -42,7 +43,7 @@ class DeleteShareGroupOffsetsResponseTopic(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class DeleteShareGroupOffsetsResponse(Message):
     """Which topics were forgotten."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class PartitionData(MessagePart):
     """An element of `DeleteStateData.partitions`. The share-partitions of the topic."""
 
@@ -31,7 +32,7 @@ class PartitionData(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class DeleteStateData(MessagePart):
     """An element of `DeleteShareGroupStateRequest.topics`. The share-partitions, by topic."""
 
@@ -50,7 +51,7 @@ class DeleteStateData(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class DeleteShareGroupStateRequest(Message):
     """Ends the durable state of share-partitions (KIP-932)."""
 

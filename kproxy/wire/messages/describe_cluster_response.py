@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class DescribeClusterBroker(MessagePart):
     """An element of `DescribeClusterResponse.brokers`. One entry per node."""
 
@@ -44,7 +45,7 @@ class DescribeClusterBroker(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class DescribeClusterResponse(Message):
     """The nodes of the cluster."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class DescribeConfigsResource(MessagePart):
     """An element of `DescribeConfigsRequest.resources`. What to describe."""
 
@@ -44,7 +45,7 @@ class DescribeConfigsResource(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class DescribeConfigsRequest(Message):
     """Asks for settings of topics, brokers, groups or clients."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class DescribeConfigsSynonym(MessagePart):
     """An element of `DescribeConfigsResourceResult.synonyms`. All the places the value could come
     from, the one in force first.
@@ -40,7 +41,7 @@ class DescribeConfigsSynonym(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class DescribeConfigsResourceResult(MessagePart):
     """An element of `DescribeConfigsResult.configs`. One entry per setting."""
 
@@ -94,7 +95,7 @@ class DescribeConfigsResourceResult(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class DescribeConfigsResult(MessagePart):
     """An element of `DescribeConfigsResponse.results`. One entry per resource."""
 
@@ -124,7 +125,7 @@ class DescribeConfigsResult(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class DescribeConfigsResponse(Message):
     """The settings that were asked for."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class DescribeShareGroupOffsetsRequestTopic(MessagePart):
     """An element of `DescribeShareGroupOffsetsRequestGroup.topics`. The partitions asked about, by
     topic; null asks for all that have state.
@@ -37,7 +38,7 @@ class DescribeShareGroupOffsetsRequestTopic(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class DescribeShareGroupOffsetsRequestGroup(MessagePart):
     """An element of `DescribeShareGroupOffsetsRequest.groups`. The groups asked about."""
 
@@ -63,7 +64,7 @@ class DescribeShareGroupOffsetsRequestGroup(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class DescribeShareGroupOffsetsRequest(Message):
     """Asks where share groups stand in their partitions (KIP-932)."""
 

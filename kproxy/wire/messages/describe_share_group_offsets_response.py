@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class DescribeShareGroupOffsetsResponsePartition(MessagePart):
     """An element of `DescribeShareGroupOffsetsResponseTopic.partitions`. Results by partition."""
 
@@ -48,7 +49,7 @@ class DescribeShareGroupOffsetsResponsePartition(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class DescribeShareGroupOffsetsResponseTopic(MessagePart):
     """An element of `DescribeShareGroupOffsetsResponseGroup.topics`. Results by topic."""
 
@@ -76,7 +77,7 @@ class DescribeShareGroupOffsetsResponseTopic(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class DescribeShareGroupOffsetsResponseGroup(MessagePart):
     """An element of `DescribeShareGroupOffsetsResponse.groups`. One entry per group."""
 
@@ -107,7 +108,7 @@ class DescribeShareGroupOffsetsResponseGroup(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class DescribeShareGroupOffsetsResponse(Message):
     """Where share groups stand."""
 

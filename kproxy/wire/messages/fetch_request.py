@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class ReplicaState(MessagePart):
     """The value of `FetchRequest.replica_state`. The replica that reads, from version 15."""
 
@@ -36,7 +37,7 @@ class ReplicaState(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class FetchPartition(MessagePart):
     """An element of `FetchTopic.partitions`. The partitions of the topic."""
 
@@ -87,7 +88,7 @@ class FetchPartition(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class FetchTopic(MessagePart):
     """An element of `FetchRequest.topics`. Partitions to read, or those that changed when a session is
     open.
@@ -111,7 +112,7 @@ class FetchTopic(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ForgottenTopic(MessagePart):
     """An element of `FetchRequest.forgotten_topics_data`. Partitions that leave the session."""
 
@@ -133,7 +134,7 @@ class ForgottenTopic(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class FetchRequest(Message):
     """Reads record batches from partitions; also how replicas follow their leader."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class EpochEndOffset(MessagePart):
     """The value of `PartitionData.diverging_epoch`. Where the follower's log stops agreeing with the
     leader's, when it does.
@@ -38,7 +39,7 @@ class EpochEndOffset(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class LeaderIdAndEpoch(MessagePart):
     """The value of `PartitionData.current_leader`. The leader to turn to, sent with
     NOT_LEADER_OR_FOLLOWER or FENCED_LEADER_EPOCH.
@@ -59,7 +60,7 @@ class LeaderIdAndEpoch(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class SnapshotId(MessagePart):
     """The value of `PartitionData.snapshot_id`. The snapshot to load instead, because the log no
     longer reaches back (metadata log only).
@@ -80,7 +81,7 @@ class SnapshotId(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class AbortedTransaction(MessagePart):
     """An element of `PartitionData.aborted_transactions`. Aborted transactions within the records;
     null when everything is read.
@@ -101,7 +102,7 @@ class AbortedTransaction(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class PartitionData(MessagePart):
     """An element of `FetchableTopicResponse.partitions`. Results by partition."""
 
@@ -178,7 +179,7 @@ class PartitionData(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class FetchableTopicResponse(MessagePart):
     """An element of `FetchResponse.responses`. Results by topic."""
 
@@ -200,7 +201,7 @@ class FetchableTopicResponse(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class NodeEndpoint(MessagePart):
     """An element of `FetchResponse.node_endpoints`. Addresses of the brokers named in CurrentLeader."""
 
@@ -225,7 +226,7 @@ class NodeEndpoint(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class FetchResponse(Message):
     """The record batches that a Fetch request asked for."""
 

@@ -3,13 +3,13 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from kproxy.wire.message_schema import FieldSchema, Message, MessageSchema, VersionRange
+from kproxy.wire.message_schema import FieldSchema, Message, MessageSchema, VersionRange, message_part
 
 
-@dataclass(slots=True)
+@message_part
 class FindCoordinatorRequest(Message):
     """Asks which broker coordinates a group, a transactional id or a share-partition's state."""
 

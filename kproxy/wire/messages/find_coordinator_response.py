@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class Coordinator(MessagePart):
     """An element of `FindCoordinatorResponse.coordinators`. One entry per id that was asked for."""
 
@@ -53,7 +54,7 @@ class Coordinator(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class FindCoordinatorResponse(Message):
     """The coordinators that were asked for."""
 

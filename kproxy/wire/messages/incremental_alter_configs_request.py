@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class AlterableConfig(MessagePart):
     """An element of `AlterConfigsResource.configs`. The settings to change."""
 
@@ -38,7 +39,7 @@ class AlterableConfig(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class AlterConfigsResource(MessagePart):
     """An element of `IncrementalAlterConfigsRequest.resources`. What to change."""
 
@@ -60,7 +61,7 @@ class AlterConfigsResource(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class IncrementalAlterConfigsRequest(Message):
     """Changes single settings of topics, brokers, groups or clients and leaves the rest alone."""
 

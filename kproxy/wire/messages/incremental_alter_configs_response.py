@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class AlterConfigsResourceResponse(MessagePart):
     """An element of `IncrementalAlterConfigsResponse.responses`. One entry per resource."""
 
@@ -41,7 +42,7 @@ class AlterConfigsResourceResponse(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class IncrementalAlterConfigsResponse(Message):
     """Which changes of settings were accepted."""
 

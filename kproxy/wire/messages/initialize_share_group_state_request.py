@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class PartitionData(MessagePart):
     """An element of `InitializeStateData.partitions`. The share-partitions of the topic."""
 
@@ -39,7 +40,7 @@ class PartitionData(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class InitializeStateData(MessagePart):
     """An element of `InitializeShareGroupStateRequest.topics`. The share-partitions, by topic."""
 
@@ -58,7 +59,7 @@ class InitializeStateData(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class InitializeShareGroupStateRequest(Message):
     """Makes the share coordinator begin durable state for share-partitions (KIP-932)."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class JoinGroupRequestProtocol(MessagePart):
     """An element of `JoinGroupRequest.protocols`. The protocols that the member knows, the one it
     likes best first.
@@ -37,7 +38,7 @@ class JoinGroupRequestProtocol(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class JoinGroupRequest(Message):
     """A member joins a classic group, or joins it anew."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class JoinGroupResponseMember(MessagePart):
     """An element of `JoinGroupResponse.members`. All members, for the leader alone."""
 
@@ -44,7 +45,7 @@ class JoinGroupResponseMember(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class JoinGroupResponse(Message):
     """The coordinator's answer once the group has its members, or an error."""
 

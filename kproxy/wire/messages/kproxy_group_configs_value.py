@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class GroupConfig(MessagePart):
     """An element of `KproxyGroupConfigsValue.configs`. Those that differ from the defaults, by rising key."""
 
@@ -35,7 +36,7 @@ class GroupConfig(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class KproxyGroupConfigsValue(Message):
     """The configurations that were set for a share group."""
 

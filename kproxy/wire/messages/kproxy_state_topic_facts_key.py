@@ -3,13 +3,12 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from kproxy.wire.message_schema import Message, MessageSchema, VersionRange
+from kproxy.wire.message_schema import Message, MessageSchema, VersionRange, message_part
 
 
-@dataclass(slots=True)
+@message_part
 class KproxyStateTopicFactsKey(Message):
     """Key of the record with what may never change about the state topics."""
 

@@ -3,13 +3,13 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
-from kproxy.wire.message_schema import FieldSchema, Message, MessageSchema, VersionRange
+from kproxy.wire.message_schema import FieldSchema, Message, MessageSchema, VersionRange, message_part
 
 
-@dataclass(slots=True)
+@message_part
 class ListGroupsRequest(Message):
     """Asks a broker for the groups that it coordinates."""
 

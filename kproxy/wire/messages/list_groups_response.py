@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class ListedGroup(MessagePart):
     """An element of `ListGroupsResponse.groups`. One entry per group."""
 
@@ -41,7 +42,7 @@ class ListedGroup(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ListGroupsResponse(Message):
     """The groups that this broker coordinates."""
 

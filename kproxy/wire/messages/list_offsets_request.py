@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class ListOffsetsPartition(MessagePart):
     """An element of `ListOffsetsTopic.partitions`. The partitions of the topic."""
 
@@ -40,7 +41,7 @@ class ListOffsetsPartition(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ListOffsetsTopic(MessagePart):
     """An element of `ListOffsetsRequest.topics`. The partitions asked about, by topic."""
 
@@ -59,7 +60,7 @@ class ListOffsetsTopic(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ListOffsetsRequest(Message):
     """Asks for the offset that belongs to a time, or for the ends of partitions."""
 

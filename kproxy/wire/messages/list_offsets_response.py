@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class ListOffsetsPartitionResponse(MessagePart):
     """An element of `ListOffsetsTopicResponse.partitions`. Results by partition."""
 
@@ -44,7 +45,7 @@ class ListOffsetsPartitionResponse(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ListOffsetsTopicResponse(MessagePart):
     """An element of `ListOffsetsResponse.topics`. Results by topic."""
 
@@ -65,7 +66,7 @@ class ListOffsetsTopicResponse(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ListOffsetsResponse(Message):
     """The offsets that were asked for."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class MetadataRequestTopic(MessagePart):
     """An element of `MetadataRequest.topics`. The topics wanted. Null asks for all; an empty list asks
     for all in version 0 and for none from version 1.
@@ -38,7 +39,7 @@ class MetadataRequestTopic(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class MetadataRequest(Message):
     """Asks for the brokers of the cluster and for topics with their partition leaders."""
 

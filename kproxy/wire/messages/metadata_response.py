@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class MetadataResponseBroker(MessagePart):
     """An element of `MetadataResponse.brokers`. Every broker that is alive."""
 
@@ -44,7 +45,7 @@ class MetadataResponseBroker(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class MetadataResponsePartition(MessagePart):
     """An element of `MetadataResponseTopic.partitions`. One entry per partition."""
 
@@ -78,7 +79,7 @@ class MetadataResponsePartition(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class MetadataResponseTopic(MessagePart):
     """An element of `MetadataResponse.topics`. One entry per topic asked for, with its error if it has
     one.
@@ -115,7 +116,7 @@ class MetadataResponseTopic(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class MetadataResponse(Message):
     """The brokers of the cluster and the topics that were asked for."""
 

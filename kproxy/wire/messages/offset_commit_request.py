@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class OffsetCommitRequestPartition(MessagePart):
     """An element of `OffsetCommitRequestTopic.partitions`. The partitions of the topic."""
 
@@ -42,7 +43,7 @@ class OffsetCommitRequestPartition(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class OffsetCommitRequestTopic(MessagePart):
     """An element of `OffsetCommitRequest.topics`. The topics."""
 
@@ -66,7 +67,7 @@ class OffsetCommitRequestTopic(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class OffsetCommitRequest(Message):
     """Offsets that a group, or a member of it, has come to."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class OffsetCommitResponsePartition(MessagePart):
     """An element of `OffsetCommitResponseTopic.partitions`. The partitions of the topic."""
 
@@ -36,7 +37,7 @@ class OffsetCommitResponsePartition(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class OffsetCommitResponseTopic(MessagePart):
     """An element of `OffsetCommitResponse.topics`. The topics."""
 
@@ -60,7 +61,7 @@ class OffsetCommitResponseTopic(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class OffsetCommitResponse(Message):
     """Which offsets were committed."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class PartitionProduceData(MessagePart):
     """An element of `TopicProduceData.partition_data`. The records, by partition."""
 
@@ -36,7 +37,7 @@ class PartitionProduceData(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class TopicProduceData(MessagePart):
     """An element of `ProduceRequest.topic_data`. The records, by topic."""
 
@@ -60,7 +61,7 @@ class TopicProduceData(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ProduceRequest(Message):
     """Appends record batches to partitions."""
 

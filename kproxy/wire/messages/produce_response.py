@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class BatchIndexAndErrorMessage(MessagePart):
     """An element of `PartitionProduceResponse.record_errors`. The single records because of which the
     batch was refused.
@@ -40,7 +41,7 @@ class BatchIndexAndErrorMessage(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class LeaderIdAndEpoch(MessagePart):
     """The value of `PartitionProduceResponse.current_leader`. The leader to turn to, sent with
     NOT_LEADER_OR_FOLLOWER.
@@ -61,7 +62,7 @@ class LeaderIdAndEpoch(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class PartitionProduceResponse(MessagePart):
     """An element of `TopicProduceResponse.partition_responses`. Results by partition."""
 
@@ -118,7 +119,7 @@ class PartitionProduceResponse(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class TopicProduceResponse(MessagePart):
     """An element of `ProduceResponse.responses`. Results by topic."""
 
@@ -146,7 +147,7 @@ class TopicProduceResponse(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class NodeEndpoint(MessagePart):
     """An element of `ProduceResponse.node_endpoints`. Addresses of the brokers named in CurrentLeader."""
 
@@ -171,7 +172,7 @@ class NodeEndpoint(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ProduceResponse(Message):
     """Where the records of a Produce request ended up."""
 

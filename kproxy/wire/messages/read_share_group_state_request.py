@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class PartitionData(MessagePart):
     """An element of `ReadStateData.partitions`. The share-partitions of the topic."""
 
@@ -36,7 +37,7 @@ class PartitionData(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ReadStateData(MessagePart):
     """An element of `ReadShareGroupStateRequest.topics`. The share-partitions, by topic."""
 
@@ -55,7 +56,7 @@ class ReadStateData(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ReadShareGroupStateRequest(Message):
     """Loads durable state into the leader of share-partitions (KIP-932)."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class StateBatch(MessagePart):
     """An element of `PartitionResult.state_batches`. Runs of offsets above the start offset whose
     state is not simply unseen.
@@ -44,7 +45,7 @@ class StateBatch(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class PartitionResult(MessagePart):
     """An element of `ReadStateResult.partitions`. Results by partition."""
 
@@ -75,7 +76,7 @@ class PartitionResult(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ReadStateResult(MessagePart):
     """An element of `ReadShareGroupStateResponse.results`. Results by topic."""
 
@@ -94,7 +95,7 @@ class ReadStateResult(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ReadShareGroupStateResponse(Message):
     """The durable state that was asked for."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class PartitionData(MessagePart):
     """An element of `ReadStateSummaryData.partitions`. The share-partitions of the topic."""
 
@@ -36,7 +37,7 @@ class PartitionData(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ReadStateSummaryData(MessagePart):
     """An element of `ReadShareGroupStateSummaryRequest.topics`. The share-partitions, by topic."""
 
@@ -55,7 +56,7 @@ class ReadStateSummaryData(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ReadShareGroupStateSummaryRequest(Message):
     """Asks for the start offsets of share-partitions without their state batches (KIP-932)."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class PartitionResult(MessagePart):
     """An element of `ReadStateSummaryResult.partitions`. Results by partition."""
 
@@ -51,7 +52,7 @@ class PartitionResult(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ReadStateSummaryResult(MessagePart):
     """An element of `ReadShareGroupStateSummaryResponse.results`. Results by topic."""
 
@@ -70,7 +71,7 @@ class ReadStateSummaryResult(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ReadShareGroupStateSummaryResponse(Message):
     """The summaries that were asked for."""
 

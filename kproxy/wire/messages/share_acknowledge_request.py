@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class AcknowledgementBatch(MessagePart):
     """An element of `AcknowledgePartition.acknowledgement_batches`. What became of the records, in
     rising offsets.
@@ -43,7 +44,7 @@ class AcknowledgementBatch(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class AcknowledgePartition(MessagePart):
     """An element of `AcknowledgeTopic.partitions`. The acknowledgements, by partition."""
 
@@ -68,7 +69,7 @@ class AcknowledgePartition(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class AcknowledgeTopic(MessagePart):
     """An element of `ShareAcknowledgeRequest.topics`. The acknowledgements, by topic."""
 
@@ -87,7 +88,7 @@ class AcknowledgeTopic(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ShareAcknowledgeRequest(Message):
     """Tells the leaders what became of acquired records (KIP-932)."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class LeaderIdAndEpoch(MessagePart):
     """The value of `PartitionData.current_leader`. The leader to turn to; means something only with
     NOT_LEADER_OR_FOLLOWER and FENCED_LEADER_EPOCH.
@@ -38,7 +39,7 @@ class LeaderIdAndEpoch(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class PartitionData(MessagePart):
     """An element of `ShareAcknowledgeTopicResponse.partitions`. Results by partition."""
 
@@ -63,7 +64,7 @@ class PartitionData(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ShareAcknowledgeTopicResponse(MessagePart):
     """An element of `ShareAcknowledgeResponse.responses`. Results by topic."""
 
@@ -82,7 +83,7 @@ class ShareAcknowledgeTopicResponse(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class NodeEndpoint(MessagePart):
     """An element of `ShareAcknowledgeResponse.node_endpoints`. Addresses of the brokers named in
     CurrentLeader.
@@ -109,7 +110,7 @@ class NodeEndpoint(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ShareAcknowledgeResponse(Message):
     """Which acknowledgements are durable."""
 

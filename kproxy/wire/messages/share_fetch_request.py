@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class AcknowledgementBatch(MessagePart):
     """An element of `FetchPartition.acknowledgement_batches`. What became of records the member
     acquired earlier.
@@ -43,7 +44,7 @@ class AcknowledgementBatch(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class FetchPartition(MessagePart):
     """An element of `FetchTopic.partitions`. The partitions of the topic."""
 
@@ -71,7 +72,7 @@ class FetchPartition(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class FetchTopic(MessagePart):
     """An element of `ShareFetchRequest.topics`. Partitions that join the session or carry
     acknowledgements.
@@ -92,7 +93,7 @@ class FetchTopic(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ForgottenTopic(MessagePart):
     """An element of `ShareFetchRequest.forgotten_topics_data`. Partitions that leave the session."""
 
@@ -111,7 +112,7 @@ class ForgottenTopic(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ShareFetchRequest(Message):
     """Acquires records of a share group from the leader of their partitions, and acknowledges earlier
     ones along the way (KIP-932).

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class LeaderIdAndEpoch(MessagePart):
     """The value of `PartitionData.current_leader`. The leader to turn to; means something only with
     NOT_LEADER_OR_FOLLOWER and FENCED_LEADER_EPOCH.
@@ -38,7 +39,7 @@ class LeaderIdAndEpoch(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class AcquiredRecords(MessagePart):
     """An element of `PartitionData.acquired_records`. The offsets that the member now holds."""
 
@@ -60,7 +61,7 @@ class AcquiredRecords(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class PartitionData(MessagePart):
     """An element of `ShareFetchableTopicResponse.partitions`. Results by partition."""
 
@@ -101,7 +102,7 @@ class PartitionData(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ShareFetchableTopicResponse(MessagePart):
     """An element of `ShareFetchResponse.responses`. Results by topic."""
 
@@ -120,7 +121,7 @@ class ShareFetchableTopicResponse(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class NodeEndpoint(MessagePart):
     """An element of `ShareFetchResponse.node_endpoints`. Addresses of the brokers named in CurrentLeader."""
 
@@ -145,7 +146,7 @@ class NodeEndpoint(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ShareFetchResponse(Message):
     """Records that the member has acquired, and the outcome of its acknowledgements."""
 

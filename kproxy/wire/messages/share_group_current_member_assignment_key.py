@@ -3,13 +3,12 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from kproxy.wire.message_schema import FieldSchema, Message, MessageSchema, VersionRange
+from kproxy.wire.message_schema import FieldSchema, Message, MessageSchema, VersionRange, message_part
 
 
-@dataclass(slots=True)
+@message_part
 class ShareGroupCurrentMemberAssignmentKey(Message):
     """Key of the record with what one member has been told to fetch."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class TopicPartitions(MessagePart):
     """An element of `ShareGroupCurrentMemberAssignmentValue.assigned_partitions`. The partitions, by
     topic.
@@ -38,7 +39,7 @@ class TopicPartitions(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ShareGroupCurrentMemberAssignmentValue(Message):
     """What a member has been told to fetch, and its epochs."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class TopicPartitions(MessagePart):
     """An element of `Assignment.topic_partitions`. The partitions, by topic."""
 
@@ -39,7 +40,7 @@ class TopicPartitions(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class Assignment(MessagePart):
     """The value of `Member.assignment`. What the member should fetch."""
 
@@ -55,7 +56,7 @@ class Assignment(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class Member(MessagePart):
     """An element of `DescribedGroup.members`. One entry per member."""
 
@@ -89,7 +90,7 @@ class Member(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class DescribedGroup(MessagePart):
     """An element of `ShareGroupDescribeResponse.groups`. One entry per group that was asked for."""
 
@@ -129,7 +130,7 @@ class DescribedGroup(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ShareGroupDescribeResponse(Message):
     """Share groups and their members."""
 

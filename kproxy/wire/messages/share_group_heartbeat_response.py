@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class TopicPartitions(MessagePart):
     """An element of `Assignment.topic_partitions`. The partitions, by topic."""
 
@@ -36,7 +37,7 @@ class TopicPartitions(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class Assignment(MessagePart):
     """The value of `ShareGroupHeartbeatResponse.assignment`. What the member should fetch; null when
     nothing changed since the last answer.
@@ -54,7 +55,7 @@ class Assignment(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ShareGroupHeartbeatResponse(Message):
     """The coordinator's answer to a heartbeat."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class TopicPartitionsInfo(MessagePart):
     """An element of `ShareGroupStatePartitionMetadataValue.initializing_topics` and an element of
     `ShareGroupStatePartitionMetadataValue.initialized_topics`.
@@ -41,7 +42,7 @@ class TopicPartitionsInfo(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class TopicInfo(MessagePart):
     """An element of `ShareGroupStatePartitionMetadataValue.deleting_topics`. Topics whose state is
     being deleted.
@@ -62,7 +63,7 @@ class TopicInfo(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ShareGroupStatePartitionMetadataValue(Message):
     """Which share-partitions of a group have durable state, or are on the way there."""
 

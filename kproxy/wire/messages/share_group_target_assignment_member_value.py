@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class TopicPartition(MessagePart):
     """An element of `ShareGroupTargetAssignmentMemberValue.topic_partitions`. The partitions, by topic."""
 
@@ -36,7 +37,7 @@ class TopicPartition(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ShareGroupTargetAssignmentMemberValue(Message):
     """What a member is meant to fetch."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class StateBatch(MessagePart):
     """An element of `ShareSnapshotValue.state_batches`. Runs of offsets above the start offset whose
     state is not simply unseen.
@@ -43,7 +44,7 @@ class StateBatch(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ShareSnapshotValue(Message):
     """The whole durable state of a share-partition; what came before it no longer counts."""
 

@@ -3,13 +3,19 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from kproxy.wire.message_schema import ZERO_UUID, FieldSchema, Message, MessageSchema, VersionRange
+from kproxy.wire.message_schema import (
+    ZERO_UUID,
+    FieldSchema,
+    Message,
+    MessageSchema,
+    VersionRange,
+    message_part,
+)
 
 
-@dataclass(slots=True)
+@message_part
 class ShareUpdateKey(Message):
     """Key of a state-log record that holds a change since the last snapshot of a share-partition."""
 

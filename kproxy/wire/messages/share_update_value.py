@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class StateBatch(MessagePart):
     """An element of `ShareUpdateValue.state_batches`. Runs of offsets whose state changed."""
 
@@ -41,7 +42,7 @@ class StateBatch(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class ShareUpdateValue(Message):
     """A change of a share-partition's state, to be laid over the snapshot before it."""
 

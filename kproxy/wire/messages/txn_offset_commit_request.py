@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class TxnOffsetCommitRequestPartition(MessagePart):
     """An element of `TxnOffsetCommitRequestTopic.partitions`. The partitions of the topic."""
 
@@ -41,7 +42,7 @@ class TxnOffsetCommitRequestPartition(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class TxnOffsetCommitRequestTopic(MessagePart):
     """An element of `TxnOffsetCommitRequest.topics`. The topics."""
 
@@ -62,7 +63,7 @@ class TxnOffsetCommitRequestTopic(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class TxnOffsetCommitRequest(Message):
     """Offsets that a group comes to when a transaction is committed."""
 

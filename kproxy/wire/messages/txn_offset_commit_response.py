@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -13,10 +13,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class TxnOffsetCommitResponsePartition(MessagePart):
     """An element of `TxnOffsetCommitResponseTopic.partitions`. The partitions of the topic."""
 
@@ -35,7 +36,7 @@ class TxnOffsetCommitResponsePartition(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class TxnOffsetCommitResponseTopic(MessagePart):
     """An element of `TxnOffsetCommitResponse.topics`. The topics."""
 
@@ -60,7 +61,7 @@ class TxnOffsetCommitResponseTopic(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class TxnOffsetCommitResponse(Message):
     """Which offsets were taken into the transaction."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class StateBatch(MessagePart):
     """An element of `PartitionData.state_batches`. Runs of offsets whose state changed."""
 
@@ -42,7 +43,7 @@ class StateBatch(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class PartitionData(MessagePart):
     """An element of `WriteStateData.partitions`. The share-partitions of the topic."""
 
@@ -73,7 +74,7 @@ class PartitionData(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class WriteStateData(MessagePart):
     """An element of `WriteShareGroupStateRequest.topics`. The share-partitions, by topic."""
 
@@ -92,7 +93,7 @@ class WriteStateData(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class WriteShareGroupStateRequest(Message):
     """Makes changes of share-partition state durable (KIP-932)."""
 

@@ -3,7 +3,7 @@
 Generated from `schemas/` by `make generate`; not edited by hand.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from kproxy.wire.message_schema import (
@@ -14,10 +14,11 @@ from kproxy.wire.message_schema import (
     MessageSchema,
     StructSchema,
     VersionRange,
+    message_part,
 )
 
 
-@dataclass(slots=True)
+@message_part
 class PartitionResult(MessagePart):
     """An element of `WriteStateResult.partitions`. Results by partition."""
 
@@ -39,7 +40,7 @@ class PartitionResult(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class WriteStateResult(MessagePart):
     """An element of `WriteShareGroupStateResponse.results`. Results by topic."""
 
@@ -58,7 +59,7 @@ class WriteStateResult(MessagePart):
     )
 
 
-@dataclass(slots=True)
+@message_part
 class WriteShareGroupStateResponse(Message):
     """Which changes are durable."""
 

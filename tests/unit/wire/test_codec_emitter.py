@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kproxy.wire.codec_emitter import EmittedCodecs, contains_records, emit_codec
+from kproxy.wire.codec_emitter import EmittedCodec, EmittedCodecs, contains_records
 from kproxy.wire.message_struct import message_struct
 from kproxy.wire.messages.fetch_response import FetchResponse
 from kproxy.wire.messages.produce_request import ProduceRequest
@@ -45,11 +45,11 @@ def test_there_is_no_codec_of_a_version_that_does_not_exist() -> None:
 
 
 def test_a_traceback_shows_the_emitted_line() -> None:
-    codec = emit_codec(SampleMessage, 2)
+    codec = EmittedCodec(SampleMessage, 2)
     with pytest.raises(Exception, match=r"buffer of at least \d+ bytes") as failure:
         codec.decode(SAMPLE_V2[:5], 0)
     shown = "".join(traceback.format_exception(failure.value))
-    assert "<codec of SampleMessage v2>" in shown
+    assert "<decoder of SampleMessage v2>" in shown
     assert "unpack_from_booldHI16sB(buffer, position)" in shown
 
 
@@ -69,4 +69,19 @@ def test_messages_with_records_are_told_from_the_others(
 
 
 def test_the_source_is_the_same_each_time() -> None:
-    assert emit_codec(SampleMessage, 1).source == emit_codec(SampleMessage, 1).source
+    first, second = EmittedCodec(SampleMessage, 1), EmittedCodec(SampleMessage, 1)
+    assert first.source_of_decode().text == second.source_of_decode().text
+    assert first.source_of_encode().text == second.source_of_encode().text
+
+
+def test_a_half_is_made_when_it_is_first_used_and_the_other_is_not() -> None:
+    # Given
+    codec = EmittedCodec(SampleMessage, 2)
+    first_decode, first_encode = codec.decode, codec.encode
+
+    # When
+    codec.decode(SAMPLE_V2, 0)
+
+    # Then
+    assert codec.decode != first_decode
+    assert codec.encode == first_encode

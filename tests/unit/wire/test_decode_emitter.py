@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kproxy.errors import MalformedMessage
-from kproxy.wire.codec_emitter import emit_codec
+from kproxy.wire.codec_emitter import EmittedCodec
 from kproxy.wire.codec_source import CodecSource
 from kproxy.wire.decode_emitter import DecodeEmitter
 from kproxy.wire.message_struct import MessageStruct, message_struct
@@ -48,7 +48,7 @@ def test_a_message_cut_anywhere_is_refused(version: int, encoded: bytes, *, read
 
 
 def test_values_of_fixed_width_are_read_together() -> None:
-    source = emit_codec(SampleMessage, 2).source
+    source = EmittedCodec(SampleMessage, 2).source_of_decode().text
     assert (
         "message.flag, message.ratio, message.port, message.size, message.topic_id, number_1 = "
         "unpack_from_booldHI16sB(buffer, position)"
@@ -60,7 +60,7 @@ def test_records_are_views_into_the_received_buffer() -> None:
     message = FetchResponse(
         responses=[FetchableTopicResponse("t", partitions=[PartitionData(records=b"batch")])]
     )
-    codec = emit_codec(FetchResponse, 12)
+    codec = EmittedCodec(FetchResponse, 12)
     received = bytearray(b"".join(codec.encode(message)))
 
     # When
@@ -73,12 +73,12 @@ def test_records_are_views_into_the_received_buffer() -> None:
 
 def test_a_header_is_read_where_it_stands() -> None:
     """The body behind it may be megabytes of records, which must not be copied for the sake of twelve bytes."""
-    source = emit_codec(RequestHeader, 2).source
+    source = EmittedCodec(RequestHeader, 2).source_of_decode().text
     assert "bytes(buffer)" not in source
 
 
 def test_what_is_wrong_is_named_with_its_place() -> None:
-    codec = emit_codec(SampleMessage, 0)
+    codec = EmittedCodec(SampleMessage, 0)
     with pytest.raises(MalformedMessage, match=r"^points\.label: length 5 at byte 75 of 76$"):
         codec.decode(SAMPLE_V0[:-2] + b"\x05b", 0)
 
@@ -100,27 +100,27 @@ def test_a_length_that_cannot_be_is_refused_before_anything_is_made_of_it(
     version: int, position: int, wrong: bytes, reason: str
 ) -> None:
     encoded = SAMPLE_V0 if version == 0 else SAMPLE_V2
-    codec = emit_codec(SampleMessage, version)
+    codec = EmittedCodec(SampleMessage, version)
     with pytest.raises(MalformedMessage, match=reason):
         codec.decode(encoded[:position] + wrong + encoded[position + len(wrong) :], 0)
 
 
 def test_a_marker_of_a_struct_says_null_or_present() -> None:
-    codec = emit_codec(SampleMessage, 0)
+    codec = EmittedCodec(SampleMessage, 0)
     marker = SAMPLE_V0.index(b"xyz") + 3
     with pytest.raises(MalformedMessage, match="point: 2 says neither null nor present"):
         codec.decode(SAMPLE_V0[:marker] + b"\x02" + SAMPLE_V0[marker + 1 :], 0)
 
 
 def test_a_tagged_field_ends_where_its_size_says() -> None:
-    codec = emit_codec(SampleMessage, 2)
+    codec = EmittedCodec(SampleMessage, 2)
     with pytest.raises(MalformedMessage, match="tagged_size: a tagged field that should end at byte"):
         codec.decode(SAMPLE_V2[:-1] + b"\x01\x04\x03\x00\x05\x00", 0)
 
 
 def test_a_string_longer_than_kafka_allows_is_refused() -> None:
     # Given
-    codec = emit_codec(SampleMessage, 2)
+    codec = EmittedCodec(SampleMessage, 2)
     before, after = SAMPLE_V2.split(b"\xff\xff\xff\xff\x01", 1)
 
     def with_hint(size: int) -> bytes:
@@ -152,7 +152,7 @@ def test_a_request_of_more_elements_than_anybody_needs_is_refused_before_they_ar
     # Given
     topics = [FetchTopic(b"t" * 16, [FetchPartition(0)] * 30_000) for _ in range(2)]
     request = ShareFetchRequest(group_id="g", member_id="m", topics=topics)
-    codec = emit_codec(ShareFetchRequest, 2)
+    codec = EmittedCodec(ShareFetchRequest, 2)
     encoded = b"".join(bytes(chunk) for chunk in codec.encode(request))
 
     # When / Then
@@ -163,7 +163,7 @@ def test_a_request_of_more_elements_than_anybody_needs_is_refused_before_they_ar
 def test_a_response_may_have_any_number_of_elements() -> None:
     # Given
     response = FetchResponse(responses=[FetchableTopicResponse("t", partitions=[PartitionData()] * 60_000)])
-    codec = emit_codec(FetchResponse, 4)
+    codec = EmittedCodec(FetchResponse, 4)
     encoded = b"".join(bytes(chunk) for chunk in codec.encode(response))
 
     # When

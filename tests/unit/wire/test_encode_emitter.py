@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kproxy.wire.byte_streams import UnencodableMessage
-from kproxy.wire.codec_emitter import emit_codec
+from kproxy.wire.codec_emitter import EmittedCodec
 from kproxy.wire.codec_source import CodecSource
 from kproxy.wire.encode_emitter import EncodeEmitter
 from kproxy.wire.message_struct import MessageStruct
@@ -19,7 +19,7 @@ from tests.unit.wire.sample_message import SAMPLE, SAMPLE_V0, SAMPLE_V2, Point, 
 
 @pytest.mark.parametrize(("version", "encoded"), [(0, SAMPLE_V0), (2, SAMPLE_V2)])
 def test_a_message_without_records_is_one_chunk(version: int, encoded: bytes) -> None:
-    assert emit_codec(SampleMessage, version).encode(SAMPLE) == [encoded]
+    assert EmittedCodec(SampleMessage, version).encode(SAMPLE) == [encoded]
 
 
 def test_records_are_chunks_of_their_own_and_not_copied() -> None:
@@ -33,17 +33,17 @@ def test_records_are_chunks_of_their_own_and_not_copied() -> None:
     message = FetchResponse(responses=[FetchableTopicResponse("t", partitions=partitions)])
 
     # When
-    chunks = emit_codec(FetchResponse, 12).encode(message)
+    chunks = EmittedCodec(FetchResponse, 12).encode(message)
 
     # Then
     assert len(chunks) == 5
     assert chunks[1] is first
     assert chunks[3] is second
-    assert emit_codec(FetchResponse, 12).decode(b"".join(chunks), 0)[0] == message
+    assert EmittedCodec(FetchResponse, 12).decode(b"".join(chunks), 0)[0] == message
 
 
 def test_numbers_a_length_an_array_and_no_tagged_fields_are_written_at_once() -> None:
-    source = emit_codec(ShareFetchRequest, 1).source
+    source = EmittedCodec(ShareFetchRequest, 1).source_of_encode().text
     assert "pack_qqB_N_b_x[len(" in source
 
 
@@ -52,7 +52,7 @@ def test_a_varint_of_two_bytes_is_written_where_it_is_needed() -> None:
     long_array = replace(SAMPLE, flags=[True] * 127)
 
     # When
-    (encoded,) = emit_codec(SampleMessage, 2).encode(long_array)
+    (encoded,) = EmittedCodec(SampleMessage, 2).encode(long_array)
 
     # Then
     assert encoded == SAMPLE_V2.replace(b"\x03\x01\x00", b"\x80\x01" + b"\x01" * 127, 1)
@@ -72,7 +72,7 @@ UNENCODABLE: dict[str, SampleMessage] = {
 @pytest.mark.parametrize("message", UNENCODABLE.values(), ids=UNENCODABLE)
 def test_what_cannot_be_sent_is_refused(message: SampleMessage) -> None:
     with pytest.raises(Exception, match=r".") as refusal:
-        emit_codec(SampleMessage, 2).encode(message)
+        EmittedCodec(SampleMessage, 2).encode(message)
     assert type(refusal.value).__name__ in {"UnencodableMessage", "error"}
 
 
@@ -81,11 +81,11 @@ def test_what_cannot_be_sent_is_refused(message: SampleMessage) -> None:
 )
 def test_a_value_that_the_version_cannot_carry_is_refused(newer: SampleMessage) -> None:
     with pytest.raises(UnencodableMessage, match="this version has no "):
-        emit_codec(SampleMessage, 0).encode(newer)
+        EmittedCodec(SampleMessage, 0).encode(newer)
 
 
 def test_an_ignorable_field_is_dropped_where_the_version_lacks_it() -> None:
-    assert emit_codec(SampleMessage, 0).encode(replace(SAMPLE, hint="newer")) == [SAMPLE_V0]
+    assert EmittedCodec(SampleMessage, 0).encode(replace(SAMPLE, hint="newer")) == [SAMPLE_V0]
 
 
 def test_records_must_be_bytes() -> None:
@@ -94,13 +94,13 @@ def test_records_must_be_bytes() -> None:
         responses=[FetchableTopicResponse("t", partitions=[PartitionData(records=not_bytes)])]
     )
     with pytest.raises(UnencodableMessage, match="records: 'text' is not bytes"):
-        emit_codec(FetchResponse, 12).encode(message)
+        EmittedCodec(FetchResponse, 12).encode(message)
 
 
 def test_unknown_tags_behind_an_array_of_numbers_are_written() -> None:
     """The array and the end of its struct are usually one write; here they cannot be."""
     # Given
-    codec = emit_codec(ShareFetchRequest, 1)
+    codec = EmittedCodec(ShareFetchRequest, 1)
     batch = AcknowledgementBatch(1, 2, [1], unknown_tagged_fields=((3, b"new"),))
 
     # When
