@@ -85,6 +85,7 @@ class _Connection:
         self._tasks = tasks
         self._client: BrokerClient | None = None
         self._dialled: asyncio.Future[BrokerClient] | None = None
+        self._awaiting_count = 0
 
     @property
     def is_open(self) -> bool:
@@ -92,8 +93,10 @@ class _Connection:
 
     @property
     def load(self) -> int:
-        """How many requests a new one would wait for; a connection being opened counts as one."""
-        return self._client.in_flight_count if self._client is not None and self.is_open else 1
+        """How many requests a new one would wait for; a connection still to be opened counts as one more."""
+        if self._client is not None and self._client.is_open:
+            return self._client.in_flight_count
+        return 1 + self._awaiting_count
 
     async def client(self) -> BrokerClient:
         """Return the open connection, opening it first if need be.
@@ -108,11 +111,14 @@ class _Connection:
             dialled = self._dialled = asyncio.get_running_loop().create_future()
             task = self._tasks.spawn(self._dial(dialled), name=f"dial broker {self._broker.node_id}")
             task.add_done_callback(lambda _: self._give_up(dialled))
+        self._awaiting_count += 1
         try:
             # Shared, so one caller that is cancelled must not end it for the others.
             return await asyncio.shield(self._dialled)
         except BrokerFailure as failure:
             raise failure.again() from None
+        finally:
+            self._awaiting_count -= 1
 
     def close(self) -> None:
         if self._client is not None:

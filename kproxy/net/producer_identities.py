@@ -12,7 +12,7 @@ from kproxy.errors import BrokerUnavailable
 from kproxy.net.broker_answers import BrokerRefusal, require_success
 from kproxy.net.broker_connections import BrokerConnections
 from kproxy.net.cluster_metadata import ClusterMetadataCache
-from kproxy.net.coordinators import CoordinatorKind, find_coordinator
+from kproxy.net.coordinators import CoordinatorKind, coordinators_of, find_coordinator
 from kproxy.telemetry import logs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.init_producer_id_request import InitProducerIdRequest
@@ -45,13 +45,17 @@ class ProducerIdentities:
         self._connections = connections
         self._coordinators: dict[str, int] = {}
 
-    async def look_ahead(self, transactional_id: str) -> None:
-        """Find the coordinator before it is needed: a cluster that has no transaction log yet creates it meanwhile."""
+    async def look_ahead(self, *transactional_ids: str) -> None:
+        """Find coordinators before they are needed, in one request as far as brokers take several ids at once.
+
+        A cluster that has no transaction log yet creates it meanwhile.
+        """
         try:
-            node_id = await find_coordinator(self._metadata, CoordinatorKind.TRANSACTION, transactional_id)
-            self._coordinators.setdefault(transactional_id, node_id)
+            found = await coordinators_of(self._metadata, CoordinatorKind.TRANSACTION, transactional_ids)
         except BrokerUnavailable as failure:
             log.debug("coordinator_not_found_yet", detail=failure)
+        else:
+            self._coordinators = {**found, **self._coordinators}
 
     async def next(self, transactional_id: str) -> ProducerIdentity:
         """Return an identity that outranks all that were given out for `transactional_id` before.
@@ -71,7 +75,8 @@ class ProducerIdentities:
         node_id = self._coordinators.pop(transactional_id, None)
         if node_id is None:
             node_id = await find_coordinator(self._metadata, CoordinatorKind.TRANSACTION, transactional_id)
-        client = await self._connections.control(node_id)
+        # A broker serves the requests of one connection one by one, and this one waits for its replicas.
+        client = await self._connections.reader(node_id)
         request = InitProducerIdRequest(transactional_id, TRANSACTION_TIMEOUT_MS)
         response = cast("InitProducerIdResponse", await client.request(ApiKey.INIT_PRODUCER_ID, request))
         require_success(response.error_code, f"InitProducerId of {transactional_id} at {client.peer}")

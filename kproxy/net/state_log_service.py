@@ -150,6 +150,7 @@ class StateLogService:
         self._state_topic = topics.state
         self._directory.open(slots)
         tasks = self._cluster.tasks
+        tasks.spawn(self._look_for_coordinators(topics), name="coordinators of the slots")
         slots.start(tasks)
         beside = [
             tasks.spawn(self._upkeep(slots, topics).run(), name="upkeep of the state log"),
@@ -164,6 +165,14 @@ class StateLogService:
         slots.abandon(reason)
         self._directory.close(reason)
         self._on_change()
+
+    async def _look_for_coordinators(self, topics: SlotTopics) -> None:
+        """Ask once for all slots, while the deciding one is claimed."""
+        others = [number for number in range(topics.slot_count) if number != DECIDING_SLOT]
+        if others:
+            await self._identities.look_ahead(
+                *(slot_transactional_id(topics.state.name, number) for number in others)
+            )
 
     async def _replacement_of(self, topics: SlotTopics) -> str:
         """Return when a topic of the same name has taken the place of one of `topics`, and say which."""

@@ -83,7 +83,7 @@ class StateSlot:
         clock: for the pauses between attempts.
         reports: hears what operators are to know.
         listener: holds in memory what is durable here.
-        turnstile: how many slots are claimed and loaded at once.
+        turnstile: how many slots are loaded at once.
         ownership: judges whether the slots are this process's; the slot joins it.
         on_ready: called whenever the slot has begun to serve.
     """
@@ -275,11 +275,11 @@ class StateSlot:
 
     async def _open(self) -> None:
         self._doubt = None
+        if self._is_in_question:
+            await self._ownership.require_held()
+        claimed = await self._claim()
+        self._note_claim(claimed)
         async with self._turnstile:
-            if self._is_in_question:
-                await self._ownership.require_held()
-            claimed = await self._claim()
-            self._note_claim(claimed)
             self._enter(SlotState.LOADING, f"it is being replayed up to offset {claimed.state.claim_epoch}")
             loaded = await self._claims.load(claimed)
         self._serve(claimed, loaded)

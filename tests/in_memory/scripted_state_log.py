@@ -257,8 +257,8 @@ class ScriptedStateLog(ScriptedCluster):
         assert message.key_type == 1, "transactional ids"
         if request.api_version < FIRST_BATCHED_VERSION:
             return FindCoordinatorResponse(node_id=self.coordinator_id)
-        (key,) = message.coordinator_keys
-        return FindCoordinatorResponse(coordinators=[Coordinator(key=key, node_id=self.coordinator_id)])
+        found = [Coordinator(key=key, node_id=self.coordinator_id) for key in message.coordinator_keys]
+        return FindCoordinatorResponse(coordinators=found)
 
     def _init_producer_id(self, node_id: int, request: DecodedRequest) -> InitProducerIdResponse:
         message = request.message

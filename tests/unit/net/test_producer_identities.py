@@ -1,12 +1,17 @@
 """Producer ids of transactional ids: each answer outranks the one before, and coordinators are found."""
 
+import asyncio
+
 import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
 from kproxy.net.producer_identities import ProducerIdentity
 from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.codecs import DecodedRequest
 from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
+from kproxy.wire.messages.init_producer_id_response import InitProducerIdResponse
+from tests.in_memory.answering_broker import Reply
 from tests.in_memory.scripted_state_log import WRITING_VERSIONS, ScriptedStateLog
 from tests.unit.net.backing import run
 from tests.unit.net.state_logs import StateLogBacking
@@ -81,6 +86,58 @@ def test_a_coordinator_that_was_found_ahead_is_not_looked_for_again() -> None:
 
             # Then
             assert len(cluster.asked(ApiKey.FIND_COORDINATOR)) == 1
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(("highest_version", "looks"), [(4, 1), (3, 2)])
+def test_the_coordinators_of_many_are_found_ahead_in_one_request_where_brokers_know_how(
+    highest_version: int, looks: int
+) -> None:
+    async def scenario() -> None:
+        # Given
+        versions = {**WRITING_VERSIONS, ApiKey.FIND_COORDINATOR: (0, highest_version)}
+        async with ScriptedStateLog(versions=versions) as cluster, StateLogBacking(cluster) as backing:
+            await backing.metadata.refresh()
+            await backing.identities.look_ahead(SLOT_0, SLOT_1)
+
+            # When
+            for name in (SLOT_0, SLOT_1):
+                await backing.identities.next(name)
+
+            # Then
+            assert len(cluster.asked(ApiKey.FIND_COORDINATOR)) == looks
+
+    run(scenario)
+
+
+def test_identities_that_are_asked_for_together_do_not_wait_for_each_other() -> None:
+    """A broker serves the requests of one connection one by one."""
+
+    async def scenario() -> None:
+        # Given
+        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+            await backing.metadata.refresh()
+            await backing.identities.look_ahead(SLOT_0, SLOT_1)
+            honest = cluster.brokers[1].answers[ApiKey.INIT_PRODUCER_ID]
+            both_have_come, asked = asyncio.Event(), []
+
+            async def answer_both_together(request: DecodedRequest) -> Reply:
+                asked.append(request)
+                if len(asked) == 2:
+                    both_have_come.set()
+                await both_have_come.wait()
+                answer = honest(request)
+                assert isinstance(answer, InitProducerIdResponse)
+                return answer
+
+            cluster.brokers[1].answers[ApiKey.INIT_PRODUCER_ID] = answer_both_together
+
+            # When
+            identities = await asyncio.gather(*(backing.identities.next(name) for name in (SLOT_0, SLOT_1)))
+
+            # Then
+            assert {identity.producer_epoch for identity in identities} == {0}
 
     run(scenario)
 

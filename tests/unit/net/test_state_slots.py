@@ -6,7 +6,8 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, BrokerUnavailable, NotCoordinator, StateLogUnavailable
-from kproxy.net.state_slots import StateSlots
+from kproxy.net.slot_claim import ClaimedSlot, LoadedSlot
+from kproxy.net.state_slots import SLOTS_LOADED_AT_ONCE, StateSlots
 from kproxy.share.identifiers import StateEpoch
 from kproxy.statelog.operations import Initialize
 from kproxy.statelog.slot_status import SlotState
@@ -180,6 +181,39 @@ def test_no_slot_is_claimed_before_the_one_that_decides_about_all() -> None:
             # Then
             assert asked == [f"{STATE}-0", f"{STATE}-1"]
             assert cluster.producer_epoch(f"{STATE}-0") == 0
+
+    run(scenario)
+
+
+def test_slots_are_claimed_while_others_are_loaded_and_only_so_many_are_loaded_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+            # Given
+            create_state_topics(cluster, state_count=20, groups_count=20)
+            topics = await backing.found()
+            claims = backing.claims(topics)
+            honest, may_load, loading = claims.load, asyncio.Event(), []
+
+            async def held(claimed: ClaimedSlot) -> LoadedSlot:
+                loading.append(claimed.number)
+                await may_load.wait()
+                return await honest(claimed)
+
+            monkeypatch.setattr(claims, "load", held)
+            slots = backing.idle_slots(claims, topics.slot_count)
+            slots.start(backing.tasks)
+
+            # When
+            await asyncio.gather(*(slot.claimed() for slot in slots.all()))
+            loading_at_once = len(loading)
+            may_load.set()
+            await until(lambda: slots.problem() == "")
+
+            # Then
+            assert loading_at_once == SLOTS_LOADED_AT_ONCE
+            assert sorted(loading) == list(range(20))
 
     run(scenario)
 
