@@ -11,6 +11,7 @@
 It reads only, and binds the loopback interface unless told otherwise.
 """
 
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -19,18 +20,14 @@ from aiohttp import web
 
 from kproxy.admin.inspection import Inspection
 from kproxy.admin.json_stream import json_response
+from kproxy.admin.listener import bind_listener
 from kproxy.admin.readiness import Readiness
 from kproxy.admin.views import envelope, readiness_items
-from kproxy.errors import KproxyError
 from kproxy.settings import HostPort
 from kproxy.telemetry.metrics import Metrics
 
 _SHUTDOWN_GRACE_S: Final = 1.0
 """How long open HTTP requests may go on when the server stops. None of them waits for anything."""
-
-
-class AdminListenerUnavailable(KproxyError):
-    """The admin port cannot be bound. Raised by `AdminServer.start`; `kproxy run` says so and exits."""
 
 
 def wall_clock_ms() -> int:
@@ -72,23 +69,16 @@ class AdminServer:
         host, port = self._runner.addresses[0][:2]
         return HostPort(host, port)
 
-    async def start(self) -> None:
-        """Bind the port and serve.
+    async def start(self, listening: Sequence[socket.socket] | None = None) -> None:
+        """Bind the port, or take over sockets that listen already, and serve.
 
         Raises:
             AdminListenerUnavailable: the port is in use, or the host is none of this machine's.
         """
+        sockets = await bind_listener(self._listener) if listening is None else listening
         await self._runner.setup()
-        try:
-            await web.TCPSite(self._runner, self._listener.host, self._listener.port).start()
-        except OSError as error:
-            await self._runner.cleanup()
-            # asyncio puts a sentence of its own before the system's reason.
-            reason = str(error.strerror or error).rpartition(": ")[2]
-            raise AdminListenerUnavailable(
-                f"kproxy.admin.listener = {self._listener} cannot be bound: {reason}; "
-                "choose another address, or turn the admin port off with kproxy.admin.listener=none"
-            ) from error
+        for each in sockets:
+            await web.SockSite(self._runner, each).start()
 
     async def stop(self) -> None:
         """Stop serving and free the port. Stopping twice, or before a start, does nothing."""

@@ -1,6 +1,7 @@
 """The composition root: builds every object of a kproxy process, and owns the order of start and stop.
 
-Start: admin port → bootstrap port → the backing cluster's brokers → their ports → does it serve share groups? → on.
+Start: admin port, which is served later (`late_admin`) → bootstrap port → the backing cluster's brokers → their ports →
+does it serve share groups? → on.
 Stop: not ready → accept nobody → answer parked fetches and what is owed → close in waves → tasks → admin port.
 """
 
@@ -14,9 +15,8 @@ from typing import Final
 
 import uvloop
 
-from kproxy.admin.inspection import Inspected, Inspection
-from kproxy.admin.server import AdminServer
-from kproxy.admin.views import ProxyState, item
+from kproxy.admin.views import ProxyState
+from kproxy.application.late_admin import AdminParts, LateAdmin
 from kproxy.application.topic_changes import TopicChanges
 from kproxy.application.vitals import VitalParts, Vitals
 from kproxy.errors import KproxyError
@@ -28,7 +28,6 @@ from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
 from kproxy.net.availability import ShareAvailability
 from kproxy.net.background import BackgroundTasks
-from kproxy.net.backlog_survey import BacklogSurvey
 from kproxy.net.broker_client import ConnectionLimits
 from kproxy.net.broker_connections import BrokerConnections
 from kproxy.net.broker_failures import AuthenticationExpected
@@ -37,6 +36,7 @@ from kproxy.net.cluster_metadata import ClusterMetadataCache, MetadataTiming
 from kproxy.net.cluster_view import ClusterBroker, TopicIdsMissing
 from kproxy.net.deadlines import Deadlines, MonotonicClock, SystemWallClock
 from kproxy.net.durable_state_log import SlotDirectory
+from kproxy.net.early_ports import EarlyPorts
 from kproxy.net.group_namespace import ClusterGroupNamespace
 from kproxy.net.listeners import Listeners, PortPlan
 from kproxy.net.observation import ShellObserver
@@ -65,17 +65,20 @@ CODEC_SWITCH: Final = "KPROXY_CODEC"
 """`construct` runs every message through the construct trees: a switch for tests, not a key."""
 
 
-def run_proxy(settings: Settings) -> int:
-    """Run a proxy until SIGTERM or SIGINT; return the exit code: 0 after a drain, 1 when it could not start."""
+def run_proxy(settings: Settings, early_ports: EarlyPorts | None = None) -> int:
+    """Run a proxy until SIGTERM or SIGINT; return the exit code: 0 after a drain, 1 when it could not start.
+
+    It accepts clients on `early_ports` where these listen already.
+    """
     logs.configure(settings.log_format.value, settings.log_level.value)
     if os.environ.get(CODEC_SWITCH) == "construct":
         codecs.select_codec("construct")
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_run(settings))
+        return runner.run(_run(settings, early_ports or EarlyPorts()))
 
 
-async def _run(settings: Settings) -> int:
-    proxy = Proxy(settings)
+async def _run(settings: Settings, early_ports: EarlyPorts) -> int:
+    proxy = Proxy(settings, early_ports)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, proxy.stop_requested.set)
@@ -92,7 +95,8 @@ async def _run(settings: Settings) -> int:
 class Proxy:
     """One kproxy process."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, early_ports: EarlyPorts) -> None:
+        self._early_ports = early_ports
         self.stop_requested = asyncio.Event()
         self._settings = settings
         self._clock = MonotonicClock()
@@ -219,7 +223,7 @@ class Proxy:
             advertised_host=settings.advertised_host,
             broker_port_map=settings.broker_port_map,
         )
-        self._listeners = Listeners(plan, self._relay, self._addresses)
+        self._listeners = Listeners(plan, self._relay, self._addresses, early=self._early_ports)
         self._relay.binder = self._listeners
         self._sweeper = Sweeper(self._relay)
 
@@ -240,32 +244,23 @@ class Proxy:
         )
         self._vitals.register_gauges(self._metrics)
         listener = self._settings.admin_listener
-        self._admin: AdminServer | None = None
+        self._admin: LateAdmin | None = None
         if listener is not None:
-            self._admin = AdminServer(
-                listener,
-                metrics=self._metrics,
-                readiness=self._vitals.readiness(),
-                status=lambda: item(self._vitals.status()),
-                inspection=self._inspection(),
-            )
+            self._admin = LateAdmin(self._admin_parts(listener), self._tasks)
 
-    def _inspection(self) -> Inspection:
-        """Return the endpoints that list what the process holds."""
-        share_groups = self._share_groups
-        inspected = Inspected(
-            coordinator=share_groups.coordinator,
-            sessions=share_groups.sessions,
-            directory=share_groups.directory,
+    def _admin_parts(self, listener: HostPort) -> AdminParts:
+        return AdminParts(
+            listener=listener,
+            metrics=self._metrics,
+            vitals=self._vitals,
+            share_groups=self._share_groups,
+            state_log=self._state_log,
+            metadata=self._metadata,
             topic_name=self._topic_name,
             clock=self._clock,
             wall_clock=self._wall_clock,
-            state_log=lambda: self._state_log.slots,
-            state_topic=lambda: self._state_log.state_topic,
-            cluster_id=lambda: self._metadata.cluster_id,
-            backlogs=BacklogSurvey(metadata=self._metadata, connections=self._connections),
+            connections=self._connections,
         )
-        return Inspection(inspected)
 
     # ------------------------------------------------ life
 

@@ -16,6 +16,7 @@ from typing import Final
 from kproxy.errors import KproxyError
 from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroker, BrokerAddresses
 from kproxy.net.client_connection import ClientConnection
+from kproxy.net.early_ports import BACKLOG, EarlyPorts
 from kproxy.net.relay import Relay
 from kproxy.settings.addresses import NODE_ID_PLACE
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID
@@ -25,8 +26,6 @@ log = logs.logger("net.listeners")
 
 HOLD_SECONDS: Final = 5.0
 """How long newcomers, and responses that name a new broker, wait for the start to be over."""
-BACKLOG: Final = 1024
-"""How many connections may wait to be accepted."""
 _MAX_PORT = 65535
 
 
@@ -66,9 +65,17 @@ class PortPlan:
 
 
 class Listeners:
-    """Binds ports and remembers what they stand for."""
+    """Binds ports and remembers what they stand for. Those of `early` that no broker needs are closed in the end."""
 
-    def __init__(self, plan: PortPlan, relay: Relay, addresses: BrokerAddresses) -> None:
+    def __init__(
+        self,
+        plan: PortPlan,
+        relay: Relay,
+        addresses: BrokerAddresses,
+        *,
+        early: EarlyPorts | None = None,
+    ) -> None:
+        self._early = EarlyPorts() if early is None else early
         self._plan = plan
         self._relay = relay
         self._addresses = addresses
@@ -100,9 +107,14 @@ class Listeners:
         self._is_first_bind_over.clear()
 
     async def admit_newcomers(self) -> None:
-        """Accept clients as soon as the first `bind` begins, or after 5 s; return then."""
-        with suppress(TimeoutError):
+        """Accept clients as soon as the first `bind` begins, or after 5 s; return then.
+
+        After 5 s those who wait at the port of a broker are cut off: nobody knows where that broker is.
+        """
+        try:
             await asyncio.wait_for(self._is_first_bind_over.wait(), HOLD_SECONDS)
+        except TimeoutError:
+            self._early.close()
         for server in self._servers.values():
             if server.sockets:  # of a server that was closed there are none
                 await server.start_serving()
@@ -118,7 +130,10 @@ class Listeners:
         moved = {broker.node_id: broker for broker in brokers}
         self._brokers.update(moved)
         self._is_first_bind_over.set()
-        await self._open_ports(moved.values())
+        try:
+            await self._open_ports(moved.values())
+        finally:
+            self._early.close()
 
     async def follow(self, brokers: Iterable[BackingBroker]) -> None:
         """Do the same for brokers that joined or moved meanwhile; of one without a port the log tells, and `/readyz`.
@@ -180,20 +195,14 @@ class Listeners:
 
     async def stop_accepting(self) -> None:
         """Close every port; connections that are open stay."""
+        self._early.close()
         for server in self._servers.values():
             server.close()
 
     async def _listen(self, node_id: int, port: int, setting: str) -> None:
-        loop = asyncio.get_running_loop()
         accepts_at_once = self._is_first_bind_over.is_set()
         try:
-            server = await loop.create_server(
-                lambda: ClientConnection(self._relay, node_id),
-                self._plan.bind_host,
-                port,
-                backlog=BACKLOG,
-                start_serving=accepts_at_once,
-            )
+            server = await self._serve(node_id, port, accepts_at_once=accepts_at_once)
             if not accepts_at_once:
                 _let_connect(server)
         except OSError as error:
@@ -202,6 +211,22 @@ class Listeners:
                 f"cannot listen on {self._plan.bind_host}:{port}: {reason}; change {setting}"
             ) from error
         self._servers[node_id] = server
+
+    async def _serve(self, node_id: int, port: int, *, accepts_at_once: bool) -> asyncio.Server:
+        """Take the port over if it listens already, else bind it. Raises OSError."""
+        loop, host = asyncio.get_running_loop(), self._plan.bind_host
+
+        def connection() -> ClientConnection:
+            return ClientConnection(self._relay, node_id)
+
+        early = self._early.take(host, port)
+        if early is not None:
+            return await loop.create_server(
+                connection, sock=early, backlog=BACKLOG, start_serving=accepts_at_once
+            )
+        return await loop.create_server(
+            connection, host, port, backlog=BACKLOG, start_serving=accepts_at_once
+        )
 
 
 def _let_connect(server: asyncio.Server) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kproxy.application import run_proxy
+from kproxy.application import admin_port, run_proxy
 from kproxy.cli import main as command_line
 from kproxy.net import broker_connections, log_appender, state_log_service
 from kproxy.net.broker_client import BrokerClient
@@ -35,7 +35,7 @@ PARENT_DEATH_SIGNAL: Final = 1
 PRODUCER_AT: Final = 43
 """Where a batch has its producer id; its epoch and its base sequence follow."""
 
-PRELOADED: Final = (run_proxy, broker_connections, state_log_service)
+PRELOADED: Final = (run_proxy, admin_port, broker_connections, state_log_service)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ JUNK_DRAWERS: Final = frozenset(
 
 TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/admin/live_share_partitions.py": "a protocol",
+    "kproxy/application/admin_port.py": "tests/unit/application/test_late_admin.py, and every test of a running kproxy",
     "kproxy/application/proxy.py": "tests/kafka: every test of a running kproxy starts it",
     "kproxy/application/vitals.py": "tests/kafka: every test of a running kproxy asks it",
     "kproxy/error_codes.py": "a table of numbers; the tests of the handlers name those that reach a client",

@@ -7,8 +7,9 @@ from typing import TypeVar
 import aiohttp
 import pytest
 
+from kproxy.admin.listener import bind_listener
 from kproxy.admin.readiness import Readiness
-from kproxy.admin.server import AdminListenerUnavailable, AdminServer, wall_clock_ms
+from kproxy.admin.server import AdminServer, wall_clock_ms
 from kproxy.settings import HostPort
 from kproxy.telemetry.metrics import Metrics
 
@@ -130,23 +131,27 @@ def test_anything_else_is_refused(method: str, path: str, status: int) -> None:
     assert answer_to(an_admin_server(), path, method).status == status
 
 
-def test_a_port_in_use_is_refused_with_what_to_do() -> None:
+def test_a_port_that_listens_already_is_taken_over_with_whoever_waits_there() -> None:
     # Given
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        server = AdminServer(
-            HostPort("127.0.0.1", port), metrics=Metrics(), readiness=Readiness({}), status=dict[str, object]
-        )
+    server = an_admin_server()
 
-        # When
-        with pytest.raises(AdminListenerUnavailable) as refusal:
-            asyncio.run(server.start())
+    async def ask_before_it_serves() -> bytes:
+        [listening] = await bind_listener(HostPort("127.0.0.1", 0))
+        host, port = listening.getsockname()
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(b"GET /livez HTTP/1.0\r\n\r\n")
+        await server.start([listening])
+        try:
+            return await reader.readline()
+        finally:
+            writer.close()
+            await server.stop()
+
+    # When
+    answer = asyncio.run(ask_before_it_serves())
 
     # Then
-    assert str(refusal.value) == (
-        f"kproxy.admin.listener = 127.0.0.1:{port} cannot be bound: address already in use; "
-        "choose another address, or turn the admin port off with kproxy.admin.listener=none"
-    )
+    assert b" 200 OK" in answer
 
 
 def test_stopping_frees_the_port_and_may_be_repeated() -> None:

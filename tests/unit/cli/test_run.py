@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from kproxy.cli.main import cli
+from kproxy.net.early_ports import EarlyPorts
 from kproxy.settings import HostPort, Settings
 
 
@@ -16,7 +17,9 @@ def started_with(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Settings]]:
     started: list[Settings] = []
     application = ModuleType("kproxy.application")
 
-    def run_proxy(settings: Settings) -> int:
+    def run_proxy(settings: Settings, early_ports: EarlyPorts) -> int:
+        assert settings.listen in early_ports
+        early_ports.close()
         started.append(settings)
         return 1
 

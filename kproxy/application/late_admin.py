@@ -1,0 +1,93 @@
+"""The admin port at a start: it listens at once, and what serves it is loaded when the proxy is at work already.
+
+The HTTP server takes as long to import as a third of everything else, and nobody's records wait for it. So this is the
+one place of the application where something is imported inside of a function.
+"""
+
+import asyncio
+import gc
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from kproxy.admin.listener import bind_listener
+from kproxy.application.vitals import Vitals
+from kproxy.handlers.ports import Clock, WallClock
+from kproxy.handlers.share_groups import ShareGroups
+from kproxy.net.broker_connections import BrokerConnections
+from kproxy.net.cluster_metadata import ClusterMetadataCache
+from kproxy.net.state_log_service import StateLogService
+from kproxy.net.tasks import TaskKeeper
+from kproxy.settings import HostPort
+from kproxy.telemetry.metrics import Metrics
+
+if TYPE_CHECKING:
+    from kproxy.admin.server import AdminServer
+
+LATEST_SECONDS: Final = 2.0
+"""After this the HTTP server is loaded although nobody asked, so that whoever asks later is answered at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdminParts:
+    """What the admin port shows, and where."""
+
+    listener: HostPort
+    metrics: Metrics
+    vitals: Vitals
+    share_groups: ShareGroups
+    state_log: StateLogService
+    metadata: ClusterMetadataCache
+    connections: BrokerConnections
+    topic_name: Callable[[bytes], str | None]
+    clock: Clock
+    wall_clock: WallClock
+
+
+class LateAdmin:
+    """The admin port from `start` to `stop`."""
+
+    def __init__(self, parts: AdminParts, tasks: TaskKeeper) -> None:
+        self._parts = parts
+        self._tasks = tasks
+        self._listening: Sequence[socket.socket] = ()
+        self._server: AdminServer | None = None
+
+    async def start(self) -> None:
+        """Bind the port; who asks is answered as soon as the HTTP server is loaded.
+
+        Raises:
+            AdminListenerUnavailable: the port is in use, or the host is none of this machine's.
+        """
+        self._listening = await bind_listener(self._parts.listener)
+        self._tasks.spawn(self._serve(), name="admin port")
+
+    async def stop(self) -> None:
+        """Stop serving and free the port. Stopping twice, or before a start, does nothing."""
+        if self._server is not None:
+            await self._server.stop()
+        for each in self._listening:
+            each.close()
+
+    async def _serve(self) -> None:
+        await self._wait_until_asked()
+        admin_port = await asyncio.to_thread(import_module, "kproxy.application.admin_port")
+        # As after the other imports: no collection is to walk over all that this one made.
+        gc.freeze()
+        self._server = admin_port.admin_server(self._parts)
+        assert self._server is not None
+        await self._server.start(self._listening)
+
+    async def _wait_until_asked(self) -> None:
+        loop, asked = asyncio.get_running_loop(), asyncio.Event()
+        for each in self._listening:
+            loop.add_reader(each, asked.set)
+        try:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(asked.wait(), LATEST_SECONDS)
+        finally:
+            for each in self._listening:
+                loop.remove_reader(each)

@@ -1,0 +1,71 @@
+"""Ports that listen before the rest of kproxy is loaded.
+
+Loading takes longer than everything else about a start. Whoever connects meanwhile waits in the operating system's
+queue, with all that it sends, and is accepted in the end; had it been refused, it would come back only after a pause
+that grows (`reconnect.backoff.ms`, `reconnect.backoff.max.ms`). So this module imports next to nothing.
+"""
+
+import socket
+from collections.abc import Iterable
+from typing import Final
+
+from kproxy.settings import HostPort, Settings
+
+BACKLOG: Final = 1024
+"""How many connections may wait to be accepted."""
+
+
+def client_addresses(settings: Settings) -> list[HostPort]:
+    """Return the addresses for clients that are known before the cluster is asked: that of `kproxy.listen` first."""
+    host = settings.listen.host
+    return [settings.listen, *(HostPort(host, port) for port in settings.broker_port_map.values())]
+
+
+class EarlyPorts:
+    """Sockets that listen at `addresses` and accept nobody, until somebody takes them over.
+
+    An address that cannot be bound, or a name with several addresses, is left out: whoever binds it later says why.
+    """
+
+    def __init__(self, addresses: Iterable[HostPort] = ()) -> None:
+        self._sockets: dict[tuple[str, int], socket.socket] = {}
+        for address in addresses:
+            listening = _listening(address)
+            if listening is not None:
+                self._sockets[address.host, address.port] = listening
+
+    def __contains__(self, address: HostPort) -> bool:
+        return (address.host, address.port) in self._sockets
+
+    def take(self, host: str, port: int) -> socket.socket | None:
+        """Return the socket that listens there, which is the caller's from now on; None when there is none."""
+        return self._sockets.pop((host, port), None)
+
+    def close(self) -> None:
+        """Close what nobody took; who waits there is cut off."""
+        for listening in self._sockets.values():
+            listening.close()
+        self._sockets.clear()
+
+
+def _listening(address: HostPort) -> socket.socket | None:
+    if address.port == 0:
+        return None
+    try:
+        found = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        if len(found) != 1:
+            return None
+        family, kind, protocol, _, where = found[0]
+        listening = socket.socket(family, kind, protocol)
+    except OSError:
+        return None
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(where)
+        listening.listen(BACKLOG)
+    except OSError:
+        listening.close()
+        return None
+    return listening

@@ -1,0 +1,70 @@
+"""What is loaded before kproxy serves, and what when it does already."""
+
+import http.client
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import pytest
+
+from tests.kafka.ports import LOOPBACK, ReservedPort
+
+NOBODY: Final = f"{LOOPBACK}:1"
+"""Where no cluster answers."""
+PATIENCE_SECONDS: Final = 20.0
+
+HEAVY: Final = ("aiohttp", "asyncio", "construct", "prometheus_client", "uvloop")
+
+
+def loaded_with(module: str) -> set[str]:
+    """Return which heavy packages `module` brings with it."""
+    program = (
+        f"import json, sys, {module}; print(json.dumps([name for name in {HEAVY} if name in sys.modules]))"
+    )
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
+    return set(json.loads(finished.stdout))
+
+
+def test_ports_listen_before_anything_is_loaded_that_takes_long() -> None:
+    assert loaded_with("kproxy.cli.run") == set()
+
+
+def test_the_http_server_is_not_loaded_with_the_application() -> None:
+    assert set(HEAVY) - loaded_with("kproxy.application") == {"aiohttp"}
+
+
+@contextmanager
+def kproxy_without_cluster(*, admin: ReservedPort) -> Iterator[subprocess.Popen[str]]:
+    """A kproxy that looks for its cluster in vain."""
+    with ReservedPort() as listen:
+        arguments = ["-X", f"kproxy.listen={listen.address}", "-X", f"kproxy.admin.listener={admin.address}"]
+        command = [sys.executable, "-m", "kproxy", "run", "-b", NOBODY, *arguments]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+
+def status_of(path: str, admin: ReservedPort) -> int:
+    """Ask the admin port, in the moment in which it listens."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        connection = http.client.HTTPConnection(LOOPBACK, admin.number, timeout=PATIENCE_SECONDS)
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().status
+        except ConnectionRefusedError:
+            assert time.monotonic() < deadline
+        finally:
+            connection.close()
+
+
+@pytest.mark.parametrize(("path", "status"), [("/livez", 200), ("/readyz", 503)])
+def test_who_asks_first_is_answered_as_soon_as_the_http_server_is_loaded(path: str, status: int) -> None:
+    with ReservedPort() as admin, kproxy_without_cluster(admin=admin):
+        assert status_of(path, admin) == status
