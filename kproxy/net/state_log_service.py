@@ -13,6 +13,7 @@ from kproxy.net.broker_connections import BrokerConnections
 from kproxy.net.cluster_metadata import ClusterMetadataCache
 from kproxy.net.counting import Measuring
 from kproxy.net.durable_state_log import DurableGroupLog, DurableStateLog, SlotDirectory
+from kproxy.net.load_turns import LoadTurns
 from kproxy.net.log_appender import LogAppender
 from kproxy.net.log_readiness import LogReadiness
 from kproxy.net.lost_states import LostStates
@@ -246,15 +247,15 @@ class StateLogService:
 
     def _slot_maker(
         self, claims: SlotClaims, ownership: SlotOwnership, *, on_ready: Callable[[], None]
-    ) -> Callable[[int, asyncio.Semaphore], StateSlot]:
-        def make(number: int, turnstile: asyncio.Semaphore) -> StateSlot:
+    ) -> Callable[[int, LoadTurns], StateSlot]:
+        def make(number: int, turns: LoadTurns) -> StateSlot:
             return StateSlot(
                 number,
                 claims=claims,
                 clock=self._cluster.clock,
                 reports=self._reports,
                 listener=self._listener,
-                turnstile=turnstile,
+                turns=turns,
                 ownership=ownership,
                 on_ready=on_ready,
             )

@@ -28,6 +28,7 @@ from kproxy.errors import (
 )
 from kproxy.handlers.ports import Clock
 from kproxy.net.backoff import Backoff
+from kproxy.net.load_turns import LoadTurns
 from kproxy.net.partition_writer import Doubt, PartitionWriter
 from kproxy.net.slot_claim import ClaimedSlot, LoadedSlot, SlotClaims
 from kproxy.net.slot_loader import LogTruncated
@@ -83,7 +84,7 @@ class StateSlot:
         clock: for the pauses between attempts.
         reports: hears what operators are to know.
         listener: holds in memory what is durable here.
-        turnstile: how many slots are loaded at once.
+        turns: how many slots are loaded at once; those that somebody waits for come first.
         ownership: judges whether the slots are this process's; the slot joins it.
         on_ready: called whenever the slot has begun to serve.
     """
@@ -96,7 +97,7 @@ class StateSlot:
         clock: Clock,
         reports: SlotReports,
         listener: SlotListener,
-        turnstile: asyncio.Semaphore,
+        turns: LoadTurns,
         ownership: SlotOwnership,
         on_ready: Callable[[], None] = lambda: None,
     ) -> None:
@@ -104,7 +105,7 @@ class StateSlot:
         self._claims = claims
         self._reports = reports
         self._listener = listener
-        self._turnstile = turnstile
+        self._turns = turns
         self._ownership = ownership
         self._on_ready = on_ready
         self._backoff = Backoff(clock, first_ms=FIRST_RETRY_MS, last_ms=LAST_RETRY_MS)
@@ -279,7 +280,7 @@ class StateSlot:
             await self._ownership.require_held()
         claimed = await self._claim()
         self._note_claim(claimed)
-        async with self._turnstile:
+        async with self._turns.turn(lambda: bool(self._waiters)):
             self._enter(SlotState.LOADING, f"it is being replayed up to offset {claimed.state.claim_epoch}")
             loaded = await self._claims.load(claimed)
         self._serve(claimed, loaded)

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from kproxy.net.load_turns import LoadTurns
 from kproxy.net.slot_ownership import DECIDING_SLOT, ClaimLost, SlotOwnership
 from kproxy.net.state_slot import StateSlot
 from kproxy.net.tasks import TaskKeeper
@@ -27,19 +28,19 @@ class StateSlots:
 
     Args:
         count: how many there are.
-        make: builds slot n; the semaphore limits how many load at once.
+        make: builds slot n; the turns limit how many load at once.
         ownership: judges whether they are this process's; each slot that was built has joined it.
     """
 
     def __init__(
         self,
         count: int,
-        make: Callable[[int, asyncio.Semaphore], StateSlot],
+        make: Callable[[int, LoadTurns], StateSlot],
         ownership: SlotOwnership,
     ) -> None:
-        turnstile = asyncio.Semaphore(SLOTS_LOADED_AT_ONCE)
+        turns = LoadTurns(SLOTS_LOADED_AT_ONCE)
         self._ownership = ownership
-        self._slots = tuple(make(number, turnstile) for number in range(count))
+        self._slots = tuple(make(number, turns) for number in range(count))
 
     def __len__(self) -> int:
         return len(self._slots)

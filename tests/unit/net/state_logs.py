@@ -8,6 +8,7 @@ from typing import Final, Literal
 import pytest
 
 from kproxy.errors import ApiError
+from kproxy.net.load_turns import LoadTurns
 from kproxy.net.log_appender import LogAppender
 from kproxy.net.producer_identities import ProducerIdentities
 from kproxy.net.slot_claim import ClaimPolicy, SlotClaims
@@ -184,7 +185,7 @@ class StateLogBacking(Backing):
             clock=self.clock,
             reports=self.reports,
             listener=self.listener,
-            turnstile=asyncio.Semaphore(8),
+            turns=LoadTurns(8),
             ownership=self.ownership(claims),
         )
         self.lives[slot] = self.tasks.spawn(slot.run(), name=f"slot {number}")
@@ -202,14 +203,14 @@ class StateLogBacking(Backing):
         """Return slots whose life has not begun."""
         ownership = self.ownership(claims)
 
-        def make(number: int, turnstile: asyncio.Semaphore) -> StateSlot:
+        def make(number: int, turns: LoadTurns) -> StateSlot:
             return StateSlot(
                 number,
                 claims=claims,
                 clock=self.clock,
                 reports=self.reports,
                 listener=self.listener,
-                turnstile=turnstile,
+                turns=turns,
                 ownership=ownership,
             )
 

@@ -218,6 +218,44 @@ def test_slots_are_claimed_while_others_are_loaded_and_only_so_many_are_loaded_a
     run(scenario)
 
 
+def test_a_slot_that_somebody_waits_for_is_loaded_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+            # Given
+            create_state_topics(cluster, state_count=20, groups_count=20)
+            topics = await backing.found()
+            claims = backing.claims(topics)
+            honest, may_load, loading = claims.load, asyncio.Semaphore(0), []
+
+            async def held(claimed: ClaimedSlot) -> LoadedSlot:
+                loading.append(claimed.number)
+                await may_load.acquire()
+                return await honest(claimed)
+
+            monkeypatch.setattr(claims, "load", held)
+            slots = backing.idle_slots(claims, topics.slot_count)
+            slots.start(backing.tasks)
+            may_load.release()  # for the deciding slot
+            await asyncio.gather(*(slot.claimed() for slot in slots.all()))
+            await until(lambda: len(loading) == 1 + SLOTS_LOADED_AT_ONCE)
+            wanted = next(slot for slot in reversed(slots.all()) if slot.number not in loading)
+
+            # When
+            waiting = backing.tasks.spawn(wanted.settled(10), name="a wait")
+            await asyncio.sleep(0)
+            may_load.release()
+            await until(lambda: len(loading) == 2 + SLOTS_LOADED_AT_ONCE)
+
+            # Then
+            assert loading[-1] == wanted.number
+            for _ in range(20):
+                may_load.release()
+            await waiting
+            await until(lambda: slots.problem() == "")
+
+    run(scenario)
+
+
 def test_when_the_slot_that_decides_is_lost_while_it_is_claimed_no_other_is_claimed() -> None:
     async def scenario() -> None:
         async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
