@@ -133,6 +133,25 @@ def test_other_slots_serve_on_while_one_is_loaded_again() -> None:
     run(scenario)
 
 
+def test_a_request_that_still_waits_when_the_process_ends_is_refused_at_once() -> None:
+    async def scenario() -> None:
+        async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
+            # Given
+            process = SharingProcess(backing)
+            asked = asyncio.get_running_loop().create_task(process.serve(describe_configs("workers")))
+            await until(lambda: process.service.readiness.waiting_count == 1)
+
+            # When
+            process.groups.answer_parked_fetches()
+            codes = error_codes(await asked)
+
+            # Then
+            assert codes <= NOT_YET
+            assert codes
+
+    run(scenario)
+
+
 async def begun(process: SharingProcess) -> StateSlot:
     """Return the slot of the group, with a state of its own."""
     assert process.service.slots is not None
