@@ -117,7 +117,7 @@ def test_sigterm_answers_a_parked_share_fetch_before_it_closes_the_connection(
     kproxy, topic, group = _kproxy_of(endpoint), endpoint.new_topic(), endpoint.new_group()
     with RawShareMember(kproxy.broker_addresses[1], group=group, topic=topic) as member:
         member.join()
-        member.fetch(max_wait_ms=0)
+        member.fetch(max_wait_ms=1_000)  # until its share-partition is loaded, and named
         member.send_fetch((), max_wait_ms=LONG_WAIT_MS)
         kproxy.wait_until(lambda: _counted_requests(kproxy, "ShareFetch") == 2)
 

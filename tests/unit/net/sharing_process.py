@@ -13,6 +13,7 @@ from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.partitioning import group_partition, state_partition
 from kproxy.wire.codecs import DecodedRequest, Message
 from tests.in_memory.recording_observer import RecordingAlarm, RecordingObserver
+from tests.in_memory.unchecked_group_namespace import UncheckedGroupNamespace
 from tests.models.state_log_requests import newest_version
 from tests.unit.net.backing import ORDERS
 from tests.unit.net.state_log_process import Process
@@ -46,6 +47,7 @@ class SharingProcess(Process):
                 state_log=self.service.states,
                 group_log=self.service.groups,
                 reader=backing.reader,
+                namespace=UncheckedGroupNamespace(),
                 metadata=backing.metadata,
                 availability=backing.availability,
                 alarm=RecordingAlarm(),
