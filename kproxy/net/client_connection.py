@@ -2,8 +2,7 @@
 
 Back-pressure, both ways:
 - the broker's socket is full: the client is read no further;
-- the client's socket is full: nobody is read any further, neither the broker nor the client, whose requests kproxy
-  may answer itself, and no answer of kproxy's own is made;
+- the client's socket is full: neither broker nor client is read any further, and kproxy makes no answer of its own;
 - something waits (for the twin to connect, for an answer of kproxy's own, for too many owed responses): likewise.
 """
 
@@ -95,9 +94,9 @@ class ClientConnection(asyncio.Protocol):
             self._receive("client", self.session.receive_from_client, data)
 
     def eof_received(self) -> bool:
-        """Close, unless something has to go on: a client may shut its writing side and read on, or want no answers.
+        """Close, unless a broker's answer is owed: a client may shut its writing side and read on, or want no answers.
 
-        A request that kproxy itself is answering does not count: nobody waits for records of a share group any more.
+        A request that kproxy itself answers does not count: nobody waits for records of a share group any more.
         """
         self._times.client_ms = self._now_ms()
         self._at_eof = self._is_busy() and not self.session.is_barred
