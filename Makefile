@@ -13,6 +13,7 @@ BROKERS ?= 1
 SHARE ?= 0
 ONLY ?=
 QUICK ?=
+WORKERS ?= 2
 
 BIN := .venv/bin
 # Stamps of what is installed: what somebody needs who only looks, and then all that a developer needs.
@@ -27,9 +28,8 @@ QUICK_TESTS := $(UNIT_TESTS) $(DOCUMENT_TESTS)
 
 REAL_TESTS := tests $(addprefix --ignore=,$(QUICK_TESTS)) -m "not soak"
 
-# On a busy machine a real client now and then runs into a deadline of its own. What failed is run once more, alone;
-# who fails twice fails. The first run's failures stay in the output: whoever sees one twice has found a defect.
-AGAIN := { echo "Failed tests are run once more:"; $(PYTEST) $(REAL_TESTS) --last-failed --last-failed-no-failures none; }
+# Two workers share the tests as tests/workers.py says; each has clusters and a Spark of its own.
+SHARED := --numprocesses $(WORKERS) --dist loadfile
 
 .PHONY: help
 help: ## this list
@@ -90,11 +90,11 @@ bench: prerequisites-of-benchmarks setup ## what kproxy costs, on a real Kafka: 
 
 .PHONY: test
 test: prerequisites-of-tests setup check ## every test but the long ones, on real Kafka clusters and with real clients
-	$(PYTEST) $(REAL_TESTS) || $(AGAIN)
+	$(PYTEST) $(REAL_TESTS) $(SHARED)
 
 .PHONY: unit
 unit: $(INSTALLED) ## unit tests, properties, models: under a minute
-	$(PYTEST) $(UNIT_TESTS) -m "not soak"
+	$(PYTEST) $(UNIT_TESTS) -m "not soak" $(SHARED)
 
 .PHONY: soak
 soak: prerequisites-of-tests setup ## the long proofs

@@ -1,13 +1,14 @@
 """Command lines of `java` that start quickly: recorded class data, a light collector and compiler."""
 
 import contextlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from tests.kafka import jars, prerequisites
 from tests.kafka.paths import LOGGING_FOLDER
-from tests.kafka.versions import KafkaRelease
+from tests.kafka.versions import REFERENCE, KafkaRelease
 
 QUICK_START_OPTIONS: Final = (
     "-XX:+UseSerialGC",
@@ -82,3 +83,8 @@ class ClassData:
     def discard(self) -> None:
         """Forget what a process may have recorded that did not end cleanly."""
         self._recording.unlink(missing_ok=True)
+
+
+def tool_class_data() -> ClassData:
+    """What all that uses the clients of the reference version has in common: Kafka's tools, and our own members."""
+    return ClassData(REFERENCE, "tool", recorder=str(os.getpid()))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from tests.kafka import jars, prerequisites
-from tests.kafka.java_command import QUICK_START_OPTIONS, java_command
+from tests.kafka.java_command import QUICK_START_OPTIONS, java_command, tool_class_data
 from tests.kafka.paths import HARNESS_FOLDER
 from tests.kafka.share_member import ShareMember
 from tests.kafka.versions import REFERENCE
@@ -43,7 +43,7 @@ class JavaShareMember(ShareMember):
         """
         arguments = [bootstrap_servers, group, ",".join(topics)]
         arguments += [f"{key}={value}" for key, value in (settings or {}).items()]
-        options = [HEAP_OPTION, *QUICK_START_OPTIONS]
+        options = [HEAP_OPTION, *QUICK_START_OPTIONS, *tool_class_data().options(records=False)]
         command = java_command(
             REFERENCE,
             PROBE_CLASS,

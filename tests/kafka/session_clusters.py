@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from tests.kafka import tools
 from tests.kafka.cluster import KafkaCluster
 from tests.kafka.versions import REFERENCE
 
@@ -32,6 +33,8 @@ class SessionClusters:
             cluster = KafkaCluster(version, brokers=brokers, share_groups=share_groups)
             cluster.start()
             self._running[kind] = cluster
+            if version == REFERENCE.version:
+                tools.record_class_data(cluster.bootstrap_servers)
         return self._running[kind]
 
     def stop_all(self, *, keep_logs: bool) -> None:

@@ -1,7 +1,6 @@
 """Kafka's own command line tools, those of the reference version, against any bootstrap address."""
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Final, TypeAlias
 
 from tests.kafka.administration import unique_name
 from tests.kafka.child import Child
-from tests.kafka.java_command import QUICK_START_OPTIONS, ClassData, java_command
+from tests.kafka.java_command import QUICK_START_OPTIONS, java_command, tool_class_data
 from tests.kafka.versions import REFERENCE
 
 TOPIC_COMMAND: Final = "org.apache.kafka.tools.TopicCommand"
@@ -57,7 +56,7 @@ class JavaTool(Child):
         Without `class_data_options` it maps the class data that `record_class_data` has left, if it has.
         """
         if class_data_options is None:
-            class_data_options = _class_data().options(records=False)
+            class_data_options = tool_class_data().options(records=False)
         options = [HEAP_OPTION, *QUICK_START_OPTIONS, *class_data_options]
         command = java_command(REFERENCE, main_class, arguments, options=options, log_role="tool")
         super().__init__(main_class.rpartition(".")[2], [*within, *command])
@@ -128,7 +127,7 @@ def record_class_data(bootstrap_servers: str) -> None:
 
     Kafka's latency test is recorded, which uses all three clients: admin, producer and consumer.
     """
-    class_data = _class_data()
+    class_data = tool_class_data()
     if class_data.is_recorded:
         return
     arguments = ["--bootstrap-server", bootstrap_servers, "--topic", unique_name("recording")]
@@ -224,7 +223,3 @@ def run_tool(
         written = "\n".join([*result.lines, result.errors])
         raise ToolFailed(f"{tool.name} ended with exit status {result.exit_status}: {written}")
     return result
-
-
-def _class_data() -> ClassData:
-    return ClassData(REFERENCE, "tool", recorder=str(os.getpid()))

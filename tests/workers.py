@@ -1,0 +1,63 @@
+"""How the tests are shared out where several workers run them (pytest-xdist with `--dist loadfile`).
+
+A file stays whole, so that what its tests share is started once, and all that needs Spark stays on one worker: each
+worker has a Spark and clusters of its own. Long files are begun first, so that no worker waits long for the last one.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+SPARK: Final = "spark"
+"""The share of all files whose tests have the fixture of this name."""
+FILES_WITH_SPARK: Final = ("tests/spark/", "tests/kafka/test_replay.py")
+
+LONGEST_FIRST: Final = (
+    SPARK,
+    "tests/compatibility/test_matrix.py",
+    "tests/kafka/test_share_semantics.py",
+    "tests/kafka/test_kills.py",
+)
+"""Shares of more than about half a minute; the order of the others makes no difference."""
+
+
+class SharesOfFiles(LoadScopeScheduling):
+    """Gives workers one share after the other, in the order of collection."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return share_of(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharesOfFiles | None:
+    """Be what `--dist loadfile` means here."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    config.option.loadscopereorder = False
+    return SharesOfFiles(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put long shares first on every worker; a run in one process keeps its order."""
+    _require_spark_in_its_share(items)
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: _rank(share_of(item.nodeid)))
+
+
+def share_of(nodeid: str) -> str:
+    """The name of what has to stay on one worker: a test's file, or `spark`."""
+    file = nodeid.partition("::")[0]
+    return SPARK if file.startswith(FILES_WITH_SPARK) else file
+
+
+def _rank(share: str) -> int:
+    return LONGEST_FIRST.index(share) if share in LONGEST_FIRST else len(LONGEST_FIRST)
+
+
+def _require_spark_in_its_share(items: Sequence[pytest.Item]) -> None:
+    for item in items:
+        if SPARK in getattr(item, "fixturenames", ()) and share_of(item.nodeid) != SPARK:
+            file = item.nodeid.partition("::")[0]
+            raise pytest.UsageError(f"{file} needs Spark: name it in FILES_WITH_SPARK of tests/workers.py")
