@@ -13,7 +13,7 @@ from tests.kafka.cluster import KafkaCluster
 from tests.kafka.log_reading import PartitionLog
 from tests.kafka.steady_production import SteadyProduction
 
-SETTLING_SECONDS: Final = 90.0
+SETTLING_SECONDS: Final = 200.0
 CALM_SECONDS: Final = 3.0
 WATCH_SECONDS: Final = 0.2
 

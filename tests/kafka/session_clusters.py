@@ -1,14 +1,22 @@
 """Clusters that the tests of a session share."""
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from tests.kafka import tools
 from tests.kafka.cluster import KafkaCluster
 from tests.kafka.versions import REFERENCE
 
+QUICK_HEARTBEATS: Final = {
+    "group.share.heartbeat.interval.ms": 500,
+    "group.share.min.heartbeat.interval.ms": 500,
+}
+"""A member of a stock broker learns its assignment with its second heartbeat, by default 5 s after the first."""
+
 
 class ClusterOfSession(Protocol):
     """The running cluster of this kind, started by the first test that asks; others share it.
+
+    Where it serves share groups, their heartbeats are quick.
 
     A test that stops brokers or wants settings of its own makes a `KafkaCluster` itself.
     """
@@ -30,7 +38,12 @@ class SessionClusters:
         """The running cluster of this kind, started now if it is the first call for it."""
         kind = (version, brokers, share_groups)
         if kind not in self._running:
-            cluster = KafkaCluster(version, brokers=brokers, share_groups=share_groups)
+            cluster = KafkaCluster(
+                version,
+                brokers=brokers,
+                share_groups=share_groups,
+                broker_settings=QUICK_HEARTBEATS if share_groups else None,
+            )
             cluster.start()
             self._running[kind] = cluster
             if version == REFERENCE.version:

@@ -12,7 +12,7 @@ from tests.kafka import administration
 from tests.kafka.administration import unique_name
 from tests.kafka.cluster import KafkaCluster
 from tests.kafka.kproxy_process import KproxyProcess
-from tests.kafka.session_clusters import ClusterOfSession
+from tests.kafka.session_clusters import QUICK_HEARTBEATS, ClusterOfSession
 from tests.kafka.versions import OLDEST, REFERENCE, WITHOUT_SHARE_GROUPS
 
 LONG_LOCK_MS: Final = 60_000
@@ -20,11 +20,6 @@ LONG_LOCK_MS: Final = 60_000
 SHORT_LOCK_MS: Final = 15_000
 """The shortest lock that may be configured."""
 
-QUICK_HEARTBEATS: Final = {
-    "group.share.heartbeat.interval.ms": 500,
-    "group.share.min.heartbeat.interval.ms": 500,
-}
-"""A member of a stock broker learns its assignment with its second heartbeat, by default 5 s after the first."""
 QUICK_GROUPS: Final = {
     **QUICK_HEARTBEATS,
     "group.share.session.timeout.ms": 5_000,
@@ -46,7 +41,7 @@ class EndpointKind:
     is_native: bool = False
     """No kproxy; the cluster serves share groups."""
     settings: Mapping[str, str | int] = field(default_factory=dict)
-    """Of kproxy, or of the brokers where there is none."""
+    """Of kproxy."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Of kproxy."""
 
@@ -60,7 +55,7 @@ KPROXY_QUICK_GROUPS: Final = f"kproxy-{REFERENCE.version}-quick-groups"
 KPROXY_THREE_BROKERS: Final = f"kproxy-{REFERENCE.version}-three-brokers"
 
 ENDPOINT_KINDS: Final[Mapping[str, EndpointKind]] = {
-    NATIVE: EndpointKind(REFERENCE.version, is_native=True, settings=QUICK_HEARTBEATS),
+    NATIVE: EndpointKind(REFERENCE.version, is_native=True),
     KPROXY_REFERENCE: EndpointKind(REFERENCE.version),
     KPROXY_WITHOUT_SHARE_GROUPS: EndpointKind(WITHOUT_SHARE_GROUPS.version),
     KPROXY_OLDEST: EndpointKind(OLDEST.version),
@@ -119,17 +114,14 @@ class EndpointsOfSession:
         return self._started[name]
 
     def stop_all(self, *, keep_logs: bool) -> None:
-        """End what was started for endpoints alone: every kproxy, and the cluster of the native one."""
+        """End what was started for endpoints alone: every kproxy."""
         if keep_logs:
             for endpoint in self._started.values():
                 endpoint.keep_logs()
         self._owned.close()
 
     def _native(self, kind: EndpointKind) -> ShareEndpoint:
-        cluster = KafkaCluster(
-            kind.version, brokers=kind.brokers, share_groups=True, broker_settings=kind.settings
-        )
-        self._owned.enter_context(cluster)
+        cluster = self._cluster_of_session(kind.version, brokers=kind.brokers, share_groups=True)
         return ShareEndpoint(cluster.bootstrap_servers, cluster, kproxy=None)
 
     def _through_kproxy(self, kind: EndpointKind) -> ShareEndpoint:

@@ -24,13 +24,11 @@ from tests.kafka.kproxy_process import state_topic_settings
 from tests.kafka.kproxy_with_failpoints import Failpoint
 from tests.kafka.log_reading import PartitionLog, WrittenBatch
 from tests.kafka.mortal_kproxy import NEVER, Death, MortalKproxy
-from tests.kafka.session_clusters import ClusterOfSession
-from tests.kafka.share_endpoint import QUICK_HEARTBEATS
+from tests.kafka.session_clusters import QUICK_HEARTBEATS, ClusterOfSession
 from tests.kafka.share_member import ShareMember
 from tests.kafka.share_members import MEMBER_KINDS
 from tests.kafka.steady_production import SteadyProduction
 
-KILLS: Final = 25
 KILLS_OF_A_SOAK: Final = 500
 """Of each client."""
 MEMBERS: Final = 2
@@ -51,6 +49,8 @@ WHILE_LOADING: Final = (Failpoint("claim", "landed"), Failpoint("load", "sent"))
 FROM_OUTSIDE: Final = (NEVER, NEVER)
 
 CYCLE: Final = (*DURING_ACKNOWLEDGEMENTS, *BETWEEN_TOPICS, *WHILE_LOADING, *FROM_OUTSIDE)
+KILLS: Final = len(CYCLE)
+"""Of each client, every day: one of each kind."""
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from tests.kafka.administration import unique_name
 from tests.kafka.cluster import KafkaCluster
 from tests.kafka.mortal_kproxy import MortalKproxy
 from tests.kafka.raw_share_member import RawShareMember
-from tests.kafka.share_endpoint import QUICK_HEARTBEATS
+from tests.kafka.session_clusters import QUICK_HEARTBEATS
 from tests.kafka.share_member import AcknowledgeType, ReceivedRecord, ShareMember
 from tests.kafka.share_members import MEMBER_KINDS
 

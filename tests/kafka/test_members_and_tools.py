@@ -1,8 +1,7 @@
 """The harness itself: members of share groups and Kafka's tools, against brokers that serve share groups."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Final
 
 import pytest
 
@@ -11,21 +10,15 @@ from tests.kafka.administration import unique_name
 from tests.kafka.cluster import KafkaCluster
 from tests.kafka.consumption import consume_together, release_first_delivery_of_every, settled
 from tests.kafka.java_probe import JavaShareMember
+from tests.kafka.session_clusters import ClusterOfSession
 from tests.kafka.share_member import AcknowledgeType, MemberError
 from tests.kafka.share_members import MEMBER_KINDS, ConfluentShareMember
 from tests.kafka.tools import JsonEvent
 
-QUICK_SHARE_GROUPS: Final = {
-    "group.share.heartbeat.interval.ms": 500,
-    "group.share.min.heartbeat.interval.ms": 500,
-}
-"""A member of a stock broker learns its assignment with its second heartbeat, 5 s after the first."""
-
 
 @pytest.fixture(scope="module")
-def share_cluster() -> Iterator[KafkaCluster]:
-    with KafkaCluster(share_groups=True, broker_settings=QUICK_SHARE_GROUPS) as cluster:
-        yield cluster
+def share_cluster(kafka_cluster: ClusterOfSession) -> KafkaCluster:
+    return kafka_cluster(share_groups=True)
 
 
 @pytest.mark.parametrize("kind", MEMBER_KINDS)

@@ -11,6 +11,7 @@ from tests.in_memory.partition_reader_contract import PARTITION_READER_CONTRACT,
 from tests.kafka import backing_topics
 from tests.kafka.backing_topics import backing_topic, looking_at
 from tests.kafka.cluster import KafkaCluster
+from tests.kafka.everyday import for_soak
 from tests.kafka.session_clusters import ClusterOfSession
 from tests.unit.net.backing import BOTH_LOOPS, run
 
@@ -97,7 +98,7 @@ def test_a_topic_created_anew_is_not_taken_for_the_old_one(
     run(scenario)
 
 
-@pytest.mark.parametrize("version", ["4.3.1", "2.8.2"])
+@pytest.mark.parametrize("version", ["4.3.1", for_soak("2.8.2")])
 def test_reads_follow_the_leader_when_it_moves(version: str) -> None:
     with KafkaCluster(version, brokers=3) as cluster:
 

@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from tests.kafka import accounts, administration, kafka_python_clients, tools
 from tests.kafka.accounts import values_by_id
 from tests.kafka.administration import unique_name
+from tests.kafka.everyday import for_soak
 from tests.kafka.share_endpoint import (
     KPROXY_OLDEST,
     KPROXY_REFERENCE,
@@ -25,7 +26,9 @@ TIMEOUT_SECONDS: Final = 30.0
 RECORDS_OF_EACH: Final = 50
 COMPRESSIONS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
-everywhere = pytest.mark.parametrize("behind", [KPROXY_REFERENCE, KPROXY_WITHOUT_SHARE_GROUPS, KPROXY_OLDEST])
+everywhere = pytest.mark.parametrize(
+    "behind", [KPROXY_REFERENCE, for_soak(KPROXY_WITHOUT_SHARE_GROUPS), KPROXY_OLDEST]
+)
 
 
 @everywhere

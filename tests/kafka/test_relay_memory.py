@@ -26,7 +26,7 @@ from tests.kafka.kproxy_process import KproxyProcess
 KPROXY: Final = Arm("kproxy", bootstrap_servers="", relay_process_id=None)
 MOST_KB_PER_PAIR: Final = 10
 MOST_MIB_OF_STREAMS: Final = 16
-LEAST_MB_PER_SECOND: Final = 20
+LEAST_MB_PER_SECOND: Final = 5
 """Far below what any machine does, and far above what would be no stream."""
 STREAM_SECONDS: Final = 5.0
 OPEN_FILES: Final = 4 * IDLE_CONNECTIONS

@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Final
 
-import pytest
-
 from tests.kafka import accounts
 from tests.kafka.accounts import misaccounted
 from tests.kafka.consumption import Delivery, Rule, accept, consume_together, settled
+from tests.kafka.everyday import pairs_with_clients
 from tests.kafka.share_endpoint import (
     KPROXY_CONSTRUCT,
     KPROXY_OLDEST,
@@ -23,7 +22,7 @@ from tests.kafka.share_endpoint import (
     EndpointsOfSession,
 )
 from tests.kafka.share_member import AcknowledgeType, ReceivedRecord, ShareMember
-from tests.kafka.share_members import MEMBER_KINDS
+from tests.kafka.share_members import ShareMemberFactory
 
 RECORDS: Final = 160
 BATCHES: Final = 8
@@ -50,22 +49,31 @@ ENDS: Final[Mapping[str, Callable[[ShareMember], None]]] = {
 }
 
 
-@pytest.mark.parametrize("client", MEMBER_KINDS)
-@pytest.mark.parametrize(
-    ("behind", "members", "partitions"),
+@pairs_with_clients(
+    ["behind", "members", "partitions"],
     [
-        *itertools.product([KPROXY_REFERENCE, KPROXY_WITHOUT_SHARE_GROUPS], [1, 3], [1, 8]),
+        (KPROXY_REFERENCE, 3, 8),
+        *itertools.product([KPROXY_REFERENCE], [1, 3], [1]),
+        *itertools.product([KPROXY_WITHOUT_SHARE_GROUPS], [1, 3], [8]),
         (KPROXY_OLDEST, 1, 1),
         (KPROXY_OLDEST, 1, 8),
         (KPROXY_CONSTRUCT, 3, 8),
         (NATIVE, 3, 8),
     ],
+    left_to_soak=[
+        (KPROXY_REFERENCE, 1, 8),
+        *itertools.product([KPROXY_WITHOUT_SHARE_GROUPS], [1, 3], [1]),
+    ],
 )
 def test_every_record_is_settled_once_and_released_ones_come_again(
-    share_endpoint: EndpointsOfSession, behind: str, client: str, members: int, partitions: int
+    share_endpoint: EndpointsOfSession,
+    behind: str,
+    members: int,
+    partitions: int,
+    start_member: ShareMemberFactory,
 ) -> None:
     # Given
-    endpoint, start_member = share_endpoint(behind), MEMBER_KINDS[client]
+    endpoint = share_endpoint(behind)
     # An acknowledgement that a client drops at a rebalance leaves its records locked for so long.
     topic, group = endpoint.new_topic(partitions=partitions), endpoint.new_group(lock_ms=SHORT_LOCK_MS)
     bootstrap_servers = endpoint.bootstrap_servers
@@ -98,13 +106,12 @@ def test_every_record_is_settled_once_and_released_ones_come_again(
     assert received == last
 
 
-@pytest.mark.parametrize("end", ["killed", "closed", "lock-expired"])
-@pytest.mark.parametrize("client", MEMBER_KINDS)
+@pairs_with_clients(["end"], [("killed",), ("closed",), ("lock-expired",)])
 def test_what_one_of_three_members_holds_when_it_is_gone_is_settled_by_the_others(
-    share_endpoint: EndpointsOfSession, client: str, end: str
+    share_endpoint: EndpointsOfSession, end: str, start_member: ShareMemberFactory
 ) -> None:
     # Given
-    endpoint, start_member = share_endpoint(KPROXY_QUICK_GROUPS), MEMBER_KINDS[client]
+    endpoint = share_endpoint(KPROXY_QUICK_GROUPS)
     bootstrap_servers = endpoint.bootstrap_servers
     topic = endpoint.new_topic(partitions=8)
     group = endpoint.new_group(lock_ms=SHORT_LOCK_MS if end == "lock-expired" else LONG_LOCK_MS)

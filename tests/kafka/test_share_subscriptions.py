@@ -7,6 +7,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 
 from tests.kafka import accounts, administration
 from tests.kafka.administration import unique_name
+from tests.kafka.everyday import clients_behind
 from tests.kafka.share_endpoint import (
     KPROXY_QUICK_GROUPS,
     KPROXY_REFERENCE,
@@ -51,8 +52,7 @@ def test_a_topic_that_is_created_after_the_subscription_is_consumed(
     assert received == ["a", "b", "c"]
 
 
-@every_client
-@pytest.mark.parametrize("behind", [NATIVE, KPROXY_QUICK_GROUPS])
+@clients_behind(KPROXY_QUICK_GROUPS, NATIVE)
 def test_partitions_that_are_added_to_a_topic_are_consumed(
     share_endpoint: EndpointsOfSession, behind: str, start_member: ShareMemberFactory
 ) -> None:

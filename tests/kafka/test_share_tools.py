@@ -13,6 +13,7 @@ import pytest
 from tests.kafka import accounts, tools
 from tests.kafka.accounts import received_after_the_end
 from tests.kafka.child import ChildTimedOut
+from tests.kafka.everyday import for_soak
 from tests.kafka.java_probe import JavaShareMember
 from tests.kafka.share_endpoint import (
     KPROXY_OLDEST,
@@ -31,11 +32,11 @@ CONSUMERS: Final = 3
 @pytest.mark.parametrize(
     ("behind", "partitions"),
     [
-        (KPROXY_REFERENCE, 1),
+        for_soak(KPROXY_REFERENCE, 1),
         (KPROXY_REFERENCE, 8),
         (KPROXY_WITHOUT_SHARE_GROUPS, 1),
-        (KPROXY_WITHOUT_SHARE_GROUPS, 8),
-        (KPROXY_OLDEST, 1),
+        for_soak(KPROXY_WITHOUT_SHARE_GROUPS, 8),
+        for_soak(KPROXY_OLDEST, 1),
     ],
 )
 def test_the_verifiable_share_consumer_gets_every_record_and_all_its_acknowledgements_succeed(
@@ -59,7 +60,7 @@ def test_the_verifiable_share_consumer_gets_every_record_and_all_its_acknowledge
     assert [event for event in events if event.get("success") is False] == []
 
 
-@pytest.mark.parametrize("behind", [KPROXY_REFERENCE, KPROXY_WITHOUT_SHARE_GROUPS])
+@pytest.mark.parametrize("behind", [KPROXY_REFERENCE, for_soak(KPROXY_WITHOUT_SHARE_GROUPS)])
 def test_three_verifiable_share_consumers_get_every_record_once_between_them(
     share_endpoint: EndpointsOfSession, behind: str
 ) -> None:
@@ -89,7 +90,8 @@ def test_three_verifiable_share_consumers_get_every_record_once_between_them(
 
 
 @pytest.mark.parametrize(
-    ("behind", "partitions"), [(KPROXY_REFERENCE, 8), (KPROXY_WITHOUT_SHARE_GROUPS, 1), (KPROXY_OLDEST, 1)]
+    ("behind", "partitions"),
+    [(KPROXY_REFERENCE, 8), for_soak(KPROXY_WITHOUT_SHARE_GROUPS, 1), (KPROXY_OLDEST, 1)],
 )
 def test_the_console_share_consumer_writes_every_record_and_accepts_it(
     share_endpoint: EndpointsOfSession, behind: str, partitions: int

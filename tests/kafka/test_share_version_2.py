@@ -8,9 +8,9 @@ from tests.kafka.java_probe import JavaShareMember
 from tests.kafka.share_endpoint import KPROXY_QUICK_GROUPS, KPROXY_REFERENCE, EndpointsOfSession
 from tests.kafka.share_member import AcknowledgeType
 
-LOCK_MS: Final = 5_000
+LOCK_MS: Final = 8_000
 RENEWALS: Final = 3
-RENEWAL_INTERVAL_SECONDS: Final = 2.4
+RENEWAL_INTERVAL_SECONDS: Final = 3.0
 """Less than half a lock: three of them are longer than one."""
 
 

@@ -17,7 +17,7 @@ from tests.kafka.share_members import MEMBER_KINDS
 
 IDLE_LIMIT_MS: Final = 5_000
 KEEPALIVE_MS: Final = 2_000
-HELD_SECONDS: Final = 40
+HELD_SECONDS: Final = 20
 
 
 @pytest.fixture(scope="module")

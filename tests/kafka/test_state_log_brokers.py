@@ -15,7 +15,7 @@ from tests.kafka.accepter import QUICK_CLIENTS, Accepter, StartMember
 from tests.kafka.administration import unique_name
 from tests.kafka.cluster import KafkaCluster
 from tests.kafka.kproxy_process import KproxyProcess, state_topic_settings
-from tests.kafka.share_endpoint import QUICK_HEARTBEATS
+from tests.kafka.session_clusters import QUICK_HEARTBEATS
 from tests.kafka.share_members import MEMBER_KINDS
 from tests.kafka.steady_production import SteadyProduction
 
