@@ -1,0 +1,112 @@
+"""How tests are shared out between workers, and how such a run ends."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import psutil
+import pytest
+
+from tests.kafka.paths import PROJECT_ROOT
+from tests.workers import FILES_WITH_SPARK, LONGEST_FIRST, SPARK, share_of
+
+END_TIMEOUT_SECONDS: Final = 60.0
+TWO_WORKERS: Final = ("-p", "tests.workers", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile")
+
+WAITS_WITH_A_CHILD: Final = """
+import sys
+from pathlib import Path
+
+from tests.kafka.child import Child
+
+def test_waits():
+    with Child("child", [Path(sys.executable), "-c", "print(1, flush=True); import time; time.sleep(600)"]) as child:
+        child.next_line(timeout_seconds=60)
+        Path(__file__).with_suffix(".child").write_text(str(child.process_id))
+        child.next_line(timeout_seconds=600)
+"""
+TELLS_ITS_WORKER: Final = """
+import os
+from pathlib import Path
+
+def test_tells():
+    Path(__file__).with_suffix(".worker").write_text(os.environ["PYTEST_XDIST_WORKER"])
+
+def test_fails():
+    assert "{name}" != "test_b.py"
+"""
+
+
+def written(folder: Path, files: Mapping[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).write_text(text.replace("{name}", name))
+    (folder / "pytest.ini").write_text(f"[pytest]\npythonpath = {PROJECT_ROOT}\n")
+    return folder
+
+
+def started(folder: Path) -> subprocess.Popen[str]:
+    """Begin a run as a shell would: in a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "pytest", *TWO_WORKERS, str(folder)],
+        cwd=PROJECT_ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def test_what_needs_spark_is_one_share_and_every_other_file_one_of_its_own() -> None:
+    # When
+    shares = [share_of(f"{file}::test_x[1]") for file in ("tests/spark/test_a.py", *FILES_WITH_SPARK[1:])]
+    others = [share_of(f"tests/kafka/{name}.py::test_x") for name in ("test_a", "test_b")]
+
+    # Then
+    assert set(shares) == {SPARK}
+    assert others == ["tests/kafka/test_a.py", "tests/kafka/test_b.py"]
+
+
+def test_the_long_shares_are_files_that_are_there() -> None:
+    # When
+    missing = [file for file in (*LONGEST_FIRST, *FILES_WITH_SPARK) if not (PROJECT_ROOT / file).exists()]
+
+    # Then
+    assert missing == [SPARK]
+
+
+def test_a_failure_on_one_worker_fails_the_run_and_both_workers_take_part(tmp_path: Path) -> None:
+    # Given
+    folder = written(tmp_path, dict.fromkeys(("test_a.py", "test_b.py"), TELLS_ITS_WORKER))
+
+    # When
+    with started(folder) as run:
+        told, _ = run.communicate(timeout=END_TIMEOUT_SECONDS)
+
+    # Then
+    assert run.returncode == 1
+    assert "1 failed, 3 passed in" in told.splitlines()[-1]
+    assert {(folder / f"test_{name}.worker").read_text() for name in "ab"} == {"gw0", "gw1"}
+
+
+def test_an_interrupted_run_leaves_no_process_behind(tmp_path: Path) -> None:
+    # Given
+    folder = written(tmp_path, dict.fromkeys(("test_a.py", "test_b.py"), WAITS_WITH_A_CHILD))
+    with started(folder) as run:
+        noted = [folder / f"test_{name}.child" for name in "ab"]
+        while not all(note.exists() and note.read_text() for note in noted):
+            with pytest.raises(subprocess.TimeoutExpired):
+                run.wait(0.1)
+        family = psutil.Process(run.pid).children(recursive=True)
+
+        # When
+        os.killpg(run.pid, signal.SIGINT)
+        told, _ = run.communicate(timeout=END_TIMEOUT_SECONDS)
+        _, survivors = psutil.wait_procs(family, timeout=END_TIMEOUT_SECONDS)
+
+    # Then
+    assert run.returncode == 2, told
+    assert {int(note.read_text()) for note in noted} <= {process.pid for process in family}
+    assert survivors == []
