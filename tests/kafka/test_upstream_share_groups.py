@@ -12,11 +12,12 @@ from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
 from tests.kafka import accounts, administration
 from tests.kafka.administration import unique_name
 from tests.kafka.cluster import KafkaCluster
+from tests.kafka.everyday import for_soak
 from tests.kafka.kproxy_process import KproxyProcess
 from tests.kafka.raw_connection import RawConnection
 from tests.kafka.session_clusters import ClusterOfSession
 from tests.kafka.share_members import ConfluentShareMember
-from tests.kafka.versions import PINNED_RELEASES
+from tests.kafka.versions import EVERYDAY_RELEASES, PINNED_RELEASES
 
 SHARE_KEYS: Final = {76, 77, 78, 79, 83, 84, 85, 86, 87, 90, 91, 92}
 SERVED_VERSIONS: Final = {76: (1, 1), 78: (1, 2), 79: (1, 2)}
@@ -109,7 +110,13 @@ def test_kproxy_told_to_shadow_serves_share_groups_of_its_own(serving_cluster: K
     assert deliveries == 3
 
 
-@pytest.mark.parametrize("version", [release.version for release in PINNED_RELEASES])
+@pytest.mark.parametrize(
+    "version",
+    [
+        release.version if release in EVERYDAY_RELEASES else for_soak(release.version)
+        for release in PINNED_RELEASES
+    ],
+)
 def test_kproxy_serves_share_groups_where_the_cluster_does_not(
     kafka_cluster: ClusterOfSession, version: str
 ) -> None:
