@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from tests.kafka.paths import PROJECT_ROOT
-from tests.workers import FILES_WITH_SPARK, LONGEST_FIRST, SPARK, share_of
+from tests.workers import FILES_WITH_SPARK, LAST, LONGEST_FIRST, SPARK, share_of
 
 END_TIMEOUT_SECONDS: Final = 60.0
 TWO_WORKERS: Final = ("-p", "tests.workers", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile")
@@ -69,9 +69,11 @@ def test_what_needs_spark_is_one_share_and_every_other_file_one_of_its_own() -> 
     assert others == ["tests/kafka/test_a.py", "tests/kafka/test_b.py"]
 
 
-def test_the_long_shares_are_files_that_are_there() -> None:
+def test_the_files_that_have_a_place_in_the_order_are_there() -> None:
     # When
-    missing = [file for file in (*LONGEST_FIRST, *FILES_WITH_SPARK) if not (PROJECT_ROOT / file).exists()]
+    missing = [
+        file for file in (*LONGEST_FIRST, *LAST, *FILES_WITH_SPARK) if not (PROJECT_ROOT / file).exists()
+    ]
 
     # Then
     assert missing == [SPARK]

@@ -18,9 +18,15 @@ LONGEST_FIRST: Final = (
     SPARK,
     "tests/compatibility/test_matrix.py",
     "tests/kafka/test_share_semantics.py",
-    "tests/kafka/test_kills.py",
+    "tests/kafka/test_state_log_brokers.py",
+    "tests/compatibility/test_rolling_restart.py",
+    "tests/kafka/test_clusters.py",
+    "tests/kafka/test_demo.py",
+    "tests/kafka/test_share_accounting.py",
 )
-"""Shares of more than about half a minute; the order of the others makes no difference."""
+"""Shares of more than about half a minute; the order of most others makes no difference."""
+LAST: Final = ("tests/kafka/test_addresses.py",)
+"""Begins a session's cluster of three brokers, which takes a twelfth of a core from whatever comes later."""
 
 
 class SharesOfFiles(LoadScopeScheduling):
@@ -40,7 +46,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharesOfFile
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put long shares first on every worker; a run in one process keeps its order."""
+    """Put shares in order, the same on every worker; a run in one process keeps its own."""
     _require_spark_in_its_share(items)
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: _rank(share_of(item.nodeid)))
@@ -53,6 +59,8 @@ def share_of(nodeid: str) -> str:
 
 
 def _rank(share: str) -> int:
+    if share in LAST:
+        return len(LONGEST_FIRST) + 1
     return LONGEST_FIRST.index(share) if share in LONGEST_FIRST else len(LONGEST_FIRST)
 
 

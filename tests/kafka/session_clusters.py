@@ -1,5 +1,6 @@
 """Clusters that the tests of a session share."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Protocol
 
 from tests.kafka import tools
@@ -51,8 +52,9 @@ class SessionClusters:
         return self._running[kind]
 
     def stop_all(self, *, keep_logs: bool) -> None:
-        """Stop every cluster that was started."""
-        for cluster in self._running.values():
-            if keep_logs:
+        """Stop every cluster that was started, all at once."""
+        if keep_logs:
+            for cluster in self._running.values():
                 cluster.keep_logs()
-            cluster.stop()
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(KafkaCluster.stop, self._running.values()))
