@@ -39,6 +39,24 @@ def test_tells():
 def test_fails():
     assert "{name}" != "test_b.py"
 """
+ENDS_ITS_WORKER: Final = """
+import os
+
+def test_before():
+    pass
+
+def test_ends():
+    os._exit(3)
+
+def test_after():
+    pass
+"""
+ENDS_AT_LAST: Final = """
+import os
+
+def test_ends():
+    os._exit(3)
+"""
 
 
 def written(folder: Path, files: Mapping[str, str]) -> Path:
@@ -91,6 +109,21 @@ def test_a_failure_on_one_worker_fails_the_run_and_both_workers_take_part(tmp_pa
     assert run.returncode == 1
     assert "1 failed, 3 passed in" in told.splitlines()[-1]
     assert {(folder / f"test_{name}.worker").read_text() for name in "ab"} == {"gw0", "gw1"}
+
+
+def test_a_test_that_ends_its_worker_fails_once_and_the_rest_of_its_file_is_run(tmp_path: Path) -> None:
+    # Given
+    files = {"test_a.py": ENDS_ITS_WORKER, "test_b.py": TELLS_ITS_WORKER, "test_c.py": ENDS_AT_LAST}
+    folder = written(tmp_path, files)
+
+    # When
+    with started(folder) as run:
+        told, _ = run.communicate(timeout=END_TIMEOUT_SECONDS)
+
+    # Then
+    assert run.returncode == 1
+    assert "3 failed, 3 passed in" in told.splitlines()[-1]
+    assert "crashed while running 'test_a.py::test_ends'" in told
 
 
 def test_an_interrupted_run_leaves_no_process_behind(tmp_path: Path) -> None:

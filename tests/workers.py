@@ -4,7 +4,7 @@ A file stays whole, so that what its tests share is started once, and all that n
 worker has a Spark and clusters of its own. Long files are begun first, so that no worker waits long for the last one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pytest
@@ -32,6 +32,22 @@ LAST: Final = ("tests/kafka/test_addresses.py",)
 class SharesOfFiles(LoadScopeScheduling):
     """Gives workers one share after the other, in the order of collection."""
 
+    def remove_node(self, node: Any) -> str | None:
+        """Take back what a worker leaves that died; the name of the test that it died in, None if in none.
+
+        That test has failed: xdist's own scheduler would begin it again and again, as often as workers are replaced.
+        """
+        left = _unfinished(self.assigned_work[node])
+        died_in = next(
+            (test for tests in left.values() for test, is_over in tests.items() if not is_over), None
+        )
+        if died_in is not None:
+            left[share_of(died_in)][died_in] = True
+        # A share without tests would be given out, too, and nothing tells when a worker is through with it.
+        self.assigned_work[node] = _unfinished(left)
+        super().remove_node(node)
+        return died_in
+
     def _split_scope(self, nodeid: str) -> str:
         return share_of(nodeid)
 
@@ -50,6 +66,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     _require_spark_in_its_share(items)
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: _rank(share_of(item.nodeid)))
+
+
+def _unfinished(shares: Mapping[str, dict[str, bool]]) -> dict[str, dict[str, bool]]:
+    """Those that hold a test that is not over."""
+    return {share: tests for share, tests in shares.items() if not all(tests.values())}
 
 
 def share_of(nodeid: str) -> str:
