@@ -75,12 +75,12 @@ def _fetch_all() -> int:
 def _run(cluster: KafkaCluster) -> int:
     with cluster:
         share_groups = "on" if cluster.share_groups else "off"
-        print(cluster.bootstrap_servers, flush=True)
-        _say(
-            f"Apache Kafka {cluster.version} runs with {len(cluster.node_ids)} broker(s), "
-            f"share groups {share_groups}; Ctrl-C ends it"
-        )
         try:
+            _say(
+                f"Apache Kafka {cluster.version} runs with {len(cluster.node_ids)} broker(s), "
+                f"share groups {share_groups}; Ctrl-C ends it"
+            )
+            print(cluster.bootstrap_servers, flush=True)
             _watch(cluster)
         except Interrupted:
             _say("stopping")
