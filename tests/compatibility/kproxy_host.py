@@ -14,7 +14,7 @@ from tests.kafka.paths import kept_logs_folder
 LISTENING_PORT: Final = 19092
 ADMIN_PORT: Final = 9644
 EVERY_ADDRESS: Final = "0.0.0.0"
-READY_TIMEOUT_SECONDS: Final = 30.0
+READY_TIMEOUT_SECONDS: Final = 90.0
 POLL_SECONDS: Final = 0.05
 LEVELS_OF_TROUBLE: Final = frozenset({"warning", "error", "critical"})
 

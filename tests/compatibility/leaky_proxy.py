@@ -13,7 +13,7 @@ from tests.compatibility.namespaces import KPROXY_FRONT_ADDRESS, ThreeHosts
 from tests.kafka.child import Child
 
 MODULE: Final = "tests.compatibility.leaky_proxy"
-START_TIMEOUT_SECONDS: Final = 10.0
+START_TIMEOUT_SECONDS: Final = 60.0
 CHUNK_BYTES: Final = 65_536
 
 

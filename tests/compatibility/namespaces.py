@@ -30,7 +30,7 @@ BROKERS_ADDRESS: Final = "198.51.100.10"
 PREFIX_LENGTH: Final = 24
 
 PROGRAM_FOLDERS: Final = "/usr/sbin:/sbin:/usr/bin:/bin"
-START_TIMEOUT_SECONDS: Final = 10.0
+START_TIMEOUT_SECONDS: Final = 60.0
 HOLD: Final = "echo held; exec sleep infinity"
 CONNECT: Final = """
 import socket, sys

@@ -16,7 +16,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-ANSWER_TIMEOUT_SECONDS: Final = 30.0
+ANSWER_TIMEOUT_SECONDS: Final = 60.0
 POLL_SECONDS: Final = 0.05
 
 ClientSettings: TypeAlias = Mapping[str, str | int]

@@ -20,9 +20,9 @@ from tests.kafka.child import Child, ChildEnded, ChildTimedOut
 from tests.kafka.paths import kept_logs_folder
 from tests.kafka.ports import LOOPBACK, ReservedPort
 
-READY_TIMEOUT_SECONDS: Final = 30.0
+READY_TIMEOUT_SECONDS: Final = 90.0
 POLL_SECONDS: Final = 0.02
-HTTP_TIMEOUT_SECONDS: Final = 5.0
+HTTP_TIMEOUT_SECONDS: Final = 20.0
 HTTP_OK: Final = 200
 GRACE_SECONDS: Final = 15.0
 """More than `kproxy.shutdown.grace.ms` has by default, so that a drain that takes too long is seen as such."""

@@ -13,7 +13,7 @@ from tests.kafka.kproxy_process import KproxyProcess
 from tests.kafka.kproxy_with_failpoints import Failpoint
 
 MODULE: Final = "tests.kafka.kproxy_with_failpoints"
-BIRTH_TIMEOUT_SECONDS: Final = 30.0
+BIRTH_TIMEOUT_SECONDS: Final = 60.0
 
 NEVER: Final = Failpoint("", "", 0)
 """For a life that ends from outside."""

@@ -9,7 +9,7 @@ from typing import Final, Self, TypeVar
 from kproxy.wire import codecs
 from kproxy.wire.codecs import Message
 
-ANSWER_TIMEOUT_SECONDS: Final = 10.0
+ANSWER_TIMEOUT_SECONDS: Final = 30.0
 LENGTH_BYTES: Final = 4
 CLIENT_ID: Final = "raw-connection"
 

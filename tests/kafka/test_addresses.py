@@ -39,7 +39,7 @@ from tests.kafka.share_endpoint import (
 from tests.kafka.share_member import AcknowledgeType
 from tests.kafka.share_members import ConfluentShareMember
 
-TIMEOUT_SECONDS: Final = 30.0
+TIMEOUT_SECONDS: Final = 60.0
 GROUP: Final = "whose-coordinator-is-sought"
 FIRST_FIND_COORDINATOR_VERSION_WITH_SEVERAL_KEYS: Final = 4
 FIRST_PRODUCE_VERSION_WITH_ENDPOINTS: Final = 10

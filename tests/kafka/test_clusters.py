@@ -26,7 +26,7 @@ from tests.kafka.session_clusters import ClusterOfSession
 from tests.kafka.share_member import MemberError
 from tests.kafka.versions import EVERYDAY_RELEASES, OLDEST, REFERENCE, UnknownVersion
 
-END_TIMEOUT_SECONDS: Final = 20.0
+END_TIMEOUT_SECONDS: Final = 60.0
 
 RUN_A_CLUSTER_FROM_A_THREAD_THAT_ENDS: Final = """
 import sys, threading

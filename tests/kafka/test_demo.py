@@ -13,7 +13,7 @@ from tests.kafka.paths import PROJECT_ROOT
 
 COMMAND: Final = [sys.executable, "-m", "tests.demo"]
 ENDS_WITHIN_SECONDS: Final = 300
-STOPS_WITHIN_SECONDS: Final = 30
+STOPS_WITHIN_SECONDS: Final = 90
 
 
 def environment(**settings: str) -> dict[str, str]:

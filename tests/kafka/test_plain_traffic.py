@@ -22,7 +22,7 @@ from tests.kafka.share_endpoint import (
 )
 from tests.kafka.share_members import ConfluentShareMember
 
-TIMEOUT_SECONDS: Final = 30.0
+TIMEOUT_SECONDS: Final = 60.0
 RECORDS_OF_EACH: Final = 50
 COMPRESSIONS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 

@@ -16,7 +16,7 @@ from tests.kafka.share_endpoint import (
 )
 from tests.kafka.share_members import MEMBER_KINDS, ShareMemberFactory
 
-TIMEOUT_SECONDS: Final = 30.0
+TIMEOUT_SECONDS: Final = 60.0
 POLLS: Final = 60
 """Of half a second each: a few heartbeats."""
 

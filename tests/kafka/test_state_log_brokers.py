@@ -21,7 +21,7 @@ from tests.kafka.steady_production import SteadyProduction
 
 SAFE: Final = {"min.insync.replicas": "2"}
 PARTITIONS: Final = 3
-TIMEOUT_SECONDS: Final = 60.0
+TIMEOUT_SECONDS: Final = 120.0
 REPLICATED: Final = {
     "share.coordinator.state.topic.replication.factor": 3,
     "share.coordinator.state.topic.min.isr": 2,

@@ -22,7 +22,7 @@ VERIFIABLE_SHARE_CONSUMER: Final = "org.apache.kafka.tools.VerifiableShareConsum
 SHARE_GROUP_COMMAND: Final = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
 
 HEAP_OPTION: Final = "-Xmx256m"
-RUN_TIMEOUT_SECONDS: Final = 60.0
+RUN_TIMEOUT_SECONDS: Final = 150.0
 
 JsonEvent: TypeAlias = Mapping[str, object]
 
