@@ -1,10 +1,12 @@
 """How tests are shared out between workers, and how such a run ends."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -14,8 +16,16 @@ import pytest
 from tests.kafka.paths import PROJECT_ROOT
 from tests.workers import FILES_WITH_SPARK, LAST, LONGEST_FIRST, SPARK, share_of
 
-END_TIMEOUT_SECONDS: Final = 60.0
+END_TIMEOUT_SECONDS: Final = 120.0
 TWO_WORKERS: Final = ("-p", "tests.workers", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile")
+
+AS_FROM_A_TERMINAL: Final = """
+import signal, sys, pytest
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(pytest.main(sys.argv[1:]))
+"""
+"""What a shell starts in the background ignores Ctrl-C, and so does all that it starts."""
 
 WAITS_WITH_A_CHILD: Final = """
 import sys
@@ -66,15 +76,21 @@ def written(folder: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
-def started(folder: Path) -> subprocess.Popen[str]:
-    """Begin a run as a shell would: in a process group of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "pytest", *TWO_WORKERS, str(folder)],
+@contextmanager
+def started(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Begin a run as a shell would, in a process group of its own; nothing of the group is left behind."""
+    with subprocess.Popen(
+        [sys.executable, "-c", AS_FROM_A_TERMINAL, *TWO_WORKERS, str(folder)],
         cwd=PROJECT_ROOT,
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
-    )
+    ) as run:
+        try:
+            yield run
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(run.pid, signal.SIGKILL)
 
 
 def test_what_needs_spark_is_one_share_and_every_other_file_one_of_its_own() -> None:
