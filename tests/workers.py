@@ -23,6 +23,7 @@ LONGEST_FIRST: Final = (
     "tests/kafka/test_clusters.py",
     "tests/kafka/test_demo.py",
     "tests/kafka/test_share_accounting.py",
+    "tests/properties/test_codecs.py",
 )
 """Shares of more than about half a minute; the order of most others makes no difference."""
 LAST: Final = ("tests/kafka/test_addresses.py",)
