@@ -40,7 +40,15 @@ def test_a_client_does_all_it_can_through_kproxy(columns: Columns, backing: Back
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("backing", EVERYDAY_BACKINGS, ids=lambda backing: backing.label)
+@pytest.mark.parametrize(
+    "backing",
+    [
+        pytest.param(
+            backing, id=backing.label, marks=[] if backing in EVERYDAY_BACKINGS else pytest.mark.soak
+        )
+        for backing in BACKINGS
+    ],
+)
 def test_kproxy_complains_of_none_of_them(columns: Columns, backing: Backing) -> None:
     # When
     column = columns.of(backing)
