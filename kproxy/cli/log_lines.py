@@ -14,7 +14,7 @@ from kproxy.admin.views import camel_case, iso_time
 from kproxy.cli.tables import cell_text
 from kproxy.errors import CorruptStateRecord
 from kproxy.share.identifiers import TopicId, topic_id_text
-from kproxy.statelog.actors import ACTOR_HEADER, decode_actor
+from kproxy.statelog.actors import ACTOR_HEADER, Actor, RecordEnd, decode_actor
 from kproxy.statelog.claims import claim_epoch_of
 from kproxy.statelog.group_records import decode_group_record
 from kproxy.statelog.log_messages import VALUE_VERSION, decode_key, decode_value
@@ -191,7 +191,10 @@ def _header(name: str, value: bytes | None) -> JsonObject:
         return {"key": name, "value": _base64(value), "error": error.reason}
     ranges = [{"firstOffset": first, "lastOffset": last} for first, last in actor.offset_ranges]
     decoded = {
+        "version": actor.version,
         "cause": actor.cause.value,
+        "acknowledgeType": None if actor.acknowledge_type is None else actor.acknowledge_type.name.lower(),
+        "end": None if actor.end is None else actor.end.value,
         "memberId": actor.member_id,
         "clientId": actor.client_id,
         "clientHost": actor.client_host,
@@ -205,10 +208,16 @@ def _causes(record: Record) -> list[str]:
     for name, value in record.headers:
         if name == ACTOR_HEADER:
             try:
-                causes[decode_actor(value).cause.value] = None
+                causes[_gist(decode_actor(value))] = None
             except CorruptStateRecord:
                 causes["?"] = None
     return list(causes)
+
+
+def _gist(actor: Actor) -> str:
+    """Return in a word what was done: the type of an acknowledgement or the cause, and if that was at the limit."""
+    what = actor.cause.value if actor.acknowledge_type is None else actor.acknowledge_type.name.lower()
+    return f"{what}+{RecordEnd.DELIVERY_LIMIT}" if actor.is_at_delivery_limit else what
 
 
 def _base64(content: bytes | None) -> str | None:

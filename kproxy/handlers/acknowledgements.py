@@ -191,10 +191,11 @@ class Acknowledgements:
             if partition in refusals or not requested[partition]:
                 continue
             try:
-                delta = self._acknowledge(acknowledger, partition, requested[partition])
+                said = requested[partition]
+                delta = self._acknowledge(acknowledger, partition, said)
                 if not self._is_news(acknowledger.key(partition), delta):
                     continue
-                actors = acknowledged_by(acknowledger.member_id, acknowledger.client, delta)
+                actors = acknowledged_by(acknowledger.member_id, acknowledger.client, said, delta)
                 writes.add(acknowledger.key(partition), delta, actors)
             except ApiError as refusal:
                 refusals[partition] = PartitionRefusal(refusal.error_code, str(refusal))

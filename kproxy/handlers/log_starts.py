@@ -10,10 +10,12 @@ def move_start(
     services: ShareServices, writes: StateWrites, share_partition: SharePartition, log_start_offset: int
 ) -> bool:
     """Give up what lies below `log_start_offset`, queue that in `writes`, and count it; tell whether there was any."""
-    before = share_partition.start_offset
-    done_before = share_partition.delivery_complete_count
+    if log_start_offset <= share_partition.start_offset:
+        return False
+    before = share_partition.view()
     delta = share_partition.move_start(log_start_offset)
-    writes.add(share_partition.key, delta, log_start_moved())
-    done_with = done_before - share_partition.delivery_complete_count
-    services.counters.overtaken_by_log_start(share_partition.start_offset - before - done_with)
-    return not delta.is_empty
+    actors = log_start_moved(before, log_start_offset)
+    writes.add(share_partition.key, delta, actors)
+    lost = (last - first + 1 for actor in actors for first, last in actor.offset_ranges)
+    services.counters.overtaken_by_log_start(sum(lost))
+    return True

@@ -56,6 +56,7 @@ class RecordAcquisition:
         self.records_left -= count
         self.acquired_count += count
         self._services.counters.delivered(acquired)
+        self._services.clients.note(self._terms.group_id, self._terms.member_id, self._terms.context)
         self._services.directory.note_deadline(share_partition.key)
         delivered = _slice(records, extents, acquired[0].first_offset, acquired[-1].last_offset)
         return FetchedPartition(records=delivered, acquired=acquired)

@@ -5,6 +5,7 @@ sessions" and "Acquisition locks"; KAFKA-18925 (connections).
 """
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from kproxy.handlers.log_starts import move_start
 from kproxy.handlers.share_partitions import SharePartitionDirectory
@@ -56,7 +57,8 @@ class Releases:
             self._services.directory.note_deadline(key)
             if not delta.is_empty:
                 self._services.counters.locks_expired(delta)
-                writes.add(key, delta, timed_out(holders, delta))
+                client_of = partial(self._services.clients.of, key.group_id)
+                writes.add(key, delta, timed_out(holders, delta, client_of))
                 self._services.availability.signal(key)
         return Released(self._services.directory, writes, ())
 
@@ -78,7 +80,7 @@ class Releases:
         groups: dict[GroupId, None] = {}
         for session in sessions:
             member_id = session.key.member_id
-            client = self._services.client_of(session.key.group_id, member_id)
+            client = self._services.clients.of(session.key.group_id, member_id)
             groups[session.key.group_id] = None
             for partition in session.partitions:
                 key = SharePartitionKey(session.key.group_id, partition.topic_id, partition.partition)

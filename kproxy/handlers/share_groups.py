@@ -20,6 +20,7 @@ from kproxy.handlers.group_id_guard import guarded_apis
 from kproxy.handlers.group_writes import GroupWrite, GroupWrites
 from kproxy.handlers.incremental_alter_configs import IncrementalAlterConfigsHandler
 from kproxy.handlers.leadership import Leadership
+from kproxy.handlers.member_clients import MemberClients
 from kproxy.handlers.parked_fetches import ParkedFetches
 from kproxy.handlers.ports import (
     Alarm,
@@ -136,7 +137,7 @@ class ShareGroups:
             clock=ports.clock,
             observer=ports.observer,
             parked=ParkedFetches(availability),
-            client_of=self._client_of,
+            clients=MemberClients(self._client_in_heartbeats),
         )
         self._releases = Releases(self._services)
         self._group_writes = GroupWrites(self.coordinator, ports.group_log, restore=self._restore)
@@ -273,7 +274,7 @@ class ShareGroups:
         if deadline_ms is not None:
             self._ports.alarm.ring_by(deadline_ms)
 
-    def _client_of(self, group_id: GroupId, member_id: MemberId) -> Client:
+    def _client_in_heartbeats(self, group_id: GroupId, member_id: MemberId) -> Client:
         group = self.coordinator.find(group_id)
         member = None if group is None else group.members.get(member_id)
         return UNKNOWN_CLIENT if member is None else Client(member.client_id, member.client_host)

@@ -1,17 +1,15 @@
 """What the share-partition side of the handlers stands on, in one value."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kproxy.handlers.fetch_signals import HeardAvailability
 from kproxy.handlers.leadership import Leadership
+from kproxy.handlers.member_clients import MemberClients
 from kproxy.handlers.parked_fetches import ParkedFetches
 from kproxy.handlers.ports import Clock, Observer, PartitionReader, StateLog
 from kproxy.handlers.read_turns import ReadTurns
 from kproxy.handlers.share_counters import ShareCounters
 from kproxy.handlers.share_partitions import SharePartitionDirectory
-from kproxy.handlers.write_actors import Client
-from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.share_session import ShareSessionCache
 
 
@@ -29,6 +27,5 @@ class ShareServices:
     clock: Clock
     observer: Observer
     parked: ParkedFetches
-    client_of: Callable[[GroupId, MemberId], Client]
-    """How a member shows itself in its heartbeats."""
+    clients: MemberClients
     turns: ReadTurns = field(default_factory=ReadTurns)

@@ -1,11 +1,13 @@
 """Who stands behind a write of share-partition state, range by range: what the state log keeps for the audit."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Protocol, TypeAlias, TypeVar
 
+from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.identifiers import MemberId
-from kproxy.share.record_state import RecordState
+from kproxy.share.record_state import TERMINAL_STATES, AcknowledgeType, RecordState
 from kproxy.share.share_partition import SharePartitionView
 from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause
@@ -34,22 +36,41 @@ class Holder:
     member_id: MemberId
 
 
-def acknowledged_by(member_id: MemberId, client: Client, delta: StateDelta) -> tuple[Actor, ...]:
-    """Return the one actor of an acknowledgement, whatever became of the records."""
-    ranges = _joined((batch.first_offset, batch.last_offset) for batch in delta.batches)
-    return (Actor(Cause.ACKNOWLEDGE, member_id, client.client_id, client.client_host, ranges),)
+def acknowledged_by(
+    member_id: MemberId, client: Client, batches: Sequence[AcknowledgementBatch], delta: StateDelta
+) -> tuple[Actor, ...]:
+    """Return the actors of an acknowledgement: one for each type, RELEASE at the delivery limit apart.
+
+    `batches` are what the member said, of which `delta` came. One that changed no record has one actor, without a type.
+    """
+    ranges: dict[tuple[AcknowledgeType, bool], list[OffsetRange]] = {}
+    for said, batch in _overlaps(_said(batches), delta.batches):
+        is_release = said.acknowledge_type is AcknowledgeType.RELEASE
+        is_at_limit = is_release and batch.state is RecordState.ARCHIVED
+        common = _common(said, batch)
+        ranges.setdefault((said.acknowledge_type, is_at_limit), []).append(common)
+    actor = Actor(Cause.ACKNOWLEDGE, member_id, client.client_id, client.client_host)
+    return tuple(
+        replace(
+            actor,
+            acknowledge_type=acknowledge_type,
+            is_at_delivery_limit=is_at_limit,
+            offset_ranges=_joined(of_type),
+        )
+        for (acknowledge_type, is_at_limit), of_type in ranges.items()
+    ) or (actor,)
 
 
 def released_by(member_id: MemberId, client: Client, delta: StateDelta) -> tuple[Actor, ...]:
-    """Return the actors of a session that ended: its member, or the delivery limit where that was reached."""
-    ranges: dict[Cause, list[OffsetRange]] = {Cause.SESSION_CLOSE: [], Cause.DELIVERY_LIMIT: []}
+    """Return the actors of a session that ended: its member, records that reached the delivery limit apart."""
+    ranges: dict[bool, list[OffsetRange]] = {False: [], True: []}
     for batch in delta.batches:
-        cause = _cause(batch, otherwise=Cause.SESSION_CLOSE)
-        ranges[cause].append((batch.first_offset, batch.last_offset))
+        ranges[_is_at_limit(batch)].append((batch.first_offset, batch.last_offset))
+    actor = Actor(Cause.SESSION_CLOSE, member_id, client.client_id, client.client_host)
     return tuple(
-        Actor(cause, member_id, client.client_id, client.client_host, _joined(of_cause))
-        for cause, of_cause in ranges.items()
-        if of_cause
+        replace(actor, is_at_delivery_limit=is_at_limit, offset_ranges=_joined(ended))
+        for is_at_limit, ended in ranges.items()
+        if ended
     )
 
 
@@ -62,49 +83,102 @@ def holders_due(view: SharePartitionView, now_ms: int) -> tuple[Holder, ...]:
     )
 
 
-def timed_out(holders: Sequence[Holder], delta: StateDelta) -> tuple[Actor, ...]:
-    """Return the actors of locks that ended: for each member the lock timeout, or the delivery limit.
+def timed_out(
+    holders: Sequence[Holder], delta: StateDelta, client_of: Callable[[MemberId], Client]
+) -> tuple[Actor, ...]:
+    """Return the actors of locks that ended: each member, its records that reached the delivery limit apart.
 
     `holders` are those from before the locks ended.
     """
-    ranges: dict[tuple[Cause, MemberId], list[OffsetRange]] = {}
+    ranges: dict[tuple[MemberId, bool], list[OffsetRange]] = {}
     for holder, batch in _overlaps(holders, delta.batches):
-        cause = _cause(batch, otherwise=Cause.LOCK_TIMEOUT)
-        ranges.setdefault((cause, holder.member_id), []).append(
-            (
-                max(holder.first_offset, batch.first_offset),
-                min(holder.last_offset, batch.last_offset),
-            )
-        )
+        ranges.setdefault((holder.member_id, _is_at_limit(batch)), []).append(_common(holder, batch))
     return tuple(
-        Actor(cause, member_id, offset_ranges=_joined(of_member))
-        for (cause, member_id), of_member in ranges.items()
+        Actor(
+            Cause.LOCK_TIMEOUT,
+            member_id,
+            client_of(member_id).client_id,
+            client_of(member_id).client_host,
+            _joined(of_member),
+            is_at_delivery_limit=is_at_limit,
+        )
+        for (member_id, is_at_limit), of_member in ranges.items()
     )
 
 
-def log_start_moved() -> tuple[Actor, ...]:
-    """Return the actor of a start offset that the log overtook: nobody, and no range of its own."""
-    return (Actor(Cause.LOG_START_MOVED),)
+def log_start_moved(before: SharePartitionView, start_offset: int) -> tuple[Actor, ...]:
+    """Return the actor of a log that lost records: nobody, and all offsets that were not done with, delivered or not.
+
+    `before` is the share-partition as it was, `start_offset` where it begins now.
+    """
+    lost: list[OffsetRange] = []
+    next_offset = before.start_offset
+    for run in before.ranges:
+        if run.state in TERMINAL_STATES and run.first_offset < start_offset:
+            lost.append((next_offset, run.first_offset - 1))
+            next_offset = run.last_offset + 1
+    lost.append((next_offset, start_offset - 1))
+    return (Actor(Cause.LOG_START_MOVED, offset_ranges=_joined(span for span in lost if span[0] <= span[1])),)
 
 
-def _cause(batch: StateBatch, *, otherwise: Cause) -> Cause:
+class _Span(Protocol):
+    """Offsets, both inclusive."""
+
+    @property
+    def first_offset(self) -> int: ...
+
+    @property
+    def last_offset(self) -> int: ...
+
+
+_S = TypeVar("_S", bound=_Span)
+
+
+@dataclass(slots=True)
+class _Said:
+    """What a member said of a run of offsets."""
+
+    first_offset: int
+    last_offset: int
+    acknowledge_type: AcknowledgeType
+
+
+def _said(batches: Iterable[AcknowledgementBatch]) -> list[_Said]:
+    """Return what settles records: a batch that renews one may be followed by another that settles the same."""
+    said = []
+    for batch in batches:
+        runs = [(batch.types[0], batch.last_offset - batch.first_offset + 1)]
+        if len(batch.types) > 1:
+            runs = [(acknowledge_type, len(list(equal))) for acknowledge_type, equal in groupby(batch.types)]
+        first_offset = batch.first_offset
+        for acknowledge_type, count in runs:
+            if acknowledge_type != AcknowledgeType.RENEW:
+                last_offset = first_offset + count - 1
+                said.append(_Said(first_offset, last_offset, AcknowledgeType(acknowledge_type)))
+            first_offset += count
+    return said
+
+
+def _is_at_limit(batch: StateBatch) -> bool:
     """A record that is taken back is archived for one reason only."""
-    return Cause.DELIVERY_LIMIT if batch.state is RecordState.ARCHIVED else otherwise
+    return batch.state is RecordState.ARCHIVED
 
 
-def _overlaps(
-    holders: Sequence[Holder], batches: Sequence[StateBatch]
-) -> Iterator[tuple[Holder, StateBatch]]:
-    """Yield which holder and which batch have offsets in common; both are ascending and disjoint."""
-    holder_index = batch_index = 0
-    while holder_index < len(holders) and batch_index < len(batches):
-        holder, batch = holders[holder_index], batches[batch_index]
-        if max(holder.first_offset, batch.first_offset) <= min(holder.last_offset, batch.last_offset):
-            yield holder, batch
-        if holder.last_offset <= batch.last_offset:
-            holder_index += 1
+def _overlaps(spans: Sequence[_S], batches: Sequence[StateBatch]) -> Iterator[tuple[_S, StateBatch]]:
+    """Yield which span and which batch have offsets in common; both are ascending and disjoint."""
+    span_index = batch_index = 0
+    while span_index < len(spans) and batch_index < len(batches):
+        span, batch = spans[span_index], batches[batch_index]
+        if max(span.first_offset, batch.first_offset) <= min(span.last_offset, batch.last_offset):
+            yield span, batch
+        if span.last_offset <= batch.last_offset:
+            span_index += 1
         else:
             batch_index += 1
+
+
+def _common(span: _Span, batch: StateBatch) -> OffsetRange:
+    return max(span.first_offset, batch.first_offset), min(span.last_offset, batch.last_offset)
 
 
 def _joined(ranges: Iterable[OffsetRange]) -> tuple[OffsetRange, ...]:

@@ -23,6 +23,7 @@ _SHOWN: Final = (
     "time",
     *SHARE_PARTITION,
     "event",
+    "ended_by",
     "first_offset",
     "last_offset",
     "delivery_count",
@@ -33,6 +34,13 @@ _SHOWN: Final = (
     "log_partition",
     "log_offset",
 )
+_OF_RECORDS: Final = {
+    "ended_by": "string",
+    "first_offset": "long",
+    "last_offset": "long",
+    "delivery_count": "int",
+}
+"""The columns that only events of certain records have, and their types."""
 _ORDER: Final = ("time", "logPartition", "logOffset", "firstOffset", "event")
 
 
@@ -69,7 +77,7 @@ def turns_of(silver: DataFrame, offset: int) -> DataFrame:
     named = turns.withColumn("event", sql.coalesce("cause", "kind"))
     return (
         named.unionByName(passings)
-        .withColumns({name: sql.lit(None) for name in ("first_offset", "last_offset", "delivery_count")})
+        .withColumns({name: sql.lit(None) for name in _OF_RECORDS})
         .select(*_columns())
     )
 
@@ -80,8 +88,7 @@ def _is_turn() -> Column:
 
 def _columns() -> list[Column]:
     """Return the columns of `_SHOWN`, of the types that they have in the silver table."""
-    types = {"first_offset": "long", "last_offset": "long", "delivery_count": "int"}
-    cast = {name: sql.col(name).cast(kind).alias(name) for name, kind in types.items()}
+    cast = {name: sql.col(name).cast(kind).alias(name) for name, kind in _OF_RECORDS.items()}
     return [time_text_of("log_ts_ms").alias("time"), *[cast.get(name, sql.col(name)) for name in _SHOWN[1:]]]
 
 
@@ -91,8 +98,16 @@ JOB: Final = Job(
         click.Option(
             ["--offset"], type=click.IntRange(min=0), help="The offset of a record in a consumed topic."
         ),
-        click.Option(["--member"], metavar="ID", help="The id of a member of a share group."),
+        click.Option(
+            ["--member"],
+            metavar="ID",
+            help="A member of a share group: by its member id, or by its client id.",
+        ),
         *SELECTION_OPTIONS,
     ),
-    epilog="For example: kproxy replay audit -b broker:9092 --topic jobs --partition 0 --offset 4711",
+    epilog="""For example: kproxy replay audit -b broker:9092 --topic jobs --partition 0 --offset 4711
+
+ENDED-BY is what ended records for good: accept, reject, gap, delivery-limit or log-start. Where the log does not say
+it, as those of earlier kproxies do not, EVENT is finished and ENDED-BY not-recorded. Acquisitions are not in the log.
+""",
 )

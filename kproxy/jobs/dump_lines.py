@@ -12,7 +12,15 @@ from kproxy.errors import ExitCode, KproxyError
 from kproxy.jobs.failures import JobFailed, told_to_driver
 from kproxy.jobs.raw_records import RAW_ARROW_SCHEMA, batch_of
 from kproxy.share.identifiers import topic_id_of
-from kproxy.statelog.actors import ACTOR_HEADER, Actor, Cause, encode_actor
+from kproxy.share.record_state import AcknowledgeType
+from kproxy.statelog.actors import (
+    ACTOR_HEADER,
+    FIRST_ACTOR_VERSION,
+    Actor,
+    Cause,
+    RecordEnd,
+    encode_actor,
+)
 from kproxy.statelog.log_messages import encode_key, encode_value
 from kproxy.wire.message_schema import FieldSchema, Message, MessagePart
 from kproxy.wire.messages.kproxy_claim_key import KproxyClaimKey
@@ -152,9 +160,22 @@ def _header_value(header: Mapping[str, Any]) -> bytes | None:
     value = header["value"]
     if header["key"] != ACTOR_HEADER or not isinstance(value, dict):
         return _bytes(value)
-    ranges = tuple((span["firstOffset"], span["lastOffset"]) for span in value["offsetRanges"])
-    return encode_actor(
-        Actor(Cause(value["cause"]), value["memberId"], value["clientId"], value["clientHost"], ranges)
+    return encode_actor(_actor(value))
+
+
+def _actor(shown: Mapping[str, Any]) -> Actor:
+    """Return whom a line names; lines that were printed before there were versions are of the first."""
+    cause, acknowledge_type = Cause(shown["cause"]), shown.get("acknowledgeType")
+    is_limit = shown.get("end") == RecordEnd.DELIVERY_LIMIT
+    return Actor(
+        cause,
+        shown["memberId"],
+        shown["clientId"],
+        shown["clientHost"],
+        tuple((span["firstOffset"], span["lastOffset"]) for span in shown["offsetRanges"]),
+        None if acknowledge_type is None else AcknowledgeType[acknowledge_type.upper()],
+        is_limit and cause is not Cause.DELIVERY_LIMIT,
+        shown.get("version", FIRST_ACTOR_VERSION),
     )
 
 

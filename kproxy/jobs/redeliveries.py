@@ -11,11 +11,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from kproxy.jobs.buckets import DURATION, kafka_names, offset_step, step_of, time_step_ms, time_text_of
-from kproxy.jobs.changes import RELEASE, RETURNS, changes_of, counted
+from kproxy.jobs.changes import RELEASE, RETURNS, changes_of, counted, is_at_delivery_limit, records
 from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.jobs.selection import SELECTION_OPTIONS, Selection, with_topic_names
 from kproxy.jobs.silver import SHARE_PARTITION
-from kproxy.share.record_state import RecordState
 from kproxy.statelog.actors import Cause
 
 _MOST_TIMES: Final = 120
@@ -26,7 +25,6 @@ _USED: Final = (
     "log_ts_ms",
     "first_offset",
     "last_offset",
-    "state",
     "delivery_count",
     "event",
 )
@@ -56,9 +54,8 @@ def run(context: JobContext, *, every_ms: int | None, offsets: int | None, **sel
 
 def setbacks_of(silver: DataFrame) -> DataFrame:
     """Return the changes after which records are delivered again, and those that gave records up at the limit."""
-    is_return = (sql.col("state") == RecordState.AVAILABLE.value) & sql.col("event").isin(*RETURNS)
-    is_given_up = sql.col("event") == Cause.DELIVERY_LIMIT.value
-    return changes_of(silver).where(is_return | is_given_up).select(*_USED)
+    is_setback = sql.col("event").isin(*RETURNS) | is_at_delivery_limit()
+    return changes_of(silver).where(is_setback).select(*_USED, is_at_delivery_limit().alias("is_given_up"))
 
 
 def steps_for(setbacks: DataFrame, every_ms: int | None, offsets: int | None) -> Steps:
@@ -95,11 +92,11 @@ def cells_of(setbacks: DataFrame, steps: Steps) -> DataFrame:
         .withColumn("first_offset", sql.col("cell"))
         .groupBy(*_CELL)
         .agg(
-            counted("redelivered", *RETURNS),
+            records(~sql.col("is_given_up"), "redelivered"),
             counted("released", RELEASE),
             counted("lockTimeouts", Cause.LOCK_TIMEOUT.value),
             counted("sessionCloses", Cause.SESSION_CLOSE.value),
-            counted("atDeliveryLimit", Cause.DELIVERY_LIMIT.value),
+            records(sql.col("is_given_up"), "atDeliveryLimit"),
             sql.max("delivery_count").alias("maxDeliveryCount"),
         )
     )

@@ -89,7 +89,7 @@ class Selection:
             is_partition = sql.col("partition") == self.partition
             named.append(_Named("partition", self.partition, "partition", is_partition))
         if member is not None:
-            named.append(_Named("member", member, "member", sql.col("member") == member))
+            named.append(_Named("member or client", member, "member", _is_member(member)))
         return named
 
     def _tell_beginning(self, context: JobContext) -> None:
@@ -176,7 +176,8 @@ def report_losses(context: JobContext, lost: DataFrame) -> None:
 def _require_known(context: JobContext, named: Sequence[_Named]) -> None:
     """Raise JobFailed unless the log, at any time, has something of all that was asked for by name."""
     read = len(context.ranges_read)
-    names = context.silver().select("group", "topic_id", "partition", "member").distinct().persist()
+    rows = context.silver().select("group", "topic_id", "partition", "member", "client_id", "kind")
+    names = rows.distinct().persist()
     # The summary tells of them once.
     del context.ranges_read[read:]
     for number, each in enumerate(named):
@@ -189,6 +190,12 @@ def _require_known(context: JobContext, named: Sequence[_Named]) -> None:
                 ExitCode.NOT_FOUND,
             )
         names = found
+
+
+def _is_member(member: str) -> Column:
+    """Return which rows are of a member: by its id, or by the id of its client. The owner of a claim is no client."""
+    is_client = (sql.col("client_id") == member) & (sql.col("kind") != "claim")
+    return sql.coalesce((sql.col("member") == member) | is_client, sql.lit(False))
 
 
 def _is_topic(context: JobContext, topic: str) -> Column:

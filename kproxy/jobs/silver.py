@@ -1,13 +1,16 @@
 """History in rows that questions are asked of: one per state batch, and per who made the change.
 
-A change of several actors is cut where their offsets meet. A record without state batches has one row, and so has one
-that nobody can decode. Rows of a record stand together, and offsets rise within a log partition.
+A change of several actors is cut where their offsets meet. What one of them did that another did anew within the same
+record has rows without a delivery state. A record without state batches has one row, and so has one that nobody can
+decode. Rows of a record stand together, and offsets rise within a log partition.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from operator import attrgetter, itemgetter
+from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -20,7 +23,7 @@ from kproxy.jobs.folding import log_partitions
 from kproxy.jobs.raw_records import records_of
 from kproxy.share.identifiers import SharePartitionKey, topic_id_text
 from kproxy.share.state_batches import StateBatch
-from kproxy.statelog.actors import Actor, Cause
+from kproxy.statelog.actors import Actor, Cause, OffsetRange, parts_outside, without_overlaps
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.fold import FoldImage, StateLogFold
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, StateRecord
@@ -34,9 +37,16 @@ SILVER_SCHEMA: Final = """
     kind string, outcome string, claim_epoch bigint, snapshot_epoch int, state_epoch int, leader_epoch int,
     start_offset bigint, delivery_complete_count int,
     first_offset bigint, last_offset bigint, state int, delivery_count int,
-    member string, client_id string, client_host string, cause string, error string
+    member string, client_id string, client_host string, cause string, acknowledge_type string, ended_by string,
+    error string
 """
-"""The columns. Offsets of batches are inclusive; `state` is Kafka's number; what a record does not say is null."""
+"""The columns. Offsets of batches are inclusive; `state` is Kafka's number; what a record does not say is null.
+
+`ended_by` is what ended the records for good, as far as the header of the log record says it.
+"""
+
+ADDED_COLUMNS: Final = frozenset({"acknowledge_type", "ended_by"})
+"""What earlier exports did not have."""
 
 CORRUPT: Final = "corrupt"
 """The outcome of a record that no fold can take; `error` says why."""
@@ -205,53 +215,48 @@ def _value_columns(record: ShareSnapshot | ShareUpdate) -> SilverRow:
 def _parts(record: StateRecord, actors: Sequence[Actor]) -> list[SilverRow]:
     """Return what differs between the rows of a record: the parts of its state batches, and who made them.
 
-    What an actor did outside of all batches was overtaken by the start offset when writes were merged: the records are
-    done with, and neither state nor delivery count is known.
+    Of what an actor did before another one did something else, and outside of all batches, where the start offset has
+    overtaken it, neither state nor delivery count is known. In the latter case the records are done with.
     """
     batches = record.state_batches if isinstance(record, ShareSnapshot | ShareUpdate) else ()
     # Such an actor made the whole record what it is: a load, a snapshot, an initialization.
     whole = next((actor for actor in actors if actor.cause in CAUSES_OF_RECORDS), None)
+    last_actors = without_overlaps(actors)
     by_offset = sorted(
-        ((first, last, actor) for actor in actors for first, last in actor.offset_ranges),
+        ((first, last, actor) for actor in last_actors for first, last in actor.offset_ranges),
         key=itemgetter(0),
     )
     parts = [part for batch in batches for part in _parts_of_batch(batch, by_offset, whole)]
+    spans = sorted((batch.first_offset, batch.last_offset) for batch in batches)
     parts += [
-        part for first, last, actor in by_offset for part in _parts_outside(first, last, batches, actor)
+        part for first, last, actor in by_offset for part in _parts_outside((first, last), spans, actor)
     ]
+    for actor, last_actor in zip(actors, last_actors, strict=True):
+        if actor is not last_actor:
+            left = last_actor.offset_ranges
+            parts += [part for span in actor.offset_ranges for part in _parts_outside(span, left, actor)]
     return parts or [_actor_columns(actors[0] if actors else None)]
 
 
-def _parts_outside(
-    first_offset: int, last_offset: int, batches: Sequence[StateBatch], actor: Actor
-) -> Iterator[SilverRow]:
-    next_offset = first_offset
-    for batch in sorted(batches, key=attrgetter("first_offset")):
-        if batch.first_offset > last_offset:
-            break
-        if batch.first_offset > next_offset:
-            yield _offset_columns(next_offset, batch.first_offset - 1) | _actor_columns(actor)
-        next_offset = max(next_offset, batch.last_offset + 1)
-    if next_offset <= last_offset:
-        yield _offset_columns(next_offset, last_offset) | _actor_columns(actor)
+def _parts_outside(span: OffsetRange, taken: Sequence[OffsetRange], actor: Actor) -> Iterator[SilverRow]:
+    for first, last in parts_outside(span, taken):
+        yield _offset_columns(first, last) | _actor_columns(actor)
 
 
 def _parts_of_batch(
     batch: StateBatch, by_offset: Sequence[tuple[int, int, Actor]], whole: Actor | None
 ) -> Iterator[SilverRow]:
     next_offset = batch.first_offset
-    for first, last, actor in by_offset:
-        if last < next_offset:
-            continue
+    for first, last, actor in islice(by_offset, bisect_left(by_offset, next_offset, key=itemgetter(1)), None):
         if first > batch.last_offset:
             break
         if first > next_offset:
-            yield _batch_columns(batch, next_offset, first - 1) | _actor_columns(whole)
+            yield _batch_columns(batch, next_offset, first - 1) | _repeated(whole)
         begin, end = max(first, next_offset), min(last, batch.last_offset)
         yield _batch_columns(batch, begin, end) | _actor_columns(actor)
         next_offset = end + 1
     if next_offset <= batch.last_offset:
-        yield _batch_columns(batch, next_offset, batch.last_offset) | _actor_columns(whole)
+        yield _batch_columns(batch, next_offset, batch.last_offset) | _repeated(whole)
 
 
 def _batch_columns(batch: StateBatch, first_offset: int, last_offset: int) -> SilverRow:
@@ -263,8 +268,17 @@ def _offset_columns(first_offset: int, last_offset: int) -> SilverRow:
     return {"first_offset": first_offset, "last_offset": last_offset}
 
 
+def _repeated(whole: Actor | None) -> SilverRow:
+    """Return why a record says again what stood before it: it has ended nothing by that."""
+    return _actor_columns(whole) | {"ended_by": None}
+
+
 def _actor_columns(actor: Actor | None) -> SilverRow:
     if actor is None:
         return {}
     texts = {"member": actor.member_id, "client_id": actor.client_id, "client_host": actor.client_host}
+    if actor.acknowledge_type is not None:
+        texts["acknowledge_type"] = actor.acknowledge_type.name.lower()
+    if actor.end is not None:
+        texts["ended_by"] = actor.end.value
     return {"cause": actor.cause.value, **{name: text for name, text in texts.items() if text}}

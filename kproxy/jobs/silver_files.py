@@ -10,7 +10,7 @@ from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.log_files import FoundFiles
 from kproxy.jobs.log_reader import BatchFunction, LogRange
 from kproxy.jobs.parquet_log import open_parquet
-from kproxy.jobs.silver import SILVER_ARROW_SCHEMA
+from kproxy.jobs.silver import ADDED_COLUMNS, SILVER_ARROW_SCHEMA, SILVER_SCHEMA
 
 
 class SilverFiles:
@@ -31,8 +31,12 @@ class SilverFiles:
         return self._found.stamp
 
     def rows(self) -> DataFrame:
-        """Return rows of SILVER_SCHEMA."""
-        return self._spark.read.parquet(*self._found.uris).select(*SILVER_ARROW_SCHEMA.names)
+        """Return rows of SILVER_SCHEMA. What files of earlier exports have no column for is null."""
+        return (
+            self._spark.read.schema(SILVER_SCHEMA)
+            .parquet(*self._found.uris)
+            .select(*SILVER_ARROW_SCHEMA.names)
+        )
 
     def ranges(self) -> Sequence[LogRange]:
         """Raise JobFailed."""
@@ -65,4 +69,4 @@ class SilverFiles:
 def is_silver(found: FoundFiles) -> bool:
     """Return whether Parquet files hold silver rows, by the columns of the first."""
     with open_parquet(found.paths[0]) as file:
-        return set(SILVER_ARROW_SCHEMA.names) <= set(file.schema_arrow.names)
+        return set(SILVER_ARROW_SCHEMA.names) - ADDED_COLUMNS <= set(file.schema_arrow.names)

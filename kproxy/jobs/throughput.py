@@ -13,11 +13,14 @@ from kproxy.jobs.buckets import DURATION, kafka_names, step_of, time_text_of
 from kproxy.jobs.changes import (
     ACCEPT,
     ACKNOWLEDGEMENTS,
-    DONE,
+    FINISHED,
+    GAP,
     REJECT,
     RELEASE,
     changes_of,
     counted,
+    is_at_delivery_limit,
+    records,
 )
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.job import Job, JobContext, JobResult
@@ -32,7 +35,17 @@ _DIMENSIONS: Final = {
     "member": ("group", "member"),
 }
 _CLIENT: Final = ("client_id", "client_host")
-_BASE: Final = ("time_ms", "group", "topic_id", "partition", "member", "client_id", "client_host", "event")
+_BASE: Final = (
+    "time_ms",
+    "group",
+    "topic_id",
+    "partition",
+    "member",
+    "client_id",
+    "client_host",
+    "event",
+    "ended_by",
+)
 _MOST_GROUPS: Final = 100
 """How many groups the closing summary tells the fairness of: those with the most acknowledgements."""
 
@@ -64,21 +77,24 @@ def counts(silver: DataFrame, every_ms: int) -> DataFrame:
 def summed(base: DataFrame, columns: Sequence[str], every_ms: int) -> DataFrame:
     """Return the table: a row for each combination of `columns`, a column for each kind of event.
 
+    `atDeliveryLimit` are those of the released, and of those whose lock or session ended, that it ended for good.
     `perSecond` is over the step of time if that is a column, else from the row's first change to its last.
     """
     span_ms = sql.lit(every_ms) if "time_ms" in columns else sql.max("last_ms") - sql.min("first_ms")
     acknowledged = sql.sum(sql.when(sql.col("event").isin(*ACKNOWLEDGEMENTS), sql.col("record_count")))
-    # Only those who acknowledge say what their client is, those whose locks expire do not.
+    # Logs of earlier kproxies name no clients of those whose locks expire.
     client = [sql.max(column).alias(column) for column in _CLIENT if "member" in columns]
     table = base.groupBy(*columns).agg(
         *client,
         counted("accepted", ACCEPT),
         counted("released", RELEASE),
         counted("rejected", REJECT),
-        counted("done", DONE),
+        counted("gaps", GAP),
+        counted("notRecorded", FINISHED),
         counted("lockTimeouts", Cause.LOCK_TIMEOUT.value),
         counted("sessionCloses", Cause.SESSION_CLOSE.value),
-        counted("atDeliveryLimit", Cause.DELIVERY_LIMIT.value),
+        counted("logStartMoved", Cause.LOG_START_MOVED.value),
+        records(is_at_delivery_limit(), "atDeliveryLimit"),
         sql.round(acknowledged * 1000 / sql.nullif(span_ms, sql.lit(0)), 3).alias("perSecond"),
     )
     if "time_ms" in columns:
@@ -144,5 +160,9 @@ JOB: Final = Job(
         *SELECTION_OPTIONS,
     ),
     has_plot=True,
-    epilog="For example: kproxy replay throughput -b broker:9092 --by time,group --every 1h --plot day.png",
+    epilog="""For example: kproxy replay throughput -b broker:9092 --by time,group --every 1h --plot day.png
+
+AT-DELIVERY-LIMIT counts those of RELEASED, LOCK-TIMEOUTS and SESSION-CLOSES that were given up. NOT-RECORDED are
+finished records of which the log, written by an earlier kproxy, does not say how.
+""",
 )

@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 from kproxy.errors import UnwritableStateRecord
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.share.state_batches import StateDelta
-from kproxy.statelog.actors import Actor, without_overlaps
+from kproxy.statelog.actors import Actor
 from kproxy.statelog.durable_state import DurableShareState, merged_delta
 from kproxy.statelog.operations import KeyedOperation, Write
 from kproxy.statelog.share_coordinator import ActedRecords, CoordinatorResult
@@ -14,7 +14,7 @@ from kproxy.statelog.tickets import Ticket, size_within
 from kproxy.wire.records import Record
 
 MAX_MERGED_WRITES: Final = 256
-"""How many writes become one record at most: each leaves a header that names its actors."""
+"""How many writes become one record at most: each leaves headers that name its actors."""
 
 DecidedOperation: TypeAlias = CoordinatorResult[None] | CoordinatorResult[DurableShareState | None]
 
@@ -40,12 +40,15 @@ class WaitingOperation:
         )
 
     def merged(self, first: Write) -> tuple[StateDelta, tuple[Actor, ...]]:
-        """Return what all the writes do, `first` being the first of them, and who made them."""
+        """Return what all the writes do, `first` being the first of them, and who made them, in order.
+
+        An offset that several of them changed has as many actors: what each did is part of the history.
+        """
         if not self.more_writes:
             return first.delta, first.actors
         writes = [first, *self.more_writes]
         delta = merged_delta([write.delta for write in writes])
-        return delta, without_overlaps([actor for write in writes for actor in write.actors])
+        return delta, tuple([actor for write in writes for actor in write.actors])
 
     def halves(self, first: Write) -> "list[WaitingOperation]":
         """Return two that do in turn what this does: the earlier and the later half of its writes."""

@@ -30,7 +30,7 @@ from tests.demo.view import View
 SHOWN_CELLS: Final = 5
 TABLE_INDENT: Final = "    "
 THROUGHPUT_TITLES: Final = (
-    *("CLIENT-ID", "ACCEPTED", "RELEASED", "REJECTED", "DONE", "LOCK-TIMEOUTS", "PER-SECOND"),
+    *("CLIENT-ID", "ACCEPTED", "RELEASED", "REJECTED", "LOCK-TIMEOUTS", "PER-SECOND"),
 )
 REDELIVERIES_TITLES: Final = ("TIME", "PARTITION", "FIRST-OFFSET", "RELEASED", "LOCK-TIMEOUTS")
 """What is shown of the tables: all of their columns would not fit."""

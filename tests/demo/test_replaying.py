@@ -29,10 +29,10 @@ VERIFIED: Final = Answer(
 )
 THROUGHPUT: Final = Answer(
     0,
-    "GROUP-ID  MEMBER-ID               CLIENT-ID  CLIENT-HOST  ACCEPTED  RELEASED  REJECTED  DONE"
-    "  LOCK-TIMEOUTS  SESSION-CLOSES  AT-DELIVERY-LIMIT  PER-SECOND\n"
+    "GROUP-ID  MEMBER-ID               CLIENT-ID  CLIENT-HOST  ACCEPTED  RELEASED  REJECTED  GAPS"
+    "  NOT-RECORDED  LOCK-TIMEOUTS  SESSION-CLOSES  LOG-START-MOVED  AT-DELIVERY-LIMIT  PER-SECOND\n"
     "workers   AAAAAAAAAAAAAAAAAAAAAA  alice      127.0.0.1    1         1         0         0   "
-    "  0              0               0                  1234.567\n",
+    "  0             0              0               0                0                  1234.567\n",
     json.dumps({"fairness": [{"groupId": "workers", "members": 1, "acknowledged": 2, "gini": 0.0}]}),
 )
 REDELIVERIES: Final = Answer(
@@ -101,8 +101,8 @@ def test_each_command_is_shown_as_it_is_typed_with_what_fits_80_columns_of_its_a
         "  $ kproxy replay throughput -b 127.0.0.1:65535 --every 1s \\",
         "      --plot build/demo/replay/throughput.png",
         "  ✓ Gini 0.00 (0: all did as much, near 1: one did everything)",
-        "    CLIENT-ID  ACCEPTED  RELEASED  REJECTED  DONE  LOCK-TIMEOUTS  PER-SECOND",
-        "    alice      1         1         0         0     0              1234.567",
+        "    CLIENT-ID  ACCEPTED  RELEASED  REJECTED  LOCK-TIMEOUTS  PER-SECOND",
+        "    alice      1         1         0         0              1234.567",
         "  $ kproxy replay redeliveries -b 127.0.0.1:65535 --every 1s \\",
         "      --plot build/demo/replay/redeliveries.png",
         "  ✓ 1 cells of 1 s by 25 offsets, of which the fullest:",

@@ -10,7 +10,7 @@ from kproxy.share.identifiers import (
     StateEpoch,
     TopicId,
 )
-from kproxy.share.record_state import RecordState
+from kproxy.share.record_state import AcknowledgeType, RecordState
 from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.claims import Claim
@@ -24,7 +24,10 @@ from kproxy.wire.records import Record
 
 ORDERS: Final = TopicId(b"topic-id-orders.")
 KEY: Final = SharePartitionKey(GroupId("workers"), ORDERS, 1)
-ALICE: Final = Actor(Cause.ACKNOWLEDGE, "alice", "client-1", "/10.0.0.7", ((100, 104), (110, 110)))
+ALICE: Final = Actor(
+    *(Cause.ACKNOWLEDGE, "alice", "client-1", "/10.0.0.7", ((100, 104), (110, 110))),
+    acknowledge_type=AcknowledgeType.ACCEPT,
+)
 
 
 def a_claim(owner: str = "kproxy at host-1") -> Record:

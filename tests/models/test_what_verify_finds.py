@@ -179,7 +179,7 @@ class World:
             last = min(run.last_offset, run.first_offset + step.length)
             batch = AcknowledgementBatch(run.first_offset, last, [step.number % 4])
             delta = share_partition.acknowledge(step.member, [batch], now_ms=self.now_ms)
-            self.persist(step.key, delta, acknowledged_by(step.member, Client(), delta))
+            self.persist(step.key, delta, acknowledged_by(step.member, Client(), [batch], delta))
 
     def leave(self, step: Step) -> None:
         if (share_partition := self.loaded(step.key)) is not None:
@@ -191,12 +191,14 @@ class World:
             self.now_ms += LIMITS.record_lock_duration_ms
             holders = holders_due(share_partition.view(), self.now_ms)
             delta = share_partition.expire_locks(self.now_ms)
-            self.persist(step.key, delta, timed_out(holders, delta))
+            self.persist(step.key, delta, timed_out(holders, delta, lambda _: Client()))
 
     def lose_beginning(self, step: Step) -> None:
         self.log_start += step.length
         if (share_partition := self.loaded(step.key)) is not None:
-            self.persist(step.key, share_partition.move_start(self.log_start), log_start_moved())
+            before = share_partition.view()
+            delta = share_partition.move_start(self.log_start)
+            self.persist(step.key, delta, log_start_moved(before, self.log_start))
 
     def write(self, _: Step) -> None:
         self.flush()

@@ -1,8 +1,9 @@
 """Histories of consumption, made by hypothesis: the log that they leave, and the plain facts beside it.
 
-Members acknowledge, locks expire, sessions close, writes are merged or become snapshots, late writers are ignored,
-offsets are altered. Each step writes a record to the log and, if it counts, a `Fact`; the jobs are asked about the
-log, and what they answer is compared with what is counted from the facts.
+Members acknowledge, locks expire, sessions close, topics lose their beginning, writes are merged or become snapshots,
+late writers are ignored, offsets are altered; and some of it was written by an earlier kproxy, whose headers said less.
+Each step writes a record to the log and, if it counts, a `Fact`; the jobs are asked about the log, and what they answer
+is compared with what is counted from the facts.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from kproxy.share.identifiers import (
     StateEpoch,
     TopicId,
 )
-from kproxy.share.record_state import RecordState
+from kproxy.share.record_state import AcknowledgeType, RecordState
 from kproxy.share.state_batches import StateBatch, lay_over
 from kproxy.statelog.actors import Actor, Cause, OffsetRange
 from kproxy.statelog.claims import Claim
@@ -30,40 +31,54 @@ from kproxy.statelog.state_records import (
     encode_state_record,
 )
 from kproxy.wire.records import Record
+from tests.spark.delivery_ends import (
+    ACKNOWLEDGED,
+    ARCHIVED,
+    AVAILABLE,
+    EARLIER,
+    ENDS,
+    at_limit,
+    of_earlier_kproxy,
+    over,
+    settling,
+)
 
 FIRST_MS: Final = 1_795_280_000_000
 TOPIC_ID: Final = TopicId(bytes(15) + b"\x01")
 DELIVERY_LIMIT: Final = 5
 MEMBERS: Final = ("alice", "bob", "carol")
-AVAILABLE, ACKNOWLEDGED, ARCHIVED = RecordState.AVAILABLE, RecordState.ACKNOWLEDGED, RecordState.ARCHIVED
+DAVE: Final = Actor(Cause.ACKNOWLEDGE, "dave", "dave-client", "/10.0.0.2")
 
-_ENDS: Final = {
-    "accept": (Cause.ACKNOWLEDGE, ACKNOWLEDGED),
-    "reject": (Cause.ACKNOWLEDGE, ARCHIVED),
-    "release": (Cause.ACKNOWLEDGE, AVAILABLE),
-    "lock-timeout": (Cause.LOCK_TIMEOUT, AVAILABLE),
-    "session-close": (Cause.SESSION_CLOSE, AVAILABLE),
-}
-"""How a delivery ends: the event, its cause and the state after it."""
-_WRITES: Final = ("merged", "as-snapshot", "snapshot", "load", "stale", "alter-offsets")
+_WRITES: Final = (
+    *("merged", "redone", "as-snapshot", "snapshot", "load", "stale", "alter-offsets", "log-start"),
+)
 """What else is written, or how."""
-STEP_KINDS: Final = (*_ENDS, "accept", *_WRITES)
+STEP_KINDS: Final = (
+    *ENDS,
+    *("accept", "release", "lock-timeout"),
+    *(f"{EARLIER}{end}" for end in ENDS if end != "gap"),
+    *_WRITES,
+)
 """What `Step.kind` may be; records are mostly accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What happened to records, both offsets inclusive. `state` is None where the log cannot tell it."""
+    """What happened to records, both offsets inclusive. `state` is None where the log cannot tell it.
+
+    `ended_by` is what ended them for good, None when they go on; no `member` did what happened to the topic.
+    """
 
     key: SharePartitionKey
     time_ms: int
     log_offset: int
     event: str
-    member: str
+    member: str | None
     first_offset: int
     last_offset: int
     state: RecordState | None
     delivery_count: int | None
+    ended_by: str | None
 
     @property
     def record_count(self) -> int:
@@ -183,45 +198,77 @@ class Consumption:
                 self._update(partition, partition.start_offset, (), (Actor(Cause.LOAD),))
             case "alter-offsets":
                 self._alter_offsets(partition, step)
-            case "stale":
-                batch = StateBatch(partition.first_open(), partition.first_open() + 2, ARCHIVED, 1)
-                self._update(
-                    partition, partition.start_offset, (batch,), (_over(member, batch),), claim_epoch=0
-                )
-            case "merged":
-                self._merged(partition, step, member)
-            case "as-snapshot":
-                batch = partition.end(partition.first_open() + step.first, step.length, ACKNOWLEDGED)
-                actor = _over(member, batch)
-                self._fact(partition, "accept", step.member, batch)
-                self._snapshot(partition, actor)
-                partition.start_offset = partition.first_open()
+            case "log-start":
+                self._lose_beginning(partition, step)
             case _:
-                self._end_delivery(partition, step, member)
+                _OF_MEMBERS.get(step.kind, Consumption._end_delivery)(self, partition, step, member)
+
+    def _stale(self, partition: Partition, _: Step, member: Actor) -> None:
+        batch = StateBatch(partition.first_open(), partition.first_open() + 2, ARCHIVED, 1)
+        self._update(partition, partition.start_offset, (batch,), (over(member, batch),), claim_epoch=0)
+
+    def _as_snapshot(self, partition: Partition, step: Step, member: Actor) -> None:
+        batch = partition.end(partition.first_open() + step.first, step.length, ACKNOWLEDGED)
+        actor = over(settling(member, batch, AcknowledgeType.ACCEPT), batch)
+        self._fact(partition, "accept", step.member, batch, "accept")
+        self._snapshot(partition, actor)
+        partition.start_offset = partition.first_open()
 
     def _end_delivery(self, partition: Partition, step: Step, member: Actor) -> None:
-        cause, state = _ENDS[step.kind]
         start_offset = partition.start_offset
+        event = step.kind.removeprefix(EARLIER)
+        cause, acknowledge_type, state = ENDS[event]
         batch = partition.end(partition.first_open() + step.first, step.length, state)
-        event = step.kind
-        if cause is Cause.ACKNOWLEDGE and batch.state is ARCHIVED:
-            event = "reject"
-        elif batch.state is ARCHIVED:
-            cause, event = Cause.DELIVERY_LIMIT, "delivery-limit"
-        self._fact(partition, event, step.member, batch)
-        self._update(partition, start_offset, (batch,), (replace(_over(member, batch), cause=cause),))
+        ended_by = None if batch.state is AVAILABLE else event if state is not AVAILABLE else "delivery-limit"
+        actor = settling(replace(member, cause=cause), batch, acknowledge_type)
+        if step.kind.startswith(EARLIER):
+            actor, event, ended_by = of_earlier_kproxy(actor, event, ended_by)
+        self._fact(partition, event, step.member, batch, ended_by)
+        self._update(partition, start_offset, (batch,), (over(actor, batch),))
 
     def _merged(self, partition: Partition, step: Step, member: Actor) -> None:
         """Two writes in one record: the start offset of the second is behind what the first one did."""
         first = partition.end(partition.first_open(), step.length, ACKNOWLEDGED)
         partition.start_offset = partition.first_open()
         second = partition.end(partition.first_open(), step.length, AVAILABLE)
-        other = Actor(Cause.ACKNOWLEDGE, "dave", "dave-client", "/10.0.0.2")
-        self._fact(partition, "done", step.member, first, is_told=False)
-        event = "reject" if second.state is ARCHIVED else "release"
-        self._fact(partition, event, "dave", second)
-        actors = (_over(member, first), _over(other, second))
+        self._fact(partition, "accept", step.member, first, "accept", is_told=False)
+        self._fact(partition, "release", "dave", second, at_limit(second))
+        actors = (
+            over(settling(member, first, AcknowledgeType.ACCEPT), first),
+            over(settling(DAVE, second, AcknowledgeType.RELEASE), second),
+        )
         self._update(partition, partition.start_offset, (second,), actors)
+
+    def _redone(self, partition: Partition, step: Step, member: Actor) -> None:
+        """Two writes in one record: the second settles what the first one gave back, and maybe more."""
+        start_offset = partition.start_offset
+        first = partition.end(partition.first_open(), step.length, AVAILABLE)
+        if first.state is ARCHIVED:
+            self._fact(partition, "release", step.member, first, "delivery-limit")
+            actor = settling(member, first, AcknowledgeType.RELEASE)
+            self._update(partition, start_offset, (first,), (over(actor, first),))
+            return
+        second = partition.end(first.first_offset, step.length, ARCHIVED)
+        self._fact(partition, "release", step.member, first, None, is_told=False)
+        self._fact(partition, "reject", "dave", second, "reject")
+        actors = (
+            over(settling(member, first, AcknowledgeType.RELEASE), first),
+            over(settling(DAVE, second, AcknowledgeType.REJECT), second),
+        )
+        self._update(partition, start_offset, (second,), actors)
+
+    def _lose_beginning(self, partition: Partition, step: Step) -> None:
+        log_start = partition.first_open() + step.length
+        lost: list[OffsetRange] = []
+        for offset in filter(partition.is_open, range(partition.start_offset, log_start)):
+            is_next = bool(lost) and lost[-1][1] == offset - 1
+            lost.append((lost.pop()[0] if is_next else offset, offset))
+        for first, last in lost:
+            batch = StateBatch(first, last, ARCHIVED, 0)
+            self._fact(partition, "log-start-moved", None, batch, "log-start", is_told=False)
+        partition.known = {offset: known for offset, known in partition.known.items() if offset >= log_start}
+        partition.start_offset = log_start
+        self._update(partition, log_start, (), (Actor(Cause.LOG_START_MOVED, offset_ranges=tuple(lost)),))
 
     def _alter_offsets(self, partition: Partition, step: Step) -> None:
         partition.start_offset = max(0, partition.start_offset - 5 + step.first)
@@ -284,7 +331,14 @@ class Consumption:
         )
 
     def _fact(
-        self, partition: Partition, event: str, member: str, batch: StateBatch, *, is_told: bool = True
+        self,
+        partition: Partition,
+        event: str,
+        member: str | None,
+        batch: StateBatch,
+        ended_by: str | None,
+        *,
+        is_told: bool = True,
     ) -> None:
         self.facts.append(
             Fact(
@@ -297,8 +351,18 @@ class Consumption:
                 batch.last_offset,
                 batch.state if is_told else None,
                 batch.delivery_count if is_told else None,
+                ended_by,
             )
         )
+
+
+_OF_MEMBERS: Final = {
+    "stale": Consumption._stale,
+    "as-snapshot": Consumption._as_snapshot,
+    "merged": Consumption._merged,
+    "redone": Consumption._redone,
+}
+"""What members do but for ending one delivery."""
 
 
 def consumption_of(number: int, steps: Sequence[Step]) -> Consumption:
@@ -307,8 +371,3 @@ def consumption_of(number: int, steps: Sequence[Step]) -> Consumption:
     for step in steps:
         made.take(step)
     return made
-
-
-def _over(actor: Actor, *batches: StateBatch) -> Actor:
-    ranges: tuple[OffsetRange, ...] = tuple((batch.first_offset, batch.last_offset) for batch in batches)
-    return replace(actor, offset_ranges=ranges)

@@ -19,7 +19,7 @@ from kproxy.share.identifiers import (
 )
 from kproxy.share.record_state import TERMINAL_STATES, RecordState
 from kproxy.share.state_batches import StateBatch, lay_over
-from kproxy.statelog.actors import Actor, Cause
+from kproxy.statelog.actors import FIRST_ACTOR_VERSION, Actor, Cause
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, StateTombstone, encode_state_record
 from kproxy.wire.records import Record
@@ -65,6 +65,8 @@ class History:
     records: list[Record] = field(default_factory=list)
     states: dict[SharePartitionKey, Expected] = field(default_factory=dict)
     claim_epoch: int | None = None
+    actor_version: int = FIRST_ACTOR_VERSION
+    """The form of the headers that name members: batches are drawn, and no acknowledgement has a type."""
     snapshot_offsets: dict[SharePartitionKey, int] = field(default_factory=dict)
 
     @property
@@ -133,7 +135,7 @@ class History:
             tuple(batches),
         )
         ranges = tuple((batch.first_offset, batch.last_offset) for batch in batches)
-        actor = Actor(Cause.ACKNOWLEDGE, "alice", "client-1", "/10.0.0.7", ranges)
+        actor = Actor(Cause.ACKNOWLEDGE, "alice", "client-1", "/10.0.0.7", ranges, version=self.actor_version)
         return encode_state_record(update, claim_epoch=claim_epoch, actors=[actor])
 
     def _append(self, record: Record) -> None:

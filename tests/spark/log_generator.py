@@ -6,7 +6,7 @@ of order. Each has a snapshot every 500 updates. They take turns, record by reco
 
 import json
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import cycle, islice
@@ -29,7 +29,7 @@ from kproxy.share.identifiers import (
     StateEpoch,
     TopicId,
 )
-from kproxy.share.record_state import RecordState
+from kproxy.share.record_state import AcknowledgeType, RecordState
 from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.actors import ACTOR_HEADER, Actor, Cause, encode_actor
 from kproxy.statelog.claims import CLAIM_HEADER, Claim, claim_header
@@ -45,6 +45,10 @@ TOPIC: Final = "__kproxy_share_state"
 _RECORDS_PER_ACKNOWLEDGEMENT: Final = 5
 _UPDATES_PER_RELEASE: Final = 10
 _MEMBERS: Final = 3
+_TYPES: Final = {
+    RecordState.ACKNOWLEDGED: AcknowledgeType.ACCEPT,
+    RecordState.AVAILABLE: AcknowledgeType.RELEASE,
+}
 _ROW_GROUP: Final = 200_000
 _CLAIM: Final = claim_header(0)
 _SNAPSHOT_ACTOR: Final = encode_actor(Actor(Cause.SNAPSHOT))
@@ -61,8 +65,8 @@ class Consumed:
 
     key: SharePartitionKey
     update_key: bytes
-    actors: Sequence[str]
-    """What headers of each member begin with."""
+    actors: Mapping[RecordState, Sequence[str]]
+    """What headers of each member begin with, by what becomes of the records."""
     next_offset: int = 0
     updates: int = UPDATES_PER_SNAPSHOT
     snapshot_epoch: int = 0
@@ -76,7 +80,11 @@ class Consumed:
         update = ShareUpdate(key, SnapshotEpoch(1), LeaderEpoch(1), 0, 0, ())
         update_key = encode_state_record(update, claim_epoch=0, actors=()).key
         assert update_key is not None
-        return cls(key, update_key, [_actor_head(key.partition, number) for number in range(_MEMBERS)])
+        heads = {
+            state: [_actor_head(key.partition, number, acknowledge_type) for number in range(_MEMBERS)]
+            for state, acknowledge_type in _TYPES.items()
+        }
+        return cls(key, update_key, heads)
 
     def next_change(self) -> Change:
         """Return the next record of its history."""
@@ -98,7 +106,7 @@ class Consumed:
             *(0, self.snapshot_epoch, 1, first, 2, first, last, state, delivery_count, 0, 1, 0, 4),
             _done_with(state),
         )
-        return self.update_key, value, f"{self.actors[number % _MEMBERS]}[{first},{last}]]}}".encode()
+        return self.update_key, value, f"{self.actors[state][number % _MEMBERS]}[{first},{last}]]}}".encode()
 
     def _snapshot(self) -> Change:
         self.updates = 0
@@ -119,9 +127,9 @@ def _done_with(state: RecordState) -> int:
     return 0 if state is RecordState.AVAILABLE else _RECORDS_PER_ACKNOWLEDGEMENT
 
 
-def _actor_head(partition: int, member: int) -> str:
+def _actor_head(partition: int, member: int, acknowledge_type: AcknowledgeType) -> str:
     name = f"member-{member}-{partition:016d}"
-    actor = Actor(Cause.ACKNOWLEDGE, name, "client-1", "/10.0.0.7", ((0, 0),))
+    actor = Actor(Cause.ACKNOWLEDGE, name, "client-1", "/10.0.0.7", ((0, 0),), acknowledge_type)
     return encode_actor(actor).decode().removesuffix("[0,0]]}")
 
 

@@ -17,7 +17,6 @@ from kproxy.jobs.changes import ACKNOWLEDGEMENTS, RETURNS
 from kproxy.jobs.raw_records import batch_of
 from kproxy.jobs.redeliveries import Steps
 from kproxy.jobs.silver import silver_rows
-from kproxy.share.record_state import RecordState
 from tests.spark.consumptions import STEPS, Consumption, Fact, Step, consumption_of
 from tests.spark.silver_contexts import SilverContext
 
@@ -75,14 +74,16 @@ def answers_about(silver: Any, *, offset: int) -> dict[str, Any]:
     return answers
 
 
-def members_in(frame: Any) -> dict[tuple[str, str], dict[str, int]]:
+def members_in(frame: Any) -> dict[tuple[str, str | None], dict[str, int]]:
     names = {
         "accepted": "accept",
         "released": "release",
         "rejected": "reject",
-        "done": "done",
+        "gaps": "gap",
+        "notRecorded": "finished",
         "lockTimeouts": "lock-timeout",
         "sessionCloses": "session-close",
+        "logStartMoved": "log-start-moved",
         "atDeliveryLimit": "delivery-limit",
     }
     return {
@@ -91,10 +92,12 @@ def members_in(frame: Any) -> dict[tuple[str, str], dict[str, int]]:
     }
 
 
-def acknowledged_by_member(facts: Sequence[Fact]) -> dict[tuple[str, str], dict[str, int]]:
-    counted: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+def acknowledged_by_member(facts: Sequence[Fact]) -> dict[tuple[str, str | None], dict[str, int]]:
+    """What ended at the delivery limit is counted there, and under how that came about if the log says it."""
+    counted: dict[tuple[str, str | None], Counter[str]] = defaultdict(Counter)
     for fact in facts:
-        counted[fact.key.group_id, fact.member][fact.event] += fact.record_count
+        for name in {fact.event} | ({"delivery-limit"} if fact.ended_by == "delivery-limit" else set()):
+            counted[fact.key.group_id, fact.member][name] += fact.record_count
     return {who: dict(counts) for who, counts in counted.items()}
 
 
@@ -103,7 +106,7 @@ def fairness_of(facts: Sequence[Fact]) -> dict[str, Any]:
     shares: dict[str, Counter[str]] = defaultdict(Counter)
     for fact in facts:
         if fact.event in ACKNOWLEDGEMENTS:
-            shares[fact.key.group_id][fact.member] += fact.record_count
+            shares[fact.key.group_id][str(fact.member)] += fact.record_count
     return {group: pytest.approx(gini(list(of.values())), abs=1e-4) for group, of in shares.items()}
 
 
@@ -130,8 +133,8 @@ def redelivered_by_cell(facts: Sequence[Fact], offsets: int) -> dict[tuple[Any, 
             low = offset - offset % offsets
             time_ms = fact.time_ms - fact.time_ms % EVERY_MS
             cell = (fact.key.group_id, fact.key.partition, time_ms, low, low + offsets - 1)
-            returned[cell] += fact.event in RETURNS and fact.state is RecordState.AVAILABLE
-            given_up[cell] += fact.event == "delivery-limit"
+            returned[cell] += fact.event in RETURNS and fact.ended_by is None
+            given_up[cell] += fact.ended_by == "delivery-limit"
     return {cell: (returned[cell], given_up[cell]) for cell in returned if returned[cell] or given_up[cell]}
 
 
@@ -165,11 +168,11 @@ def _stuck_of(made: Consumption) -> Iterator[tuple[tuple[Any, ...], tuple[Any, .
             reasons = ["blocks-start-offset"] if offset == first and behind else []
             reasons += ["near-delivery-limit"] if offset in near else []
             count = partition.known[offset][0] if offset in partition.known else 0
-            history = [
+            history = sorted(
                 (fact.log_offset, fact.event)
                 for fact in made.facts
                 if fact.key == partition.key and fact.first_offset <= offset <= fact.last_offset
-            ]
+            )
             place = (partition.key.group_id, partition.key.partition, offset)
             yield place, (",".join(reasons), count, behind if offset == first else 0, history)
 
@@ -210,6 +213,7 @@ def audited(frame: Any) -> list[tuple[Any, ...]]:
             *(row["groupId"], row["partition"], row["logOffset"], row["event"], row["firstOffset"]),
             # Of a merged write anybody may have moved the start offset.
             None if row["event"] == PASSED else row["memberId"],
+            row["endedBy"],
         )
         for row in frame.collect()
     ]
@@ -223,7 +227,7 @@ def in_log_order(facts: Sequence[Fact]) -> list[Fact]:
 def event_of(fact: Fact) -> tuple[Any, ...]:
     return (
         *(fact.key.group_id, fact.key.partition, fact.log_offset),
-        *(fact.event, fact.first_offset, fact.member),
+        *(fact.event, fact.first_offset, fact.member, fact.ended_by),
     )
 
 
@@ -239,10 +243,10 @@ def events_of_offset(made: Sequence[Consumption], offset: int) -> list[tuple[Any
         for written in each.written:
             place = (written.key.group_id, written.key.partition, written.log_offset)
             if written.cause in {"initialize", "alter-offsets"}:
-                events.append((*place, written.cause.value, None, None))
+                events.append((*place, written.cause.value, None, None, None))
                 is_passed[written.key] = written.start_offset > offset
             elif written.start_offset > offset and not is_passed[written.key]:
-                events.append((*place, PASSED, None, None))
+                events.append((*place, PASSED, None, None, None))
                 is_passed[written.key] = True
     return sorted(events, key=lambda row: (row[0].partition("-")[2], row[2], row[3]))
 

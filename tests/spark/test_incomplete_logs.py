@@ -206,7 +206,7 @@ def test_a_moment_before_the_beginning_of_a_log_partition_is_a_gap_there(eaten: 
     [
         (("lag-history", "--group", "workers", "--partition", "99"), "no partition 99 of group 'workers' in"),
         (("stuck", "--topic", "my-orders-topic-eu-001"), "no topic 'my-orders-topic-eu-001' in files at"),
-        (("audit", "--member", "nobody"), "no member 'nobody' in files at"),
+        (("audit", "--member", "nobody"), "no member or client 'nobody' in files at"),
         (("state-at", "--no-index", "--group", "nobody"), "no state of group 'nobody' in files at"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else None,

@@ -21,12 +21,17 @@ HUES: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00",
 """Okabe and Ito's colours, which people with any colour vision tell apart, and grey for the rest."""
 COLOUR_OF_EVENT: Final = {
     "accept": "#0072b2",
-    "done": "#56b4e9",
+    "finished": "#56b4e9",
+    "gap": "#c9d1d9",
     "release": "#e69f00",
     "reject": "#d55e00",
     "lock-timeout": "#cc79a7",
     "session-close": "#8c6bb1",
+    "release+delivery-limit": "#8a5f00",
+    "lock-timeout+delivery-limit": "#7d4263",
+    "session-close+delivery-limit": "#4b3668",
     "delivery-limit": "#3e4c59",
+    "log-start-moved": "#009e73",
 }
 HEAT: Final = "YlOrRd"
 _DPI: Final = 144

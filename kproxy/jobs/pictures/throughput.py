@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from kproxy.jobs.buckets import step_of
+from kproxy.jobs.changes import is_at_delivery_limit
 from kproxy.jobs.pictures.paper import (
     COLOUR_OF_EVENT,
     FAINT,
@@ -21,22 +22,33 @@ from kproxy.jobs.pictures.paper import (
     show_time,
     step_text,
 )
+from kproxy.statelog.actors import Cause
 
 _MOST_STEPS: Final = 300
 _MOST_MEMBERS: Final = 14
 _LABELS: Final[Mapping[str, str]] = {
     "accept": "accepted",
-    "done": "accepted or rejected",
+    "finished": "finished, cause not recorded",
+    "gap": "no record",
     "release": "released",
     "reject": "rejected",
     "lock-timeout": "lock expired",
     "session-close": "session closed",
+    "release+delivery-limit": "released at the delivery limit",
+    "lock-timeout+delivery-limit": "lock expired at the limit",
+    "session-close+delivery-limit": "session closed at the limit",
     "delivery-limit": "given up at the limit",
+    "log-start-moved": "lost by the topic",
 }
+"""What is told apart: events, and those apart that ended records at the delivery limit."""
+_LABELS_PER_LINE: Final = 5
 
 
 def draw(base: DataFrame, fairness: DataFrame, every_ms: int, path: Path) -> None:
     """Draw `counts` of the job, and the members of the busiest groups with how evenly they shared the work."""
+    at_limit = sql.concat("event", sql.lit("+delivery-limit"))
+    is_told_apart = is_at_delivery_limit() & (sql.col("event") != Cause.DELIVERY_LIMIT.value)
+    base = base.withColumn("event", sql.when(is_told_apart, at_limit).otherwise(sql.col("event")))
     first_ms, last_ms = base.agg(sql.min("time_ms"), sql.max("time_ms")).first()
     if first_ms is None:
         with picture(path, "Acknowledgements", "", height=4) as figure:
@@ -99,8 +111,15 @@ def _draw_times(axes: Axes, rates: Mapping[str, Mapping[int, float]], every_ms: 
     axes.margins(x=0)
     show_counts(axes, "records/s")
     show_time(axes)
-    axes.set_ylim(top=axes.get_ylim()[1] * 1.18)
-    axes.legend(loc="upper left", ncols=len(events), fontsize=8, handlelength=1, columnspacing=1.2)
+    lines = -(-len(events) // _LABELS_PER_LINE)
+    axes.set_ylim(top=axes.get_ylim()[1] * (1.08 + 0.1 * lines))
+    axes.legend(
+        loc="upper left",
+        ncols=min(len(events), _LABELS_PER_LINE),
+        fontsize=8,
+        handlelength=1,
+        columnspacing=1.2,
+    )
 
 
 def _draw_members(

@@ -51,7 +51,10 @@ def test_an_update_is_shown_with_kafkas_names_and_with_who_acted() -> None:
             {
                 "key": "kproxy.actor",
                 "value": {
+                    "version": 1,
                     "cause": "acknowledge",
+                    "acknowledgeType": "accept",
+                    "end": "accept",
                     "memberId": "alice",
                     "clientId": "client-1",
                     "clientHost": "/10.0.0.7",
@@ -224,7 +227,7 @@ def test_a_header_that_names_no_actor_is_shown_as_it_is() -> None:
         (
             an_update(),
             [
-                *("ShareUpdate", "workers:dG9waWMtaWQtb3JkZXJzLg:1", "0", "acknowledge"),
+                *("ShareUpdate", "workers:dG9waWMtaWQtb3JkZXJzLg:1", "0", "accept"),
                 VALUE_OF_UPDATE,
             ],
         ),

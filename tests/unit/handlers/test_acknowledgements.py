@@ -1,6 +1,7 @@
 """Acknowledgements that ShareFetch and ShareAcknowledge share: put together, durable, and mapped when they are not."""
 
 import asyncio
+from dataclasses import replace
 from typing import ClassVar
 
 import pytest
@@ -11,7 +12,8 @@ from kproxy.handlers.acknowledgements import requested_partitions
 from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import StateEpoch, TopicIdPartition
-from kproxy.statelog.actors import Actor, Cause
+from kproxy.share.record_state import AcknowledgeType
+from kproxy.statelog.actors import Actor, Cause, RecordEnd
 from kproxy.wire.messages import share_acknowledge_request as wire
 from tests.unit.handlers.share_group_world import (
     ORDERS,
@@ -32,6 +34,13 @@ async def a_member_with_records(world: ShareGroupWorld, record_count: int = 10) 
     alice = world.member("alice")
     await alice.open(max_records=record_count)
     return alice
+
+
+def said_by_alice(acknowledge_type: str, *ranges: tuple[int, int]) -> Actor:
+    return Actor(
+        *(Cause.ACKNOWLEDGE, "alice", "client", "/127.0.0.1", ranges),
+        acknowledge_type=AcknowledgeType[acknowledge_type.upper()],
+    )
 
 
 def test_what_is_said_of_a_partition_in_several_places_is_put_together() -> None:
@@ -232,7 +241,7 @@ async def test_a_request_that_is_cut_short_leaves_doubt_and_the_share_partition_
     assert world.groups.share_partition_count == 0
 
 
-async def test_a_write_names_its_member_and_the_epochs_that_were_loaded() -> None:
+async def test_a_write_names_its_member_the_types_and_the_epochs_that_were_loaded() -> None:
     # Given
     world = ShareGroupWorld()
     alice = await a_member_with_records(world)
@@ -242,9 +251,30 @@ async def test_a_write_names_its_member_and_the_epochs_that_were_loaded() -> Non
 
     # Then
     state = world.state_log.state(world.key())
-    assert world.state_log.actors == [(Actor(Cause.ACKNOWLEDGE, "alice", "client", "/127.0.0.1", ((0, 9),)),)]
+    assert world.state_log.actors == [(said_by_alice("accept", (0, 4)), said_by_alice("release", (5, 9)))]
     assert state is not None
     assert (state.state_epoch, state.leader_epoch) == (1, 1)
+
+
+async def test_a_record_that_is_released_for_the_last_time_was_not_rejected() -> None:
+    """Five times is the default of `share.delivery.count.limit`."""
+    # Given
+    world = ShareGroupWorld()
+    world.produce(1)
+    await world.initialize()
+    alice = world.member()
+    await alice.open()
+
+    # When
+    for _ in range(5):
+        await alice.fetch()
+        await alice.acknowledge({(ORDERS, 0): [(0, 0, [RELEASE])]})
+
+    # Then
+    released = said_by_alice("release", (0, 0))
+    given_up = replace(released, is_at_delivery_limit=True)
+    assert world.state_log.actors == [(released,)] * 4 + [(given_up,)]
+    assert given_up.end is RecordEnd.DELIVERY_LIMIT
 
 
 async def test_a_share_partition_that_was_initialized_anew_takes_no_write_of_before() -> None:

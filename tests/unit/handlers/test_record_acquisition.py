@@ -4,6 +4,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.identifiers import MemberId
 from kproxy.share.limits import ShareLimits
+from kproxy.statelog.actors import Actor, Cause
 from kproxy.wire.record_batches import batch_extents
 from tests.in_memory.scripted_partition_reader import LogBatch
 from tests.unit.handlers.share_group_world import (
@@ -212,6 +213,8 @@ async def test_when_the_log_start_overtakes_a_fetch_goes_on_from_there() -> None
     assert acquired(answer) == [(5, 9, 1)]
     assert world.observer.counts["share_archived", "log_start"] == 3
     assert world.state_log.deltas[-1][1].start_offset == 5
+    # Offsets 0 and 1 were accepted: the topic lost no more than the others.
+    assert world.state_log.actors[-1] == (Actor(Cause.LOG_START_MOVED, offset_ranges=((2, 4),)),)
 
 
 async def test_a_log_that_is_shorter_than_what_was_consumed_is_waited_for() -> None:

@@ -334,7 +334,7 @@ async def test_a_lost_connection_names_the_member_as_it_showed_itself_in_its_hea
     ]
 
 
-async def test_a_lock_that_ends_names_the_member_that_held_it() -> None:
+async def test_a_lock_that_ends_names_the_member_that_held_it_and_its_client() -> None:
     # Given
     world = ShareGroupWorld()
     await two_members(world)
@@ -344,4 +344,23 @@ async def test_a_lock_that_ends_names_the_member_that_held_it() -> None:
     await world.expire()
 
     # Then
-    assert world.state_log.actors == [(Actor(Cause.LOCK_TIMEOUT, "alice", offset_ranges=((0, 4),)),)]
+    assert world.state_log.actors == [
+        (Actor(Cause.LOCK_TIMEOUT, "alice", "client", "/127.0.0.1", ((0, 4),)),)
+    ]
+
+
+async def test_a_lock_that_outlasts_its_member_names_its_client_all_the_same() -> None:
+    # Given
+    world = ShareGroupWorld()
+    alice, _ = await two_members(world)
+    await alice.heartbeat(0, ["orders"])
+    await alice.open(max_records=5)
+    await alice.heartbeat(-1)
+    world.clock.advance(30_000)
+
+    # When
+    await world.expire()
+
+    # Then
+    ((actor,),) = world.state_log.actors
+    assert (actor.member_id, actor.client_id, actor.client_host) == ("alice", "client", "/127.0.0.1")

@@ -14,8 +14,9 @@ from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group_image import StatePartitions
 from kproxy.statelog.group_parts import StatePartitionMetadata
 from kproxy.statelog.group_records import RecoveryPoint, encode_group_record
+from kproxy.statelog.state_records import decode_state_record
 from kproxy.wire.records import Record
-from tests.in_memory.written_log import ORDERS, a_claim, a_snapshot, a_tombstone, an_update
+from tests.in_memory.written_log import ALICE, ORDERS, a_claim, a_snapshot, a_tombstone, an_update
 from tests.spark.histories import History, histories
 
 
@@ -36,6 +37,20 @@ def test_a_line_of_a_dump_is_the_record_again(record: Record) -> None:
 
     # Then
     assert read == ("log", 3, placed(record))
+
+
+def test_a_line_that_was_printed_before_headers_had_versions_is_the_first_form_again() -> None:
+    # Given
+    line = json.loads(dumped(placed(an_update())))
+    for field in ("version", "acknowledgeType", "end"):
+        del line["headers"][1]["value"][field]
+
+    # When
+    read = record_of(json.dumps(line))
+
+    # Then
+    assert read is not None
+    assert decode_state_record(read[2]).actors == (replace(ALICE, acknowledge_type=None, version=0),)
 
 
 @given(history=histories())

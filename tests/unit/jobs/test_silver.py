@@ -14,16 +14,17 @@ from kproxy.jobs.silver import (
     missing_row,
     silver_batches,
 )
-from kproxy.share.identifiers import LeaderEpoch, SnapshotEpoch
-from kproxy.share.record_state import RecordState
+from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, SnapshotEpoch, StateEpoch
+from kproxy.share.record_state import AcknowledgeType, RecordState
 from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.fold import StateLogFold
-from kproxy.statelog.state_records import ShareUpdate, encode_state_record
+from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, encode_state_record
 from kproxy.wire.records import Record
 from tests.spark.histories import KEYS, History, histories
 
 KEY = KEYS[0]
+RELEASE, REJECT = AcknowledgeType.RELEASE, AcknowledgeType.REJECT
 
 
 def rows_of(records: Sequence[Record], **options: Any) -> list[dict[str, Any]]:
@@ -35,6 +36,13 @@ def an_update(history: History, batches: Sequence[StateBatch], actors: Sequence[
     update = ShareUpdate(KEY, SnapshotEpoch(1), LeaderEpoch(0), 100, 0, tuple(batches))
     record = encode_state_record(update, claim_epoch=None, actors=actors)
     return replace(record, offset=history.next_offset, timestamp_ms=7)
+
+
+def a_snapshot_of(key: SharePartitionKey) -> ShareSnapshot:
+    return ShareSnapshot(
+        *(key, SnapshotEpoch(1), StateEpoch(1), LeaderEpoch(0), 100, 0, 0, 0),
+        (StateBatch(100, 109, RecordState.AVAILABLE, 1),),
+    )
 
 
 def a_history() -> History:
@@ -68,6 +76,98 @@ def test_a_batch_of_two_members_has_a_row_for_each_part() -> None:
         "/10.0.0.7",
         "acknowledge",
     )
+
+
+def test_each_row_has_the_type_of_its_acknowledgement_and_what_ended_its_records() -> None:
+    # Given
+    history = a_history()
+    alice = Actor(Cause.ACKNOWLEDGE, "alice", offset_ranges=((100, 101),), acknowledge_type=REJECT)
+    bob = Actor(Cause.ACKNOWLEDGE, "bob", offset_ranges=((102, 102),), acknowledge_type=RELEASE)
+    given_up = replace(bob, offset_ranges=((103, 103),), is_at_delivery_limit=True)
+    timed_out = Actor(
+        Cause.LOCK_TIMEOUT, "carol", offset_ranges=((104, 104), (106, 106)), is_at_delivery_limit=True
+    )
+    batches = [
+        StateBatch(100, 101, RecordState.ARCHIVED, 1),
+        StateBatch(102, 102, RecordState.AVAILABLE, 1),
+        StateBatch(103, 106, RecordState.ARCHIVED, 5),
+    ]
+
+    # When
+    rows = rows_of([*history.records, an_update(history, batches, [alice, bob, given_up, timed_out])])[1:]
+
+    # Then
+    assert [
+        (row["first_offset"], row["cause"], row["acknowledge_type"], row["ended_by"]) for row in rows
+    ] == [
+        (100, "acknowledge", "reject", "reject"),
+        (102, "acknowledge", "release", None),
+        (103, "acknowledge", "release", "delivery-limit"),
+        (104, "lock-timeout", None, "delivery-limit"),
+        (105, None, None, None),
+        (106, "lock-timeout", None, "delivery-limit"),
+    ]
+
+
+def test_what_was_done_anew_within_a_record_has_rows_of_its_own_without_a_state() -> None:
+    # Given
+    history = a_history()
+    alice = Actor(Cause.ACKNOWLEDGE, "alice", offset_ranges=((100, 104),), acknowledge_type=RELEASE)
+    bob = Actor(Cause.ACKNOWLEDGE, "bob", offset_ranges=((102, 103),), acknowledge_type=REJECT)
+    batches = [
+        StateBatch(100, 101, RecordState.AVAILABLE, 1),
+        StateBatch(102, 103, RecordState.ARCHIVED, 2),
+        StateBatch(104, 104, RecordState.AVAILABLE, 1),
+    ]
+
+    # When
+    rows = rows_of([*history.records, an_update(history, batches, [alice, bob])])[1:]
+
+    # Then
+    assert [
+        (row["first_offset"], row["last_offset"], row["member"], row["state"], row["ended_by"])
+        for row in rows
+    ] == [
+        (100, 101, "alice", 0, None),
+        (102, 103, "bob", 4, "reject"),
+        (104, 104, "alice", 0, None),
+        (102, 103, "alice", None, None),
+    ]
+
+
+def test_what_a_topic_lost_is_told_and_what_a_snapshot_repeats_was_not_ended_by_that() -> None:
+    # Given
+    lost = Actor(Cause.LOG_START_MOVED, offset_ranges=((90, 94), (97, 99)))
+    history = a_history()
+    snapshot = replace(a_snapshot_of(KEY), snapshot_epoch=SnapshotEpoch(2))
+    record = encode_state_record(snapshot, claim_epoch=None, actors=[lost])
+
+    # When
+    rows = rows_of([*history.records, replace(record, offset=1, timestamp_ms=7)])[1:]
+
+    # Then
+    assert [(row["first_offset"], row["last_offset"], row["state"], row["ended_by"]) for row in rows] == [
+        (100, 109, 0, None),
+        (90, 94, None, "log-start"),
+        (97, 99, None, "log-start"),
+    ]
+
+
+def test_the_first_form_of_the_header_says_no_more_than_it_did() -> None:
+    # Given
+    history = a_history()
+    alice = Actor(Cause.ACKNOWLEDGE, "alice", offset_ranges=((100, 104),), version=0)
+    bob = Actor(Cause.DELIVERY_LIMIT, "bob", offset_ranges=((105, 109),), version=0)
+    update = an_update(history, [StateBatch(100, 109, RecordState.ARCHIVED, 5)], [alice, bob])
+
+    # When
+    rows = rows_of([*history.records, update])[1:]
+
+    # Then
+    assert [(row["cause"], row["acknowledge_type"], row["ended_by"]) for row in rows] == [
+        ("acknowledge", None, None),
+        ("delivery-limit", None, "delivery-limit"),
+    ]
 
 
 def test_an_update_has_the_state_epoch_of_its_share_partition() -> None:

@@ -6,8 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kproxy.errors import CorruptStateRecord
-from kproxy.statelog.actors import Actor, Cause, decode_actor, encode_actor, without_overlaps
+from kproxy.errors import CorruptStateRecord, UnsupportedStateRecord
+from kproxy.share.record_state import AcknowledgeType
+from kproxy.statelog.actors import (
+    MAX_TEXT_LENGTH,
+    Actor,
+    Cause,
+    RecordEnd,
+    decode_actor,
+    encode_actor,
+    without_overlaps,
+)
 
 texts = st.text(max_size=6)
 
@@ -28,21 +37,92 @@ def offsets_of(actor: Actor) -> set[int]:
 
 
 offset_ranges = st.sets(st.integers(0, 30), max_size=12).map(ranges_of)
-actors = st.builds(Actor, st.sampled_from(Cause), texts, texts, texts, offset_ranges)
+types = st.sampled_from([None, *(each for each in AcknowledgeType if each is not AcknowledgeType.RENEW)])
+actors = st.builds(
+    Actor,
+    *(st.sampled_from(Cause), texts, texts, texts, offset_ranges, types, st.booleans(), st.integers(0, 1)),
+)
 
 ALICE = Actor(Cause.ACKNOWLEDGE, "alice", "app-1", "10.0.0.1")
 
 
 def test_a_person_can_read_the_header() -> None:
-    actor = Actor(Cause.ACKNOWLEDGE, "alice", "app-1", "10.0.0.1", ((100, 109), (111, 111)))
+    ranges = ((100, 109), (111, 111))
+    actor = Actor(
+        *(Cause.ACKNOWLEDGE, "alice", "app-1", "10.0.0.1", ranges),
+        acknowledge_type=AcknowledgeType.RELEASE,
+        is_at_delivery_limit=True,
+    )
     assert encode_actor(actor) == (
-        b'{"cause":"acknowledge","member":"alice","client":"app-1","host":"10.0.0.1",'
-        b'"offsets":[[100,109],[111,111]]}'
+        b'{"version":1,"cause":"acknowledge","type":"release","end":"delivery-limit","member":"alice",'
+        b'"client":"app-1","host":"10.0.0.1","offsets":[[100,109],[111,111]]}'
     )
 
 
+def test_the_first_form_is_read_and_says_neither_type_nor_end() -> None:
+    # Given
+    header = b'{"cause":"acknowledge","member":"alice","client":"app-1","host":"10.0.0.1","offsets":[[5,9]]}'
+
+    # When
+    actor = decode_actor(header)
+
+    # Then
+    assert actor == Actor(Cause.ACKNOWLEDGE, "alice", "app-1", "10.0.0.1", ((5, 9),), version=0)
+    assert actor.end is None
+    assert encode_actor(actor) == header
+
+
+def test_of_the_first_form_the_delivery_limit_is_a_cause_of_its_own() -> None:
+    assert decode_actor(b'{"cause":"delivery-limit","member":"bob"}').end is RecordEnd.DELIVERY_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("cause", "acknowledge_type", "is_at_limit", "end"),
+    [
+        (Cause.ACKNOWLEDGE, AcknowledgeType.ACCEPT, False, "accept"),
+        (Cause.ACKNOWLEDGE, AcknowledgeType.REJECT, False, "reject"),
+        (Cause.ACKNOWLEDGE, AcknowledgeType.GAP, False, "gap"),
+        (Cause.ACKNOWLEDGE, AcknowledgeType.RELEASE, False, None),
+        (Cause.ACKNOWLEDGE, AcknowledgeType.RELEASE, True, "delivery-limit"),
+        (Cause.LOCK_TIMEOUT, None, False, None),
+        (Cause.LOCK_TIMEOUT, None, True, "delivery-limit"),
+        (Cause.SESSION_CLOSE, None, True, "delivery-limit"),
+        (Cause.LOG_START_MOVED, None, False, "log-start"),
+        (Cause.SNAPSHOT, None, False, None),
+    ],
+)
+def test_what_ended_records_is_told_apart(
+    cause: Cause, acknowledge_type: AcknowledgeType | None, end: str | None, *, is_at_limit: bool
+) -> None:
+    # Given
+    actor = Actor(cause, acknowledge_type=acknowledge_type, is_at_delivery_limit=is_at_limit)
+
+    # When
+    read = decode_actor(encode_actor(actor))
+
+    # Then
+    assert read.end == end
+
+
+def test_texts_that_clients_choose_take_little_room() -> None:
+    # Given
+    long = "\U0001f600" * 30_000
+
+    # When
+    header = encode_actor(Actor(Cause.ACKNOWLEDGE, long, long, long))
+
+    # Then
+    assert len(header) < 3 * 12 * MAX_TEXT_LENGTH + 100
+    assert decode_actor(header).member_id == "\U0001f600" * (MAX_TEXT_LENGTH - 1) + "…"
+
+
+def test_a_form_that_is_newer_than_this_kproxy_is_not_guessed_at() -> None:
+    with pytest.raises(UnsupportedStateRecord, match="version 2"):
+        decode_actor(b'{"version":2,"cause":"acknowledge"}')
+
+
 def test_what_is_empty_is_left_out() -> None:
-    assert encode_actor(Actor(Cause.LOCK_TIMEOUT)) == b'{"cause":"lock-timeout"}'
+    assert encode_actor(Actor(Cause.LOCK_TIMEOUT)) == b'{"version":1,"cause":"lock-timeout"}'
 
 
 @given(actors)
@@ -54,7 +134,7 @@ def test_an_actor_is_read_back(actor: Actor) -> None:
 
 
 def test_fields_that_nobody_knows_are_ignored() -> None:
-    assert decode_actor(b'{"cause":"load","reason":{"deep":[1]}}') == Actor(Cause.LOAD)
+    assert decode_actor(b'{"version":1,"cause":"load","reason":{"deep":[1]}}') == Actor(Cause.LOAD)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +151,12 @@ def test_fields_that_nobody_knows_are_ignored() -> None:
         b'{"cause":3}',
         b'{"cause":["load"]}',
         b'{"cause":"load","member":1}',
+        b'{"cause":"load","version":"1"}',
+        b'{"cause":"load","version":true}',
+        b'{"cause":"load","version":-1}',
+        b'{"cause":"acknowledge","type":"renew"}',
+        b'{"cause":"acknowledge","type":2}',
+        b'{"cause":"acknowledge","end":"reject"}',
         b'{"cause":"load","offsets":1}',
         b'{"cause":"load","offsets":[1]}',
         b'{"cause":"load","offsets":[[1]]}',

@@ -178,9 +178,9 @@ def test_who_and_under_which_claim_stands_in_headers() -> None:
         ("kproxy.claim", b"\0\0\0\0\0\0\0\x4d"),
         (
             "kproxy.actor",
-            b'{"cause":"acknowledge","member":"alice","client":"app-1","host":"10.0.0.1","offsets":[[100,109]]}',
+            b'{"version":1,"cause":"acknowledge","member":"alice","client":"app-1","host":"10.0.0.1","offsets":[[100,109]]}',
         ),
-        ("kproxy.actor", b'{"cause":"lock-timeout"}'),
+        ("kproxy.actor", b'{"version":1,"cause":"lock-timeout"}'),
     )
 
 
