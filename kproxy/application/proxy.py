@@ -38,6 +38,7 @@ from kproxy.net.deadlines import Deadlines, MonotonicClock, SystemWallClock
 from kproxy.net.durable_state_log import SlotDirectory
 from kproxy.net.early_ports import EarlyPorts
 from kproxy.net.group_namespace import ClusterGroupNamespace
+from kproxy.net.held_requests import HeldRequests
 from kproxy.net.listeners import Listeners, PortPlan
 from kproxy.net.observation import ShellObserver
 from kproxy.net.partition_reader import BrokerPartitionReader
@@ -181,6 +182,7 @@ class Proxy:
                 observer=observer,
                 background=BackgroundTasks(self._tasks),
                 readiness=self._state_log.readiness,
+                waits=HeldRequests(self._clock),
                 namespace=ClusterGroupNamespace(metadata=self._metadata, connections=self._connections),
                 share_state_store=self._share_state_store(),
             ),
@@ -283,7 +285,7 @@ class Proxy:
         """Drain and end; a second signal, or `kproxy.shutdown.grace.ms`, cuts it short."""
         self._vitals.state = ProxyState.DRAINING
         log.info("draining", connections=len(self._relay.connections))
-        self._share_groups.answer_parked_fetches()
+        self._share_groups.answer_what_waits()
         await self._listeners.stop_accepting()
         cut_off = await self._sweeper.drain(self._settings.shutdown_grace_ms)
         await self._state_log.drain(self._settings.shutdown_grace_ms / 1000)

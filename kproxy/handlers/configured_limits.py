@@ -20,6 +20,8 @@ def share_group_limits(settings: Settings) -> ShareGroupLimits:
             heartbeat_interval_ms=settings.group_share_heartbeat_interval_ms,
             max_size=settings.group_share_max_size,
             assignment_interval_ms=settings.group_share_assignment_interval_ms,
+            assignment_delay_ms=settings.share_assignment_delay_ms,
+            max_heartbeat_wait_ms=settings.share_heartbeat_max_wait_ms,
         ),
         configs=GroupConfigBounds(
             record_lock_duration_ms=settings.group_share_record_lock_duration_ms,

@@ -11,6 +11,7 @@ from typing import Final, Protocol, TypeAlias
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError
+from kproxy.handlers.callers import PATIENT_CALLER, Caller
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, StateEpoch, TopicId
 from kproxy.share.share_group_image import ShareGroupImage
@@ -73,6 +74,7 @@ class RequestContext:
     answer_budget: AnswerBudget = UNLIMITED_ANSWERS
     waited_ms: int = 0
     """How long it waited for the state log before it was served."""
+    caller: Caller = PATIENT_CALLER
 
 
 @dataclass(frozen=True, slots=True)

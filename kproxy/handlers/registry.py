@@ -82,6 +82,7 @@ class ServedApis:
         "_readiness",
         "_reason",
         "_service",
+        "on_more_arrived",
     )
 
     def __init__(
@@ -100,6 +101,8 @@ class ServedApis:
         self._on_internal_error = on_internal_error
         self._on_connection_closed = on_connection_closed
         self._readiness = AlwaysReady() if readiness is None else readiness
+        self.on_more_arrived: Callable[[int], None] = lambda _: None
+        """Answers what is held on a connection."""
         self._service = Service.OFF
         self._reason = "share groups were not turned on"
 
@@ -164,6 +167,10 @@ class ServedApis:
     async def connection_closed(self, connection_id: int) -> None:
         """Release what the clients of a connection that went away hold; also while nothing is served."""
         await self._on_connection_closed(connection_id)
+
+    def more_arrived(self, connection_id: int) -> None:
+        """Answer what is held on a connection: its client has sent something behind it."""
+        self.on_more_arrived(connection_id)
 
     async def _when_ready(self, message: Message, context: RequestContext) -> RequestContext:
         """Return when `message` can be served as far as the state log goes, or need not wait for it any longer."""

@@ -3,8 +3,9 @@
 Behaviour: joins, keeps and leaves; the answer carries the assignment when the member needs to hear it.
 Version notes: version 0 was the early access of Kafka 4.0 and is not served. Known differences from a stock
 broker: share-partitions are initialized before the answer, so that the first answer already carries the
-assignment; members keep their epochs and assignments when kproxy is restarted. While the backing cluster
-cannot be asked about topics, heartbeats go on with what is known of them.
+assignment; members keep their epochs and assignments when kproxy is restarted; a heartbeat with nothing to tell is
+held for a while, so that its member hears of a change at once. While the backing cluster cannot be asked about
+topics, heartbeats go on with what is known of them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,8 +13,8 @@ from dataclasses import dataclass
 
 from kproxy.errors import ApiError, BrokerUnavailable, CoordinatorNotAvailable, GroupIdNotFound
 from kproxy.handlers.group_writes import GroupWrites
+from kproxy.handlers.held_heartbeats import HeldHeartbeats
 from kproxy.handlers.ports import (
-    Alarm,
     Clock,
     ClusterMetadata,
     GroupLog,
@@ -38,7 +39,6 @@ class HeartbeatPorts:
     namespace: GroupNamespace
     state_log: StateLog
     group_log: GroupLog
-    alarm: Alarm
     clock: Clock
 
 
@@ -50,10 +50,11 @@ class ShareGroupHeartbeatHandler:
         limits: what they allow their members.
         ports: the outside.
         writes: makes groups durable.
+        held: holds heartbeats until there is something to tell.
         on_initialized: told of each share-partition whose state began anew, or may have.
     """
 
-    __slots__ = ("_coordinator", "_limits", "_on_initialized", "_ports", "_writes")
+    __slots__ = ("_coordinator", "_held", "_limits", "_on_initialized", "_ports", "_writes")
 
     def __init__(
         self,
@@ -62,12 +63,14 @@ class ShareGroupHeartbeatHandler:
         *,
         ports: HeartbeatPorts,
         writes: GroupWrites,
+        held: HeldHeartbeats,
         on_initialized: Callable[[SharePartitionKey], None],
     ) -> None:
         self._coordinator = coordinator
         self._limits = limits
         self._ports = ports
         self._writes = writes
+        self._held = held
         self._on_initialized = on_initialized
 
     async def serve(
@@ -90,24 +93,32 @@ class ShareGroupHeartbeatHandler:
         heartbeat.validate()
         self._ports.group_log.require_ready(heartbeat.group_id)
         if heartbeat.is_leaving:
-            answer = self._coordinator.leave(heartbeat)
+            answer = self._leave(heartbeat)
         else:
-            answer = await self._keep(heartbeat)
+            answer = await self._keep(heartbeat, context)
         await self._writes.begin(heartbeat.group_id).settle()
         return _response(answer)
 
-    async def _keep(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
+    def _leave(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
+        """Let the member go. That is not durable yet."""
+        answer = self._coordinator.leave(heartbeat, now_ms=self._ports.clock.now_ms())
+        self._held.follow()
+        self._held.forget(heartbeat.group_id, heartbeat.member_id)
+        return answer
+
+    async def _keep(self, heartbeat: Heartbeat, context: RequestContext) -> HeartbeatAnswer:
         """Let the member join or stay. What it is told is not durable yet."""
+        since_ms = self._ports.clock.now_ms() - context.waited_ms
         await self._require_free_id(heartbeat)
         topics = await self._topics(heartbeat)
         self._ports.group_log.require_ready(heartbeat.group_id)
         initializations = self._coordinator.admit(
             heartbeat, topics=topics, limits=self._limits, now_ms=self._ports.clock.now_ms()
         )
-        self._watch_sessions()
+        self._held.follow()
         if initializations:
             await self._initialize(heartbeat.group_id, initializations)
-        return self._coordinator.answer(heartbeat, limits=self._limits, now_ms=self._ports.clock.now_ms())
+        return await self._held.answer(heartbeat, context, since_ms=since_ms)
 
     async def _require_free_id(self, heartbeat: Heartbeat) -> None:
         """A join that would make a group must not take the id of a group of another type."""
@@ -165,11 +176,6 @@ class ShareGroupHeartbeatHandler:
         if self._coordinator.find(group_id) is not None:
             self._coordinator.initialized(group_id, done)
             self._coordinator.initialization_failed(group_id, failed)
-
-    def _watch_sessions(self) -> None:
-        deadline_ms = self._coordinator.next_deadline_ms()
-        assert deadline_ms is not None, "a member was admitted, so its session ends some time"
-        self._ports.alarm.ring_by(deadline_ms)
 
 
 def _heartbeat(request: ShareGroupHeartbeatRequest, context: RequestContext) -> Heartbeat:

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from kproxy.errors import ApiError
 from kproxy.handlers.acknowledgements import Acknowledgements
 from kproxy.handlers.alter_configs import AlterConfigsHandler
+from kproxy.handlers.callers import Waits
 from kproxy.handlers.describe_configs import DescribeConfigsHandler
 from kproxy.handlers.effective_limits import EffectiveLimits
 from kproxy.handlers.fetch_signals import HeardAvailability
 from kproxy.handlers.group_configs import GroupConfigBounds, GroupConfigs
 from kproxy.handlers.group_id_guard import guarded_apis
 from kproxy.handlers.group_writes import GroupWrite, GroupWrites
+from kproxy.handlers.held_heartbeats import HeldHeartbeats
 from kproxy.handlers.incremental_alter_configs import IncrementalAlterConfigsHandler
 from kproxy.handlers.leadership import Leadership
 from kproxy.handlers.member_clients import MemberClients
@@ -96,6 +98,7 @@ class ShareGroupPorts:
     wall_clock: WallClock
     observer: Observer
     background: Background
+    waits: Waits
     namespace: GroupNamespace
     readiness: Readiness = field(default_factory=AlwaysReady)
     share_state_store: ShareStateStore | None = None
@@ -141,6 +144,14 @@ class ShareGroups:
         )
         self._releases = Releases(self._services)
         self._group_writes = GroupWrites(self.coordinator, ports.group_log, restore=self._restore)
+        self._held = HeldHeartbeats(
+            self.coordinator,
+            limits.group,
+            waits=ports.waits,
+            group_log=ports.group_log,
+            alarm=ports.alarm,
+            clock=ports.clock,
+        )
         self._topic_deletions = TopicDeletions(
             self.coordinator,
             self.directory,
@@ -157,21 +168,27 @@ class ShareGroups:
             on_connection_closed=self.connection_closed,
             readiness=ports.readiness,
         )
+        self.apis.on_more_arrived = self._held.more_arrived
 
     async def connection_closed(self, connection_id: int) -> None:
-        """Evict the sessions of a connection and release what their members hold.
+        """Evict the sessions of a connection and release what their members hold; count on its members no more.
 
         All of that has happened when this first waits; the rest of the wait is for durability.
         """
+        self._held.connection_closed(connection_id)
         await self._releases.evict_connection(connection_id).settle()
 
     def expire(self, now_ms: int) -> Coroutine[object, object, None]:
-        """End every acquisition lock and every membership that ran out by `now_ms` (Clock).
+        """End every acquisition lock and every membership that ran out by `now_ms` (Clock); look at assignments.
 
         All of that has happened when this returns. What it returns is to be awaited, by whoever has the time:
         it is over when all is durable, or discarded and forgotten.
         """
         expired = self.coordinator.expire_sessions(now_ms)
+        self.coordinator.assign(now_ms)
+        self._held.follow()
+        for member in expired:
+            self._held.forget(member.group_id, member.member_id)
         group_ids = dict.fromkeys(member.group_id for member in expired)
         writes = [self._group_writes.begin(group_id) for group_id in group_ids]
         return _settle(self._releases.expire_locks(now_ms), writes)
@@ -207,6 +224,7 @@ class ShareGroups:
         slots and live on, and must not lock records for another time meanwhile.
         """
         self.coordinator.forget_all(belongs)
+        self._held.call_all(belongs)
 
     def discard_share_partitions(self, belongs: Callable[[SharePartitionKey], bool]) -> None:
         """Discard what is live of a slot that was lost, failed, or was loaded, and wake those who wait for it."""
@@ -240,9 +258,10 @@ class ShareGroups:
         """
         return await self._topic_deletions.tend()
 
-    def answer_parked_fetches(self) -> None:
-        """Answer every fetch that waits for records with what there is; from now on nobody waits. For the end."""
+    def answer_what_waits(self) -> None:
+        """Answer every fetch and heartbeat that is held with what there is; from now on none waits. For the end."""
         self._services.parked.end()
+        self._held.end()
         self.apis.end_waits()
 
     def groups_by_state(self) -> Mapping[tuple[str, ...], float]:
@@ -270,9 +289,7 @@ class ShareGroups:
     def _restore(self, image: ShareGroupImage) -> None:
         """Put one durable group into the coordinator, and see to it that its sessions end in time."""
         self.coordinator.restore(image, limits=self._limits.group, now_ms=self._ports.clock.now_ms())
-        deadline_ms = self.coordinator.next_deadline_ms()
-        if deadline_ms is not None:
-            self._ports.alarm.ring_by(deadline_ms)
+        self._held.follow()
 
     def _client_in_heartbeats(self, group_id: GroupId, member_id: MemberId) -> Client:
         group = self.coordinator.find(group_id)
@@ -286,6 +303,7 @@ class ShareGroups:
             self._limits.group,
             ports=_heartbeat_ports(self._ports),
             writes=self._group_writes,
+            held=self._held,
             on_initialized=self.directory.discard,
         )
         fetch = ShareFetchHandler(
@@ -356,7 +374,6 @@ def _heartbeat_ports(ports: ShareGroupPorts) -> HeartbeatPorts:
         namespace=ports.namespace,
         state_log=ports.state_log,
         group_log=ports.group_log,
-        alarm=ports.alarm,
         clock=ports.clock,
     )
 

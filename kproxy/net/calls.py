@@ -1,7 +1,7 @@
 """Answering the requests that do not (only) go to the broker: the way from a decoded request to frames."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from kproxy.handlers.ports import AnswerBudget, RequestContext
@@ -33,6 +33,10 @@ class Apis(Protocol):
         """Release what the clients of a connection that went away held."""
         ...
 
+    def more_arrived(self, connection_id: int) -> None:
+        """Take note that bytes came behind the request of a connection that is being answered."""
+        ...
+
 
 class Answered(Protocol):
     """The connection that an answer goes to; it may be gone by the time there is one."""
@@ -46,6 +50,21 @@ class Answered(Protocol):
     def is_closed(self) -> bool:
         """Whether nobody waits any more."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectedCaller:
+    """Implements `Caller`: whoever is at the other end of a connection."""
+
+    connection: Answered
+
+    @property
+    def is_gone(self) -> bool:
+        return self.connection.is_closed
+
+    @property
+    def has_more(self) -> bool:
+        return self.connection.session.waiting_bytes > 0
 
 
 async def answer_call(connection: Answered, call: Call, apis: Apis, budget: AnswerBudget) -> None:
@@ -73,6 +92,7 @@ def _context(connection: Answered, request: DecodedRequest, budget: AnswerBudget
         client_host="/" + connection.peer.rpartition(":")[0],
         peer=connection.peer,
         answer_budget=budget,
+        caller=ConnectedCaller(connection),
     )
 
 

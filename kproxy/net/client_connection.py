@@ -92,6 +92,8 @@ class ClientConnection(asyncio.Protocol):
         self._times.client_ms = self._now_ms()
         if not self._has_failed:
             self._receive("client", self.session.receive_from_client, data)
+            if self.session.is_barred and self.session.waiting_bytes:
+                self._relay.apis.more_arrived(self.connection_id)
 
     def eof_received(self) -> bool:
         """Close, unless a broker's answer is owed: a client may shut its writing side and read on, or want no answers.
@@ -160,8 +162,6 @@ class ClientConnection(asyncio.Protocol):
             tell = log.info
         tell("broker_disconnected", peer=self.peer, node=self.node_id, reason=reason, err=error)
         self.close()
-
-    # ---- what the shell does with it
 
     @property
     def buffered_bytes(self) -> int:

@@ -38,3 +38,6 @@ class TimedApis:
 
     async def connection_closed(self, connection_id: int) -> None:
         await self._apis.connection_closed(connection_id)
+
+    def more_arrived(self, connection_id: int) -> None:
+        self._apis.more_arrived(connection_id)

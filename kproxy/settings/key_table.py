@@ -206,6 +206,20 @@ class Settings:
         "1000",
         "The least time between two assignments of one share group.",
     )
+    share_assignment_delay_ms: int = _key(
+        "kproxy.share.assignment.delay.ms",
+        milliseconds(0, 5_000),
+        "50",
+        "How long a share group waits for further members before it assigns partitions: members that join, leave or "
+        "are lost within that time are assigned together.",
+    )
+    share_heartbeat_max_wait_ms: int = _key(
+        "kproxy.share.heartbeat.max.wait.ms",
+        milliseconds(0, 15_000),
+        "15000",
+        "How long a share group's heartbeat that has nothing to tell may be held, so that its member hears of a new "
+        "assignment at once; it is answered 100 ms before the next one is due in any case. 0 holds none.",
+    )
     group_share_delivery_count_limit: int = _key(
         "group.share.delivery.count.limit",
         whole_number(2, 10),

@@ -8,9 +8,11 @@ A heartbeat is served in this order, by whoever may await:
 4. These are initialized; then `initialized`, or `initialization_failed` for those that failed.
 5. `answer` computes what the member is told. Because step 4 came first, the very first answer already carries
    the assignment (the stock broker initializes in the background and assigns at the second heartbeat).
+   Or it says that there is nothing to tell yet: then it is asked again when the member is called.
 
-Between 3 and 5 other heartbeats may be served. Nothing here is released when a member goes: records come back
-through their share session, their lock, or an acknowledgement.
+After every step `take_called` says whose held heartbeats are to be answered now. `assign` is due, and calls members,
+at `next_deadline_ms`. Between 3 and 5 other heartbeats may be served. Nothing here is released when a member goes:
+records come back through their share session, their lock, or an acknowledgement.
 
 Source: KIP-932, "Group coordinator"; `GroupMetadataManager.java`.
 """
@@ -26,6 +28,7 @@ from kproxy.share.heartbeat import (
     AssignedTopic,
     Heartbeat,
     HeartbeatAnswer,
+    HeldHeartbeat,
     PartitionInitialization,
     TopicPartitions,
 )
@@ -80,11 +83,13 @@ class ExpiredMember:
 class GroupCoordinator:
     """All share groups. A group, once made, stays until it is deleted, members or not."""
 
-    __slots__ = ("_groups", "_session_checks")
+    __slots__ = ("_called", "_groups", "_round_checks", "_session_checks")
 
     def __init__(self) -> None:
         self._groups: dict[GroupId, ShareGroup] = {}
         self._session_checks: list[tuple[int, ExpiredMember]] = []
+        self._round_checks: list[tuple[int, GroupId]] = []
+        self._called: dict[tuple[GroupId, MemberId], None] = {}
 
     @property
     def group_ids(self) -> tuple[GroupId, ...]:
@@ -106,6 +111,7 @@ class GroupCoordinator:
         self._groups[group.group_id] = group
         for member in group.members.values():
             self._watch(group, member)
+        self._note_round(group)
 
     def forget(self, group_id: GroupId) -> None:
         """Forget a group, if there is one, because it may differ from what is durable."""
@@ -149,6 +155,7 @@ class GroupCoordinator:
         group = self._group(heartbeat.group_id)
         initializations = group.admit(heartbeat, topics=topics, limits=limits, now_ms=now_ms)
         self._watch(group, group.members[heartbeat.member_id])
+        self._note_round(group)
         return initializations
 
     def initialized(self, group_id: GroupId, keys: Iterable[SharePartitionKey]) -> None:
@@ -159,15 +166,35 @@ class GroupCoordinator:
         """Let the next heartbeat ask again for `keys`."""
         self._group(group_id).initialization_failed(keys)
 
-    def answer(self, heartbeat: Heartbeat, *, limits: GroupLimits, now_ms: int) -> HeartbeatAnswer:
-        """Answer an admitted heartbeat.
+    def answer(
+        self,
+        heartbeat: Heartbeat,
+        *,
+        limits: GroupLimits,
+        now_ms: int,
+        since_ms: int | None = None,
+        is_hurried: bool = False,
+    ) -> HeartbeatAnswer | HeldHeartbeat:
+        """Answer an admitted heartbeat, which came at `since_ms` (now, if nobody says when), or tell to ask again.
+
+        One that `is_hurried` is answered in any case.
 
         Raises:
             UnknownMemberId: the member left or expired since it was admitted.
         """
-        return self._group(heartbeat.group_id).answer(heartbeat, limits=limits, now_ms=now_ms)
+        group = self._group(heartbeat.group_id)
+        try:
+            return group.answer(
+                heartbeat,
+                limits=limits,
+                now_ms=now_ms,
+                since_ms=since_ms,
+                is_hurried=is_hurried,
+            )
+        finally:
+            self._note_round(group)
 
-    def leave(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
+    def leave(self, heartbeat: Heartbeat, *, now_ms: int) -> HeartbeatAnswer:
         """Remove the member that says good-bye.
 
         Raises:
@@ -176,8 +203,33 @@ class GroupCoordinator:
             UnknownMemberId: there is no such member.
         """
         heartbeat.validate()
-        self._group(heartbeat.group_id).remove(heartbeat.member_id)
+        group = self._group(heartbeat.group_id)
+        group.remove(heartbeat.member_id, now_ms)
+        self._note_round(group)
         return HeartbeatAnswer(heartbeat.member_id, LEAVE_EPOCH, heartbeat_interval_ms=0, assignment=None)
+
+    def lose(self, group_id: GroupId, member_id: MemberId, *, now_ms: int) -> None:
+        """Count on a member no more until it is heard again, if there is such a member: its connection closed."""
+        group = self._groups.get(group_id)
+        if group is not None:
+            group.lose(member_id, now_ms)
+            self._note_round(group)
+
+    def assign(self, now_ms: int) -> None:
+        """Look at the assignment of every group for which that is due."""
+        while self._round_checks and self._round_checks[0][0] <= now_ms:
+            check_ms, group_id = heappop(self._round_checks)
+            group = self._groups.get(group_id)
+            if group is not None and group.round_check_ms == check_ms:
+                group.round_check_ms = None
+                group.assign(now_ms)
+                self._note_round(group)
+
+    def take_called(self) -> tuple[tuple[GroupId, MemberId], ...]:
+        """Return, once, the members whose held heartbeats are to be answered now."""
+        called = tuple(self._called)
+        self._called.clear()
+        return called
 
     def expire_sessions(self, now_ms: int) -> tuple[ExpiredMember, ...]:
         """Remove and return every member that was silent for its session timeout."""
@@ -189,7 +241,8 @@ class GroupCoordinator:
             if group is None or member is None or member.session_check_ms != check_ms:
                 continue  # it left, was forgotten, or another look was arranged since
             if member.session_deadline_ms <= now_ms:
-                group.remove(member.member_id)
+                group.remove(member.member_id, now_ms)
+                self._note_round(group)
                 expired.append(candidate)
             else:
                 member.session_check_ms = None
@@ -197,12 +250,15 @@ class GroupCoordinator:
         return tuple(expired)
 
     def next_deadline_ms(self) -> int | None:
-        """Return a moment no later than the first at which a session may run out; None when none can.
+        """Return a moment no later than the first at which a session may run out or `assign` is due; None for never.
 
         It may be early: heartbeats move the end of a session, and it is looked at when the old end is
         reached.
         """
-        return self._session_checks[0][0] if self._session_checks else None
+        while self._round_checks and self._is_void(self._round_checks[0]):
+            heappop(self._round_checks)
+        heads_ms = [checks[0][0] for checks in (self._session_checks, self._round_checks) if checks]
+        return min(heads_ms, default=None)
 
     def state_topic_names(self) -> Mapping[TopicId, str]:
         """Return every topic of which some group has, or is to get, durable state."""
@@ -237,6 +293,23 @@ class GroupCoordinator:
         if group is None:
             raise GroupIdNotFound(f"there is no share group {group_id!r}")
         return group
+
+    def _note_round(self, group: ShareGroup) -> None:
+        """Make sure that the group is looked at when its next round is due, and note whom it calls now."""
+        for member_id in group.take_called():
+            self._called[group.group_id, member_id] = None
+        due_ms = group.next_round_ms
+        if due_ms == group.round_check_ms:
+            return
+        group.round_check_ms = due_ms
+        if due_ms is not None:
+            heappush(self._round_checks, (due_ms, group.group_id))
+
+    def _is_void(self, check: tuple[int, GroupId]) -> bool:
+        """Whether the group is looked at another time instead, or is gone."""
+        check_ms, group_id = check
+        group = self._groups.get(group_id)
+        return group is None or group.round_check_ms != check_ms
 
     def _watch(self, group: ShareGroup, member: ShareGroupMember) -> None:
         """Make sure that the session is looked at no later than it ends; one such look is planned."""

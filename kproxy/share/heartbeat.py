@@ -105,6 +105,13 @@ class HeartbeatAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldHeartbeat:
+    """There is nothing to tell yet: ask again when the member is called, at `until_ms` at the latest."""
+
+    until_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionInitialization:
     """A share-partition whose durable state must be initialized.
 

@@ -1,9 +1,13 @@
 """The bounds of share groups that an operator may set.
 
-The defaults are Kafka's (`GroupConfig`, `ShareGroupConfig`).
+The defaults are Kafka's (`GroupConfig`, `ShareGroupConfig`), whose brokers hold no heartbeats and wait for nobody.
 """
 
 from dataclasses import dataclass
+from typing import Final
+
+_HEARTBEAT_MARGIN_MS: Final = 100
+"""Between the answer of a held heartbeat and the next one; in that time its member hears of nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +43,17 @@ class GroupLimits:
     initialize_retry_interval_ms: int = 30_000
     """How long an initialization is waited for before it is asked for again
     (`group.share.initialize.retry.interval.ms`)."""
+    assignment_delay_ms: int = 0
+    """How long changes of a group wait for others, to be assigned together (`kproxy.share.assignment.delay.ms`)."""
+    max_heartbeat_wait_ms: int = 0
+    """How long a heartbeat with nothing to tell may be held (`kproxy.share.heartbeat.max.wait.ms`); 0: not at all."""
+
+    @property
+    def heartbeat_wait_ms(self) -> int:
+        """How long a heartbeat with nothing to tell is held.
+
+        It is answered before its client's next one is due: Java's clients up to 4.3 ask their timers in a busy loop
+        from then on, librdkafka leaves the next heartbeat out. And a session outlives two of them.
+        """
+        spared_ms = self.heartbeat_interval_ms - _HEARTBEAT_MARGIN_MS
+        return max(0, min(self.max_heartbeat_wait_ms, spared_ms, self.session_timeout_ms // 2))

@@ -1,7 +1,8 @@
 """One share group: its members, their epochs, what is assigned to whom, and which share-partitions may be.
 
 There is no revocation handshake in share groups: a member jumps to the newest target assignment with its next
-heartbeat. Only share-partitions whose durable state was initialized are ever assigned.
+heartbeat. But what it loses it keeps until another member was told of it (`share.coverage`). Only share-partitions
+whose durable state was initialized are ever assigned.
 
 What must outlive the process is the group's image. Each change of it has a revision, and nothing that a member
 is told may rest on a revision that is not durable.
@@ -13,12 +14,14 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
 
 from kproxy.errors import FencedMemberEpoch, GroupMaxSizeReached, UnknownMemberId
-from kproxy.share.assignor import assign
+from kproxy.share.group_assignment import GroupAssignment
+from kproxy.share.group_topics import GroupTopics
 from kproxy.share.heartbeat import (
     JOIN_EPOCH,
     AssignedTopic,
     Heartbeat,
     HeartbeatAnswer,
+    HeldHeartbeat,
     PartitionInitialization,
     TopicPartitions,
 )
@@ -50,11 +53,8 @@ class ShareGroup:
     """The state of one share group. A heartbeat is `admit`ted, then `answer`ed."""
 
     __slots__ = (
-        "_assigned_from",
+        "_assignment",
         "_image",
-        "_last_assigned_ms",
-        "_state_partitions",
-        "_target",
         "_topics",
         "assignment_epoch",
         "durable_revision",
@@ -62,6 +62,7 @@ class ShareGroup:
         "group_id",
         "members",
         "revision",
+        "round_check_ms",
     )
 
     def __init__(self, group_id: GroupId) -> None:
@@ -73,11 +74,10 @@ class ShareGroup:
         """Rises with every change of the image."""
         self.durable_revision = 0
         """The newest revision that is known to be durable; whoever made it so says so here."""
-        self._topics: dict[str, TopicPartitions] = {}
-        self._state_partitions = StatePartitionMetadata()
-        self._target: Mapping[MemberId, frozenset[TopicIdPartition]] = {}
-        self._assigned_from: Mapping[TopicId, frozenset[int]] = {}
-        self._last_assigned_ms: int | None = None
+        self.round_check_ms: int | None = None
+        """When the coordinator looks next whether a round is due."""
+        self._topics = GroupTopics(StatePartitionMetadata())
+        self._assignment = GroupAssignment(self._topics, self.members)
         self._image: ShareGroupImage | None = None
 
     @classmethod
@@ -90,21 +90,23 @@ class ShareGroup:
         3. What the target assignment was computed from is what it hands out: every assignable partition is
            with somebody. If more was initialized since, the next heartbeat computes another one.
         4. What was initializing is initialized again by the next heartbeat.
+        5. Members are counted on for as long as they have to be heard again: one heartbeat interval.
         """
         group = cls(image.group_id)
         group.group_epoch = image.group_epoch
         group.assignment_epoch = image.assignment_epoch
         deadline_ms = now_ms + limits.session_timeout_ms
-        group.members = {
-            member_id: ShareGroupMember.restore(member_id, member, deadline_ms)
+        group.members.update(
+            (member_id, ShareGroupMember.restore(member_id, member, deadline_ms))
             for member_id, member in image.members.items()
-        }
-        group._state_partitions = StatePartitionMetadata.restore(
+        )
+        group._assignment.restore(image.target, limits, now_ms=now_ms)
+        group._topics.state_partitions = StatePartitionMetadata.restore(
             initializing=image.initializing, initialized=image.initialized, deleting=image.deleting
         )
-        group._target = dict(image.target)
-        group._assigned_from = _by_topic(image.target.values())
-        group._topics = group._last_known_topics()
+        group._topics.restore(
+            group.subscribed_topic_names, None if group._is_stale else group._assignment.assigned_from
+        )
         group._image = image
         return group
 
@@ -121,17 +123,22 @@ class ShareGroup:
     @property
     def state_topic_names(self) -> Mapping[TopicId, str]:
         """The topics of which share-partitions have durable state, or are to get it, and are not being deleted."""
-        return self._state_partitions.topic_names
+        return self._topics.state_partitions.topic_names
 
     @property
     def deleting_topic_ids(self) -> tuple[TopicId, ...]:
         """The topics whose share-partitions are losing their durable state."""
-        return tuple(self._state_partitions.deleting)
+        return tuple(self._topics.state_partitions.deleting)
 
     @property
     def subscribed_topic_names(self) -> frozenset[str]:
         """Every topic that some member subscribed to."""
         return frozenset().union(*(member.subscribed_topic_names for member in self.members.values()))
+
+    @property
+    def next_round_ms(self) -> int | None:
+        """When `assign` has something to do; None when nothing asks for it."""
+        return self._assignment.next_round_ms(is_stale=self._is_stale)
 
     def image(self) -> ShareGroupImage:
         """Return what must outlive the process; the same object as long as nothing of it changes."""
@@ -141,10 +148,10 @@ class ShareGroup:
                 group_epoch=self.group_epoch,
                 assignment_epoch=self.assignment_epoch,
                 members={member_id: member.image() for member_id, member in self.members.items()},
-                target=dict(self._target),
-                initializing=self._state_partitions.initializing,
-                initialized=self._state_partitions.initialized,
-                deleting=self._state_partitions.deleting,
+                target=dict(self._assignment.target),
+                initializing=self._topics.state_partitions.initializing,
+                initialized=self._topics.state_partitions.initialized,
+                deleting=self._topics.state_partitions.deleting,
             )
         return self._image
 
@@ -161,7 +168,7 @@ class ShareGroup:
         1. The member is looked up and its epoch checked; nothing has changed when one of these raises.
         2. The group epoch rises when a subscription or a subscribed topic changed, so that the next answer
            computes an assignment.
-        3. The member's session begins anew.
+        3. The member's session begins anew, and it is counted on to consume what it was told.
 
         Raises:
             GroupMaxSizeReached: the member is unknown and the group is full.
@@ -170,16 +177,32 @@ class ShareGroup:
         """
         member = self._member_of(heartbeat, limits)
         has_new_subscription = self._note(member, heartbeat)
-        has_new_topics = self._learn(topics)
-        if has_new_subscription or has_new_topics:
+        has_new_topics = self._topics.learn(topics, self.subscribed_topic_names)
+        has_changed = has_new_subscription or has_new_topics
+        if has_changed:
             self._raise_group_epoch()
+        self._assignment.heard(
+            member, limits, is_joining=heartbeat.is_joining, has_changed=has_changed, now_ms=now_ms
+        )
+        if heartbeat.is_joining or has_new_subscription:
+            self._assignment.await_round(member)
         member.session_deadline_ms = now_ms + limits.session_timeout_ms
         return tuple(self._initializations(limits, now_ms))
 
-    def answer(self, heartbeat: Heartbeat, *, limits: GroupLimits, now_ms: int) -> HeartbeatAnswer:
-        """Answer an admitted heartbeat: compute the target assignment when due, move the member to it.
+    def answer(
+        self,
+        heartbeat: Heartbeat,
+        *,
+        limits: GroupLimits,
+        now_ms: int,
+        since_ms: int | None = None,
+        is_hurried: bool = False,
+    ) -> HeartbeatAnswer | HeldHeartbeat:
+        """Answer an admitted heartbeat, which came at `since_ms` (now, if nobody says when), or tell to ask again.
 
-        The assignment is told when the member joins, names its topics, or got another one by this call.
+        The assignment is told when the member joins, names its topics, or got another one by this call. Whoever
+        joins or subscribes anew waits for the round that is for it, everybody else for a change, at most as long as
+        the limits say; one that `is_hurried` does not. Whom this concerns besides stands in `take_called`.
 
         Raises:
             UnknownMemberId: the member left or expired since it was admitted.
@@ -187,17 +210,57 @@ class ShareGroup:
         member = self.members.get(heartbeat.member_id)
         if member is None:
             raise self._unknown(heartbeat.member_id)
-        self._reassign(limits, now_ms)
-        has_changed = self._reconcile(member)
-        is_told = heartbeat.is_joining or heartbeat.subscribed_topic_names is not None or has_changed
+        # Kafka tells no member epoch 0: who was told it would seem to join again and again.
+        self.assign(now_ms, is_due=is_hurried and self.assignment_epoch == 0)
+        must_tell = heartbeat.is_joining or heartbeat.subscribed_topic_names is not None
+        until_ms = None
+        if not is_hurried:
+            until_ms = self._assignment.held_until_ms(
+                member, now_ms if since_ms is None else since_ms, must_tell=must_tell, is_stale=self._is_stale
+            )
+        if until_ms is not None and now_ms < until_ms:
+            member.is_waiting = True
+            return HeldHeartbeat(until_ms)
+        member.is_waiting, member.awaited_round = False, None
+        member.session_deadline_ms = now_ms + limits.session_timeout_ms
+        has_changed = self._reconcile(member, now_ms)
         return HeartbeatAnswer(
             member_id=member.member_id,
             member_epoch=member.member_epoch,
             heartbeat_interval_ms=limits.heartbeat_interval_ms,
-            assignment=self.assignment_of(member) if is_told else None,
+            assignment=self.assignment_of(member) if must_tell or has_changed else None,
         )
 
-    def remove(self, member_id: MemberId) -> None:
+    def assign(self, now_ms: int, *, is_due: bool = False) -> None:
+        """Hold a round if one is due, or `is_due` says so: compute the target assignment, call those who wait for it.
+
+        1. Members that were not heard since the group was restored are not counted on any more.
+        2. The target assignment is computed when the group epoch, or the initialized partitions, moved past it.
+        3. What nobody was told, and nobody is about to be told, is shared among the members that wait.
+        4. Called are those that get something by that and, now and then, those that only lose something.
+        """
+        self._note_initialized(now_ms)
+        due_ms = self.next_round_ms
+        if not is_due and (due_ms is None or due_ms > now_ms):
+            return
+        self._assignment.begin_round(now_ms)
+        if self._is_stale and self._assignment.may_compute(now_ms):
+            self._assignment.compute(now_ms)
+            self.assignment_epoch = AssignmentEpoch(self.group_epoch)
+            self._note_change()
+        self._assignment.end_round(now_ms)
+
+    def take_called(self) -> tuple[MemberId, ...]:
+        """Return, once, the members whose held heartbeats are to be answered now."""
+        return self._assignment.take_called()
+
+    def lose(self, member_id: MemberId, now_ms: int) -> None:
+        """Count on a member no more until it is heard again: its connection closed. It stays a member."""
+        member = self.members.get(member_id)
+        if member is not None:
+            self._assignment.lose(member, now_ms)
+
+    def remove(self, member_id: MemberId, now_ms: int) -> None:
         """Remove a member that leaves or whose session ran out. What it acquired stays acquired.
 
         An emptied group has nothing left to assign, and computes at once for whoever joins next (as of Kafka
@@ -206,23 +269,23 @@ class ShareGroup:
         Raises:
             UnknownMemberId: there is no such member.
         """
-        if self.members.pop(member_id, None) is None:
+        member = self.members.pop(member_id, None)
+        if member is None:
             raise self._unknown(member_id)
+        self._assignment.remove(member, now_ms)
         self._raise_group_epoch()
         if not self.members:
-            self._target = {}
-            self._assigned_from = {}
-            self._last_assigned_ms = None
+            self._assignment.clear()
             self.assignment_epoch = AssignmentEpoch(self.group_epoch)
 
     def initialized(self, keys: Iterable[SharePartitionKey]) -> None:
         """Allow `keys`, whose durable state now exists, to be assigned; not those whose topic was deleted."""
-        if self._state_partitions.finish(_partitions(keys)):
+        if self._topics.state_partitions.finish(_partitions(keys)):
             self._note_change()
 
     def initialization_failed(self, keys: Iterable[SharePartitionKey]) -> None:
         """Let the next heartbeat ask again for `keys`, which may have durable state or not."""
-        self._state_partitions.fail(_partitions(keys))
+        self._topics.state_partitions.fail(_partitions(keys))
 
     def delete_topics(self, topic_ids: Collection[TopicId]) -> tuple[SharePartitionKey, ...]:
         """Give up the share-partitions of these topics, and return those whose durable state must be deleted.
@@ -230,7 +293,7 @@ class ShareGroup:
         These are the ones of a deletion that was interrupted, too. They are not assigned any more, nor
         initialized before `topics_deleted`.
         """
-        partitions = self._state_partitions.begin_deletion(topic_ids)
+        partitions = self._topics.state_partitions.begin_deletion(topic_ids)
         if partitions:
             self._note_change()
         return tuple(
@@ -240,7 +303,7 @@ class ShareGroup:
 
     def topics_deleted(self, topic_ids: Iterable[TopicId]) -> None:
         """Forget topics of which no durable state is left."""
-        if self._state_partitions.finish_deletion(topic_ids):
+        if self._topics.state_partitions.finish_deletion(topic_ids):
             self._note_change()
 
     def assignment_of(self, member: ShareGroupMember) -> tuple[AssignedTopic, ...]:
@@ -250,7 +313,7 @@ class ShareGroup:
             partitions_of.setdefault(partition.topic_id, []).append(partition.partition)
         return tuple(
             AssignedTopic(topic.topic_id, name, tuple(sorted(partitions_of[topic.topic_id])))
-            for name, topic in sorted(self._topics.items())
+            for name, topic in sorted(self._topics.known.items())
             if topic.topic_id in partitions_of
         )
 
@@ -285,34 +348,10 @@ class ShareGroup:
             self._note_change()
         return now[-1] != was[-1]
 
-    def _learn(self, topics: Mapping[str, TopicPartitions | None]) -> bool:
-        """Take over what the cluster says of the subscribed topics; tell whether any of it is new.
-
-        A name that is not in `topics` was not asked for (another member joined meanwhile): it stays as known.
-        """
-        known = {**self._topics, **topics}
-        current = {
-            name: topic for name in self.subscribed_topic_names if (topic := known.get(name)) is not None
-        }
-        has_changed = current != self._topics
-        self._topics = current
-        return has_changed
-
-    def _last_known_topics(self) -> dict[str, TopicPartitions]:
-        """Return what the group saw of its topics before it was restored.
-
-        Under a current assignment a topic that is initialized and with nobody was gone from the cluster already.
-        """
-        is_current = self.assignment_epoch >= self.group_epoch
-        gone = self._state_partitions.initialized.keys() - self._assigned_from.keys() if is_current else set()
-        last_known = self._state_partitions.last_known_topics(apart_from=gone)
-        names = self.subscribed_topic_names
-        return {name: topic for name, topic in last_known.items() if name in names}
-
     def _initializations(self, limits: GroupLimits, now_ms: int) -> Iterable[PartitionInitialization]:
         """Mark as initializing, and yield, what is neither initialized nor recently begun."""
-        for name, topic in self._topics.items():
-            begun = self._state_partitions.begin(
+        for name, topic in self._topics.known.items():
+            begun = self._topics.state_partitions.begin(
                 name, topic, retry_interval_ms=limits.initialize_retry_interval_ms, now_ms=now_ms
             )
             if begun:
@@ -321,59 +360,29 @@ class ShareGroup:
                 key = SharePartitionKey(self.group_id, topic.topic_id, partition.number)
                 yield PartitionInitialization(key, StateEpoch(self.group_epoch), partition.start_offset)
 
-    def _reassign(self, limits: GroupLimits, now_ms: int) -> None:
-        """Compute the target assignment when the group epoch, or the initialized partitions, moved past it.
+    @property
+    def _is_stale(self) -> bool:
+        return self.assignment_epoch < self.group_epoch
 
-        Not more often than the assignment interval. A computation with nothing to assign does not count, so
-        that the first initialized partitions are not kept waiting.
-        """
-        assignable = self._assignable()
-        is_current = self.assignment_epoch >= self.group_epoch
-        if is_current and assignable == self._assigned_from:
-            return
-        if is_current:
+    def _note_initialized(self, now_ms: int) -> None:
+        """Let the assignment follow partitions that were initialized, or lost their state, since it was computed."""
+        if not self._is_stale and self._topics.assignable() != self._assignment.assigned_from:
             self._raise_group_epoch()
-        if not self._is_assignment_due(limits, now_ms):
-            return
-        subscriptions = {
-            member.member_id: self._topic_ids(member.subscribed_topic_names)
-            for member in self.members.values()
-        }
-        self._target = assign(subscriptions, assignable, self._target)
-        self._assigned_from = assignable
-        self._last_assigned_ms = now_ms if assignable else None
-        self.assignment_epoch = AssignmentEpoch(self.group_epoch)
-        self._note_change()
+            self._assignment.note_change(now_ms)
 
-    def _is_assignment_due(self, limits: GroupLimits, now_ms: int) -> bool:
-        last_ms = self._last_assigned_ms
-        return last_ms is None or now_ms - last_ms >= limits.assignment_interval_ms
-
-    def _assignable(self) -> dict[TopicId, frozenset[int]]:
-        return {
-            topic.topic_id: initialized
-            for topic in self._topics.values()
-            if (initialized := self._state_partitions.initialized_of(topic.topic_id))
-        }
-
-    def _reconcile(self, member: ShareGroupMember) -> bool:
-        """Move `member` to the target assignment, of its own topics; tell whether that changed it."""
+    def _reconcile(self, member: ShareGroupMember, now_ms: int) -> bool:
+        """Move `member` to the target assignment, as far as others know of theirs; tell whether that changed it."""
         member_epoch = MemberEpoch(self.assignment_epoch)
         if member.member_epoch != member_epoch:
             member.previous_member_epoch = member.member_epoch
             member.member_epoch = member_epoch
             self._note_change()
-        topic_ids = self._topic_ids(member.subscribed_topic_names)
-        target = self._target.get(member.member_id, frozenset())
-        before = member.assigned
-        member.assigned = frozenset(partition for partition in target if partition.topic_id in topic_ids)
-        if member.assigned == before:
-            return False
-        self._note_change()
-        return True
-
-    def _topic_ids(self, names: Iterable[str]) -> frozenset[TopicId]:
-        return frozenset(self._topics[name].topic_id for name in names if name in self._topics)
+        share = self._assignment.share_of(member)
+        has_changed = share != member.assigned
+        self._assignment.tell(member, share, now_ms)
+        if has_changed:
+            self._note_change()
+        return has_changed
 
     def _raise_group_epoch(self) -> None:
         self.group_epoch = GroupEpoch(self.group_epoch + 1)
@@ -389,10 +398,3 @@ class ShareGroup:
 
 def _partitions(keys: Iterable[SharePartitionKey]) -> Iterable[TopicIdPartition]:
     return (TopicIdPartition(key.topic_id, key.partition) for key in keys)
-
-
-def _by_topic(held: Iterable[frozenset[TopicIdPartition]]) -> Mapping[TopicId, frozenset[int]]:
-    numbers: dict[TopicId, set[int]] = {}
-    for partition in frozenset[TopicIdPartition]().union(*held):
-        numbers.setdefault(partition.topic_id, set()).add(partition.partition)
-    return {topic_id: frozenset(of_topic) for topic_id, of_topic in numbers.items()}

@@ -21,6 +21,14 @@ class ShareGroupMember:
     assigned: frozenset[TopicIdPartition] = frozenset()
     session_deadline_ms: int = 0
     session_check_ms: int | None = None
+    is_present: bool = False
+    """Whether it can be counted on to consume what it was told: it was heard, and its connection did not close."""
+    relied_on: frozenset[TopicIdPartition] = frozenset()
+    """Which partitions of `assigned` it is counted on for: not those that it has to be told again."""
+    is_waiting: bool = False
+    """Whether a heartbeat of it is held, so that it can be told something at once."""
+    awaited_round: int | None = None
+    """The number of the round that its join, or its new subscription, waits for."""
 
     def image(self) -> MemberImage:
         """Return what must outlive the process."""

@@ -138,7 +138,7 @@ class Inspectable:
 
     def leave(self, member_id: str, *, group_id: str = "workers") -> None:
         heartbeat = Heartbeat(GroupId(group_id), MemberId(member_id), -1, None, None, "client-1", "/10.0.0.7")
-        self.coordinator.leave(heartbeat)
+        self.coordinator.leave(heartbeat, now_ms=0)
 
     def open_session(
         self, member_id: str, *partitions: tuple[TopicId, int], group_id: str = "workers", node_id: int = 1

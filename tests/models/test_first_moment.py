@@ -142,7 +142,7 @@ def test_a_request_that_still_waits_when_the_process_ends_is_refused_at_once() -
             await until(lambda: process.service.readiness.waiting_count == 1)
 
             # When
-            process.groups.answer_parked_fetches()
+            process.groups.answer_what_waits()
             codes = error_codes(await asked)
 
             # Then

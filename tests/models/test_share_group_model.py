@@ -15,7 +15,7 @@ from kproxy.errors import (
     UnknownMemberId,
 )
 from kproxy.share.group_coordinator import GroupCoordinator
-from kproxy.share.heartbeat import Heartbeat, HeartbeatAnswer, TopicPartitions
+from kproxy.share.heartbeat import Heartbeat, HeartbeatAnswer, HeldHeartbeat, TopicPartitions
 from kproxy.share.identifiers import GroupId, MemberId, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group import ShareGroupState
@@ -94,9 +94,9 @@ class ShareGroupMachine(RuleBasedStateMachine):
         heartbeat = self.said_by(member_id, -1, None)
         if naive is None:
             with pytest.raises(UnknownMemberId if self.is_made else GroupIdNotFound):
-                self.coordinator.leave(heartbeat)
+                self.coordinator.leave(heartbeat, now_ms=self.now_ms)
             return
-        assert self.coordinator.leave(heartbeat).member_epoch == -1
+        assert self.coordinator.leave(heartbeat, now_ms=self.now_ms).member_epoch == -1
         self.members.remove(naive)
 
     def said_by(self, member_id: MemberId, epoch: int, names: frozenset[str] | None) -> Heartbeat:
@@ -138,7 +138,9 @@ class ShareGroupMachine(RuleBasedStateMachine):
             assert partition not in self.initialized
             self.initialized[partition] = initialization.state_epoch
         self.coordinator.initialized(GROUP, [initialization.key for initialization in wanted])
-        return self.coordinator.answer(heartbeat, limits=LIMITS, now_ms=self.now_ms)
+        answer = self.coordinator.answer(heartbeat, limits=LIMITS, now_ms=self.now_ms)
+        assert isinstance(answer, HeartbeatAnswer)
+        return answer
 
     def note(self, member_id: MemberId, names: frozenset[str] | None, answer: HeartbeatAnswer) -> None:
         naive = self.naive(member_id)
@@ -209,3 +211,160 @@ class ShareGroupMachine(RuleBasedStateMachine):
 
 
 TestShareGroup = ShareGroupMachine.TestCase
+
+
+DELAY_MS = 50
+HELD = GroupLimits(
+    session_timeout_ms=45_000, assignment_delay_ms=DELAY_MS, max_heartbeat_wait_ms=5_000, max_size=4
+)
+
+
+@dataclass
+class LiveMember:
+    """A client whose next heartbeat follows every answer at once, so that one of it is always held."""
+
+    names: frozenset[str]
+    epoch: int = 0
+    assigned: frozenset[TopicIdPartition] = frozenset()
+    held: Heartbeat | None = None
+    since_ms: int = 0
+    until_ms: int = 0
+
+
+class CoverageMachine(RuleBasedStateMachine):
+    """Members join, leave, subscribe anew, die and come back: no partition is without a member for long.
+
+    Time moves by whole rounds of the coordinator, and those whom it calls are answered at once.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.coordinator = GroupCoordinator()
+        self.now_ms = 0
+        self.topics = {
+            "paid": TopicPartitions(TopicId(b"paid".ljust(16)), 5),
+            "sent": TopicPartitions(TopicId(b"sent".ljust(16)), 2),
+        }
+        self.live: dict[MemberId, LiveMember] = {}
+        self.dead: dict[MemberId, LiveMember] = {}
+        self.uncovered_since: dict[TopicIdPartition, int] = {}
+
+    @rule(member_id=st.sampled_from(MEMBERS), names=st.sampled_from([("paid",), ("sent",), ("paid", "sent")]))
+    def join_or_subscribe_anew(self, member_id: MemberId, names: tuple[str, ...]) -> None:
+        self.dead.pop(member_id, None)
+        member = self.live.setdefault(member_id, LiveMember(frozenset(names)))
+        member.names = frozenset(names)
+        self.answer_held(member, is_hurried=True)
+        self.say(member_id, member, 0 if member.epoch == 0 else member.epoch, names)
+
+    @rule(member_id=st.sampled_from(MEMBERS))
+    def leave(self, member_id: MemberId) -> None:
+        member = self.live.pop(member_id, None)
+        if member is not None:
+            self.answer_held(member, is_hurried=True)
+            self.coordinator.leave(self.said_by(member_id, -1, None), now_ms=self.now_ms)
+            self.answer_called()
+
+    @rule(member_id=st.sampled_from(MEMBERS))
+    def die(self, member_id: MemberId) -> None:
+        member = self.live.pop(member_id, None)
+        if member is not None:
+            member.held = None
+            self.dead[member_id] = member
+        self.coordinator.lose(GROUP, member_id, now_ms=self.now_ms)
+
+    @rule(member_id=st.sampled_from(MEMBERS))
+    def come_back(self, member_id: MemberId) -> None:
+        if member_id in self.dead and self.dead[member_id].epoch:
+            member = self.dead.pop(member_id)
+            self.live[member_id] = member
+            self.say(member_id, member, member.epoch, None)
+
+    @rule(duration_ms=st.sampled_from([1, 20, 60, 300, 1_500]))
+    def let_time_pass(self, duration_ms: int) -> None:
+        end_ms = self.now_ms + duration_ms
+        while self.now_ms < end_ms:
+            deadline_ms = self.coordinator.next_deadline_ms()
+            deadlines_ms = [member.until_ms for member in self.live.values()]
+            deadlines_ms += [] if deadline_ms is None else [deadline_ms]
+            self.now_ms = min(end_ms, max(min(deadlines_ms, default=end_ms), self.now_ms + 1))
+            for expired in self.coordinator.expire_sessions(self.now_ms):
+                self.dead.pop(expired.member_id, None)
+            self.coordinator.assign(self.now_ms)
+            self.answer_called()
+            for member in list(self.live.values()):
+                if member.until_ms <= self.now_ms:
+                    self.answer_held(member)
+            self.look()
+
+    def said_by(self, member_id: MemberId, epoch: int, names: tuple[str, ...] | None) -> Heartbeat:
+        return Heartbeat(GROUP, member_id, epoch, None, names, "client", "/127.0.0.1")
+
+    def say(self, member_id: MemberId, member: LiveMember, epoch: int, names: tuple[str, ...] | None) -> None:
+        heartbeat = self.said_by(member_id, epoch, names)
+        asked = {name: self.topics.get(name) for name in self.coordinator.topic_names(heartbeat)}
+        wanted = self.coordinator.admit(heartbeat, topics=asked, limits=HELD, now_ms=self.now_ms)
+        self.coordinator.initialized(GROUP, [initialization.key for initialization in wanted])
+        member.held, member.since_ms = heartbeat, self.now_ms
+        self.answer_held(member)
+        self.look()
+
+    def answer_held(self, member: LiveMember, *, is_hurried: bool = False) -> None:
+        """Answer what is held if there is something to tell; then the member's next heartbeat is held."""
+        if member.held is None:
+            return
+        said = self.coordinator.answer(
+            member.held, limits=HELD, now_ms=self.now_ms, since_ms=member.since_ms, is_hurried=is_hurried
+        )
+        if isinstance(said, HeldHeartbeat):
+            assert self.now_ms < said.until_ms <= member.since_ms + HELD.heartbeat_wait_ms
+            member.until_ms = said.until_ms
+        else:
+            self.note(member, said)
+        self.answer_called()
+
+    def note(self, member: LiveMember, said: HeartbeatAnswer) -> None:
+        assert said.member_epoch >= max(member.epoch, 1)
+        member.epoch = said.member_epoch
+        if said.assignment is not None:
+            member.assigned = frozenset(
+                TopicIdPartition(topic.topic_id, number)
+                for topic in said.assignment
+                for number in topic.partitions
+            )
+        member.held = None
+        self.say(said.member_id, member, member.epoch, None)
+
+    def answer_called(self) -> None:
+        for _, member_id in self.coordinator.take_called():
+            if member_id in self.live:
+                self.answer_held(self.live[member_id])
+
+    def look(self) -> None:
+        """Note since when each partition that a live member subscribes to is with no live member."""
+        wanted = {
+            TopicIdPartition(self.topics[name].topic_id, number)
+            for member in self.live.values()
+            for name in member.names
+            for number in range(self.topics[name].partition_count)
+        }
+        told = frozenset[TopicIdPartition]().union(*(member.assigned for member in self.live.values()))
+        self.uncovered_since = {
+            partition: self.uncovered_since.get(partition, self.now_ms) for partition in wanted - told
+        }
+
+    @invariant()
+    def no_partition_is_without_a_live_member_for_longer_than_the_delay(self) -> None:
+        for partition, since_ms in self.uncovered_since.items():
+            assert self.now_ms - since_ms <= DELAY_MS, (partition, since_ms, self.now_ms)
+
+    @rule()
+    def everybody_has_a_fair_share_when_nothing_happened_for_a_while(self) -> None:
+        self.let_time_pass(3_000)
+        if self.dead or len({member.names for member in self.live.values()}) != 1:
+            return
+        sizes = [len(member.assigned) for member in self.live.values()]
+        assert max(sizes) - min(sizes) <= 1
+
+
+TestCoverage = CoverageMachine.TestCase

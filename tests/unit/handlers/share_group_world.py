@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import Final, TypeVar
 
 from kproxy.error_codes import ErrorCode
+from kproxy.handlers.callers import PATIENT_CALLER, Caller
 from kproxy.handlers.group_configs import ConfigChange, ConfigOperation
 from kproxy.handlers.ports import (
     UNLIMITED_ANSWERS,
@@ -35,6 +37,7 @@ from tests.in_memory.breakable_group_log import BreakableGroupLog
 from tests.in_memory.breakable_state_log import BreakableStateLog
 from tests.in_memory.in_memory_availability import InMemoryAvailability
 from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
+from tests.in_memory.in_memory_waits import InMemoryWaits
 from tests.in_memory.manual_clock import ManualClock
 from tests.in_memory.recording_observer import RecordingAlarm, RecordingObserver
 from tests.in_memory.scripted_partition_reader import InMemoryLog, ScriptedPartitionReader
@@ -66,6 +69,7 @@ class ShareGroupWorld:
         self.metadata = InMemoryClusterMetadata(node_ids)
         self.reader = ScriptedPartitionReader()
         self.availability = InMemoryAvailability(self.clock, passes_time=passes_time)
+        self.waits = InMemoryWaits(self.clock, passes_time=passes_time)
         self.state_log = BreakableStateLog()
         self.group_log = BreakableGroupLog()
         self.alarm = RecordingAlarm()
@@ -96,6 +100,7 @@ class ShareGroupWorld:
                 wall_clock=self.wall_clock,
                 observer=self.observer,
                 background=self.background,
+                waits=self.waits,
                 namespace=namespace or UncheckedGroupNamespace(),
                 readiness=readiness or AlwaysReady(),
                 share_state_store=self.share_state_store,
@@ -153,7 +158,14 @@ class ShareGroupWorld:
         return Member(self, member_id, group_id=group_id, node_id=node_id)
 
     async def serve(
-        self, message: Message, api_key: int, version: int, *, node_id: int = 1, connection_id: int = 0
+        self,
+        message: Message,
+        api_key: int,
+        version: int,
+        *,
+        node_id: int = 1,
+        connection_id: int = 0,
+        caller: Caller = PATIENT_CALLER,
     ) -> Message:
         context = RequestContext(
             connection_id=connection_id,
@@ -163,6 +175,7 @@ class ShareGroupWorld:
             client_id="client",
             client_host="/127.0.0.1",
             answer_budget=self.answer_budget,
+            caller=caller,
         )
         answer = await self.groups.apis.serve(DecodedRequest(api_key, version, 1, "client", message), context)
         assert not self.faults, self.faults
@@ -171,6 +184,14 @@ class ShareGroupWorld:
     async def expire(self) -> None:
         """Do what the alarm does when it rings."""
         await self.groups.expire(self.clock.now_ms())
+
+
+@dataclass(slots=True)
+class ScriptedCaller:
+    """A `Caller` of whom the test says what it does."""
+
+    is_gone: bool = False
+    has_more: bool = False
 
 
 class Member:
@@ -184,6 +205,7 @@ class Member:
         self.connection_id = world.new_connection()
         self.session_epoch = 0
         self.version = 2
+        self.caller = ScriptedCaller()
 
     async def heartbeat(
         self, epoch: int, topics: Sequence[str] | None = None, *, rack_id: str | None = None
@@ -257,6 +279,8 @@ class Member:
 
     async def disconnect(self) -> None:
         """Lose the connection; the next one is another."""
+        self.caller.is_gone = True
+        self.caller = ScriptedCaller()
         await self.world.groups.apis.connection_closed(self.connection_id)
         self.connection_id = self.world.new_connection()
 
@@ -266,7 +290,12 @@ class Member:
 
     async def _serve(self, request: Message, api_key: int, version: int, expected: type[R]) -> R:
         answer = await self.world.serve(
-            request, api_key, version, node_id=self.node_id, connection_id=self.connection_id
+            request,
+            api_key,
+            version,
+            node_id=self.node_id,
+            connection_id=self.connection_id,
+            caller=self.caller,
         )
         assert isinstance(answer, expected)
         return answer

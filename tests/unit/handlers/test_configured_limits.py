@@ -23,6 +23,8 @@ def test_every_limit_is_what_the_operator_set() -> None:
         group_share_max_share_sessions=55,
         share_session_max_partitions=66,
         share_sessions_max_partitions=777,
+        share_assignment_delay_ms=44,
+        share_heartbeat_max_wait_ms=2_500,
     )
 
     # When
@@ -34,7 +36,12 @@ def test_every_limit_is_what_the_operator_set() -> None:
             delivery_count_limit=7, record_lock_duration_ms=20_000, partition_max_record_locks=300
         ),
         group=GroupLimits(
-            session_timeout_ms=46_000, heartbeat_interval_ms=6_000, max_size=33, assignment_interval_ms=1_234
+            session_timeout_ms=46_000,
+            heartbeat_interval_ms=6_000,
+            max_size=33,
+            assignment_interval_ms=1_234,
+            assignment_delay_ms=44,
+            max_heartbeat_wait_ms=2_500,
         ),
         configs=GroupConfigBounds(
             record_lock_duration_ms=20_000,
@@ -45,5 +52,7 @@ def test_every_limit_is_what_the_operator_set() -> None:
     )
 
 
-def test_the_defaults_are_those_of_the_limits_themselves() -> None:
-    assert share_group_limits(Settings()) == ShareGroupLimits()
+def test_the_defaults_are_those_of_the_limits_themselves_but_for_what_kafka_does_not_have() -> None:
+    assert share_group_limits(Settings()) == ShareGroupLimits(
+        group=GroupLimits(assignment_delay_ms=50, max_heartbeat_wait_ms=15_000)
+    )

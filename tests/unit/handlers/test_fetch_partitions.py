@@ -210,7 +210,7 @@ async def test_the_end_of_the_process_answers_parked_fetches_with_what_there_is(
     async with asyncio.TaskGroup() as tasks:
         fetch = tasks.create_task(alice.fetch(max_wait_ms=500))
         await until_all_wait()
-        world.groups.answer_parked_fetches()
+        world.groups.answer_what_waits()
 
     # Then
     assert fetch.result().error_code == ErrorCode.NONE

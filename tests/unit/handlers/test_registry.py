@@ -26,6 +26,7 @@ class Gate:
         self.observer = RecordingObserver()
         self.faults: list[tuple[RequestContext, Exception]] = []
         self.closed: list[int] = []
+        self.followed: list[int] = []
         self.apis = ServedApis(
             [
                 ServedApi(76, 1, 1, self._serve, ShareGroupHeartbeatResponse),
@@ -37,6 +38,7 @@ class Gate:
             on_connection_closed=self._close,
             readiness=readiness,
         )
+        self.apis.on_more_arrived = self.followed.append
         self._outcome = outcome
 
     async def heartbeat(self) -> ShareGroupHeartbeatResponse:
@@ -253,3 +255,14 @@ async def test_who_waits_hears_that_a_connection_went_away_and_that_the_process_
 
     # Then
     assert (readiness.forsaken, readiness.has_ended) == ([7], True)
+
+
+def test_bytes_behind_a_request_are_handed_on() -> None:
+    # Given
+    gate = Gate(ShareGroupHeartbeatResponse())
+
+    # When
+    gate.apis.more_arrived(7)
+
+    # Then
+    assert gate.followed == [7]

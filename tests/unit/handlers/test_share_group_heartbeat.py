@@ -227,7 +227,7 @@ async def test_a_silent_member_is_removed_when_its_session_times_out() -> None:
     world = ShareGroupWorld()
     alice = world.member()
     await alice.heartbeat(0, ["orders"])
-    assert world.alarm.deadlines_ms == [46_000]
+    assert world.alarm.deadlines_ms[-1] == 46_000
 
     # When
     world.clock.advance(45_000)

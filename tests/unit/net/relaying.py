@@ -95,9 +95,11 @@ class ParkedApis:
         self.contexts: list[RequestContext] = []
         self.closed: list[int] = []
         self.forsaken: list[int] = []
+        self.followed: list[int] = []
         self.may_answer = asyncio.Event()
         self.records = b""
         self.was_asked = asyncio.Event()
+        self.was_followed = asyncio.Event()
         self.was_closed = asyncio.Event()
 
     async def serve(self, _request: DecodedRequest, context: RequestContext) -> ShareFetchResponse:
@@ -118,6 +120,11 @@ class ParkedApis:
         """Note which connection is gone."""
         self.closed.append(connection_id)
         self.was_closed.set()
+
+    def more_arrived(self, connection_id: int) -> None:
+        """Note who has sent something behind a request that waits for its answer."""
+        self.followed.append(connection_id)
+        self.was_followed.set()
 
 
 class UnreadClient:

@@ -7,6 +7,7 @@ from typing import Final
 from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.share_groups import ShareGroupLimits, ShareGroupPorts, ShareGroups
 from kproxy.net.background import BackgroundTasks
+from kproxy.net.held_requests import HeldRequests
 from kproxy.net.slot_contents import SlotContents
 from kproxy.share.identifiers import GroupId, SharePartitionKey
 from kproxy.share.share_group_image import ShareGroupImage
@@ -55,6 +56,7 @@ class SharingProcess(Process):
                 wall_clock=backing.wall_clock,
                 observer=self.observer,
                 background=BackgroundTasks(backing.tasks),
+                waits=HeldRequests(backing.clock),
                 readiness=self.service.readiness,
                 share_state_store=self.service.states,
             ),

@@ -345,6 +345,28 @@ def test_a_share_request_is_answered_by_kproxy_and_holds_what_comes_behind_it(lo
     run(scenario, loop_kind)
 
 
+def test_bytes_behind_a_share_request_that_is_being_answered_are_told_of_and_shown(loop_kind: str) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            _, writer = await under_test.connect()
+            writer.write(share_fetch(1))
+            await under_test.apis.was_asked.wait()
+            caller = under_test.apis.contexts[0].caller
+            seen = [(caller.has_more, caller.is_gone)]
+            writer.write(request(2))
+            await under_test.apis.was_followed.wait()
+            seen.append((caller.has_more, caller.is_gone))
+            writer.close()
+            await under_test.apis.was_closed.wait()
+            seen.append((caller.has_more, caller.is_gone))
+
+            assert seen == [(False, False), (True, False), (True, True)]
+            assert under_test.apis.followed == [under_test.apis.contexts[0].connection_id]
+            under_test.apis.may_answer.set()
+
+    run(scenario, loop_kind)
+
+
 def test_a_client_that_goes_away_during_a_share_request_is_noticed_at_once(loop_kind: str) -> None:
     async def scenario() -> None:
         async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:

@@ -30,6 +30,7 @@ class SlowApis:
         self.now_s = 100.0
         self.closed: list[int] = []
         self.forsaken: list[int] = []
+        self.followed: list[int] = []
 
     async def serve(self, _request: DecodedRequest, _context: RequestContext) -> Message:
         self.now_s += 0.3
@@ -40,6 +41,9 @@ class SlowApis:
 
     async def connection_closed(self, connection_id: int) -> None:
         self.closed.append(connection_id)
+
+    def more_arrived(self, connection_id: int) -> None:
+        self.followed.append(connection_id)
 
 
 class CutOffApis(SlowApis):
@@ -102,3 +106,14 @@ def test_requests_of_a_connection_that_went_away_are_let_go_of() -> None:
 
     # Then
     assert apis.forsaken == [3]
+
+
+def test_bytes_behind_a_request_are_handed_on() -> None:
+    # Given
+    apis = SlowApis()
+
+    # When
+    TimedApis(apis, Metrics()).more_arrived(3)
+
+    # Then
+    assert apis.followed == [3]

@@ -45,7 +45,16 @@ def serve(
     asked = {name: topics.get(name) for name in coordinator.topic_names(heartbeat)}
     wanted = coordinator.admit(heartbeat, topics=asked, limits=limits, now_ms=now_ms)
     coordinator.initialized(heartbeat.group_id, [initialization.key for initialization in wanted])
-    return coordinator.answer(heartbeat, limits=limits, now_ms=now_ms)
+    return answered(coordinator, heartbeat, limits=limits, now_ms=now_ms)
+
+
+def answered(
+    coordinator: GroupCoordinator, heartbeat: Heartbeat, *, limits: GroupLimits = LIMITS, now_ms: int = 0
+) -> HeartbeatAnswer:
+    """The answer where heartbeats are not held."""
+    answer = coordinator.answer(heartbeat, limits=limits, now_ms=now_ms)
+    assert isinstance(answer, HeartbeatAnswer)
+    return answer
 
 
 def test_the_first_answer_carries_the_whole_assignment() -> None:
@@ -123,7 +132,7 @@ def test_a_member_that_leaves_is_told_epoch_minus_1_and_its_partitions_go_to_the
     of_bob = serve(coordinator, said_by(BOB, 0, "paid"))
 
     # When
-    farewell = coordinator.leave(said_by(ALICE, -1))
+    farewell = coordinator.leave(said_by(ALICE, -1), now_ms=0)
     answer = serve(coordinator, said_by(BOB, of_bob.member_epoch))
 
     # Then
@@ -147,7 +156,7 @@ def test_who_is_not_there_cannot_leave(heartbeat: Heartbeat, error: type[ApiErro
 
     # When
     with pytest.raises(error):
-        coordinator.leave(heartbeat)
+        coordinator.leave(heartbeat, now_ms=0)
 
     # Then
     assert [member.member_id for member in coordinator.describe(ORDERS).members] == [ALICE]
@@ -226,7 +235,7 @@ def test_a_member_that_left_and_came_back_is_not_expired_by_its_former_session()
     # Given
     coordinator = GroupCoordinator()
     serve(coordinator, said_by(ALICE, 0, "paid"), now_ms=0)
-    coordinator.leave(said_by(ALICE, -1))
+    coordinator.leave(said_by(ALICE, -1), now_ms=0)
     serve(coordinator, said_by(ALICE, 0, "paid"), now_ms=40_000)
 
     # When
@@ -250,7 +259,7 @@ def test_what_failed_to_be_initialized_is_tried_again_with_the_next_heartbeat() 
 
     # When
     coordinator.initialization_failed(ORDERS, [initialization.key for initialization in wanted])
-    answer = coordinator.answer(heartbeat, limits=LIMITS, now_ms=0)
+    answer = answered(coordinator, heartbeat)
     retried = serve(coordinator, said_by(ALICE, answer.member_epoch), now_ms=5_000)
 
     # Then
@@ -307,7 +316,7 @@ def test_an_emptied_group_stays_and_is_described_as_empty() -> None:
     serve(coordinator, said_by(ALICE, 0, "paid"))
 
     # When
-    coordinator.leave(said_by(ALICE, -1))
+    coordinator.leave(said_by(ALICE, -1), now_ms=0)
 
     # Then
     view = coordinator.describe(ORDERS)

@@ -31,7 +31,14 @@ def serve(
 ) -> HeartbeatAnswer:
     wanted = group.admit(heartbeat, topics=topics, limits=LIMITS, now_ms=now_ms)
     group.initialized([initialization.key for initialization in wanted])
-    return group.answer(heartbeat, limits=LIMITS, now_ms=now_ms)
+    return answered(group, heartbeat, now_ms=now_ms)
+
+
+def answered(group: ShareGroup, heartbeat: Heartbeat, *, now_ms: int = 0) -> HeartbeatAnswer:
+    """The answer of a group whose heartbeats are not held."""
+    answer = group.answer(heartbeat, limits=LIMITS, now_ms=now_ms)
+    assert isinstance(answer, HeartbeatAnswer)
+    return answer
 
 
 def assigned(answer: HeartbeatAnswer) -> list[tuple[str, tuple[int, ...]]]:
@@ -103,7 +110,7 @@ def test_only_initialized_partitions_are_assigned() -> None:
     group.initialized([wanted[1].key])
 
     # When
-    answer = group.answer(heartbeat, limits=LIMITS, now_ms=0)
+    answer = answered(group, heartbeat)
 
     # Then
     assert assigned(answer) == [("paid", (1,))]
@@ -115,7 +122,7 @@ def test_partitions_initialized_late_are_told_as_soon_as_they_can_be() -> None:
     group = ShareGroup(ORDERS)
     joining = said_by(ALICE, 0, "paid")
     wanted = group.admit(joining, topics=PAID, limits=LIMITS, now_ms=0)
-    first = group.answer(joining, limits=LIMITS, now_ms=0)
+    first = answered(group, joining)
 
     # When
     group.initialized([initialization.key for initialization in wanted])
@@ -146,7 +153,7 @@ def test_an_emptied_group_computes_at_once_for_whoever_joins() -> None:
     # Given
     group = ShareGroup(ORDERS)
     serve(group, said_by(ALICE, 0, "paid"), now_ms=0)
-    group.remove(ALICE)
+    group.remove(ALICE, 0)
 
     # When
     answer = serve(group, said_by(BOB, 0, "paid"), now_ms=1)
@@ -259,7 +266,7 @@ def test_a_topic_deleted_while_it_is_initialized_is_not_assigned() -> None:
 
     # When
     group.initialized([initialization.key for initialization in wanted])
-    answer = group.answer(heartbeat, limits=LIMITS, now_ms=0)
+    answer = answered(group, heartbeat)
 
     # Then
     assert forgotten == tuple(initialization.key for initialization in wanted)
@@ -326,7 +333,7 @@ def test_a_full_group_admits_no_more_members() -> None:
 
 def test_a_member_that_is_not_there_cannot_be_removed() -> None:
     with pytest.raises(UnknownMemberId) as refusal:
-        ShareGroup(ORDERS).remove(ALICE)
+        ShareGroup(ORDERS).remove(ALICE, 0)
 
     assert refusal.value.error_code is ErrorCode.UNKNOWN_MEMBER_ID
 

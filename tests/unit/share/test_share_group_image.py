@@ -66,7 +66,7 @@ def test_every_change_of_the_image_has_a_revision() -> None:
         lambda: group.admit(replace(said_by(ALICE, 1), rack_id="b"), topics=PAID, limits=LIMITS, now_ms=0),
         lambda: group.delete_topics([TOPIC]),
         lambda: group.topics_deleted([TOPIC]),
-        lambda: group.remove(ALICE),
+        lambda: group.remove(ALICE, 0),
     ):
         step()
         seen.add((group.revision, repr(group.image())))

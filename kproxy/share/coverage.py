@@ -1,0 +1,115 @@
+"""No partition without a member: who serves what the target assignment gives to somebody who does not know it yet.
+
+The target assignment says who is to have a partition. A member has what it was *told* with its last answer, and hears
+of more only when a heartbeat of it is answered. So, beside its target,
+
+- a member keeps what it was told until somebody else who can be counted on was told it, too;
+- what nobody who can be counted on was told, and nobody of whom a heartbeat waits is about to be told, is allotted
+  to those who wait; if nobody does, it is open, and whoever is heard next takes it.
+
+A member can be counted on from its heartbeat until it leaves or its connection closes. Several members may be told one
+partition, as in any share group with more members than partitions, so nothing is delivered twice for it.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from kproxy.share.identifiers import MemberId, TopicId, TopicIdPartition
+from kproxy.share.share_group_member import ShareGroupMember
+
+Partitions = frozenset[TopicIdPartition]
+MayHave = Callable[[ShareGroupMember, TopicIdPartition], bool]
+"""Whether a member subscribes to a partition that may be assigned."""
+
+
+class Coverage:
+    """How many members of one group that can be counted on were told each partition.
+
+    `may_have` says whether a member subscribes to a partition that may be assigned.
+    """
+
+    __slots__ = ("_allotted", "_may_have", "_open", "_told")
+
+    def __init__(self, may_have: MayHave) -> None:
+        self._may_have = may_have
+        self._told: Counter[TopicIdPartition] = Counter()
+        self._allotted: dict[MemberId, set[TopicIdPartition]] = {}
+        self._open: Partitions = frozenset()
+
+    def count_on(self, member: ShareGroupMember, partitions: Partitions) -> bool:
+        """Count on `member`, which is there, for these `partitions`; tell whether that is anything new."""
+        was_present, member.is_present = member.is_present, True
+        return self._rely(member, partitions) or not was_present
+
+    def discount(self, member: ShareGroupMember) -> bool:
+        """Count on `member` no more, which cannot hear either; tell whether it was counted on before."""
+        member.is_waiting = False
+        self._allotted.pop(member.member_id, None)
+        was_present, member.is_present = member.is_present, False
+        self._rely(member, frozenset())
+        return was_present
+
+    def tell(self, member: ShareGroupMember, partitions: Partitions) -> bool:
+        """Note what `member` is told now; tell whether that concerns others.
+
+        They may lose what is new to it, or have to take over what it gave up.
+        """
+        gained, lost = partitions - member.relied_on, member.relied_on - partitions
+        member.assigned = partitions
+        self._allotted.pop(member.member_id, None)
+        if member.is_present:
+            self._rely(member, partitions)
+        return any(self._told[partition] > 1 for partition in gained) or any(
+            self._told[partition] <= 0 for partition in lost
+        )
+
+    def share_of(self, member: ShareGroupMember, target: Partitions) -> Partitions:
+        """Return what `member` is to be told, which has a heartbeat to be answered: its target, and what it covers."""
+        allotted: Collection[TopicIdPartition] = self._allotted.get(member.member_id, ())
+        if member.assigned == target and not allotted and not self._open:
+            return target
+        kept = {
+            partition
+            for partition in member.assigned - target
+            if self._told[partition] <= int(partition in member.relied_on)
+        }
+        taken = {partition for partition in (*self._open, *allotted) if self._told[partition] <= 0}
+        return target | {partition for partition in kept | taken if self._may_have(member, partition)}
+
+    def allot(
+        self,
+        wanted: Iterable[TopicIdPartition],
+        targets: Mapping[MemberId, Partitions],
+        waiting: Sequence[ShareGroupMember],
+    ) -> None:
+        """Share what nobody has of `wanted` among the members that are `waiting`; what none of them may have is open.
+
+        `wanted` may all be assigned, topic after topic. `targets` are those of the waiting members: what stands there
+        they are told anyway.
+        """
+        covered = frozenset[TopicIdPartition]().union(*targets.values())
+        self._allotted = {}
+        still_open: set[TopicIdPartition] = set()
+        loads = {member.member_id: len(targets[member.member_id]) for member in waiting}
+        turns: dict[TopicId, deque[MemberId]] = {}
+        for partition in wanted:
+            if partition in covered or self._told[partition] > 0:
+                continue
+            if partition.topic_id not in turns:
+                able = [member.member_id for member in waiting if self._may_have(member, partition)]
+                turns[partition.topic_id] = deque(sorted(able, key=loads.__getitem__))
+            if turn := turns[partition.topic_id]:
+                self._allotted.setdefault(turn[0], set()).add(partition)
+                loads[turn[0]] += 1
+                turn.rotate(-1)
+            else:
+                still_open.add(partition)
+        self._open = frozenset(still_open)
+
+    def _rely(self, member: ShareGroupMember, partitions: Partitions) -> bool:
+        if partitions == member.relied_on:
+            return False
+        self._told.update(partitions - member.relied_on)
+        self._told.subtract(member.relied_on - partitions)
+        member.relied_on = partitions
+        return True

@@ -1,0 +1,134 @@
+"""No partition stands still: whoever starts, leaves or dies, its partitions are with somebody at once.
+
+Heartbeats are 5 s apart and sessions last 45 s, as by default; what is asserted here takes far less than either.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Final
+
+import pytest
+from confluent_kafka import ShareConsumer
+
+from tests.kafka import administration
+from tests.kafka.administration import unique_name
+from tests.kafka.share_endpoint import KPROXY_REFERENCE, EndpointsOfSession, ShareEndpoint
+from tests.kafka.share_member import AcknowledgeType, ShareMember
+from tests.kafka.share_members import MEMBER_KINDS, ShareMemberFactory
+
+PARTITIONS: Final = 4
+MEMBERS: Final = 8
+AT_ONCE_SECONDS: Final = 2.5
+"""Half of the time between two heartbeats."""
+JOIN_SECONDS: Final = 30.0
+
+every_client = pytest.mark.parametrize("start_member", MEMBER_KINDS.values(), ids=MEMBER_KINDS)
+
+
+def assignments(endpoint: ShareEndpoint, group: str) -> list[tuple[int, ...]]:
+    """The partitions that each member was told last; none before there is such a group."""
+    assert endpoint.kproxy is not None
+    members = endpoint.kproxy.group_item(group).get("members", ())
+    return sorted(
+        tuple(number for topic in member["assignment"] for number in topic["partitions"])
+        for member in members
+    )
+
+
+def within(seconds: float, is_so: Callable[[], bool]) -> bool:
+    """Whether it is so before `seconds` are over."""
+    deadline = time.monotonic() + seconds
+    while not (holds := is_so()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return holds
+
+
+def test_members_that_start_together_share_at_once(share_endpoint: EndpointsOfSession) -> None:
+    # Given
+    endpoint = share_endpoint(KPROXY_REFERENCE)
+    topic, group = endpoint.new_topic(partitions=PARTITIONS), endpoint.new_group()
+    settings = {"bootstrap.servers": endpoint.bootstrap_servers, "group.id": group, "log_level": 3}
+    consumers = [ShareConsumer(settings) for _ in range(MEMBERS)]
+
+    # When
+    for consumer in consumers:
+        consumer.subscribe([topic])
+    fair = sorted([(number,) for number in range(PARTITIONS)] * 2)
+    all_know = within(JOIN_SECONDS, lambda: len(assignments(endpoint, group)) == MEMBERS)
+    is_fair = within(AT_ONCE_SECONDS, lambda: assignments(endpoint, group) == fair)
+
+    # Then
+    assert all_know
+    assert is_fair, assignments(endpoint, group)
+    for consumer in consumers:
+        consumer.close()
+
+
+@every_client
+def test_what_a_member_leaves_behind_is_consumed_by_another_at_once(
+    share_endpoint: EndpointsOfSession, start_member: ShareMemberFactory
+) -> None:
+    # Given
+    endpoint = share_endpoint(KPROXY_REFERENCE)
+    with ExitStack() as running:
+        first, second, topic = two_members(endpoint, start_member, running)
+
+        # When
+        first.close()
+        produce_to_each_partition(endpoint, topic)
+        seen = partitions_polled(second, seconds=AT_ONCE_SECONDS)
+
+    # Then
+    assert seen == set(range(PARTITIONS))
+
+
+@every_client
+def test_the_partitions_of_a_killed_member_are_consumed_by_another_at_once(
+    share_endpoint: EndpointsOfSession, start_member: ShareMemberFactory
+) -> None:
+    # Given
+    endpoint = share_endpoint(KPROXY_REFERENCE)
+    with ExitStack() as running:
+        first, second, topic = two_members(endpoint, start_member, running)
+
+        # When
+        first.kill()
+        produce_to_each_partition(endpoint, topic)
+        seen = partitions_polled(second, seconds=AT_ONCE_SECONDS)
+
+    # Then
+    assert seen == set(range(PARTITIONS))
+
+
+def two_members(
+    endpoint: ShareEndpoint, start_member: ShareMemberFactory, running: ExitStack
+) -> tuple[ShareMember, ShareMember, str]:
+    """Two members with two partitions each, and their topic."""
+    topic = administration.create_topic(
+        endpoint.bootstrap_servers, unique_name("topic"), partitions=PARTITIONS
+    )
+    group = endpoint.new_group()
+    first, second = (
+        running.enter_context(start_member(endpoint.bootstrap_servers, group=group, topics=[topic]))
+        for _ in range(2)
+    )
+    first.poll()
+    second.poll()
+    assert within(JOIN_SECONDS, lambda: [len(held) for held in assignments(endpoint, group)] == [2, 2])
+    return first, second, topic
+
+
+def produce_to_each_partition(endpoint: ShareEndpoint, topic: str) -> None:
+    for partition in range(PARTITIONS):
+        administration.produce(endpoint.bootstrap_servers, topic, "a", partition=partition)
+
+
+def partitions_polled(member: ShareMember, *, seconds: float) -> set[int]:
+    """From which partitions the member polls records before `seconds` are over; it stops when it has all."""
+    seen: set[int] = set()
+    deadline = time.monotonic() + seconds
+    while len(seen) < PARTITIONS and time.monotonic() < deadline:
+        seen |= {record.partition for record in member.poll(timeout_ms=100)}
+        member.acknowledge_all(AcknowledgeType.ACCEPT)
+    return seen

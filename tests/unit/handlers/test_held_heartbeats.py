@@ -1,0 +1,387 @@
+"""Heartbeats that are held: members that start together share at once, and nobody's partitions stand still."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+
+from kproxy.error_codes import ErrorCode
+from kproxy.handlers.share_groups import ShareGroupLimits
+from kproxy.net.tasks import TaskKeeper
+from kproxy.share.limits import GroupLimits
+from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
+from tests.unit.handlers.share_group_world import ORDERS, Member, ShareGroupWorld, until_all_wait
+
+DELAY_MS = 50
+LIMITS = ShareGroupLimits(group=GroupLimits(assignment_delay_ms=DELAY_MS, max_heartbeat_wait_ms=15_000))
+
+
+TASKS = TaskKeeper()
+
+
+class HeldWorld(ShareGroupWorld):
+    """Time passes when the test says so, and the alarm rings when it was asked to."""
+
+    def __init__(self, partition_count: int = 4, *, limits: ShareGroupLimits = LIMITS) -> None:
+        super().__init__(limits=limits, passes_time=False)
+        self.metadata.create_topic("orders", ORDERS, partition_count=partition_count)
+        self.members: dict[str, HeldMember] = {}
+
+    def join(self, *names: str) -> None:
+        for name in names:
+            self.members[name] = HeldMember(self.member(name))
+
+    async def kill_and_restart(self) -> None:
+        """Restart the process; every connection closes, and no member has come back yet."""
+        for member in self.members.values():
+            await member.stop()
+        self.restart()
+
+    async def pass_time(self, by_ms: int) -> None:
+        """Let time pass, millisecond by millisecond as far as anybody could notice."""
+        end_ms = self.clock.now_ms() + by_ms
+        while True:
+            await until_all_wait()
+            deadline_ms = self.groups.next_deadline_ms()
+            step_ms = (
+                end_ms if deadline_ms is None else min(end_ms, max(deadline_ms, self.clock.now_ms() + 1))
+            )
+            self.clock.advance(step_ms - self.clock.now_ms())
+            await self.expire()
+            await until_all_wait()
+            if self.clock.now_ms() >= end_ms:
+                return
+
+    def told(self) -> Mapping[str, list[int]]:
+        """What each member was told last, of those that are still there."""
+        return {name: member.partitions for name, member in self.members.items() if not member.is_gone}
+
+
+class HeldMember:
+    """A client that sends its next heartbeat as soon as it was told an assignment, else after the interval."""
+
+    def __init__(self, member: Member) -> None:
+        self.member = member
+        self.epoch = 0
+        self.partitions: list[int] = []
+        self.answers: list[ShareGroupHeartbeatResponse] = []
+        self.is_gone = False
+        self._timer: asyncio.Future[None]
+        self.task = TASKS.spawn(self._live(0, ["orders"]), name="member")
+
+    async def _live(self, epoch: int, topics: list[str] | None) -> None:
+        answer = await self._say(epoch, topics)
+        while answer.error_code == ErrorCode.NONE:
+            if answer.assignment is None:
+                await self._timer
+            answer = await self._say(answer.member_epoch, None)
+
+    async def _say(self, epoch: int, topics: list[str] | None) -> ShareGroupHeartbeatResponse:
+        clock, timer = self.member.world.clock, asyncio.get_running_loop().create_future()
+        self._timer = timer
+        clock.call_at(clock.now_ms() + 5_000, lambda: None if timer.done() else timer.set_result(None))
+        answer = await self.member.heartbeat(epoch, topics)
+        self.answers.append(answer)
+        self.epoch = answer.member_epoch
+        if answer.assignment is not None:
+            self.partitions = sorted(
+                number for topic in answer.assignment.topic_partitions for number in topic.partitions
+            )
+        return answer
+
+    async def stop(self) -> None:
+        """Say nothing any more."""
+        self.task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self.task
+
+    async def die(self) -> None:
+        """Be killed: the connection closes."""
+        self.is_gone = True
+        await self.stop()
+        await self.member.disconnect()
+
+    def come_back(self) -> None:
+        """Go on on another connection."""
+        self.is_gone = False
+        self.answers.clear()
+        self.task = TASKS.spawn(self._live(self.epoch, None), name="member")
+
+    async def leave(self) -> None:
+        """Send the last heartbeat on another connection, so that the held one is still there."""
+        self.is_gone = True
+        self.member.connection_id = self.member.world.new_connection()
+        await self.member.heartbeat(-1)
+
+
+def covered(world: HeldWorld) -> list[int]:
+    return sorted({number for partitions in world.told().values() for number in partitions})
+
+
+async def test_a_lone_member_is_told_its_partitions_after_the_delay() -> None:
+    # Given
+    world = HeldWorld()
+
+    # When
+    world.join("alice")
+    await world.pass_time(DELAY_MS - 1)
+    before = world.told()
+    await world.pass_time(1)
+
+    # Then
+    assert before == {"alice": []}
+    assert world.told() == {"alice": [0, 1, 2, 3]}
+
+
+async def test_members_that_start_together_get_their_partitions_in_their_first_answers() -> None:
+    # Given
+    world = HeldWorld()
+    names = [f"member-{number}" for number in range(8)]
+
+    # When
+    for name in names:
+        world.join(name)
+        await world.pass_time(6)
+    await world.pass_time(DELAY_MS)
+
+    # Then
+    assert sorted(world.told().values()) == [[0], [0], [1], [1], [2], [2], [3], [3]]
+    assert {len(world.members[name].answers) for name in names} == {1}
+
+
+async def test_whoever_joins_later_gets_partitions_before_the_others_lose_them() -> None:
+    # Given
+    world = HeldWorld()
+    world.join("alice")
+    await world.pass_time(5_000)
+
+    # When
+    world.join("bob")
+    await world.pass_time(DELAY_MS)
+    at_first = world.told()
+    await world.pass_time(DELAY_MS)
+
+    # Then
+    assert at_first == {"alice": [0, 1, 2, 3], "bob": [2, 3]}
+    assert world.told() == {"alice": [0, 1], "bob": [2, 3]}
+
+
+async def test_whoever_joins_within_the_assignment_interval_is_answered_with_partitions_when_it_is_over() -> (
+    None
+):
+    # Given
+    world = HeldWorld()
+    world.join("alice")
+    await world.pass_time(DELAY_MS)
+
+    # When
+    world.join("bob")
+    await world.pass_time(999)
+    too_soon = len(world.members["bob"].answers)
+    await world.pass_time(1)
+
+    # Then
+    assert too_soon == 0
+    assert world.members["bob"].partitions == [2, 3]
+
+
+async def test_what_a_member_leaves_behind_is_with_another_within_the_delay() -> None:
+    # Given
+    world = HeldWorld()
+    world.join("alice", "bob")
+    await world.pass_time(4_000)
+
+    # When
+    await world.members["alice"].leave()
+    await world.pass_time(DELAY_MS)
+
+    # Then
+    assert world.told() == {"bob": [0, 1, 2, 3]}
+
+
+async def test_what_a_member_leaves_behind_does_not_wait_for_the_assignment_interval() -> None:
+    # Given
+    world = HeldWorld()
+    world.join("alice", "bob", "carol")
+    await world.pass_time(DELAY_MS + 10)
+
+    # When
+    await world.members["alice"].leave()
+    await world.pass_time(DELAY_MS)
+
+    # Then
+    assert covered(world) == [0, 1, 2, 3]
+
+
+async def test_the_partitions_of_a_killed_member_are_with_others_within_the_delay_though_it_stays_a_member() -> (
+    None
+):
+    # Given
+    world = HeldWorld(6)
+    world.join("alice", "bob", "carol")
+    await world.pass_time(4_000)
+    group_epoch = world.groups.coordinator.describe(world.key().group_id).group_epoch
+
+    # When
+    await world.members["alice"].die()
+    await world.pass_time(DELAY_MS)
+
+    # Then
+    assert covered(world) == [0, 1, 2, 3, 4, 5]
+    assert sorted(map(len, world.told().values())) == [3, 3]
+    view = world.groups.coordinator.describe(world.key().group_id)
+    assert [member.member_id for member in view.members] == ["alice", "bob", "carol"]
+    assert view.group_epoch == group_epoch
+
+
+async def test_a_killed_member_is_fenced_when_its_session_times_out_and_not_kept_alive_by_its_held_heartbeat() -> (
+    None
+):
+    # Given
+    world = HeldWorld()
+    world.join("alice")
+    await world.pass_time(1_000)
+
+    # When
+    await world.members["alice"].die()
+    await world.pass_time(44_049)
+    before = len(world.groups.coordinator.describe(world.key().group_id).members)
+    await world.pass_time(1)
+
+    # Then
+    assert before == 1
+    assert world.groups.coordinator.describe(world.key().group_id).members == ()
+
+
+async def test_a_held_heartbeat_is_answered_shortly_before_the_next_one_is_due() -> None:
+    # Given
+    world = HeldWorld()
+    world.join("alice")
+    await world.pass_time(DELAY_MS)
+
+    # When
+    await world.pass_time(4_899)
+    before = len(world.members["alice"].answers)
+    await world.pass_time(1)
+
+    # Then
+    assert before == 1
+    assert [answer.error_code for answer in world.members["alice"].answers] == [0, 0]
+    assert world.members["alice"].answers[1].assignment is None
+
+
+async def test_a_held_heartbeat_is_answered_at_once_when_its_client_sends_something_behind_it() -> None:
+    # Given
+    world = HeldWorld()
+    world.join("alice")
+    await world.pass_time(1_000)
+    alice = world.members["alice"]
+
+    # When
+    alice.member.caller.has_more = True
+    world.groups.apis.more_arrived(alice.member.connection_id)
+    await until_all_wait()
+
+    # Then
+    assert [answer.error_code for answer in alice.answers] == [0, 0]
+
+
+async def test_a_heartbeat_that_is_followed_already_is_not_held() -> None:
+    # Given
+    world = HeldWorld(1)
+    alice = world.member("alice")
+    alice.caller.has_more = True
+
+    # When
+    answer = await alice.heartbeat(0, ["orders"])
+
+    # Then
+    assert (answer.error_code, answer.member_epoch) == (ErrorCode.NONE, 1)
+
+
+async def test_nothing_is_held_any_more_when_the_process_is_told_to_stop() -> None:
+    # Given
+    world = HeldWorld()
+    world.join("alice")
+    await world.pass_time(1_000)
+
+    # When
+    world.groups.answer_what_waits()
+    await until_all_wait()
+
+    # Then
+    assert [answer.error_code for answer in world.members["alice"].answers] == [0, 0]
+
+
+async def test_a_held_heartbeat_of_a_group_that_is_restored_is_told_to_try_again() -> None:
+    # Given
+    world = HeldWorld()
+    world.join("alice")
+    await world.pass_time(1_000)
+
+    # When
+    world.restore_groups()
+    await until_all_wait()
+
+    # Then
+    assert world.members["alice"].answers[-1].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+async def test_a_member_that_is_removed_while_its_heartbeat_is_held_is_told_at_once() -> None:
+    # Given
+    world = HeldWorld()
+    world.join("alice")
+    await world.pass_time(1_000)
+
+    # When
+    await world.members["alice"].leave()
+    await until_all_wait()
+
+    # Then
+    assert world.members["alice"].answers[-1].error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+async def test_members_that_do_not_come_back_after_a_restart_are_not_counted_on_for_longer_than_a_heartbeat() -> (
+    None
+):
+    # Given
+    world = HeldWorld()
+    world.join("alice", "bob")
+    await world.pass_time(1_000)
+    await world.kill_and_restart()
+    world.members["bob"].come_back()
+
+    # When
+    await world.pass_time(4_999)
+    before = world.told()["bob"]
+    await world.pass_time(200)
+
+    # Then
+    assert len(before) == 2
+    assert world.told()["bob"] == [0, 1, 2, 3]
+
+
+async def test_many_that_come_back_at_once_raise_no_epoch_and_change_no_more_than_a_few_assignments() -> None:
+    """A broker restarts, and every connection closes: clients are back within a second."""
+    # Given
+    limits = ShareGroupLimits(
+        group=GroupLimits(assignment_delay_ms=DELAY_MS, max_heartbeat_wait_ms=15_000, max_size=1_000)
+    )
+    world = HeldWorld(100, limits=limits)
+    names = [f"member-{number}" for number in range(100)]
+    world.join(*names)
+    await world.pass_time(2_000)
+    group_epoch = world.groups.coordinator.describe(world.key().group_id).group_epoch
+    for name in names:
+        await world.members[name].die()
+    await world.pass_time(200)
+
+    # When
+    for name in names:
+        world.members[name].come_back()
+        await world.pass_time(5)
+    await world.pass_time(200)
+
+    # Then
+    assert world.groups.coordinator.describe(world.key().group_id).group_epoch == group_epoch
+    assert covered(world) == list(range(100))
+    assert sum(len(member.answers) for member in world.members.values()) < 30

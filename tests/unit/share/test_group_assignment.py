@@ -1,0 +1,138 @@
+"""Rounds of a group: who is called, and how long a heartbeat may be held."""
+
+import pytest
+
+from kproxy.share.group_assignment import GroupAssignment
+from kproxy.share.group_topics import GroupTopics
+from kproxy.share.heartbeat import TopicPartitions
+from kproxy.share.identifiers import MemberId, TopicIdPartition
+from kproxy.share.limits import GroupLimits
+from kproxy.share.share_group_member import ShareGroupMember
+from kproxy.share.state_partition_metadata import StatePartitionMetadata
+from tests.unit.share.builders import ALICE, BOB, TOPIC
+
+LIMITS = GroupLimits(assignment_delay_ms=50, max_heartbeat_wait_ms=15_000)
+PAID = TopicPartitions(TOPIC, 2)
+
+
+class Group:
+    """Two partitions, and members that hold a heartbeat each."""
+
+    def __init__(self) -> None:
+        state = StatePartitionMetadata()
+        state.begin("paid", PAID, retry_interval_ms=1, now_ms=0)
+        state.finish([TopicIdPartition(TOPIC, 0), TopicIdPartition(TOPIC, 1)])
+        topics = GroupTopics(state)
+        topics.learn({"paid": PAID}, ["paid"])
+        self.members: dict[MemberId, ShareGroupMember] = {}
+        self.assignment = GroupAssignment(topics, self.members)
+
+    def join(self, member_id: MemberId, *, now_ms: int) -> ShareGroupMember:
+        member = ShareGroupMember(member_id, subscribed_topic_names=frozenset(["paid"]), is_waiting=True)
+        self.members[member_id] = member
+        self.assignment.heard(member, LIMITS, is_joining=True, has_changed=True, now_ms=now_ms)
+        return member
+
+    def round(self, now_ms: int) -> tuple[MemberId, ...]:
+        self.assignment.begin_round(now_ms)
+        self.assignment.compute(now_ms)
+        self.assignment.end_round(now_ms)
+        return self.assignment.take_called()
+
+    def tell(self, *members: ShareGroupMember, now_ms: int) -> None:
+        for member in members:
+            self.assignment.tell(member, self.assignment.share_of(member), now_ms)
+
+
+@pytest.fixture
+def group() -> Group:
+    return Group()
+
+
+def test_everybody_who_gets_something_is_called_once(group: Group) -> None:
+    # Given
+    group.join(ALICE, now_ms=0)
+    group.join(BOB, now_ms=10)
+
+    # When
+    called = group.round(50)
+
+    # Then
+    assert called == (ALICE, BOB)
+    assert group.assignment.take_called() == ()
+
+
+def test_a_member_that_is_forgotten_while_it_waits_is_called(group: Group) -> None:
+    # Given
+    alice = group.join(ALICE, now_ms=0)
+
+    # When
+    group.assignment.remove(alice, 5)
+
+    # Then
+    assert group.assignment.take_called() == (ALICE,)
+
+
+def test_a_heartbeat_with_nothing_to_tell_is_held_until_shortly_before_the_next_one(group: Group) -> None:
+    # Given
+    alice = group.join(ALICE, now_ms=0)
+    group.round(50)
+    group.tell(alice, now_ms=50)
+
+    # Then
+    assert group.assignment.held_until_ms(alice, 60, must_tell=False, is_stale=False) == 4_960
+    assert group.assignment.held_until_ms(alice, 60, must_tell=True, is_stale=False) is None
+
+
+def test_a_join_is_held_until_its_round(group: Group) -> None:
+    # Given
+    alice = group.join(ALICE, now_ms=3)
+    group.assignment.await_round(alice)
+
+    # When
+    before = group.assignment.held_until_ms(alice, 0, must_tell=True, is_stale=True)
+    group.round(53)
+
+    # Then
+    assert before == 53
+    assert group.assignment.held_until_ms(alice, 0, must_tell=True, is_stale=False) is None
+
+
+def test_a_join_that_would_get_nothing_yet_is_held_until_the_assignment_interval_is_over(
+    group: Group,
+) -> None:
+    # Given
+    alice = group.join(ALICE, now_ms=0)
+    group.round(50)
+    group.tell(alice, now_ms=50)
+    bob = group.join(BOB, now_ms=60)
+    group.assignment.await_round(bob)
+
+    # When
+    group.assignment.begin_round(110)
+    group.assignment.end_round(110)
+
+    # Then
+    assert not group.assignment.may_compute(110)
+    assert group.assignment.held_until_ms(bob, 60, must_tell=True, is_stale=True) == 1_050
+
+
+def test_restored_members_are_counted_on_for_one_heartbeat_interval(group: Group) -> None:
+    # Given
+    alice, bob = ShareGroupMember(ALICE), ShareGroupMember(BOB)
+    for member, number in ((alice, 0), (bob, 1)):
+        member.subscribed_topic_names = frozenset(["paid"])
+        member.assigned = frozenset([TopicIdPartition(TOPIC, number)])
+        group.members[member.member_id] = member
+    group.assignment.restore({ALICE: alice.assigned, BOB: bob.assigned}, LIMITS, now_ms=100)
+    bob.is_waiting = True
+    group.assignment.heard(bob, LIMITS, is_joining=False, has_changed=False, now_ms=200)
+
+    # When
+    due_ms = group.assignment.next_round_ms(is_stale=False)
+    called = group.round(5_100)
+
+    # Then
+    assert due_ms == 5_100
+    assert called == (BOB,)
+    assert group.assignment.share_of(bob) == alice.assigned | bob.assigned
