@@ -34,7 +34,9 @@ class ConsumeTogether:
         brokers: Mapping[str, int],
     ) -> None:
         """`topics` with `count` records each, and the broker's process ids, by the name of the arm."""
-        self.name = f"{_size(record_bytes)}, {len(members)} {'member' if len(members) == 1 else 'members'}"
+        self.name = (
+            f"{size_name(record_bytes)}, {len(members)} {'member' if len(members) == 1 else 'members'}"
+        )
         self._members = members
         self._count = count
         self._topics = topics
@@ -59,9 +61,7 @@ def figures(
     reports: Sequence[MemberReport], count: int, *, kproxy_seconds: float, broker_seconds: float
 ) -> dict[Quantity, float]:
     """What the members' reports of `count` records come to. Raises `RecordsLost` if they received more or fewer."""
-    received = sum(report.received for report in reports)
-    if received != count:
-        raise RecordsLost(f"the members received {received} records, and there are {count}")
+    require_all(reports, count)
     consuming = [report for report in reports if report.received]
     elapsed = max(report.last_answer_s for report in reports) - min(
         report.first_record_s for report in consuming
@@ -76,5 +76,13 @@ def figures(
     return {**found, KPROXY_CPU: kproxy_seconds / millions} if kproxy_seconds else found
 
 
-def _size(record_bytes: int) -> str:
+def require_all(reports: Sequence[MemberReport], count: int) -> None:
+    """Raise `RecordsLost` if the members together received more or fewer than `count` records."""
+    received = sum(report.received for report in reports)
+    if received != count:
+        raise RecordsLost(f"the members received {received} records, and there are {count}")
+
+
+def size_name(record_bytes: int) -> str:
+    """Return the size of a record as reports show it."""
     return f"{record_bytes // 1_000} KB" if record_bytes >= 1_000 else f"{record_bytes} B"

@@ -18,6 +18,8 @@ class ConsumeJob:
     topic: str
     count: int
     """How many there are for all members."""
+    is_cold: bool = False
+    """Whether members subscribe when they are told to go, and not before."""
 
     def as_json(self) -> dict[str, Any]:
         """The job, ready for a line of JSON."""
@@ -28,6 +30,8 @@ class ConsumeJob:
 class MemberReport:
     """What one member did. Times are of the monotonic clock, which all processes share; 0 means that there was none."""
 
+    subscribed_s: float = 0.0
+    """When it was about to subscribe."""
     received: int = 0
     polls: int = 0
     first_record_s: float = 0.0

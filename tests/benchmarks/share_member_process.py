@@ -1,9 +1,9 @@
 """The process of a `ConsumingMember`: a share consumer, and a processor core's worth of Python of its own.
 
 Arguments: `COUNTERS MEMBER_COUNT INDEX`: a file of as many 8-byte numbers as there are members, of which this member
-writes the one with its index. A line of standard input is a `ConsumeJob`, in JSON: the member joins the group and
-answers with an empty line. After another line of input it consumes until all members together have received the job's
-records, commits, leaves, and answers with a `MemberReport`.
+writes the one with its index. A line of standard input is a `ConsumeJob`, in JSON: the member joins the group, unless
+the start is to be cold, and answers with an empty line. After another line of input it consumes, joining first if it is
+cold, until all members together have received the job's records, commits, leaves, and answers with a `MemberReport`.
 """
 
 import json
@@ -45,15 +45,19 @@ def main() -> None:
     counts = ReceivedCounts(Path(path), int(member_count), int(index))
     for line in sys.stdin:
         job = ConsumeJob(**json.loads(line))
-        consumer = share_consumer(job.address, group=job.group, topic=job.topic)
+        consumer = None if job.is_cold else _subscribed(job)
         print(flush=True)
         sys.stdin.readline()
-        report = _consume(consumer, job.count, counts)
+        report = MemberReport(subscribed_s=time.monotonic())
+        _consume(consumer or _subscribed(job), job.count, counts, report)
         print(json.dumps(report.as_json()), flush=True)
 
 
-def _consume(consumer: ShareConsumer, count: int, counts: ReceivedCounts) -> MemberReport:
-    report = MemberReport()
+def _subscribed(job: ConsumeJob) -> ShareConsumer:
+    return share_consumer(job.address, group=job.group, topic=job.topic)
+
+
+def _consume(consumer: ShareConsumer, count: int, counts: ReceivedCounts, report: MemberReport) -> None:
     while counts.total() < count:
         messages = consumer.poll(POLL_SECONDS)
         if not messages:
@@ -68,7 +72,6 @@ def _consume(consumer: ShareConsumer, count: int, counts: ReceivedCounts) -> Mem
     _commit(consumer)
     report.last_answer_s = time.monotonic()
     consumer.close()
-    return report
 
 
 def _require_record(message: object) -> None:

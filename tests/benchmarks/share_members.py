@@ -19,7 +19,7 @@ SETTLING_SECONDS: Final = 2.5
 
 
 class ConsumingMember(Child):
-    """A process that joins a group for each job."""
+    """A process that joins a group for each job, with a client of its own for each."""
 
     def __init__(self, counters: Path, member_count: int, index: int) -> None:
         arguments = [str(counters), str(member_count), str(index)]
@@ -49,7 +49,8 @@ class ConsumingMembers:
         clear_counts(self._counters, len(self))
         self._tell_all(json.dumps(job.as_json()))
         self._answers()
-        time.sleep(SETTLING_SECONDS)
+        if not job.is_cold:
+            time.sleep(SETTLING_SECONDS)
         self._tell_all("")
         return [MemberReport(**json.loads(answer)) for answer in self._answers()]
 

@@ -7,6 +7,7 @@ from tests.benchmarks.background import noise_remark
 from tests.benchmarks.bars import Bar, Side
 from tests.benchmarks.comparison import Quantity
 from tests.benchmarks.result_files import Result
+from tests.benchmarks.share_cold_start import COLD_RATE, FIRST_RECORD, STARTED_RATE
 from tests.benchmarks.share_consumption import (
     BROKER_CPU,
     KPROXY_CPU,
@@ -23,6 +24,7 @@ ARMS: Final = (KPROXY, NATIVE)
 RATIOS: Final = ((KPROXY, NATIVE),)
 
 LEAST_RATE_OF_NATIVE: Final = 0.5
+LEAST_COLD_RATE_OF_NATIVE: Final = 1.0
 MOST_COMMIT_OF_NATIVE: Final = 3.0
 WITHOUT_BAR: Final = "100 B"
 
@@ -49,6 +51,9 @@ def result(name: str, machine: Mapping[str, str], measured: Measurements) -> Res
                 "Share groups, latency, ms",
                 measured,
                 [COMMIT_MEDIAN, COMMIT_LATE, ARRIVAL_MEDIAN, ARRIVAL_LATE],
+            ),
+            _compared(
+                "Share groups, members that start together", measured, [COLD_RATE, STARTED_RATE, FIRST_RECORD]
             ),
             bar_table(bars),
         ],
@@ -88,4 +93,17 @@ def _bars(measured: Measurements) -> list[Bar]:
         )
         for workload, series in measured.of_quantity(COMMIT_MEDIAN)
     ]
-    return [*rates, *commits]
+    return [*rates, *_cold_bars(measured), *commits]
+
+
+def _cold_bars(measured: Measurements) -> list[Bar]:
+    return [
+        Bar(
+            f"{workload}: rate from the first subscribe of the stock broker's",
+            Side.AT_LEAST,
+            LEAST_COLD_RATE_OF_NATIVE,
+            "x",
+            series.ratio(KPROXY, NATIVE),
+        )
+        for workload, series in measured.of_quantity(COLD_RATE)
+    ]

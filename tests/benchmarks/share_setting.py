@@ -16,14 +16,17 @@ HEAP: Final = "1g"
 STATE_TOPIC_PARTITIONS: Final = 50
 """Kafka's own default, for both; what tests start has fewer."""
 HEARTBEAT_INTERVAL_MS: Final = 1_000
-"""Of members: with Kafka's 5 s every group would take that long to begin."""
+"""Of members that are there before anything is measured: with Kafka's 5 s every group would take that long to begin."""
 
-GROUP_SETTINGS: Final[Mapping[str, str | int]] = {
-    "group.share.heartbeat.interval.ms": HEARTBEAT_INTERVAL_MS,
-    "group.share.min.heartbeat.interval.ms": HEARTBEAT_INTERVAL_MS,
+STATE_TOPIC_SETTINGS: Final[Mapping[str, str | int]] = {
     "share.coordinator.state.topic.num.partitions": STATE_TOPIC_PARTITIONS,
     "share.coordinator.state.topic.replication.factor": 1,
     "share.coordinator.state.topic.min.isr": 1,
+}
+HASTY_SETTINGS: Final[Mapping[str, str | int]] = {
+    **STATE_TOPIC_SETTINGS,
+    "group.share.heartbeat.interval.ms": HEARTBEAT_INTERVAL_MS,
+    "group.share.min.heartbeat.interval.ms": HEARTBEAT_INTERVAL_MS,
 }
 
 
@@ -45,12 +48,12 @@ class ShareSetting:
 
 
 @contextmanager
-def share_setting() -> Iterator[ShareSetting]:
-    """Start both brokers and kproxy; everything is gone when the `with` ends."""
+def share_setting(settings: Mapping[str, str | int]) -> Iterator[ShareSetting]:
+    """Start both brokers and kproxy, all with `settings`; everything is gone when the `with` ends."""
     with ExitStack() as running:
-        behind = running.enter_context(_broker(share_groups=False))
-        native = running.enter_context(_broker(share_groups=True))
-        kproxy = running.enter_context(_kproxy(behind.bootstrap_servers))
+        behind = running.enter_context(_broker(settings, share_groups=False))
+        native = running.enter_context(_broker(settings, share_groups=True))
+        kproxy = running.enter_context(_kproxy(behind.bootstrap_servers, settings))
         kproxy.wait_until_ready()
         clusters = {KPROXY: behind, NATIVE: native}
         yield ShareSetting(
@@ -64,14 +67,12 @@ def share_setting() -> Iterator[ShareSetting]:
         )
 
 
-def _broker(*, share_groups: bool) -> KafkaCluster:
+def _broker(settings: Mapping[str, str | int], *, share_groups: bool) -> KafkaCluster:
     # As the JVM runs by default, not as tests start it: both compilers, its own choice of collector.
-    return KafkaCluster(
-        share_groups=share_groups, heap=HEAP, jvm_options=(), broker_settings=dict(GROUP_SETTINGS)
-    )
+    return KafkaCluster(share_groups=share_groups, heap=HEAP, jvm_options=(), broker_settings=dict(settings))
 
 
-def _kproxy(bootstrap_servers: str) -> KproxyProcess:
+def _kproxy(bootstrap_servers: str, settings: Mapping[str, str | int]) -> KproxyProcess:
     # A crash below Python leaves its trace in the log.
     environment = {"PYTHONFAULTHANDLER": "1"}
-    return KproxyProcess(bootstrap_servers, settings=GROUP_SETTINGS, environment=environment)
+    return KproxyProcess(bootstrap_servers, settings=settings, environment=environment)

@@ -1,4 +1,5 @@
 from tests.benchmarks.background import CORES_OF_OTHERS
+from tests.benchmarks.share_cold_start import COLD_RATE
 from tests.benchmarks.share_consumption import RECORD_RATE
 from tests.benchmarks.share_latency import COMMIT_MEDIAN
 from tests.benchmarks.share_report import result
@@ -34,6 +35,25 @@ def test_what_does_not_reach_its_bar_is_missed() -> None:
 
     # Then
     assert [bar["met"] for bar in bars] == [False, False, False]
+
+
+def test_members_that_start_together_must_be_done_as_soon_as_with_the_stock_broker() -> None:
+    # Given
+    measurements = Measurements()
+    measurements.add("10 KB, 8 members that start together", KPROXY, {COLD_RATE: 99.0, CORES_OF_OTHERS: 0.0})
+    measurements.add("10 KB, 8 members that start together", NATIVE, {COLD_RATE: 100.0, CORES_OF_OTHERS: 0.0})
+
+    # When
+    bars = result("share", {}, measurements).values["bars"]
+
+    # Then
+    assert [(bar["title"], bar["limit"], bar["met"]) for bar in bars] == [
+        (
+            "10 KB, 8 members that start together: rate from the first subscribe of the stock broker's",
+            "at least 1x",
+            False,
+        )
+    ]
 
 
 def test_what_others_did_meanwhile_is_told() -> None:
