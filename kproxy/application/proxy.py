@@ -289,6 +289,7 @@ class Proxy:
         await self._listeners.stop_accepting()
         cut_off = await self._sweeper.drain(self._settings.shutdown_grace_ms)
         await self._state_log.drain(self._settings.shutdown_grace_ms / 1000)
+        await self._state_log.leave()
         self._deadlines.close()
         self._connections.close()
         await self._tasks.close()

@@ -182,7 +182,7 @@ class SlotClaims:
         except CorruptStateRecord:
             return Outcome.IGNORED_UNCLAIMED
         if isinstance(found, Claim) and found.owner != self._policy.signature:
-            raise ClaimLost(f"{found.owner!r} claimed the slot at offset {record.offset}")
+            raise ClaimLost(f"{found.owner!r} claimed the slot at offset {record.offset}", found.owner)
         return Outcome.APPLIED
 
     async def _append_claim(

@@ -7,7 +7,7 @@ and for good; whoever does not claims anew what it lost. The log of slot 0 has o
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -17,9 +17,26 @@ from kproxy.statelog.fold import NO_OFFSET
 
 DECIDING_SLOT: Final = 0
 
+NAMING_SECONDS: Final = 5.0
+"""For how long the claim of the new owner is looked for at most: its epoch fences others before the claim is there."""
+NAMING_PAUSE_SECONDS: Final = 0.1
+
+UNKNOWN_OWNER: Final = "another kproxy, whose claim was not found"
+
 
 class ClaimLost(KproxyError):
-    """Another process claimed a slot while this one was about to, or since it did. Raised by `SlotClaims`."""
+    """Another process claimed a slot while this one was about to, or since it did. Raised by `SlotClaims`.
+
+    `owner` is who did, as its claim names it; empty where that is not known.
+    """
+
+    def __init__(self, detail: str, owner: str = "") -> None:
+        super().__init__(detail, owner)
+        self.owner = owner
+        self._detail = detail
+
+    def __str__(self) -> str:
+        return self._detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +72,22 @@ class SlotOwnership:
         require_unclaimed: looks for claims of others in a slot (by number) above an offset, and raises ClaimLost
             when there is one.
         reports: hears when everything is lost.
+        spawn: runs a named coroutine as a task: who took over may have to be looked up.
     """
 
     def __init__(
-        self, require_unclaimed: Callable[[int, int], Awaitable[None]], *, reports: SlotReports
+        self,
+        require_unclaimed: Callable[[int, int], Awaitable[None]],
+        *,
+        reports: SlotReports,
+        spawn: Callable[[Coroutine[object, object, None], str], object],
     ) -> None:
+        self.new_owner = ""
+        """Who owns the slots instead of this process, as its claim names it; empty while they are this process's."""
         self._require_unclaimed = require_unclaimed
         self._reports = reports
+        self._spawn = spawn
         self._slots: list[OwnedSlot] = []
-        self._is_lost = False
         self._looking = asyncio.Lock()
         self._begun_count = 0
         self._last = _Look(0)
@@ -103,11 +127,37 @@ class SlotOwnership:
             if slot.number == DECIDING_SLOT and slot.owned_up_to != NO_OFFSET:
                 await self._require_unclaimed(DECIDING_SLOT, slot.owned_up_to)
 
-    def lose(self, detail: str) -> None:
-        """Leave every slot, and say so once."""
-        if self._is_lost:
+    def lose(self, lost: ClaimLost) -> None:
+        """Leave every slot at once, and say so once, naming who owns them now; that may have to be read first."""
+        if self.new_owner:
             return
-        self._is_lost = True
+        self.new_owner = lost.owner or UNKNOWN_OWNER
         for slot in self._slots:
-            slot.step_down(detail)
-        self._reports.stepped_down(len(self._slots), detail)
+            slot.step_down(str(lost))
+        if lost.owner:
+            self._report(str(lost))
+        else:
+            self._spawn(self._name_new_owner(str(lost)), "search for the new owner")
+
+    async def _name_new_owner(self, detail: str) -> None:
+        try:
+            async with asyncio.timeout(NAMING_SECONDS):
+                self.new_owner = await self._claimant() or self.new_owner
+        except TimeoutError:
+            pass  # the error is said without a name
+        finally:
+            self._report(detail)
+
+    async def _claimant(self) -> str:
+        """Return who claimed slot 0 behind this process, as soon as its claim can be read."""
+        while True:
+            try:
+                await self._look_into_deciding_slot()
+            except ClaimLost as lost:
+                return lost.owner
+            except BrokerUnavailable:
+                pass  # it may answer the next question
+            await asyncio.sleep(NAMING_PAUSE_SECONDS)
+
+    def _report(self, detail: str) -> None:
+        self._reports.stepped_down(len(self._slots), self.new_owner, detail)

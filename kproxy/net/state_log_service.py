@@ -19,6 +19,7 @@ from kproxy.net.log_readiness import LogReadiness
 from kproxy.net.lost_states import LostStates
 from kproxy.net.new_topics import await_leaders
 from kproxy.net.producer_identities import ProducerIdentities, slot_transactional_id
+from kproxy.net.signs_of_life import SignsOfLife, warn_of_living_owner
 from kproxy.net.slot_claim import ClaimPolicy, SlotClaims
 from kproxy.net.slot_loader import SlotLoader
 from kproxy.net.slot_ownership import DECIDING_SLOT, SlotOwnership
@@ -75,9 +76,10 @@ class StateLogService:
         measuring: counters.
         listener: who holds in memory what is durable.
         on_change: called when `problem` changed.
+        on_slot_ready: called whenever a slot began to serve.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only collaborators
         self,
         plan: StateLogPlan,
         cluster: ClusterAccess,
@@ -86,17 +88,20 @@ class StateLogService:
         measuring: Measuring,
         listener: SlotListener,
         on_change: Callable[[], None],
+        on_slot_ready: Callable[[], None] = lambda: None,
     ) -> None:
         self._plan = plan
         self._cluster = cluster
         self._measuring = measuring
         self._listener = listener
         self._on_change = on_change
+        self._on_slot_ready = on_slot_ready
         self._is_started = False
         self._state_topic: TopicDescription | None = None
         self._reports = SlotReports(measuring)
         self._identities = ProducerIdentities(metadata=cluster.metadata, connections=cluster.connections)
         self._spoke = asyncio.Event()
+        self._signs: SignsOfLife | None = None
         self._directory = directory
         self.readiness = LogReadiness(directory, cluster.clock)
         self.states = DurableStateLog(directory)
@@ -133,6 +138,11 @@ class StateLogService:
         if self._directory.slots is not None:
             await self._directory.slots.drain(timeout_s)
 
+    async def leave(self) -> None:
+        """Say in the log that nobody serves from it any more, for the end; at most `LEAVING_SECONDS`."""
+        if self._signs is not None:
+            await self._signs.leave()
+
     async def _run(self) -> None:
         """Serve from the topics that are there; from others, when they are deleted and created anew meanwhile."""
         deciding = slot_transactional_id(self._plan.topics.state_name, DECIDING_SLOT)
@@ -142,18 +152,28 @@ class StateLogService:
             await self._serve_from(topics)
 
     async def _serve_from(self, topics: SlotTopics) -> None:
+        if not topics.is_new:
+            await warn_of_living_owner(topics, self._cluster.reader, self._cluster.wall_clock)
         claims = self._claims_in(topics)
         mending = LostStates(self._reports)
-        ownership = SlotOwnership(claims.require_unclaimed, reports=self._reports)
+        tasks = self._cluster.tasks
+        ownership = SlotOwnership(
+            claims.require_unclaimed,
+            reports=self._reports,
+            spawn=lambda work, name: tasks.spawn(work, name=name),
+        )
         slots = StateSlots(
-            topics.slot_count, self._slot_maker(claims, ownership, on_ready=mending.wake), ownership
+            topics.slot_count,
+            self._slot_maker(claims, ownership, on_ready=lambda: self._slot_is_ready(mending)),
+            ownership,
         )
         self._state_topic = topics.state
         self._directory.open(slots)
-        tasks = self._cluster.tasks
+        self._signs = SignsOfLife(slots, self._plan.claims.signature, wall_clock=self._cluster.wall_clock)
         tasks.spawn(self._look_for_coordinators(topics), name="coordinators of the slots")
         slots.start(tasks)
         beside = [
+            tasks.spawn(self._signs.run(), name="signs of life"),
             tasks.spawn(self._upkeep(slots, topics).run(), name="upkeep of the state log"),
             tasks.spawn(mending.run(slots), name="search for lost states"),
         ]
@@ -174,6 +194,10 @@ class StateLogService:
             await self._identities.look_ahead(
                 *(slot_transactional_id(topics.state.name, number) for number in others)
             )
+
+    def _slot_is_ready(self, mending: LostStates) -> None:
+        mending.wake()
+        self._on_slot_ready()
 
     async def _replacement_of(self, topics: SlotTopics) -> str:
         """Return when a topic of the same name has taken the place of one of `topics`, and say which."""

@@ -242,7 +242,7 @@ class StateSlot:
                 left = await self._doubt
                 self._reports.left(self.number, left.doubt, left.detail)
             except ClaimLost as lost:
-                self._ownership.lose(str(lost))
+                self._ownership.lose(lost)
             except BrokerUnavailable as failure:
                 await self._pause(failure)
             except CorruptStateRecord as corrupt:
@@ -345,7 +345,7 @@ class StateSlot:
             return
         is_judged = self.number == DECIDING_SLOT and doubt is Doubt.FENCED
         if is_judged and self._state is not SlotState.STEPPED_DOWN:
-            self._ownership.lose(detail)  # which lets this slot step down, too
+            self._ownership.lose(ClaimLost(detail))  # which lets this slot step down, too
             return
         self._note_end_of_log(doubt)
         self._doubt.set_result(SlotDoubt(doubt, detail))

@@ -10,6 +10,7 @@ from typing import Final
 
 from kproxy.net.load_turns import LoadTurns
 from kproxy.net.slot_ownership import DECIDING_SLOT, ClaimLost, SlotOwnership
+from kproxy.net.slot_reports import STEPPED_DOWN_ADVICE
 from kproxy.net.state_slot import StateSlot
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.identifiers import GroupId, SharePartitionKey
@@ -64,7 +65,7 @@ class StateSlots:
         try:
             await self._ownership.require_held()
         except ClaimLost as lost:
-            self._ownership.lose(str(lost))
+            self._ownership.lose(lost)
 
     def abandon(self, reason: str) -> None:
         """Leave every slot: the topics are no more."""
@@ -123,7 +124,11 @@ class StateSlots:
         return counts
 
     def problem(self) -> str:
-        """Return why not every slot is ready, in one sentence; empty when every one is."""
+        """Return why not every slot is ready, and what to do if it stays so; empty when every one is."""
+        if self._ownership.new_owner:
+            return (
+                f"another kproxy took the state log over: {self._ownership.new_owner}; {STEPPED_DOWN_ADVICE}"
+            )
         waiting = [slot for slot in self._slots if not slot.is_ready]
         if not waiting:
             return ""

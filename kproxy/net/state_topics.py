@@ -59,7 +59,12 @@ class StateTopicUnusable(KproxyError):
     """
 
 
-_GIVEN_TO_GROUPS: Final = {"min.compaction.lag.ms": "3600000", "message.timestamp.type": "LogAppendTime"}
+_GIVEN_TO_GROUPS: Final = {
+    "min.compaction.lag.ms": "3600000",
+    "message.timestamp.type": "LogAppendTime",
+    # The active segment is not compacted, and every start reads the whole topic: signs of life must not pile up there.
+    "segment.ms": "86400000",
+}
 """What a late record of an older owner displaces stays for an hour after it came, whenever it was made: the owner
 writes it anew by then. Given when kproxy creates the topic; no reason to refuse one without."""
 

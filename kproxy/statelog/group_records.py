@@ -37,15 +37,28 @@ class GroupConfigs:
 
 
 @dataclass(frozen=True, slots=True)
+class SignOfLife:
+    """`owner`, as its claim names it, served from the log at `alive_at_ms` (since the epoch).
+
+    With `has_left` it was the last thing that it did.
+    """
+
+    owner: str
+    alive_at_ms: int
+    has_left: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RecoveryPoint:
     """Replay of the state topic's partition of the same number may begin at `offset`.
 
     `applied_offset` is the last one that was durable there when this was written, -1 when that is not said: a log
-    that ends before it has lost records.
+    that ends before it has lost records. `sign` tells whoever starts next that somebody serves from the log.
     """
 
     offset: int
     applied_offset: int = -1
+    sign: SignOfLife | None = None
 
     @property
     def known_end(self) -> int:
@@ -129,7 +142,7 @@ def _messages(record: GroupRecord) -> tuple[Message, Message]:
             configs = [GroupConfig(name, value) for name, value in sorted(record.values.items())]
             return KproxyGroupConfigsKey(record.group_id), KproxyGroupConfigsValue(configs)
         case RecoveryPoint():
-            return KproxyRecoveryPointKey(), KproxyRecoveryPointValue(record.offset, record.applied_offset)
+            return KproxyRecoveryPointKey(), _recovery_point_value(record)
         case StateTopicFacts():
             value = KproxyStateTopicFactsValue(record.partition_count, record.format_version)
             return KproxyStateTopicFactsKey(), value
@@ -162,7 +175,17 @@ def _decode(key: Message, value: bytes) -> GroupRecord:
 def _recovery_point(value: KproxyRecoveryPointValue) -> RecoveryPoint:
     if value.offset < 0:
         raise CorruptStateRecord(f"recovery point {value.offset}")
-    return RecoveryPoint(value.offset, value.applied_offset)
+    sign = SignOfLife(value.owner, value.alive_at_ms, value.has_left) if value.owner else None
+    return RecoveryPoint(value.offset, value.applied_offset, sign)
+
+
+def _recovery_point_value(point: RecoveryPoint) -> KproxyRecoveryPointValue:
+    sign = point.sign
+    if sign is None:
+        return KproxyRecoveryPointValue(point.offset, point.applied_offset)
+    return KproxyRecoveryPointValue(
+        point.offset, point.applied_offset, sign.owner, sign.alive_at_ms, sign.has_left
+    )
 
 
 def _facts(value: KproxyStateTopicFactsValue) -> StateTopicFacts:

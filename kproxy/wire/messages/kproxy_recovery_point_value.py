@@ -16,6 +16,12 @@ class KproxyRecoveryPointValue(Message):
     """The lowest offset that is still needed."""
     applied_offset: int = -1
     """The last offset that was durable when this was written; -1 when it is not said."""
+    owner: str = ""
+    """The process that wrote this as a sign of life, as its claim names it; empty when it is none."""
+    alive_at_ms: int = -1
+    """When the owner wrote the sign of life, in milliseconds since the epoch; -1 when it is none."""
+    has_left: bool = False
+    """Whether the owner wrote it as the last thing before it ended: nobody serves from the log any more."""
     unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
     """Tagged fields that the schema does not know, by rising tag."""
 
@@ -28,5 +34,8 @@ class KproxyRecoveryPointValue(Message):
         fields=(
             FieldSchema("offset", "int64", VersionRange(0)),
             FieldSchema("applied_offset", "int64", VersionRange(0), tag=0, tagged_versions=VersionRange(0)),
+            FieldSchema("owner", "string", VersionRange(0), tag=1, tagged_versions=VersionRange(0)),
+            FieldSchema("alive_at_ms", "int64", VersionRange(0), tag=2, tagged_versions=VersionRange(0)),
+            FieldSchema("has_left", "bool", VersionRange(0), tag=3, tagged_versions=VersionRange(0)),
         ),
     )

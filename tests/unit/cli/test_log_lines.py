@@ -12,6 +12,7 @@ from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_records import (
     GroupConfigs,
     RecoveryPoint,
+    SignOfLife,
     StateTopicFacts,
     encode_group_record,
     encode_group_tombstone,
@@ -135,10 +136,10 @@ def test_a_claim_is_shown_and_has_no_claim_epoch_but_its_offset() -> None:
             {"configs": [{"key": "share.x", "value": "1"}]},
         ),
         (
-            encode_group_record(RecoveryPoint(41, 57), claim_epoch=3),
+            encode_group_record(RecoveryPoint(41, 57, SignOfLife("me", 1000)), claim_epoch=3),
             "KproxyRecoveryPoint",
             {},
-            {"offset": 41, "appliedOffset": 57},
+            {"offset": 41, "appliedOffset": 57, "owner": "me", "aliveAtMs": 1000, "hasLeft": False},
         ),
         (
             encode_group_record(StateTopicFacts(50, 1), claim_epoch=3),

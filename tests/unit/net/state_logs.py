@@ -218,7 +218,11 @@ class StateLogBacking(Backing):
 
     def ownership(self, claims: SlotClaims) -> SlotOwnership:
         """Return who judges whether slots are owned; none has joined."""
-        return SlotOwnership(claims.require_unclaimed, reports=self.reports)
+        return SlotOwnership(
+            claims.require_unclaimed,
+            reports=self.reports,
+            spawn=lambda work, name: self.tasks.spawn(work, name=name),
+        )
 
     async def ready_slots(self, *, updates_per_snapshot: int = 500) -> StateSlots:
         """Return all slots, loaded, with their first writes durable."""

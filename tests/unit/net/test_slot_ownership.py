@@ -1,12 +1,13 @@
 """Who owns the slots: slot 0 decides, for all of them at once."""
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 
 import pytest
 
 from kproxy.net.broker_failures import BrokerFailure
-from kproxy.net.slot_ownership import ClaimLost, SlotOwnership
+from kproxy.net.slot_ownership import UNKNOWN_OWNER, ClaimLost, SlotOwnership
 from kproxy.net.slot_reports import SlotReports
 from tests.unit.net.state_logs import MeasuredThings, alarms
 
@@ -32,7 +33,12 @@ class World:
         self.failure: Exception | None = None
         self.may_look, self.is_looking = asyncio.Event(), asyncio.Event()
         self.may_look.set()
-        self.ownership = SlotOwnership(self.look, reports=SlotReports(MeasuredThings()))
+        self.searches: list[Coroutine[object, object, None]] = []
+        self.ownership = SlotOwnership(
+            self.look,
+            reports=SlotReports(MeasuredThings()),
+            spawn=lambda work, _name: self.searches.append(work),
+        )
         self.slots = [Slot(number, owned_up_to + number) for number in range(3)]
         for slot in self.slots:
             self.ownership.join(slot)
@@ -166,9 +172,48 @@ def test_all_slots_are_lost_together_and_that_is_said_once(caplog: pytest.LogCap
     world = World(owned_up_to=7)
 
     # When
-    world.ownership.lose("another came")
-    world.ownership.lose("another came, says the next slot")
+    world.ownership.lose(ClaimLost("'another' claimed the slot at offset 9", "another"))
+    world.ownership.lose(ClaimLost("another came, says the next slot"))
 
     # Then
-    assert [slot.left_for for slot in world.slots] == [["another came"]] * 3
-    assert [record.msg for record in alarms(caplog)] == ["slot_stepped_down"]
+    assert [slot.left_for for slot in world.slots] == [["'another' claimed the slot at offset 9"]] * 3
+    assert errors(caplog) == [("slot_stepped_down", "another")]
+
+
+def test_who_took_over_is_looked_up_where_only_a_fence_told_of_it(caplog: pytest.LogCaptureFixture) -> None:
+    # Given
+    world = World(owned_up_to=7)
+    world.ownership.lose(ClaimLost("INVALID_PRODUCER_EPOCH"))
+    left_before = [slot.left_for for slot in world.slots]
+    world.failure = ClaimLost("'another' claimed the slot at offset 9", "another")
+
+    # When
+    (search,) = world.searches
+    asyncio.run(search)
+
+    # Then
+    assert left_before == [["INVALID_PRODUCER_EPOCH"]] * 3, "nothing is served while it is looked for"
+    assert errors(caplog) == [("slot_stepped_down", "another")]
+    assert world.ownership.new_owner == "another"
+
+
+def test_a_step_down_is_said_also_when_nobody_tells_who_took_over(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.setattr("kproxy.net.slot_ownership.NAMING_SECONDS", 0.01)
+    world = World(owned_up_to=7)
+    world.failure = BrokerFailure("request_timeout", "no answer")
+    world.ownership.lose(ClaimLost("INVALID_PRODUCER_EPOCH"))
+
+    # When
+    (search,) = world.searches
+    asyncio.run(search)
+
+    # Then
+    assert errors(caplog) == [("slot_stepped_down", UNKNOWN_OWNER)]
+
+
+def errors(caplog: pytest.LogCaptureFixture) -> list[tuple[str, object]]:
+    """What was said loudly, and whom it names."""
+    return [(record.msg, getattr(record, "event_keys", {})["new_owner"]) for record in alarms(caplog)]

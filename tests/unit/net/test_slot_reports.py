@@ -142,11 +142,14 @@ def test_leaving_everything_to_another_process_is_an_error_with_advice(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     # When
-    SlotReports(MeasuredThings()).stepped_down(50, "'kproxy at host-2' claimed the slot at offset 9")
+    SlotReports(MeasuredThings()).stepped_down(
+        50, "kproxy at host-2", "'kproxy at host-2' claimed the slot at offset 9"
+    )
 
     # Then
     (line,) = alarms(caplog)
     assert (line.msg, line.levelname) == ("slot_stepped_down", "ERROR")
     said = getattr(line, "event_keys", {})
     assert (said["slots"], said["detail"]) == (50, "'kproxy at host-2' claimed the slot at offset 9")
+    assert said["new_owner"] == "kproxy at host-2"
     assert "only one kproxy" in said["advice"]

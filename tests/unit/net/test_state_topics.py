@@ -72,6 +72,7 @@ def test_topics_that_are_missing_are_created_with_the_settings_that_keep_state()
             "compression.type": "producer",
             "min.insync.replicas": "1",
             "min.compaction.lag.ms": "3600000",
+            "segment.ms": "86400000",
             "message.timestamp.type": "LogAppendTime",
         },
     }

@@ -16,6 +16,7 @@ from kproxy.statelog.group_records import (
     GroupRecord,
     GroupTombstone,
     RecoveryPoint,
+    SignOfLife,
     StateTopicFacts,
     decode_group_record,
     encode_group_record,
@@ -25,9 +26,10 @@ from kproxy.wire.records import Record
 from tests.in_memory.group_images import ALICE, GROUP, images, texts
 
 configs = st.builds(GroupConfigs, st.just(GROUP), st.dictionaries(texts, texts, max_size=3))
+signs = st.builds(SignOfLife, texts.filter(bool), st.integers(-1, 2**63 - 1), st.booleans())
 own_records = st.one_of(
     configs,
-    st.builds(RecoveryPoint, st.integers(0, 2**63 - 1)),
+    st.builds(RecoveryPoint, st.integers(0, 2**63 - 1), st.integers(-1, 2**63 - 1), st.none() | signs),
     st.builds(StateTopicFacts, st.integers(1, 2**31 - 1), st.integers(1, 9)),
     st.builds(Claim, texts, st.just(1)),
 )
