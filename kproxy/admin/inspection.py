@@ -53,7 +53,8 @@ class Inspected:
 
     `state_log` returns the slots, None as long as it is not known how many there are; `state_topic` the topic that
     holds their share-partitions, which is known when they are; `cluster_id` the backing cluster's, None before it was
-    met. `backlogs` asks the brokers what only they know.
+    met. `backlogs` asks the brokers what only they know. `unavailable` is why share groups are not served, so that what
+    there is of them in memory is not the truth, or not all of it; empty while they are.
     """
 
     coordinator: GroupCoordinator
@@ -66,6 +67,7 @@ class Inspected:
     state_topic: Callable[[], TopicDescription | None]
     cluster_id: Callable[[], str | None]
     backlogs: Backlogs
+    unavailable: Callable[[], str] = str
 
 
 class Inspection:
@@ -107,7 +109,7 @@ class Inspection:
 
     async def _answer_groups(self, request: web.Request) -> web.StreamResponse:
         parameters(request.query.items())
-        return await self._stream(request, "ShareGroups", self._groups())
+        return await self._stream(request, "ShareGroups", self._groups(), self._doubts())
 
     def _groups(self) -> Iterator[JsonObject]:
         coordinator = self._inspected.coordinator
@@ -130,7 +132,9 @@ class Inspection:
             raise NothingThere(str(gone)) from gone
         facts, parts = item(group_description(group)), map(item, progress)
         as_of_ms = self._inspected.wall_clock.now_ms()
-        pieces = envelope_of_one("ShareGroup", facts, "sharePartitions", parts, as_of_ms=as_of_ms)
+        pieces = envelope_of_one(
+            "ShareGroup", facts, "sharePartitions", parts, as_of_ms=as_of_ms, beside=self._doubts()
+        )
         return await self._streams.send(request, pieces)
 
     # ------------------------------------------------ sessions
@@ -138,7 +142,7 @@ class Inspection:
     async def _answer_sessions(self, request: web.Request) -> web.StreamResponse:
         wanted = parameters(request.query.items(), ("group", "member"))
         self._known.require(wanted)
-        return await self._stream(request, "ShareSessions", self._sessions(wanted))
+        return await self._stream(request, "ShareSessions", self._sessions(wanted), self._doubts())
 
     def _sessions(self, wanted: Mapping[str, str]) -> Iterator[JsonObject]:
         sessions = self._inspected.sessions
@@ -161,7 +165,7 @@ class Inspection:
         partition = number("partition", wanted["partition"]) if "partition" in wanted else None
         self._known.require(wanted)
         keys = self._keys_of(group_id=wanted.get("group"), topic=wanted.get("topic"), partition=partition)
-        return await self._stream(request, "InFlightRecords", self._in_flight(keys))
+        return await self._stream(request, "InFlightRecords", self._in_flight(keys), self._doubts())
 
     def _in_flight(self, keys: Iterable[SharePartitionKey]) -> Iterator[JsonObject]:
         inspected = self._inspected
@@ -229,6 +233,12 @@ class Inspection:
         async def explained(request: web.Request) -> web.StreamResponse:
             try:
                 return await answer(request)
+            except NothingThere as missing:
+                if reason := self._inspected.unavailable():
+                    return self._error(
+                        503, f"nothing of that is known: share groups are unavailable: {reason}"
+                    )
+                return self._error(missing.status, str(missing))
             except RefusedQuery as refusal:
                 return self._error(refusal.status, str(refusal))
             except TooManyStreams as refusal:
@@ -245,6 +255,11 @@ class Inspection:
     ) -> web.StreamResponse:
         as_of_ms = self._inspected.wall_clock.now_ms()
         return await self._streams.send(request, envelope_pieces(kind, items, as_of_ms=as_of_ms, facts=facts))
+
+    def _doubts(self) -> dict[str, object]:
+        """Return why the answer may not be the truth, nothing while it is."""
+        reason = self._inspected.unavailable()
+        return {"unavailable": reason} if reason else {}
 
     def _error(self, status: int, message: str) -> web.Response:
         return self._json("Error", [{"status": status, "message": message}], status=status)

@@ -39,5 +39,8 @@ class Readiness:
 
     def results(self) -> list[CheckResult]:
         """Run every check, so that all that is wrong is seen at once."""
-        named = [CheckResult(name, check()) for name, check in self._checks.items()]
-        return [*named, *self._more()]
+        return [*self.named_results(), *self._more()]
+
+    def named_results(self) -> list[CheckResult]:
+        """Run the checks that have a name, which leaves out `more`."""
+        return [CheckResult(name, check()) for name, check in self._checks.items()]

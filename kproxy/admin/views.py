@@ -29,6 +29,8 @@ class ProxyState(StrEnum):
 
     STARTING = "starting"
     READY = "ready"
+    NOT_READY = "not-ready"
+    """It was ready, and something is wrong: `problems` says what."""
     DRAINING = "draining"
 
 
@@ -41,21 +43,42 @@ class BrokerView:
     upstream: str
 
 
+class ShareGroupsState(StrEnum):
+    """Whether share groups are served."""
+
+    ON = "on"
+    UNAVAILABLE = "unavailable"
+    """Not now, or not by this process any more; clients are told to try again."""
+    OFF = "off"
+
+
 @dataclass(frozen=True, slots=True)
 class ShareGroupsView:
-    """Whether share APIs are served; `reason` says why, or why not.
+    """Whether share APIs are served; `reason` says why not. `is_enabled` is true while `state` is ON.
 
     `delivery_count_limit` is how often a record of any group is delivered at most.
     """
 
     is_enabled: bool
+    state: ShareGroupsState
     reason: str
     delivery_count_limit: int
 
 
 @dataclass(frozen=True, slots=True)
+class ProblemView:
+    """A check of `/readyz` that does not pass, and what is wrong."""
+
+    check: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class ProxyStatus:
-    """The one item of `/api/v1/status`. `bootstrap` is HOST:PORT; `connections_open` counts clients only."""
+    """The one item of `/api/v1/status`. `bootstrap` is HOST:PORT; `connections_open` counts clients only.
+
+    `problems` are those of the whole process; what is wrong with single slots stands in `/readyz`.
+    """
 
     version: str
     state: ProxyState
@@ -65,6 +88,7 @@ class ProxyStatus:
     share_groups: ShareGroupsView
     connections_open: int
     uptime_seconds: float
+    problems: Sequence[ProblemView] = ()
 
 
 def item(view: "DataclassInstance") -> JsonObject:
@@ -93,14 +117,20 @@ def envelope_pieces(
 
 
 def envelope_of_one(
-    kind: str, facts: Mapping[str, object], name: str, parts: Iterable[Mapping[str, object]], *, as_of_ms: int
+    kind: str,
+    facts: Mapping[str, object],
+    name: str,
+    parts: Iterable[Mapping[str, object]],
+    *,
+    as_of_ms: int,
+    beside: Mapping[str, object] | None = None,
 ) -> Iterator[str]:
     """Yield the text of an `envelope` with one item: `facts`, and as its field `name` the list of `parts`.
 
-    A part is asked for when it is due.
+    A part is asked for when it is due. `beside` stands between `asOf` and `items`.
     """
     only_item = _with_list(facts, name, map(json.dumps, parts))
-    head = json.dumps(_head(kind, as_of_ms))
+    head = json.dumps({**_head(kind, as_of_ms), **(beside or {})})
     yield f'{head.removesuffix("}")}, "items": [\n'
     yield from only_item
     yield "\n]}\n"

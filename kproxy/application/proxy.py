@@ -32,14 +32,16 @@ from kproxy.net.broker_client import ConnectionLimits
 from kproxy.net.broker_connections import BrokerConnections
 from kproxy.net.broker_failures import AuthenticationExpected
 from kproxy.net.buffer_budget import BufferBudget
-from kproxy.net.cluster_metadata import ClusterMetadataCache, MetadataTiming
+from kproxy.net.cluster_metadata import ClusterMetadataCache
 from kproxy.net.cluster_view import ClusterBroker, TopicIdsMissing
+from kproxy.net.contact_watch import ContactWatch
 from kproxy.net.deadlines import Deadlines, MonotonicClock, SystemWallClock
 from kproxy.net.durable_state_log import SlotDirectory
 from kproxy.net.early_ports import EarlyPorts
 from kproxy.net.group_namespace import ClusterGroupNamespace
 from kproxy.net.held_requests import HeldRequests
 from kproxy.net.listeners import Listeners, PortPlan
+from kproxy.net.metadata_rounds import MetadataTiming
 from kproxy.net.observation import ShellObserver
 from kproxy.net.partition_reader import BrokerPartitionReader
 from kproxy.net.relay import Relay, RelayLimits
@@ -128,6 +130,7 @@ class Proxy:
             counting=self._metrics,
             timing=MetadataTiming(max_age_ms=settings.metadata_max_age_ms),
         )
+        self._contact = ContactWatch(self._metadata, on_change=lambda: None)
         self._support = ShareSupportWatch(
             self._metadata.probe_share_groups,
             tasks=self._tasks,
@@ -235,6 +238,7 @@ class Proxy:
                 settings=self._settings,
                 clock=self._clock,
                 metadata=self._metadata,
+                contact=self._contact,
                 listeners=self._listeners,
                 addresses=self._addresses,
                 relay=self._relay,
@@ -300,6 +304,7 @@ class Proxy:
     async def _meet_backing_cluster(self) -> None:
         """Bind the brokers' ports once the cluster was reached, and say what clients get. Until then, go on trying."""
         self._metadata.start()
+        self._tasks.spawn(self._contact.run(), name="contact with the backing cluster")
         while not self.stop_requested.is_set() and not self._is_met():
             await self._pause(_MEETING_PAUSE_S)
         if self.stop_requested.is_set():

@@ -7,12 +7,20 @@ from dataclasses import dataclass
 from kproxy import __version__
 from kproxy.admin.readiness import CheckResult, Readiness
 from kproxy.admin.state_log_views import slot_checks
-from kproxy.admin.views import BrokerView, ProxyState, ProxyStatus, ShareGroupsView
+from kproxy.admin.views import (
+    BrokerView,
+    ProblemView,
+    ProxyState,
+    ProxyStatus,
+    ShareGroupsState,
+    ShareGroupsView,
+)
 from kproxy.handlers.ports import Clock
 from kproxy.handlers.registry import Service
 from kproxy.handlers.share_groups import ShareGroups
 from kproxy.interception.broker_addresses import BrokerAddresses
 from kproxy.net.cluster_metadata import ClusterMetadataCache
+from kproxy.net.contact_watch import ContactWatch
 from kproxy.net.listeners import Listeners
 from kproxy.net.relay import Relay
 from kproxy.net.state_log_service import StateLogService
@@ -33,6 +41,7 @@ class VitalParts:
     settings: Settings
     clock: Clock
     metadata: ClusterMetadataCache
+    contact: ContactWatch
     listeners: Listeners
     addresses: BrokerAddresses
     relay: Relay
@@ -55,25 +64,43 @@ class Vitals:
 
     def status(self) -> ProxyStatus:
         """Return what `/api/v1/status` shows."""
-        apis = self._parts.share_groups.apis
-        is_on = bool(apis.version_ranges())
-        delivery_count_limit = self._parts.settings.group_share_delivery_count_limit
+        problems = [each for each in self.readiness().named_results() if not each.is_passed]
+        is_troubled = self.state is ProxyState.READY and bool(problems)
         return ProxyStatus(
             version=__version__,
-            state=self.state,
+            state=ProxyState.NOT_READY if is_troubled else self.state,
             cluster_id=self._parts.metadata.cluster_id or "",
             bootstrap=self._bootstrap_address(),
             brokers=self._broker_views(),
-            share_groups=ShareGroupsView(is_on, apis.reason, delivery_count_limit),
+            share_groups=self._share_groups_view(),
             connections_open=len(self._parts.relay.connections),
             uptime_seconds=(self._parts.clock.now_ms() - self._started_ms) / 1000,
+            problems=[ProblemView(each.check, each.detail) for each in problems],
         )
+
+    def why_unavailable(self) -> str:
+        """Return why share groups are not served although they are on, and what to do; empty while they are."""
+        parts = self._parts
+        if parts.share_groups.apis.service is Service.OFF:
+            return ""
+        return parts.share_groups.apis.reason or parts.contact.problem or self._slot_problem()
+
+    def _share_groups_view(self) -> ShareGroupsView:
+        apis = self._parts.share_groups.apis
+        limit = self._parts.settings.group_share_delivery_count_limit
+        if apis.service is Service.OFF:
+            return ShareGroupsView(
+                is_enabled=False, state=ShareGroupsState.OFF, reason=apis.reason, delivery_count_limit=limit
+            )
+        reason = self.why_unavailable()
+        state = ShareGroupsState.UNAVAILABLE if reason else ShareGroupsState.ON
+        return ShareGroupsView(is_enabled=not reason, state=state, reason=reason, delivery_count_limit=limit)
 
     def say_where(self) -> None:
         """Print the start line: everything that a person or a script needs to go on."""
         status = self.status()
         brokers = ", ".join(f"{view.node_id} at {view.advertised}" for view in status.brokers)
-        share_groups = _in_words(status.share_groups)
+        share_groups = self._share_groups_in_words()
         print(  # noqa: T201 - the one line that belongs on stdout
             f"kproxy {__version__} ready: bootstrap {status.bootstrap}; brokers {brokers}; share groups {share_groups}",
             flush=True,
@@ -85,6 +112,13 @@ class Vitals:
             brokers=brokers,
             share_groups=share_groups,
         )
+
+    def _share_groups_in_words(self) -> str:
+        """Return what becomes of share groups; slots that are still being loaded do not make it worse."""
+        apis = self._parts.share_groups.apis
+        if apis.service is Service.OFF:
+            return f"off ({apis.reason})"
+        return f"not yet ({apis.reason})" if apis.reason else "on"
 
     def _broker_views(self) -> list[BrokerView]:
         views = []
@@ -154,25 +188,18 @@ class Vitals:
         age_ms = self._parts.metadata.age_ms
         if age_ms is None and not self._parts.is_met():
             return f"the backing cluster was not reached yet: {self._parts.metadata.last_failure or 'no answer so far'}"
-        if age_ms is not None and age_ms > 2 * self._parts.settings.metadata_max_age_ms:
-            return (
-                f"the backing cluster was last reached {age_ms} ms ago: {self._parts.metadata.last_failure}"
-            )
-        return ""
+        return self._parts.contact.problem
 
     def _check_state_log(self) -> str:
         if self.state is ProxyState.STARTING:
             return "it was not looked for yet"
         if self._parts.share_groups.apis.service is Service.OFF:
             return ""
+        return self._slot_problem()
+
+    def _slot_problem(self) -> str:
         slots = self._parts.state_log.slots
         return slots.problem() if slots is not None else self._parts.state_log.problem
 
     def _check_draining(self) -> str:
         return "kproxy is stopping" if self.state is ProxyState.DRAINING else ""
-
-
-def _in_words(share_groups: ShareGroupsView) -> str:
-    if not share_groups.is_enabled:
-        return f"off ({share_groups.reason})"
-    return f"not yet ({share_groups.reason})" if share_groups.reason else "on"

@@ -51,6 +51,17 @@ def items_of(answer: Mapping[str, object]) -> list[Mapping[str, object]]:
     return items
 
 
+def require_whole(answer: Mapping[str, object]) -> None:
+    """Complain, once an answer was shown, if it may not be the truth or not all of it.
+
+    Raises:
+        CommandFailed: FAILED, because share groups are unavailable; the text says why.
+    """
+    reason = answer.get("unavailable")
+    if reason:
+        raise CommandFailed(f"not the whole truth: share groups are unavailable: {reason}", ExitCode.FAILED)
+
+
 def _checked(admin_url: str) -> str:
     parts = urlsplit(admin_url)
     if parts.scheme not in {"http", "https"} or not parts.netloc:

@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from kproxy.cli.admin_port import answer_of, items_of, with_admin_url
+from kproxy.cli.admin_port import answer_of, items_of, require_whole, with_admin_url
 from kproxy.cli.ages import age_text
 from kproxy.cli.output import Column, Item, Output, partitions_text, with_output
 
@@ -72,6 +72,7 @@ def list_(admin_url: str, output: str, *, no_headers: bool) -> None:
     """List every share group with its state."""
     answer = answer_of(admin_url, "groups")
     Output(output, not no_headers).show(answer, items_of(answer), _LIST)
+    require_whole(answer)
 
 
 @groups.command(
@@ -108,6 +109,7 @@ def describe(group: str, aspect: str, admin_url: str, output: str, *, no_headers
     Output(output, not no_headers).show(answer, _rows(found, aspect), columns)
     if aspect == "offsets":
         _say_why(_rows(found, aspect))
+    require_whole(answer)
 
 
 def _say_why(windows: Sequence[Item]) -> None:

@@ -2,7 +2,7 @@
 
 import click
 
-from kproxy.cli.admin_port import answer_of, items_of, with_admin_url
+from kproxy.cli.admin_port import answer_of, items_of, require_whole, with_admin_url
 from kproxy.cli.output import Column, Output, with_output
 
 _COLUMNS = (
@@ -56,3 +56,4 @@ def list_(
     query = {"group": group, "topic": topic, "partition": partition}
     answer = answer_of(admin_url, "in-flight", query=query)
     Output(output, not no_headers).show(answer, items_of(answer), _COLUMNS)
+    require_whole(answer)

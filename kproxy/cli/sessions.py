@@ -2,7 +2,7 @@
 
 import click
 
-from kproxy.cli.admin_port import answer_of, items_of, with_admin_url
+from kproxy.cli.admin_port import answer_of, items_of, require_whole, with_admin_url
 from kproxy.cli.output import Column, Output, partitions_text, with_output
 
 _COLUMNS = (
@@ -44,3 +44,4 @@ def list_(group: str | None, member: str | None, admin_url: str, output: str, *,
     """
     answer = answer_of(admin_url, "sessions", query={"group": group, "member": member})
     Output(output, not no_headers).show(answer, items_of(answer), _COLUMNS)
+    require_whole(answer)

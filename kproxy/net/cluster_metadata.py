@@ -7,7 +7,6 @@ of requests.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
@@ -19,7 +18,7 @@ from kproxy.net.cluster_contact import ClusterContact
 from kproxy.net.cluster_view import ClusterBroker, ClusterView, ViewChanges
 from kproxy.net.counting import Counting
 from kproxy.net.metadata_looks import MetadataLook, MetadataLooks, version_with_topic_ids
-from kproxy.net.metadata_rounds import MetadataRound, MetadataRounds, in_requests
+from kproxy.net.metadata_rounds import MetadataRound, MetadataRounds, MetadataTiming, in_requests
 from kproxy.net.second_opinions import (
     MOST_WITNESSES,
     WITNESS_TIMEOUT_MS,
@@ -44,22 +43,6 @@ log = logs.logger("net.cluster_metadata")
 
 FIRST_VERSION_ASKED_BY_TOPIC_ID: Final = 12
 """Below it brokers refuse a request that names a topic by id, although responses carry ids."""
-
-
-@dataclass(frozen=True, slots=True)
-class MetadataTiming:
-    """How fresh, and at what price. All in milliseconds."""
-
-    max_age_ms: int = 300_000
-    """`metadata.max.age.ms`: everything is asked again after this long."""
-    min_interval_ms: int = 50
-    """Between the beginnings of two rounds."""
-    max_wait_ms: int = 15_000
-    """How long one who asks waits for a round at most."""
-    unknown_ttl_ms: int = 1_000
-    """How long the answer "there is no such topic" is believed."""
-    idle_topic_ttl_ms: int = 600_000
-    """After how long a topic that nobody asks about is forgotten."""
 
 
 class ClusterMetadataCache:
@@ -104,6 +87,7 @@ class ClusterMetadataCache:
         )
         self._refreshed_ms: int | None = None
         self._looks = MetadataLooks()
+        self._contacted_ms: int | None = None
 
     # ------------------------------------------------ the ClusterMetadata port
 
@@ -187,6 +171,15 @@ class ClusterMetadataCache:
     def age_ms(self) -> int | None:
         """How long ago the last full round succeeded; None if none has yet."""
         return None if self._refreshed_ms is None else self._clock.now_ms() - self._refreshed_ms
+
+    @property
+    def contact_age_ms(self) -> int | None:
+        """How long ago a round of any kind last succeeded; None if none has yet."""
+        return None if self._contacted_ms is None else self._clock.now_ms() - self._contacted_ms
+
+    async def ask_for_brokers(self) -> None:
+        """Ask for nothing else: the cheapest proof that the cluster answers. Raises BrokerUnavailable."""
+        await self._rounds.join()
 
     def require_leader(self, topic: TopicDescription, partition: int) -> PartitionLeader:
         """Return the leader of a partition as last heard. Raises BrokerUnavailable when none is known."""
@@ -380,6 +373,7 @@ class ClusterMetadataCache:
         if self.last_failure is not None:
             log.info("backing_cluster_reached", cluster_id=self._view.cluster_id)
         self.last_failure = None
+        self._contacted_ms = self._clock.now_ms()
 
     def _note_full_round(self) -> None:
         self._refreshed_ms = self._clock.now_ms()

@@ -16,6 +16,22 @@ TOPICS_PER_REQUEST: Final = 500
 """More are asked in several requests, so that decoding one response does not hold the loop for long."""
 
 
+@dataclass(frozen=True, slots=True)
+class MetadataTiming:
+    """How fresh, and at what price. All in milliseconds."""
+
+    max_age_ms: int = 300_000
+    """`metadata.max.age.ms`: everything is asked again after this long."""
+    min_interval_ms: int = 50
+    """Between the beginnings of two rounds."""
+    max_wait_ms: int = 15_000
+    """How long one who asks waits for a round at most."""
+    unknown_ttl_ms: int = 1_000
+    """How long the answer "there is no such topic" is believed."""
+    idle_topic_ttl_ms: int = 600_000
+    """After how long a topic that nobody asks about is forgotten."""
+
+
 @dataclass(slots=True, eq=False)
 class MetadataRound:
     """What is asked together. `is_full` means every topic in the cache as well."""

@@ -93,6 +93,8 @@ class Inspectable:
         self.streams = streams
         self.has_state_log = True
         self.backlogs = InMemoryBacklogs()
+        self.unavailable = ""
+        """Why share groups are not served."""
 
     def inspection(self) -> Inspection:
         inspected = Inspected(
@@ -106,6 +108,7 @@ class Inspectable:
             state_topic=lambda: STATE_TOPIC if self.has_state_log else None,
             cluster_id=lambda: "cluster-1",
             backlogs=self.backlogs,
+            unavailable=lambda: self.unavailable,
         )
         return Inspection(inspected, self.streams)
 

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 from kproxy.handlers.ports import Availability, PartitionReader
 from kproxy.net.broker_client import ConnectionLimits
-from kproxy.net.cluster_metadata import MetadataTiming
+from kproxy.net.metadata_rounds import MetadataTiming
 from kproxy.settings.addresses import HostPort, parse_host_port
 from kproxy.share.identifiers import TopicId
 from tests.kafka import administration

@@ -24,6 +24,8 @@ from tests.kafka.share_members import MEMBER_KINDS, ConfluentShareMember, ShareM
 
 METADATA_VERSION: Final = 12
 SERVICE_UNAVAILABLE: Final = 503
+LOST_SECONDS: Final = 15.0
+"""How long it may take at most until it is seen that Kafka is gone: 10 s are promised, and this machine may be busy."""
 
 every_client = pytest.mark.parametrize("start_member", MEMBER_KINDS.values(), ids=MEMBER_KINDS)
 
@@ -122,6 +124,32 @@ def test_kproxy_says_that_the_broker_is_down_and_serves_once_it_is_up() -> None:
     assert unreachable["ts"] < reached["ts"]
     assert "share groups on" in line
     assert values == ["a", "b", "c"]
+
+
+def test_kproxy_is_not_ready_within_seconds_when_kafka_goes_away_and_ready_again_when_it_is_back() -> None:
+    # Given
+    with KafkaCluster() as cluster, KproxyProcess(cluster.bootstrap_servers) as kproxy:
+        kproxy.wait_until_ready()
+
+        # When
+        cluster.stop_broker(1)
+
+        # Then
+        kproxy.wait_until(
+            lambda: kproxy.readiness().status == SERVICE_UNAVAILABLE, timeout_seconds=LOST_SECONDS
+        )
+        unmet = {item["check"]: item["detail"] for item in kproxy.readiness().items if not item["passed"]}
+        lost, is_alive = kproxy.status(), kproxy.is_alive()
+        cluster.start_broker(1)
+        kproxy.wait_until_ready()
+        back = kproxy.status()
+        [line] = kproxy.log_events("backing_cluster_lost", level="error")
+    assert "last reached" in unmet["metadata"]
+    assert (lost["state"], lost["shareGroups"]["state"]) == ("not-ready", "unavailable")
+    assert "last reached" in lost["shareGroups"]["reason"]
+    assert is_alive
+    assert (back["state"], back["shareGroups"]["state"]) == ("ready", "on")
+    assert "last reached" in line["detail"]
 
 
 def test_a_bootstrap_address_where_nobody_listens_is_named_and_kproxy_can_be_stopped() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from kproxy.net.broker_failures import AuthenticationExpected
-from kproxy.net.cluster_metadata import MetadataTiming
+from kproxy.net.metadata_rounds import MetadataTiming
 from kproxy.net.share_support import ShareSupport
 from kproxy.settings.addresses import HostPort
 from kproxy.share.identifiers import TopicId

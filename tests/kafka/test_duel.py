@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import pytest
+from click.testing import CliRunner
 
+from kproxy.cli.exit_codes import ExitCode
+from kproxy.cli.main import cli
 from kproxy.error_codes import ErrorCode
 from kproxy.statelog.fold import Outcome
 from tests.kafka import administration, log_reading
@@ -81,6 +84,42 @@ def test_a_batch_that_a_frozen_owner_had_sent_does_not_count_once_another_one_ha
             assert new.log_events(level="error") == []
             new.wait_until_ready()
             _require_same_state(scene, new)
+
+
+def test_whoever_is_overtaken_with_nothing_to_do_says_so_within_seconds_and_by_whom(scene: Scene) -> None:
+    # Given
+    with _kproxy(scene) as old:
+        administration.set_group_settings(
+            old.bootstrap_servers, scene.group, {"share.auto.offset.reset": "earliest"}
+        )
+        assert old.status()["shareGroups"]["state"] == "on"
+
+        # When
+        with _kproxy(scene) as new:
+            # Then
+            old.wait_until(lambda: old.readiness().status == SERVICE_UNAVAILABLE)
+            old.wait_until(lambda: bool(old.log_events("slot_stepped_down")))
+            status = old.status()
+            described = CliRunner().invoke(
+                cli, ["groups", "describe", scene.group, "--admin-url", old.admin_url]
+            )
+            [stepped_down] = old.log_events("slot_stepped_down", level="error")
+            [warning] = new.log_events(level="warning")
+            assert (warning["event"], f"process {old.process_id} " in warning["owner"]) == (
+                "living_owner_found",
+                True,
+            )
+            new_owner = f"process {new.process_id} "
+            assert new_owner in stepped_down["new_owner"]
+            assert (status["state"], status["shareGroups"]["state"]) == ("not-ready", "unavailable")
+            assert new_owner in status["shareGroups"]["reason"]
+            assert [problem["check"] for problem in status["problems"]] == ["state_log"]
+            assert described.exit_code == ExitCode.FAILED
+            assert new_owner in described.stderr
+            assert old.is_alive()
+            assert new.drain() == 0
+        with _kproxy(scene) as next_one:
+            assert next_one.log_events(level="warning") == [], "who ended in order is not alive"
 
 
 def _kproxy(scene: Scene) -> KproxyProcess:

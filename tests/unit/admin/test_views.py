@@ -6,8 +6,10 @@ import pytest
 from kproxy.admin.readiness import CheckResult
 from kproxy.admin.views import (
     BrokerView,
+    ProblemView,
     ProxyState,
     ProxyStatus,
+    ShareGroupsState,
     ShareGroupsView,
     camel_case,
     envelope,
@@ -25,15 +27,19 @@ def test_a_status_is_shown_in_camel_case_with_numbers_as_numbers() -> None:
     # Given
     status = ProxyStatus(
         version="0.1.0",
-        state=ProxyState.READY,
+        state=ProxyState.NOT_READY,
         cluster_id="mKq1",
         bootstrap="127.0.0.1:19092",
         brokers=[BrokerView(node_id=1, advertised="127.0.0.1:19101", upstream="kafka:9092")],
         share_groups=ShareGroupsView(
-            is_enabled=True, reason="the cluster does not serve them itself", delivery_count_limit=5
+            is_enabled=False,
+            state=ShareGroupsState.UNAVAILABLE,
+            reason="another kproxy took the state log over",
+            delivery_count_limit=5,
         ),
         connections_open=3,
         uptime_seconds=12.5,
+        problems=[ProblemView("state_log", "another kproxy took the state log over")],
     )
 
     # When
@@ -42,17 +48,19 @@ def test_a_status_is_shown_in_camel_case_with_numbers_as_numbers() -> None:
     # Then
     assert shown == {
         "version": "0.1.0",
-        "state": "ready",
+        "state": "not-ready",
         "clusterId": "mKq1",
         "bootstrap": "127.0.0.1:19092",
         "brokers": [{"nodeId": 1, "advertised": "127.0.0.1:19101", "upstream": "kafka:9092"}],
         "shareGroups": {
-            "enabled": True,
-            "reason": "the cluster does not serve them itself",
+            "enabled": False,
+            "state": "unavailable",
+            "reason": "another kproxy took the state log over",
             "deliveryCountLimit": 5,
         },
         "connectionsOpen": 3,
         "uptimeSeconds": 12.5,
+        "problems": [{"check": "state_log", "detail": "another kproxy took the state log over"}],
     }
 
 

@@ -12,9 +12,10 @@ from kproxy.handlers.ports import BrokerEndpoint, PartitionData, PartitionRead
 from kproxy.net.availability import ShareAvailability
 from kproxy.net.broker_client import BrokerClient, ConnectionLimits
 from kproxy.net.broker_connections import BrokerConnections
-from kproxy.net.cluster_metadata import ClusterMetadataCache, MetadataTiming
+from kproxy.net.cluster_metadata import ClusterMetadataCache
 from kproxy.net.cluster_view import ClusterBroker
 from kproxy.net.deadlines import MonotonicClock
+from kproxy.net.metadata_rounds import MetadataTiming
 from kproxy.net.partition_reader import BrokerPartitionReader
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings.addresses import HostPort

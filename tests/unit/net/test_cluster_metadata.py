@@ -6,8 +6,8 @@ import pytest
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import BrokerEndpoint, PartitionLeader, TopicDescription
 from kproxy.net.broker_failures import AuthenticationExpected
-from kproxy.net.cluster_metadata import MetadataTiming
 from kproxy.net.cluster_view import ClusterBroker, TopicIdsMissing
+from kproxy.net.metadata_rounds import MetadataTiming
 from kproxy.net.share_support import ShareSupport
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.api_keys import ApiKey
