@@ -21,6 +21,7 @@ from kproxy.application.topic_changes import TopicChanges
 from kproxy.application.vitals import VitalParts, Vitals
 from kproxy.errors import KproxyError
 from kproxy.handlers.configured_limits import share_group_limits
+from kproxy.handlers.held_refusals import HeldRefusals
 from kproxy.handlers.ports import BrokerEndpoint, ShareStateStore
 from kproxy.handlers.share_groups import ShareGroupPorts, ShareGroups
 from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddresses
@@ -130,7 +131,7 @@ class Proxy:
             counting=self._metrics,
             timing=MetadataTiming(max_age_ms=settings.metadata_max_age_ms),
         )
-        self._contact = ContactWatch(self._metadata, on_change=lambda: None)
+        self._contact = ContactWatch(self._metadata, on_change=self._release_refusals_if_well)
         self._support = ShareSupportWatch(
             self._metadata.probe_share_groups,
             tasks=self._tasks,
@@ -154,6 +155,7 @@ class Proxy:
             measuring=self._metrics,
             listener=SlotContents(directory, lambda: self._share_groups),
             on_change=self._switch_share_groups,
+            on_slot_ready=self._release_refusals_if_well,
         )
 
     def _share_state_store(self) -> ShareStateStore | None:
@@ -203,6 +205,8 @@ class Proxy:
 
     def _build_relay(self) -> None:
         settings = self._settings
+        timed = TimedApis(self._share_groups.apis, self._metrics)
+        self._held_refusals = HeldRefusals(timed, HeldRequests(self._clock), clock=self._clock)
         self._routes = RoutingTable({}, self._share_groups.coordinator.known_ids)
         self._relay = Relay(
             routes=self._routes,
@@ -213,7 +217,7 @@ class Proxy:
                 frame_deadline_ms=settings.frame_deadline_ms,
                 keepalive_ms=settings.keepalive_ms,
             ),
-            apis=TimedApis(self._share_groups.apis, self._metrics),
+            apis=self._held_refusals,
             budget=BufferBudget(settings.max_buffered_bytes),
             tasks=self._tasks,
             counting=self._metrics,
@@ -290,6 +294,7 @@ class Proxy:
         self._vitals.state = ProxyState.DRAINING
         log.info("draining", connections=len(self._relay.connections))
         self._share_groups.answer_what_waits()
+        self._held_refusals.end()
         await self._listeners.stop_accepting()
         cut_off = await self._sweeper.drain(self._settings.shutdown_grace_ms)
         await self._state_log.drain(self._settings.shutdown_grace_ms / 1000)
@@ -359,6 +364,11 @@ class Proxy:
         if self._routes.served != apis.version_ranges():
             self._routes.serve(apis.version_ranges())
             log.info("share_groups", state="off" if reason else "on", reason=reason)
+        self._release_refusals_if_well()
+
+    def _release_refusals_if_well(self) -> None:
+        if not self._vitals.why_unavailable():
+            self._held_refusals.release()
 
     def _why_not(self) -> str:
         """Return why share groups are not served, empty when they are."""

@@ -15,7 +15,7 @@ from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, TopicIdPartition
 
 NO_LEADER: Final = PartitionLeader(leader_id=-1, leader_epoch=-1)
 
-_WITH_LEADER: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
+ERRORS_WITH_LEADER: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 """Errors that come with CurrentLeader and NodeEndpoints (KIP-951)."""
 
 
@@ -44,7 +44,7 @@ class Leadership:
         more than kproxy does.
         """
         refused = await self._refused(partitions, node_id)
-        if any(refusal.error_code in _WITH_LEADER for refusal in refused.values()):
+        if any(refusal.error_code in ERRORS_WITH_LEADER for refusal in refused.values()):
             await self._refresh()
             refused = await self._refused(refused, node_id)
         return refused
@@ -58,7 +58,7 @@ class Leadership:
         return {
             partition: refusal
             for partition, refusal in refused.items()
-            if refusal.error_code not in _WITH_LEADER
+            if refusal.error_code not in ERRORS_WITH_LEADER
         }
 
     def is_known(self, partition: TopicIdPartition) -> bool:
@@ -67,7 +67,7 @@ class Leadership:
 
     def leader_for(self, partition: TopicIdPartition, error_code: ErrorCode) -> PartitionLeader | None:
         """Return the leader to name beside `error_code`; None when that error names none."""
-        if error_code not in _WITH_LEADER:
+        if error_code not in ERRORS_WITH_LEADER:
             return None
         return self._metadata.leader_of(partition.topic_id, partition.partition) or NO_LEADER
 
@@ -79,7 +79,7 @@ class Leadership:
 
     async def refresh_after(self, error_codes: Iterable[ErrorCode]) -> None:
         """Ask the cluster again when a read was told that its leader is not the leader."""
-        if not _WITH_LEADER.isdisjoint(error_codes):
+        if not ERRORS_WITH_LEADER.isdisjoint(error_codes):
             await self._refresh()
 
     async def _refused(

@@ -6,12 +6,13 @@ the epoch and is for timestamps in records only.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError
 from kproxy.handlers.callers import PATIENT_CALLER, Caller
+from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, StateEpoch, TopicId
 from kproxy.share.share_group_image import ShareGroupImage
@@ -75,6 +76,8 @@ class RequestContext:
     waited_ms: int = 0
     """How long it waited for the state log before it was served."""
     caller: Caller = PATIENT_CALLER
+    refusals: RefusalStreaks = field(default_factory=RefusalStreaks, compare=False, repr=False)
+    """Those of its connection."""
 
 
 @dataclass(frozen=True, slots=True)

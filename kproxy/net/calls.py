@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from kproxy.handlers.ports import AnswerBudget, RequestContext
+from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.interception.client_session import Call, ClientSession
 from kproxy.interception.rewrites import group_configs, legacy_group_configs
 from kproxy.interception.routing import Disposition
@@ -45,6 +46,7 @@ class Answered(Protocol):
     node_id: int
     peer: str
     session: ClientSession
+    refusals: RefusalStreaks
 
     @property
     def is_closed(self) -> bool:
@@ -93,6 +95,7 @@ def _context(connection: Answered, request: DecodedRequest, budget: AnswerBudget
         peer=connection.peer,
         answer_budget=budget,
         caller=ConnectedCaller(connection),
+        refusals=connection.refusals,
     )
 
 

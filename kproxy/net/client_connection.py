@@ -12,6 +12,7 @@ from functools import partial
 from typing import cast
 
 from kproxy.errors import KproxyError, PeerViolation
+from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.interception.client_session import Call
 from kproxy.interception.routing import Disposition
@@ -49,6 +50,7 @@ class ClientConnection(asyncio.Protocol):
         "connection_id",
         "node_id",
         "peer",
+        "refusals",
         "session",
         "transport",
     )
@@ -60,16 +62,14 @@ class ClientConnection(asyncio.Protocol):
         self.session = relay.new_session()
         self.transport: asyncio.Transport | None = None
         self.peer = "?"
+        self.refusals = RefusalStreaks()
         self._loop = asyncio.get_running_loop()
         self._twin: UpstreamTwin | None = None
         self._budget = BudgetAccount(relay.budget)
         self._high_water_bytes = WRITE_HIGH_WATER_BYTES
-        self._broker_is_full = False
-        self._client_is_full = False
-        self._at_eof = False
-        self._has_failed = False
-        self._is_draining = False
-        self._is_closed = False
+        self._broker_is_full = self._client_is_full = False
+        self._at_eof = self._has_failed = False
+        self._is_draining = self._is_closed = False
         self._is_share_member = False
         self._times = ConnectionTimes(relay.limits, self._now_ms())
 

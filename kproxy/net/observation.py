@@ -11,7 +11,7 @@ log = logs.logger("net.requests")
 
 
 class ShellObserver:
-    """Implements the handlers' `Observer`: counters go to the metrics, every refusal is a line in the log."""
+    """Implements the handlers' `Observer`: counters go to the metrics, refusals are lines in the log."""
 
     def __init__(self, counting: Counting) -> None:
         self._counting = counting
@@ -22,8 +22,10 @@ class ShellObserver:
     def refused(self, context: RequestContext, *, reason: str, detail: str) -> None:
         api = api_name(context.api_key)
         self._counting.count("requests_refused", 1, api, reason)
-        # What a client did wrong or too late is no reason for an operator to act.
-        log.info(
+        # What a client did wrong or too late is no reason for an operator to act; of a client that is refused again and
+        # again the first refusal is news.
+        tell = log.debug if context.refusals.length(context.api_key) else log.info
+        tell(
             "request_refused",
             reason=reason,
             api=api,

@@ -2,8 +2,10 @@
 
 import io
 import json
+from dataclasses import replace
 
 from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.net.observation import ShellObserver, api_name
 from kproxy.telemetry import logs
 from tests.unit.net.relaying import CountedThings
@@ -40,6 +42,19 @@ def test_a_refusal_names_the_peer_the_api_and_the_reason() -> None:
         "offset 7 is not held",
     )
     assert counted.of("requests_refused", "ShareAcknowledge", "invalid_record_state") == 1
+
+
+def test_a_connection_that_is_refused_again_and_again_is_one_line_and_counted_each_time() -> None:
+    stream, counted = io.StringIO(), CountedThings()
+    logs.configure("json", stream=stream)
+    context = replace(CONTEXT, refusals=RefusalStreaks())
+
+    for _ in range(3):
+        ShellObserver(counted).refused(context, reason="not_coordinator", detail="taken over")
+        context.refusals.refused(context.api_key)
+
+    assert written(stream)["reason"] == "not_coordinator"
+    assert counted.of("requests_refused", "ShareAcknowledge", "not_coordinator") == 3
 
 
 def test_a_fault_of_kproxys_own_is_written_with_its_stack() -> None:
