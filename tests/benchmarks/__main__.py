@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from rich.console import Console
 
-from tests.benchmarks import relay, replay, share
+from tests.benchmarks import refusals, relay, replay, share
 from tests.benchmarks.frame_connection import ConnectionEnded
 from tests.benchmarks.placement import TooFewCores
 from tests.benchmarks.record_streams import RecordsLost
@@ -50,7 +50,12 @@ class Benchmark(Protocol):
     def __call__(self, *, is_quick: bool) -> Result: ...
 
 
-BENCHMARKS: Final[Mapping[str, Benchmark]] = {"relay": relay.run, "replay": replay.run, "share": share.run}
+BENCHMARKS: Final[Mapping[str, Benchmark]] = {
+    "refusals": refusals.run,
+    "relay": relay.run,
+    "replay": replay.run,
+    "share": share.run,
+}
 
 
 def main() -> int:
