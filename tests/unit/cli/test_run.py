@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from kproxy.cli.main import cli
 from kproxy.net.early_ports import EarlyPorts
 from kproxy.settings import HostPort, Settings
+from tests.kafka.ports import ReservedPort
 
 
 @pytest.fixture
@@ -33,12 +34,13 @@ def test_the_application_is_started_with_the_settings_and_its_exit_code_is_kept(
     started_with: list[Settings],
 ) -> None:
     # When
-    result = CliRunner().invoke(cli, ["run", "-b", "kafka:9092", "--listen", "127.0.0.1:9093"])
+    with ReservedPort() as port:
+        result = CliRunner().invoke(cli, ["run", "-b", "kafka:9092", "--listen", port.address])
 
     # Then
     assert result.exit_code == 1
     assert [settings.bootstrap_servers for settings in started_with] == [(HostPort("kafka", 9092),)]
-    assert [settings.listen for settings in started_with] == [HostPort("127.0.0.1", 9093)]
+    assert [settings.listen for settings in started_with] == [HostPort("127.0.0.1", port.number)]
 
 
 def test_nothing_is_started_without_a_backing_cluster(started_with: list[Settings]) -> None:
@@ -66,7 +68,8 @@ def test_what_the_imports_made_is_kept_out_of_every_collection(started_with: lis
     assert gc.get_freeze_count() == 0
 
     # When
-    CliRunner().invoke(cli, ["run", "-b", "kafka:9092"])
+    with ReservedPort() as port:
+        CliRunner().invoke(cli, ["run", "-b", "kafka:9092", "--listen", port.address])
 
     # Then
     assert len(started_with) == 1
