@@ -12,7 +12,11 @@ from xdist.scheduler import LoadScopeScheduling
 
 SPARK: Final = "spark"
 """The share of all files whose tests have the fixture of this name."""
-FILES_WITH_SPARK: Final = ("tests/spark/", "tests/kafka/test_readme_snippets.py", "tests/kafka/test_replay.py")
+FILES_WITH_SPARK: Final = (
+    "tests/spark/",
+    "tests/kafka/test_readme_snippets.py",
+    "tests/kafka/test_replay.py",
+)
 
 LONGEST_FIRST: Final = (
     SPARK,

@@ -17,6 +17,11 @@ _COLUMNS = (
     Column("LOCK-MS", "lockRemainingMs"),
 )
 
+_NOTHING = (
+    "Nothing of that is in flight: nobody fetches from it now, or all that was fetched is done with. "
+    "What waits shows kproxy groups describe."
+)
+
 
 @click.group("in-flight")
 def in_flight() -> None:
@@ -55,5 +60,8 @@ def list_(
     """
     query = {"group": group, "topic": topic, "partition": partition}
     answer = answer_of(admin_url, "in-flight", query=query)
-    Output(output, not no_headers).show(answer, items_of(answer), _COLUMNS)
+    runs = items_of(answer)
+    Output(output, not no_headers).show(answer, runs, _COLUMNS)
     require_whole(answer)
+    if not runs:
+        click.echo(_NOTHING, err=True)

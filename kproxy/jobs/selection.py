@@ -24,7 +24,7 @@ from kproxy.jobs.times import TIME, TIME_FORMS
 from kproxy.share.identifiers import topic_id_of
 
 SELECTION_OPTIONS: Final = (
-    click.Option(["--group"], metavar="ID", help="Only this share group."),
+    click.Option(["-g", "--group"], metavar="ID", help="Only this share group."),
     click.Option(["--topic"], metavar="NAME|ID", help="Only this consumed topic."),
     click.Option(["--partition"], type=click.IntRange(min=0), help="Only this partition of consumed topics."),
     click.Option(["--since", "since_ms"], type=TIME, help=f"From this time on, of the log: {TIME_FORMS}."),

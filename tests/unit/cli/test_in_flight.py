@@ -84,7 +84,7 @@ def test_a_name_that_nobody_knows_is_not_found(options: tuple[str, ...], complai
     assert result.stderr == f"Error: {complaint}\n"
 
 
-def test_a_known_group_without_any_is_an_empty_table() -> None:
+def test_a_known_group_without_any_is_an_empty_table_and_says_where_to_look() -> None:
     # Given
     inspectable = Inspectable()
     inspectable.join("alice")
@@ -93,4 +93,5 @@ def test_a_known_group_without_any_is_an_empty_table() -> None:
     result = run(inspectable, "-g", "workers", "--no-headers")
 
     # Then
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "What waits shows kproxy groups describe" in result.stderr
