@@ -5,8 +5,10 @@ ends. Memory is bounded by the connections, for each has one request in progress
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Final
 
 from kproxy.errors import CoordinatorNotAvailable
 from kproxy.handlers.ports import Clock
@@ -14,6 +16,12 @@ from kproxy.handlers.readiness import StateNeed
 from kproxy.net.durable_state_log import SlotDirectory
 from kproxy.net.state_slot import StateSlot
 from kproxy.net.state_slots import StateSlots
+
+MOST_HASHED_CHARACTERS: Final = 20_000
+"""To find a slot is to hash the text of a key, which is the client's. So much takes a millisecond or two."""
+
+_CHARACTERS_OF_A_KEY: Final = 40
+"""Of a share-partition's text beside the group id."""
 
 
 @dataclass(slots=True, eq=False)
@@ -24,7 +32,8 @@ class _Wait:
     is_forsaken: bool = False
 
     def cut_short(self) -> None:
-        self.patience.reschedule(asyncio.get_running_loop().time())
+        if not self.patience.expired():  # it may be about to end by itself, and cannot be rescheduled then
+            self.patience.reschedule(asyncio.get_running_loop().time())
 
 
 class LogReadiness:
@@ -49,15 +58,13 @@ class LogReadiness:
         wait = _Wait(asyncio.timeout(need.patience_ms / 1000))
         self._waits.setdefault(connection_id, set()).add(wait)
         try:
-            async with wait.patience:
-                await self._come(need)
-        except TimeoutError:
-            if wait.is_forsaken:
-                raise CoordinatorNotAvailable(
-                    "the connection closed while its request waited for the state log"
-                ) from None
+            with suppress(TimeoutError):
+                async with wait.patience:
+                    await self._come(need)
         finally:
             self._forget(connection_id, wait)
+        if wait.is_forsaken:
+            raise CoordinatorNotAvailable("the connection closed while its request waited for the state log")
         return max(self._clock.now_ms() - began_ms, 1)
 
     def forsake(self, connection_id: int) -> None:
@@ -83,6 +90,8 @@ class LogReadiness:
         slots = self._directory.slots
         if slots is None:
             return not self._directory.is_hopeless
+        if not any(slot.state.is_under_way for slot in slots.all()):
+            return False
         return any(slot.state.is_under_way for slot in _needed(slots, need))
 
     async def _come(self, need: StateNeed) -> None:
@@ -96,7 +105,18 @@ class LogReadiness:
                 await slot.settled()
 
 
-def _needed(slots: StateSlots, need: StateNeed) -> Iterator[StateSlot]:
+def _needed(slots: StateSlots, need: StateNeed) -> Iterable[StateSlot]:
+    """Return the slots of all that is needed; every slot, when it would hold up the loop to find them."""
+    return slots.all() if _hashed_characters(need) > MOST_HASHED_CHARACTERS else _named(slots, need)
+
+
+def _hashed_characters(need: StateNeed) -> int:
+    of_groups = sum(map(len, need.group_ids)) + len(need.group_ids) * _CHARACTERS_OF_A_KEY
+    group_ids_of_keys = len(need.keys[0].group_id) if need.keys else 0  # a request is about one group
+    return of_groups + len(need.keys) * (2 * group_ids_of_keys + _CHARACTERS_OF_A_KEY)
+
+
+def _named(slots: StateSlots, need: StateNeed) -> Iterator[StateSlot]:
     for group_id in need.group_ids:
         yield slots.slot_of_group(group_id)
     for key in need.keys:

@@ -1,6 +1,7 @@
 """Requests wait for the state log, bounded, and for nothing that cannot come."""
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from kproxy.errors import CoordinatorNotAvailable
 from kproxy.handlers.readiness import StateNeed
 from kproxy.net import state_log_service
-from kproxy.share.identifiers import TopicId
+from kproxy.net.state_slot import StateSlot
+from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
 from tests.unit.net.backing import run
 from tests.unit.net.sharing_process import GROUP, KEY
@@ -235,3 +237,111 @@ def test_who_waits_while_the_topics_are_created_anew_waits_for_the_new_ones(
         assert process.service.slots not in {None, before}
 
     on_process(scenario)
+
+
+def test_a_connection_may_close_in_the_moment_in_which_the_patience_ends() -> None:
+    async def scenario(_: ScriptedStateLog, process: Process) -> None:
+        # Given
+        wait = begin(process, StateNeed(("workers",), (), 10))
+        await waits(process, 1)
+        faults: list[Exception] = []
+
+        def close() -> None:
+            try:
+                process.service.readiness.forsake(CONNECTION)
+                process.service.readiness.end()
+            except Exception as fault:  # noqa: BLE001 - whatever it is, it must not be
+                faults.append(fault)
+
+        # When: both timers are due in one turn of the loop, first that of the patience
+        asyncio.get_running_loop().call_later(0.015, close)
+        time.sleep(0.03)  # noqa: ASYNC251 - the loop is held up, that is the point
+        with pytest.raises(CoordinatorNotAvailable, match="connection closed"):
+            await wait
+
+        # Then
+        assert faults == []
+        assert process.service.readiness.waiting_count == 0
+
+    on_process(scenario)
+
+
+def test_a_request_is_not_served_when_its_connection_closes_in_the_moment_in_which_all_is_there() -> None:
+    async def scenario(_: ScriptedStateLog, process: Process) -> None:
+        # Given
+        process.service.start()
+        await until(lambda: process.service.slots is not None)
+        wait = begin(process)
+        await waits(process, 1)
+        assert process.service.slots is not None
+
+        # When
+        process.service.slots.abandon("nothing is to be waited for any more")
+        process.service.readiness.forsake(CONNECTION)
+
+        # Then
+        with pytest.raises(CoordinatorNotAvailable, match="connection closed"):
+            await wait
+
+    on_process(scenario)
+
+
+@pytest.mark.parametrize(("group_id", "count"), [("g", 50_000), ("g" * 32_767, 500)])
+def test_what_a_request_names_is_not_walked_through_to_find_out_that_nobody_has_to_wait(
+    group_id: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(_: ScriptedStateLog, process: Process) -> None:
+        # Given
+        await process.serves()
+        sought = count_sought(process, monkeypatch)
+        keys = tuple(SharePartitionKey(GroupId(group_id), TopicId(bytes(16)), n) for n in range(count))
+
+        # When
+        await process.service.readiness.wait(StateNeed((group_id,), keys), CONNECTION)
+
+        # Then
+        assert sought == []
+
+    on_process(scenario)
+
+
+@pytest.mark.parametrize(("group_id", "count"), [("g", 50_000), ("g" * 32_767, 500)])
+def test_who_names_more_than_can_be_looked_up_at_once_waits_for_every_slot(
+    group_id: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(_: ScriptedStateLog, process: Process) -> None:
+        # Given
+        process.service.start()
+        await until(lambda: process.service.slots is not None)
+        sought = count_sought(process, monkeypatch)
+        keys = tuple(SharePartitionKey(GroupId(group_id), TopicId(bytes(16)), n) for n in range(count))
+
+        # When
+        await process.service.readiness.wait(StateNeed((group_id,), keys), CONNECTION)
+
+        # Then
+        assert process.service.slots is not None
+        assert process.service.slots.problem() == ""
+        assert sought == []
+
+    on_process(scenario)
+
+
+def count_sought(process: Process, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Return what slots are sought for from now on: each costs a hash over a text that the client chose."""
+    slots = process.service.slots
+    assert slots is not None
+    sought: list[object] = []
+    of_key, of_group = slots.slot_of_key, slots.slot_of_group
+
+    def slot_of_key(key: SharePartitionKey) -> StateSlot:
+        sought.append(key)
+        return of_key(key)
+
+    def slot_of_group(group_id: str) -> StateSlot:
+        sought.append(group_id)
+        return of_group(group_id)
+
+    monkeypatch.setattr(slots, "slot_of_key", slot_of_key)
+    monkeypatch.setattr(slots, "slot_of_group", slot_of_group)
+    return sought
