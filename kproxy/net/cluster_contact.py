@@ -113,7 +113,7 @@ class ClusterContact:
             client.close()
 
     def _prefer(self, node_id: int) -> None:
-        if self._node_ids[0] != node_id:
+        if node_id in self._node_ids:  # another answer may have said meanwhile that it left
             self._node_ids.remove(node_id)
             self._node_ids.insert(0, node_id)
 

@@ -61,6 +61,9 @@ class ClusterLooks:
         except BrokerUnavailable as failure:
             self._backoff.failed()
             log.debug("look_failed", detail=failure)
+        except Exception as fault:  # noqa: BLE001 - the top of a task: without looks nothing is noticed for minutes
+            self._backoff.failed()
+            log.crash("look_failed", fault)
         else:
             self._backoff.succeeded()
             self._disagreement_count = 0 if is_settled else self._disagreement_count + 1

@@ -204,3 +204,43 @@ def test_others_that_are_away_or_say_nothing_are_left_out() -> None:
             await second.start()
 
     run(scenario)
+
+
+def test_a_broker_may_answer_although_others_have_said_meanwhile_that_it_left() -> None:
+    async def scenario(contact: ClusterContact, first: AnsweringBroker, second: AnsweringBroker) -> None:
+        # Given
+        contact.learn(brokers(first, second))
+        _, stays = brokers(first, second)
+
+        async def question(client: BrokerClient) -> str:
+            answer = await ask(client)
+            contact.learn([stays])
+            return answer
+
+        # When
+        answer = await contact.ask(question)
+
+        # Then
+        assert answer == "1"
+        assert await contact.ask(ask) == "2"
+
+    with_two_brokers(scenario)
+
+
+def test_a_broker_may_answer_although_no_broker_is_known_any_more() -> None:
+    async def scenario(contact: ClusterContact, first: AnsweringBroker, _second: AnsweringBroker) -> None:
+        # Given
+        contact.learn(brokers(first))
+
+        async def question(client: BrokerClient) -> str:
+            answer = await ask(client)
+            contact.learn([])
+            return answer
+
+        # When
+        answer = await contact.ask(question)
+
+        # Then
+        assert answer == "1"
+
+    with_two_brokers(scenario)

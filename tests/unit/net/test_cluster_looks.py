@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Collection
 from itertools import pairwise
 
+import pytest
+
 from kproxy.errors import BrokerUnavailable
 from kproxy.net.backoff import JITTER
 from kproxy.net.cluster_looks import LEAST_INTERVAL_MS, ClusterLooks
@@ -21,6 +23,7 @@ class Looked:
         self.names: frozenset[str] = frozenset({"orders"})
         self.is_away = False
         self.is_settled = True
+        self.fault: Exception | None = None
         self.began_ms: list[int] = []
         self._looked = asyncio.Semaphore(0)
         self.looks = ClusterLooks(self._look, lambda: self.names, clock=self.clock, interval_ms=interval_ms)
@@ -33,6 +36,8 @@ class Looked:
         assert names is self.names
         self.began_ms.append(self.clock.now_ms())
         self._looked.release()
+        if self.fault is not None:
+            raise self.fault
         if self.is_away:
             raise BrokerUnavailable("nobody is there")
         return self.is_settled
@@ -182,3 +187,24 @@ def test_while_brokers_disagree_they_are_looked_at_soon_again_and_then_less_and_
         assert third >= 4 * LEAST_INTERVAL_MS - 1
 
     run(scenario)
+
+
+def test_a_look_that_ends_in_a_fault_is_not_the_last_one(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        # Given
+        looked = Looked(interval_ms=LEAST_INTERVAL_MS)
+        looked.fault = LookupError("nobody thought of it")
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(looked.looks.run())
+            await looked.until_looked()
+
+            # When
+            looked.fault = None
+
+            # Then
+            await looked.until_looked()
+            running.cancel()
+
+    run(scenario)
+    assert "look_failed" in caplog.text
+    assert "nobody thought of it" in caplog.text
