@@ -25,6 +25,7 @@ from kproxy.net.second_opinions import (
     ExpectedTopics,
     Opinion,
     contradictions,
+    denied_topics,
     opinion_in,
     undecided_names,
 )
@@ -133,13 +134,8 @@ class ClusterMetadataCache:
         """
         if not topics:
             return ()
-        asked_ms = self._clock.now_ms()
-        await self._rounds.join(names=set(topics.values()), expected=topics)
-        return [
-            topic_id
-            for topic_id, name in topics.items()
-            if self._view.is_gone(topic_id, name, asked_ms=asked_ms)
-        ]
+        denied = await self._rounds.join(names=set(topics.values()), expected=topics)
+        return [topic_id for topic_id in topics if topic_id in denied]
 
     def leader_of(self, topic_id: TopicId, partition: int) -> PartitionLeader | None:
         return self._view.leader_of(topic_id, partition)
@@ -277,13 +273,15 @@ class ClusterMetadataCache:
         # Brokers overlook the names in a request that has ids. One for no topics at all still brings the
         # brokers.
         for topics in [*in_requests(by_name), *in_requests(by_id)] or [[]]:
-            await self._ask(topics, expected)
+            this_round.denied |= await self._ask(topics, expected)
         self._view.note_missing(this_round.names, this_round.topic_ids, self._clock.now_ms())
 
-    async def _ask(self, topics: list[MetadataRequestTopic], expected: ExpectedTopics) -> None:
+    async def _ask(self, topics: list[MetadataRequestTopic], expected: ExpectedTopics) -> frozenset[TopicId]:
+        """Ask, and return the `expected` topics that are gone."""
         response = await self._contact.ask(partial(self._question, topics))
         asked_names = [topic.name for topic in topics if topic.name is not None]
-        await self._take_in(response, asked_names, expected)
+        undecided = await self._take_in(response, asked_names, expected)
+        return denied_topics(response, expected, undecided)
 
     async def _look(self, look: MetadataLook) -> bool:
         async def question(client: BrokerClient) -> MetadataResponse | None:
@@ -296,24 +294,23 @@ class ClusterMetadataCache:
         self._counting.count("metadata_looks", 1, "same" if response is None else "different")
         if response is None:
             return True
-        is_settled = await self._take_in(response, look.names, {})
-        if is_settled:
-            look.believe(self._view)
-        else:
+        if await self._take_in(response, look.names, {}):
             look.forget()
-        return is_settled
+            return False
+        look.believe(self._view)
+        return True
 
     async def _take_in(
         self, response: MetadataResponse, asked_names: Collection[str], expected: ExpectedTopics
-    ) -> bool:
-        """Take in a broker's answer; return False if others do not confirm all that is different in it."""
+    ) -> frozenset[str]:
+        """Take in a broker's answer, but what others do not confirm of what is different in it: return these names."""
         undecided = await self._undecided(response, asked_names, expected)
         changes = self._view.absorb(
             response, asked_names=asked_names, now_ms=self._clock.now_ms(), undecided=undecided
         )
         self._contact.learn(self.brokers)
         self._tell(changes)
-        return not undecided
+        return undecided
 
     async def _undecided(
         self, response: MetadataResponse, asked_names: Collection[str], expected: ExpectedTopics
@@ -333,7 +330,8 @@ class ClusterMetadataCache:
         undecided = undecided_names(doubtful, opinions, self._view, expected)
         if undecided:
             log.info("brokers_disagree_about_topics", topics=sorted(undecided)[:10], asked=len(opinions))
-        return undecided
+        # What is known meanwhile is younger than this answer.
+        return undecided | (contradictions(opinion, self._view, expected) - doubtful)
 
     async def _question(self, topics: list[MetadataRequestTopic], client: BrokerClient) -> MetadataResponse:
         version = version_with_topic_ids(client)

@@ -71,7 +71,6 @@ class ClusterView:
         self._id_by_name: dict[str, TopicId] = {}
         self._unknown_ttl_ms = unknown_ttl_ms
         self._missing_until_ms: dict[str | TopicId, int] = {}
-        self._denied_ms: dict[str, int] = {}
         self._gone_ms: dict[TopicId, int] = {}
 
     @property
@@ -131,18 +130,6 @@ class ClusterView:
         kept.update((name, until_ms) for name in names if name not in self._id_by_name)
         kept.update((topic_id, until_ms) for topic_id in topic_ids if topic_id not in self._by_id)
         self._missing_until_ms = kept
-        oldest_ms = now_ms - self._unknown_ttl_ms
-        self._denied_ms = {name: at_ms for name, at_ms in self._denied_ms.items() if at_ms > oldest_ms}
-
-    def is_gone(self, topic_id: TopicId, name: str, *, asked_ms: int) -> bool:
-        """Return whether the topic was denied since `asked_ms`: its name is unknown, or another topic's.
-
-        A topic that a broker would not speak of, for want of authorization or for any other error, is not gone.
-        """
-        current_id = self._id_by_name.get(name)
-        if current_id is not None:
-            return current_id != topic_id and self._by_id[current_id].confirmed_ms >= asked_ms
-        return self._denied_ms.get(name, asked_ms - 1) >= asked_ms
 
     def expect(self, names: Iterable[str]) -> None:
         """Forget that these topics were found missing: somebody has created them."""
@@ -180,7 +167,6 @@ class ClusterView:
             if _is_usable(topic):
                 self._absorb_topic(topic.name, topic, changes, now_ms)
             elif topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                self._denied_ms[topic.name] = now_ms
                 continue
             spoken_of.add(topic.name)
         for name in asked_names:

@@ -1,7 +1,7 @@
 """`MetadataRounds`: many who ask, few requests."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -41,6 +41,8 @@ class MetadataRound:
     topic_ids: set[TopicId] = field(default_factory=set)
     expected: dict[TopicId, str] = field(default_factory=dict)
     """Topics that somebody believes to be there, with their names."""
+    denied: set[TopicId] = field(default_factory=set)
+    """Those of them that are not there, as the answers to this very round say."""
     is_full: bool = False
 
     def fail(self, failure: BrokerUnavailable) -> None:
@@ -85,8 +87,8 @@ class MetadataRounds:
         topic_ids: Iterable[TopicId] = (),
         expected: Mapping[TopicId, str] | None = None,
         is_full: bool = False,
-    ) -> None:
-        """Return when a round that asks for all this has succeeded.
+    ) -> Collection[TopicId]:
+        """Return when a round that asks for all this has succeeded; the expected topics that are gone, anybody's.
 
         Of topics that are `expected`, and asked for by name, the absence is not believed to one broker alone.
 
@@ -106,6 +108,7 @@ class MetadataRounds:
             self._runner = self._tasks.spawn(self._run_all(), name="metadata rounds")
             self._runner.add_done_callback(self._stopped)
         await self._end_of(joined)
+        return joined.denied
 
     async def _end_of(self, joined: MetadataRound) -> None:
         try:

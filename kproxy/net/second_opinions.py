@@ -10,6 +10,7 @@ from typing import Final, Protocol, TypeAlias
 
 from kproxy.error_codes import ErrorCode
 from kproxy.share.identifiers import TopicId
+from kproxy.wire.message_schema import ZERO_UUID
 from kproxy.wire.messages.metadata_response import MetadataResponse
 
 MOST_WITNESSES: Final = 2
@@ -43,11 +44,33 @@ def opinion_in(response: MetadataResponse, asked_names: Collection[str]) -> Opin
     for topic in response.topics:
         if topic.name is None or topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             continue
-        if topic.error_code in {ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE}:
+        # A broker that still creates a topic names it without an id: that is no word about any topic.
+        is_described = topic.error_code in {ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE}
+        if is_described and topic.topic_id != ZERO_UUID:
             opinion[topic.name] = TopicId(topic.topic_id)
         else:
             opinion.pop(topic.name, None)
     return opinion
+
+
+def denied_topics(
+    response: MetadataResponse, expected: ExpectedTopics, undecided: Collection[str]
+) -> frozenset[TopicId]:
+    """Return the ids of `expected` whose names a response says are unknown, or another topic's; no `undecided` ones.
+
+    A topic that a broker would not speak of, for want of authorization or for any other error, is not denied.
+    """
+    if not expected:
+        return frozenset()
+    names = [name for name in expected if name not in undecided]
+    opinion = opinion_in(response, [topic.name for topic in response.topics if topic.name is not None])
+    return frozenset(
+        topic_id
+        for name in names
+        if name in opinion
+        for topic_id in expected[name]
+        if topic_id != opinion[name]
+    )
 
 
 def contradictions(opinion: Opinion, known: KnownTopics, expected: ExpectedTopics) -> frozenset[str]:

@@ -212,7 +212,7 @@ def test_a_broker_may_answer_although_others_have_said_meanwhile_that_it_left() 
         contact.learn(brokers(first, second))
         _, stays = brokers(first, second)
 
-        async def question(client: BrokerClient) -> str:
+        async def question(client: BrokerClient) -> str | None:
             answer = await ask(client)
             contact.learn([stays])
             return answer
@@ -232,7 +232,7 @@ def test_a_broker_may_answer_although_no_broker_is_known_any_more() -> None:
         # Given
         contact.learn(brokers(first))
 
-        async def question(client: BrokerClient) -> str:
+        async def question(client: BrokerClient) -> str | None:
             answer = await ask(client)
             contact.learn([])
             return answer

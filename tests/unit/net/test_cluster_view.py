@@ -253,54 +253,6 @@ def test_names_are_trusted_from_the_moment_a_broker_last_spoke_of_them() -> None
 # ---- topics that are gone
 
 
-def test_a_topic_is_gone_when_its_name_is_unknown() -> None:
-    # Given
-    view = view_of(topic("orders", ORDERS, (1, 5)))
-
-    # When
-    view.absorb(response(missing("orders")), asked_names=["orders"], now_ms=10)
-
-    # Then
-    assert view.is_gone(ORDERS, "orders", asked_ms=10)
-    assert not view.is_gone(ORDERS, "orders", asked_ms=11)
-
-
-def test_a_topic_is_gone_when_its_name_belongs_to_another() -> None:
-    # Given
-    view = view_of(topic("orders", ORDERS, (1, 5)))
-
-    # When
-    view.absorb(response(topic("orders", RECREATED_ORDERS, (1, 0))), asked_names=["orders"], now_ms=10)
-
-    # Then
-    assert view.is_gone(ORDERS, "orders", asked_ms=10)
-    assert not view.is_gone(RECREATED_ORDERS, "orders", asked_ms=10)
-
-
-def test_a_topic_that_may_merely_not_be_seen_is_not_gone() -> None:
-    # Given
-    view = view_of(topic("orders", ORDERS, (1, 5)))
-
-    # When
-    refused = missing("orders", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    view.absorb(response(refused), asked_names=["orders"], now_ms=10)
-
-    # Then
-    assert not view.is_gone(ORDERS, "orders", asked_ms=0)
-
-
-def test_a_name_that_was_unknown_is_not_remembered_for_ever() -> None:
-    # Given
-    view = view_of()
-    view.absorb(response(missing("orders")), asked_names=["orders"], now_ms=10)
-
-    # When
-    view.note_missing([], [], 1_011)
-
-    # Then
-    assert not view.is_gone(ORDERS, "orders", asked_ms=0)
-
-
 def test_a_topic_that_a_broker_will_not_speak_of_stays_as_it_was() -> None:
     # Given
     view = view_of(topic("orders", ORDERS, (1, 5)))
@@ -324,7 +276,6 @@ def test_what_is_undecided_stays_as_it_was() -> None:
 
     # Then
     assert view.id_of("orders") == ORDERS
-    assert not view.is_gone(ORDERS, "orders", asked_ms=10)
 
 
 def test_an_id_that_is_gone_is_remembered_as_gone_for_some_minutes_or_until_it_is_back() -> None:

@@ -1,5 +1,9 @@
 """Looks at the topics of share groups: cheap while nothing changes, and never wrong about what did."""
 
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from functools import partial
 from itertools import cycle
 
 import pytest
@@ -10,6 +14,8 @@ from kproxy.handlers.ports import PartitionLeader, TopicDescription
 from kproxy.net.metadata_looks import TOPICS_PER_LOOK, MetadataLooks
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.codecs import DecodedRequest
+from tests.in_memory.answering_broker import Answer, Reply
 from tests.in_memory.scripted_cluster import ScriptedCluster
 from tests.unit.net.backing import ORDERS, PAYMENTS, Backing, run
 
@@ -262,5 +268,73 @@ def test_a_read_that_a_broker_refuses_for_an_unknown_topic_makes_kproxy_look() -
             # Then
             assert data.error_code is ErrorCode.UNKNOWN_TOPIC_ID
             assert backing.metadata.describe(ORDERS) is None
+
+    run(scenario)
+
+
+@asynccontextmanager
+async def held_metadata(cluster: ScriptedCluster, *node_ids: int) -> AsyncIterator[asyncio.Event]:
+    """Let these brokers answer Metadata only when the event is set."""
+    may_answer = asyncio.Event()
+    for node_id in node_ids:
+        broker = cluster.brokers[node_id]
+        broker.answers[ApiKey.METADATA] = partial(_answer_late, broker.answers[ApiKey.METADATA], may_answer)
+    try:
+        yield may_answer
+    finally:
+        may_answer.set()
+
+
+async def _answer_late(answer: Answer, may_answer: asyncio.Event, request: DecodedRequest) -> Reply:
+    await may_answer.wait()
+    reply = answer(request)
+    return await reply if isinstance(reply, Awaitable) else reply
+
+
+def test_a_topic_is_not_gone_because_a_look_at_a_broker_that_is_behind_was_answered_in_between() -> None:
+    """What groups have state of is deleted when it is gone."""
+
+    async def scenario() -> None:
+        # Given
+        async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+            cluster.fall_behind(1)
+            cluster.create_topic("orders", ORDERS)
+            await backing.metadata.refresh()
+            async with held_metadata(cluster, 2, 3) as may_answer, asyncio.TaskGroup() as tasks:
+                missing = tasks.create_task(backing.metadata.missing_topics({ORDERS: "orders"}))
+                for node_id in (2, 3):
+                    await cluster.brokers[node_id].until_asked(ApiKey.METADATA)
+
+                # When
+                await backing.metadata.look(NAMES)
+                may_answer.set()
+
+            # Then
+            assert missing.result() == []
+
+    run(scenario)
+
+
+def test_what_was_heard_while_others_were_asked_is_not_undone_by_the_older_answer() -> None:
+    async def scenario() -> None:
+        # Given
+        async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+            cluster.create_topic("payments", PAYMENTS)
+            await backing.metadata.look(frozenset({"payments"}))
+            cluster.delete_topic(PAYMENTS)
+            async with held_metadata(cluster, 2, 3) as may_answer, asyncio.TaskGroup() as tasks:
+                look = tasks.create_task(backing.metadata.look(NAMES))
+                for node_id in (2, 3):
+                    await cluster.brokers[node_id].until_asked(ApiKey.METADATA)
+                cluster.create_topic("orders", ORDERS)
+
+                # When
+                await backing.metadata.topics_named({"orders"})
+                may_answer.set()
+
+            # Then
+            assert not look.result()
+            assert backing.metadata.describe(ORDERS) is not None
+            assert backing.metadata.describe(PAYMENTS) is None
 
     run(scenario)

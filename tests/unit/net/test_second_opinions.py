@@ -3,7 +3,7 @@
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.net.second_opinions import Opinion, contradictions, opinion_in, undecided_names
+from kproxy.net.second_opinions import Opinion, contradictions, denied_topics, opinion_in, undecided_names
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.messages.metadata_response import MetadataResponse, MetadataResponseTopic
 
@@ -32,10 +32,11 @@ def test_a_response_says_that_a_topic_is_there_or_that_it_is_not_or_nothing() ->
             MetadataResponseTopic(name="unknown", error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
             MetadataResponseTopic(name="secret", error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED),
             MetadataResponseTopic(name=None, topic_id=NEW),
+            MetadataResponseTopic(name="coming", error_code=ErrorCode.LEADER_NOT_AVAILABLE),
         ]
     )
 
-    opinion = opinion_in(response, ["orders", "fresh", "unknown", "secret", "left out"])
+    opinion = opinion_in(response, ["orders", "fresh", "unknown", "secret", "left out", "coming"])
 
     assert opinion == {"orders": OLD, "fresh": NEW, "unknown": None, "left out": None}
 
@@ -94,3 +95,37 @@ def test_a_broker_that_does_not_say_has_no_voice() -> None:
     opinions: list[Opinion] = [{"orders": None}, {}]
 
     assert undecided_names({"orders"}, opinions, Known(OLD), {}) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_denied"),
+    [
+        pytest.param(MetadataResponseTopic(name="orders", topic_id=OLD), False, id="it is there"),
+        pytest.param(MetadataResponseTopic(name="orders", topic_id=NEW), True, id="it is another one"),
+        pytest.param(
+            MetadataResponseTopic(name="orders", error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+            True,
+            id="it is unknown",
+        ),
+        pytest.param(
+            MetadataResponseTopic(name="orders", error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+            False,
+            id="it may merely not be seen",
+        ),
+        pytest.param(MetadataResponseTopic(name="payments", topic_id=NEW), False, id="nothing is said of it"),
+    ],
+)
+def test_a_topic_is_denied_when_its_name_is_unknown_or_belongs_to_another(
+    answer: MetadataResponseTopic, *, is_denied: bool
+) -> None:
+    response = MetadataResponse(topics=[answer])
+
+    denied = denied_topics(response, {"orders": [OLD]}, undecided=())
+
+    assert denied == ({OLD} if is_denied else set())
+
+
+def test_what_is_undecided_is_not_denied() -> None:
+    response = MetadataResponse(topics=[MetadataResponseTopic(name="orders", topic_id=NEW)])
+
+    assert denied_topics(response, {"orders": [OLD]}, undecided={"orders"}) == frozenset()
