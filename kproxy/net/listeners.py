@@ -83,6 +83,7 @@ class Listeners:
         self._binding = asyncio.Lock()
         self._is_first_bind_over = asyncio.Event()
         self._is_first_bind_over.set()
+        self._are_admitted = True
         self._brokers: dict[int, BackingBroker] = {}
 
     @property
@@ -105,6 +106,7 @@ class Listeners:
         Before kproxy knows what it serves it must neither say so nor open the port that a share consumer would ask.
         """
         self._is_first_bind_over.clear()
+        self._are_admitted = False
 
     async def admit_newcomers(self) -> None:
         """Accept clients as soon as the first `bind` begins, or after 5 s; return then.
@@ -115,7 +117,8 @@ class Listeners:
             await asyncio.wait_for(self._is_first_bind_over.wait(), HOLD_SECONDS)
         except TimeoutError:
             self._early.close()
-        for server in self._servers.values():
+        self._are_admitted = True
+        for server in tuple(self._servers.values()):
             if server.sockets:  # of a server that was closed there are none
                 await server.start_serving()
 
@@ -200,7 +203,7 @@ class Listeners:
             server.close()
 
     async def _listen(self, node_id: int, port: int, setting: str) -> None:
-        accepts_at_once = self._is_first_bind_over.is_set()
+        accepts_at_once = self._are_admitted or self._is_first_bind_over.is_set()
         try:
             server = await self._serve(node_id, port, accepts_at_once=accepts_at_once)
             if not accepts_at_once:

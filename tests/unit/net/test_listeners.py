@@ -309,3 +309,32 @@ def test_a_broker_that_metadata_leaves_out_keeps_its_port_and_its_address() -> N
             await listeners.stop_accepting()
 
     run(scenario, "uvloop")
+
+
+def test_a_port_that_a_response_opens_before_the_cluster_was_met_accepts_clients_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """kproxy's own look at the cluster may take longer than anybody is held for."""
+    monkeypatch.setattr(net_listeners, "HOLD_SECONDS", 0.01)
+
+    async def scenario() -> None:
+        async with RelayUnderTest(upstream_port=1) as under_test:
+            # Given
+            plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {6: free_port()})
+            listeners = Listeners(plan, under_test.relay, under_test.addresses)
+            listeners.hold_newcomers()
+            await listeners.bind_bootstrap()
+            await listeners.admit_newcomers()
+            broker = BackingBroker(6, "sixth", 9094)
+
+            # When
+            await listeners.bind_newcomers([broker])
+            await listeners.bind([broker])
+            _, writer = await asyncio.open_connection(BIND_HOST, listeners.bound_ports[6])
+
+            # Then
+            await until(lambda: len(under_test.relay.connections) == 1)
+            writer.close()
+            await listeners.stop_accepting()
+
+    run(scenario, "uvloop")
