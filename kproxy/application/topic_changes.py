@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Collection
 from typing import Final
 
-from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import Clock
 from kproxy.handlers.share_groups import ShareGroups
 from kproxy.interception.topic_changes import TopicChange
@@ -17,9 +16,6 @@ from kproxy.net.cluster_looks import ClusterLooks
 from kproxy.net.cluster_metadata import ClusterMetadataCache
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.identifiers import TopicId, TopicIdPartition
-from kproxy.telemetry import logs
-
-log = logs.logger("application.topic_changes")
 
 _LOG_START_PAUSE_S: Final = 0.05
 """Between two rounds over all share-partitions: what DeleteRecords tells meanwhile waits for the next."""
@@ -43,9 +39,10 @@ class TopicChanges:
         self._looks = ClusterLooks(
             metadata.look, share_groups.watched_topics.names, clock=clock, interval_ms=interval_ms
         )
-        self._log_starts: dict[tuple[str, int], int] = {}
+        self._log_starts: dict[TopicIdPartition, int] = {}
         self._moving: asyncio.Task[None] | None = None
         self._tending: asyncio.Task[None] | None = None
+        self._has_to_tend = False
 
     def start(self) -> None:
         """Begin to look; to be called when the cluster was met."""
@@ -57,9 +54,11 @@ class TopicChanges:
         """Look at once: an answer passed that tells of changed topics."""
         self._looks.look_soon()
         names = self._share_groups.watched_topics.names() if change.log_starts else ()
-        self._log_starts.update(
-            (place, offset) for place, offset in change.log_starts.items() if place[0] in names
-        )
+        for (name, partition), offset in change.log_starts.items():
+            # Now, and by what is known: a moment later the name may be another topic's.
+            topic_id = self._metadata.id_of(name) if name in names else None
+            if topic_id is not None:
+                self._log_starts[TopicIdPartition(topic_id, partition)] = offset
         if self._log_starts and (self._moving is None or self._moving.done()):
             self._moving = self._tasks.spawn(self._move_log_starts(), name="moved log starts")
 
@@ -68,28 +67,19 @@ class TopicChanges:
             self._tend()
 
     def _tend(self) -> None:
+        self._has_to_tend = True
         if self._tending is None or self._tending.done():
             self._tending = self._tasks.spawn(self._tend_until_done(), name="topic deletions")
 
     async def _tend_until_done(self) -> None:
-        pause_ms = await self._share_groups.tend_topics()
-        while pause_ms is not None:
-            await asyncio.sleep(pause_ms / 1000)
+        pause_ms: int | None = 0
+        while pause_ms is not None or self._has_to_tend:
+            await asyncio.sleep((pause_ms or 0) / 1000)
+            self._has_to_tend = False
             pause_ms = await self._share_groups.tend_topics()
 
     async def _move_log_starts(self) -> None:
         while self._log_starts:
             log_starts, self._log_starts = self._log_starts, {}
-            try:
-                topics = await self._metadata.topics_named({name for name, _ in log_starts})
-            except BrokerUnavailable as failure:
-                log.debug("log_starts_left", detail=failure)
-                return  # reads will find them
-            await self._share_groups.move_log_starts(
-                {
-                    TopicIdPartition(topics[name].topic_id, partition): offset
-                    for (name, partition), offset in log_starts.items()
-                    if name in topics
-                }
-            )
+            await self._share_groups.move_log_starts(log_starts)
             await asyncio.sleep(_LOG_START_PAUSE_S)

@@ -188,6 +188,10 @@ class ClusterMetadataCache:
         """Return the topic if it is in the cache, without asking."""
         return self._view.topic_with_id(topic_id, self._clock.now_ms())
 
+    def id_of(self, name: str) -> TopicId | None:
+        """Return the id of the topic of that name in the cache, without asking."""
+        return self._view.id_of(name)
+
     async def confirm(self, topic_ids: Collection[TopicId], *, not_older_than_ms: int) -> None:
         """Make sure that topics in the cache were seen under these ids less than `not_older_than_ms` ago; 0 asks.
 

@@ -1,14 +1,16 @@
 """Share groups in front of a scripted cluster whose topics come, grow, go and lose records."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import cast
+
+import pytest
 
 from kproxy.application.topic_changes import TopicChanges
 from kproxy.error_codes import ErrorCode
 from kproxy.interception.topic_changes import TopicChange
-from kproxy.share.identifiers import TopicId
+from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.wire.api_keys import ApiKey
 from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
 from tests.in_memory.scripted_cluster import ScriptedCluster
@@ -183,6 +185,61 @@ def test_deleted_records_move_the_start_offset_of_topics_that_groups_consume() -
                 for topic in request.message.topics or []  # type: ignore[attr-defined]  # a MetadataRequest
             }
             assert names == {"orders"}
+
+    run(scenario)
+
+
+def test_records_deleted_from_a_topic_are_not_taken_for_those_of_another_that_took_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        async with a_scene() as scene:
+            # Given
+            moved: list[Mapping[TopicIdPartition, int]] = []
+
+            async def move_log_starts(log_starts: Mapping[TopicIdPartition, int]) -> None:
+                moved.append(log_starts)
+
+            monkeypatch.setattr(scene.world.groups, "move_log_starts", move_log_starts)
+            scene.changes.note(TopicChange({("orders", 0): 3}))
+            await until(lambda: len(moved) == 1)
+
+            # When
+            scene.changes.note(TopicChange({("orders", 0): 4}))
+            scene.cluster.create_topic("orders", NEW_ORDERS)
+            await scene.metadata.refresh()
+
+            # Then
+            await until(lambda: len(moved) == 2)
+            assert scene.metadata.describe(NEW_ORDERS) is not None
+            assert moved == [{TopicIdPartition(ORDERS, 0): 3}, {TopicIdPartition(ORDERS, 0): 4}]
+
+    run(scenario)
+
+
+def test_a_topic_that_goes_while_deletions_are_looked_after_is_looked_after_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        async with a_scene() as scene:
+            # Given: what is asked of deletions ends just after another topic went
+            may_end, tended = asyncio.Event(), asyncio.Semaphore(0)
+
+            async def tend_topics() -> None:
+                tended.release()
+                await may_end.wait()
+
+            monkeypatch.setattr(scene.world.groups, "tend_topics", tend_topics)
+            await scene.metadata.refresh()
+            await tended.acquire()
+
+            # When
+            scene.cluster.delete_topic(ORDERS)
+            await scene.metadata.look(frozenset({"orders"}))
+            may_end.set()
+
+            # Then
+            await tended.acquire()
 
     run(scenario)
 

@@ -314,7 +314,7 @@ def test_a_broker_that_metadata_leaves_out_keeps_its_port_and_its_address() -> N
 def test_a_port_that_a_response_opens_before_the_cluster_was_met_accepts_clients_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """kproxy's own look at the cluster may take longer than anybody is held for."""
+    """The look of kproxy itself at the cluster may take longer than anybody is held for."""
     monkeypatch.setattr(net_listeners, "HOLD_SECONDS", 0.01)
 
     async def scenario() -> None:
