@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from kproxy.interception.topic_changes import TopicChange
+from kproxy.interception.topic_changes import LARGEST_READ_BYTES, TopicChange
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.delete_records_request import DeleteRecordsRequest
 from kproxy.wire.messages.delete_records_response import (
@@ -108,3 +108,19 @@ def test_while_share_groups_are_off_nobody_cares() -> None:
     # Then
     assert passed == opaque_response(1)
     assert talk.topic_changes == []
+
+
+def test_an_answer_about_very_many_partitions_is_not_read_because_nobody_else_has_a_turn_meanwhile() -> None:
+    """Reads find out where the logs begin. Anybody may ask for records of partitions that do not exist."""
+    # Given
+    partitions = [DeleteRecordsPartitionResult(number, 7, 0) for number in range(LARGEST_READ_BYTES // 14)]
+    answer = DeleteRecordsResponse(topics=[DeleteRecordsTopicResult("orders", partitions)])
+    talk = Conversation()
+    talk.client_sends(request(ApiKey.DELETE_RECORDS, 2, 1, DeleteRecordsRequest()))
+
+    # When
+    passed = talk.broker_sends(response(ApiKey.DELETE_RECORDS, 2, 1, answer))
+
+    # Then
+    assert passed == response(ApiKey.DELETE_RECORDS, 2, 1, answer)
+    assert talk.topic_changes == [TopicChange()]
