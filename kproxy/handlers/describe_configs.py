@@ -8,8 +8,9 @@ Known differences from a real broker: only the keys of `group_configs` are liste
 from enum import IntEnum
 
 from kproxy.errors import ApiError
-from kproxy.handlers.group_configs import GroupConfigEntry, GroupConfigs
+from kproxy.handlers.group_configs import GroupConfigEntry, GroupConfigs, require_few_groups
 from kproxy.handlers.ports import GroupLog, Observer, RequestContext
+from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from kproxy.wire.messages.describe_configs_response import (
     DescribeConfigsResourceResult,
@@ -40,13 +41,15 @@ class DescribeConfigsHandler:
     async def serve(
         self, request: DescribeConfigsRequest, context: RequestContext
     ) -> DescribeConfigsResponse:
-        """Answer one result per resource, in order."""
-        return DescribeConfigsResponse(
-            results=[self._describe(resource, request, context) for resource in request.resources]
-        )
+        """Answer one result per resource, in order. Raises InvalidRequest when there are too many."""
+        require_few_groups(request.resources)
+        report = RefusalReport(self._observer, context)
+        results = [self._describe(resource, request, report) for resource in request.resources]
+        report.tell()
+        return DescribeConfigsResponse(results=results)
 
     def _describe(
-        self, resource: DescribeConfigsResource, request: DescribeConfigsRequest, context: RequestContext
+        self, resource: DescribeConfigsResource, request: DescribeConfigsRequest, report: RefusalReport
     ) -> DescribeConfigsResult:
         result = DescribeConfigsResult(
             error_message=None,
@@ -58,7 +61,7 @@ class DescribeConfigsHandler:
             entries = self._configs.describe(resource.resource_name)
         except ApiError as refusal:
             result.error_code, result.error_message = refusal.error_code, str(refusal)
-            self._observer.refused(context, reason=refusal.error_code.name.lower(), detail=str(refusal))
+            report.add(refusal.error_code, str(refusal))
             return result
         wanted = resource.configuration_keys
         result.configs = [

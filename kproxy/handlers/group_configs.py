@@ -21,8 +21,20 @@ RECORD_LOCK_DURATION_MS: Final = "share.record.lock.duration.ms"
 DEFAULT_AUTO_OFFSET_RESET: Final = "latest"
 DEFAULT_RECORD_LOCK_DURATION_MS: Final = 30_000
 
+MOST_GROUPS_PER_REQUEST: Final = 1_000
+"""Groups whose configurations one request may be about. A thousand take some 20 ms, in which nobody else has a turn."""
+
 _SMALLEST_RECORD_LOCK_DURATION_MS: Final = 1_000
 _INTEGER: Final = re.compile(r"[-+]?[0-9]{1,10}", re.ASCII)
+
+
+def require_few_groups(resources: Sequence[object]) -> None:
+    """Raise InvalidRequest when a request has more than `MOST_GROUPS_PER_REQUEST` of `resources`, which are groups."""
+    if len(resources) > MOST_GROUPS_PER_REQUEST:
+        raise InvalidRequest(
+            f"configurations of {len(resources)} groups in one request, expected {MOST_GROUPS_PER_REQUEST} at most: "
+            "ask for them in several requests"
+        )
 
 
 class ConfigOperation(IntEnum):

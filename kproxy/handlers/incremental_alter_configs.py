@@ -10,8 +10,9 @@ from collections import Counter
 from contextlib import suppress
 
 from kproxy.errors import ApiError, InvalidRequest
-from kproxy.handlers.group_configs import ConfigChange, GroupConfigs
+from kproxy.handlers.group_configs import ConfigChange, GroupConfigs, require_few_groups
 from kproxy.handlers.ports import GroupLog, Observer, RequestContext
+from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.wire.messages.incremental_alter_configs_request import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
@@ -35,7 +36,13 @@ class IncrementalAlterConfigsHandler:
     async def serve(
         self, request: IncrementalAlterConfigsRequest, context: RequestContext
     ) -> IncrementalAlterConfigsResponse:
-        """Answer one result per resource, in order, when all that was altered is durable."""
+        """Answer one result per resource, in order, when all that was altered is durable.
+
+        Raises:
+            InvalidRequest: there are too many; nothing is altered.
+        """
+        require_few_groups(request.resources)
+        report = RefusalReport(self._observer, context)
         counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
         responses: list[AlterConfigsResourceResponse] = []
         for resource in request.resources:
@@ -50,8 +57,9 @@ class IncrementalAlterConfigsHandler:
                 await self._alter(resource, validate_only=request.validate_only)
             except ApiError as refusal:
                 result.error_code, result.error_message = refusal.error_code, str(refusal)
-                self._report(context, resource.resource_name, refusal)
+                report.add(refusal.error_code, f"group '{resource.resource_name}': {refusal}")
             responses.append(result)
+        report.tell()
         return IncrementalAlterConfigsResponse(responses=responses)
 
     async def _alter(self, resource: AlterConfigsResource, *, validate_only: bool) -> None:
@@ -73,7 +81,3 @@ class IncrementalAlterConfigsHandler:
         """Let what is durable be in effect again. In doubt about the whole slot the shell restores it instead."""
         with suppress(ApiError):
             self._configs.restore(group_id, self._group_log.durable_configs(group_id))
-
-    def _report(self, context: RequestContext, group_id: str, refusal: ApiError) -> None:
-        reason = refusal.error_code.name.lower()
-        self._observer.refused(context, reason=reason, detail=f"group '{group_id}': {refusal}")

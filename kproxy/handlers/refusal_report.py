@@ -1,4 +1,4 @@
-"""What of a request was refused, told once for each reason, however many partitions it names."""
+"""What of a request was refused, told once for each reason, however many partitions or groups it names."""
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.ports import Observer, RequestContext
@@ -22,6 +22,6 @@ class RefusalReport:
     def tell(self) -> None:
         """Tell of everything that was noted since the last time."""
         for error_code, (first, count) in self._reasons.items():
-            others = f" (and {count - 1} more partitions)" if count > 1 else ""
+            others = f" (and {count - 1} more)" if count > 1 else ""
             self._observer.refused(self._context, reason=error_code.name.lower(), detail=f"{first}{others}")
         self._reasons.clear()

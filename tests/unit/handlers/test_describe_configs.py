@@ -3,9 +3,14 @@
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import CoordinatorLoadInProgress
+from kproxy.errors import CoordinatorLoadInProgress, InvalidRequest
 from kproxy.handlers.describe_configs import DescribeConfigsHandler
-from kproxy.handlers.group_configs import ConfigChange, GroupConfigBounds, GroupConfigs
+from kproxy.handlers.group_configs import (
+    MOST_GROUPS_PER_REQUEST,
+    ConfigChange,
+    GroupConfigBounds,
+    GroupConfigs,
+)
 from kproxy.handlers.ports import RequestContext
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from kproxy.wire.messages.describe_configs_response import DescribeConfigsResult
@@ -107,3 +112,23 @@ async def test_while_the_group_is_being_restored_nobody_can_say_what_it_has_set(
 
     # Then
     assert answer.results[0].error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+
+async def test_a_request_that_names_very_many_groups_is_refused_because_nobody_else_has_a_turn_meanwhile() -> (
+    None
+):
+    # Given
+    handler = DescribeConfigsHandler(
+        GroupConfigs(GroupConfigBounds()), BreakableGroupLog(), RecordingObserver()
+    )
+    resources = [
+        DescribeConfigsResource(32, f"g{number}", None) for number in range(MOST_GROUPS_PER_REQUEST + 1)
+    ]
+
+    # When
+    answer = await handler.serve(DescribeConfigsRequest(resources[1:]), CONTEXT)
+    with pytest.raises(InvalidRequest, match=r"1001 groups .* 1000 at most"):
+        await handler.serve(DescribeConfigsRequest(resources), CONTEXT)
+
+    # Then
+    assert len(answer.results) == MOST_GROUPS_PER_REQUEST

@@ -3,8 +3,14 @@
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, CoordinatorLoadInProgress, StateLogUnavailable, StateNotWritten
-from kproxy.handlers.group_configs import GroupConfigBounds, GroupConfigs
+from kproxy.errors import (
+    ApiError,
+    CoordinatorLoadInProgress,
+    InvalidRequest,
+    StateLogUnavailable,
+    StateNotWritten,
+)
+from kproxy.handlers.group_configs import MOST_GROUPS_PER_REQUEST, GroupConfigBounds, GroupConfigs
 from kproxy.handlers.incremental_alter_configs import IncrementalAlterConfigsHandler
 from kproxy.handlers.ports import RequestContext
 from kproxy.wire.messages.incremental_alter_configs_request import (
@@ -143,3 +149,30 @@ async def test_dead_letters_are_not_served_yet_and_the_answer_says_so() -> None:
     # Then
     assert answer.responses[0].error_code == ErrorCode.INVALID_CONFIG
     assert "is not served by kproxy" in (answer.responses[0].error_message or "")
+
+
+async def test_a_request_that_names_very_many_groups_is_refused_and_changes_none() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+    handler = IncrementalAlterConfigsHandler(configs, BreakableGroupLog(), RecordingObserver())
+    resources = [a_resource(f"g{number}", "15000") for number in range(MOST_GROUPS_PER_REQUEST + 1)]
+
+    # When
+    with pytest.raises(InvalidRequest, match=r"1001 groups .* 1000 at most"):
+        await handler.serve(IncrementalAlterConfigsRequest(resources), CONTEXT)
+
+    # Then
+    assert configs.record_lock_duration_ms("g0") == 30_000
+
+
+async def test_refusals_of_many_groups_are_one_event_for_each_error() -> None:
+    # Given
+    observer = RecordingObserver()
+    handler = IncrementalAlterConfigsHandler(GroupConfigs(GroupConfigBounds()), BreakableGroupLog(), observer)
+    resources = [a_resource(f"g{number}", "1") for number in range(100)]
+
+    # When
+    await handler.serve(IncrementalAlterConfigsRequest(resources), CONTEXT)
+
+    # Then
+    assert observer.reasons == ["invalid_config"]

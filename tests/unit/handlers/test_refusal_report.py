@@ -21,7 +21,7 @@ def test_refusals_with_one_error_are_one_event_that_tells_the_first_and_the_coun
 
     # Then
     assert observer.refusals == [
-        ("unknown_topic_id", "fetch of partition 0 (and 999 more partitions)"),
+        ("unknown_topic_id", "fetch of partition 0 (and 999 more)"),
         ("kafka_storage_error", "fetch of another"),
     ]
 
