@@ -59,10 +59,12 @@ def _listening(address: HostPort) -> socket.socket | None:
             return None
         family, kind, protocol, _, where = found[0]
         listening = socket.socket(family, kind, protocol)
-    except OSError:
+    except (OSError, UnicodeError):  # the latter for a name with an empty or a very long part
         return None
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:  # as event loops do: the address of IPv4 may be somebody else's
+            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listening.bind(where)
         listening.listen(BACKLOG)
     except OSError:

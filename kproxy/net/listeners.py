@@ -208,8 +208,8 @@ class Listeners:
             server = await self._serve(node_id, port, accepts_at_once=accepts_at_once)
             if not accepts_at_once:
                 _let_connect(server)
-        except OSError as error:
-            reason = error.strerror or error
+        except (OSError, UnicodeError) as error:
+            reason = (error.strerror if isinstance(error, OSError) else None) or error
             raise PortUnavailable(
                 f"cannot listen on {self._plan.bind_host}:{port}: {reason}; change {setting}"
             ) from error

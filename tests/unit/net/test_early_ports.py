@@ -9,7 +9,7 @@ import pytest
 from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.net import listeners as net_listeners
 from kproxy.net.early_ports import EarlyPorts, client_addresses
-from kproxy.net.listeners import Listeners, PortPlan
+from kproxy.net.listeners import Listeners, PortPlan, PortUnavailable
 from kproxy.settings import HostPort, Settings
 from tests.unit.net.relaying import BIND_HOST, BOTH_LOOPS, RelayUnderTest, ended, run, share_fetch
 
@@ -139,3 +139,42 @@ def test_ports_that_nobody_took_are_closed() -> None:
     assert was_there
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((address.host, address.port), timeout=1)
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="this machine has no IPv6")
+def test_an_address_of_ipv6_leaves_that_of_ipv4_alone_as_the_ports_bound_later_do() -> None:
+    # Given
+    of_ipv4 = free_address()
+    early = EarlyPorts([HostPort("::", of_ipv4.port)])
+
+    # When
+    with socket.socket() as other:
+        other.bind((of_ipv4.host, of_ipv4.port))
+
+    # Then
+    assert HostPort("::", of_ipv4.port) in early
+    early.close()
+
+
+def test_a_name_that_is_none_is_left_to_whoever_binds_it_later() -> None:
+    # Given
+    address = HostPort("a..b", 19092)
+
+    # When
+    early = EarlyPorts([address])
+
+    # Then
+    assert address not in early
+
+
+def test_a_name_that_is_none_cannot_be_listened_on_and_says_so() -> None:
+    async def scenario() -> None:
+        async with RelayUnderTest(upstream_port=1) as under_test:
+            listeners = Listeners(
+                PortPlan("a..b", 19092, 1, "kproxy"), under_test.relay, under_test.addresses
+            )
+
+            with pytest.raises(PortUnavailable, match=r"a\.\.b:19092"):
+                await listeners.bind_bootstrap()
+
+    run(scenario, "uvloop")
