@@ -6,7 +6,7 @@ import pytest
 
 from kproxy.errors import PeerViolation
 from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroker
-from kproxy.interception.client_session import KEEPALIVE_CORRELATION_ID
+from kproxy.interception.client_session import KEEPALIVE_CORRELATION_ID, MAX_COORDINATOR_KEYS
 from kproxy.interception.routing import Disposition
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
@@ -159,6 +159,19 @@ def test_a_coordinator_of_a_group_is_sought_at_the_broker_and_named_by_its_virtu
 
     assert to_broker == sought
     assert to_client == response(10, 2, 1, FindCoordinatorResponse(node_id=1, host="kproxy", port=19101))
+
+
+def test_as_many_coordinators_as_are_served_may_be_sought_at_once() -> None:
+    # Given
+    talk = Conversation()
+    keys = [f"{number}" for number in range(MAX_COORDINATOR_KEYS)]
+    search = request(10, 6, 1, FindCoordinatorRequest(key_type=0, coordinator_keys=keys))
+
+    # When
+    passed = talk.client_sends(search)
+
+    # Then
+    assert passed == search
 
 
 def test_a_share_coordinator_is_never_sought_at_the_broker() -> None:
