@@ -188,3 +188,27 @@ async def test_a_fetch_that_waits_for_a_topic_that_is_gone_is_answered_and_loads
     # Then
     assert partitions_of(fetch.result())[ORDERS, 0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
     assert world.groups.share_partition_count == 0
+
+
+async def test_what_is_being_loaded_of_a_topic_that_goes_does_not_become_live() -> None:
+    """The state was read already, and nobody would discard it again."""
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    await world.initialize()
+    world.state_log.hold_loads = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(world.member().open((ORDERS, 0), max_wait_ms=0))
+        await until_all_wait()
+        load = world.groups.directory.begin_load(world.key())
+
+        # When
+        world.metadata.delete_topic(ORDERS)
+        world.groups.topics_moved([ORDERS])
+        world.state_log.hold_loads.set()
+        await until_all_wait()
+
+        # Then
+        assert load.is_over
+        assert "was changed while it was loaded" in str(load.failure)
+        assert world.groups.directory.keys() == ()
+        fetch.cancel()
