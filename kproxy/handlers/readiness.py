@@ -7,6 +7,7 @@ behind the door (a slot that is lost half way through) it is told as ever.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, Protocol, TypeAlias
 
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
@@ -34,10 +35,16 @@ StateRequest: TypeAlias = (
 PATIENCE_MS: Final = 15_000
 """How long a request waits that has no limit of its own: half of the 30 s after which clients give a request up."""
 
+MOST_KEYS: Final = 1_000
+"""Share-partitions that a need names one by one. A request with so many waits for every part of the state log."""
+
 
 @dataclass(frozen=True, slots=True)
 class StateNeed:
-    """What has to be loaded before a request is served: groups with their configurations, and share-partitions."""
+    """What has to be loaded before a request is served: groups with their configurations, and share-partitions.
+
+    Of the `keys` there are `MOST_KEYS` at most; with so many, everything is needed.
+    """
 
     group_ids: tuple[str, ...] = ()
     keys: tuple[SharePartitionKey, ...] = ()
@@ -127,7 +134,7 @@ def _keys(group_id: str | None, partitions: Iterable[tuple[bytes, int]]) -> tupl
         return ()
     return tuple(
         SharePartitionKey(GroupId(group_id), TopicId(topic_id), partition)
-        for topic_id, partition in partitions
+        for topic_id, partition in islice(partitions, MOST_KEYS)
     )
 
 

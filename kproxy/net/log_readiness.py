@@ -12,7 +12,7 @@ from typing import Final
 
 from kproxy.errors import CoordinatorNotAvailable
 from kproxy.handlers.ports import Clock
-from kproxy.handlers.readiness import StateNeed
+from kproxy.handlers.readiness import MOST_KEYS, StateNeed
 from kproxy.net.durable_state_log import SlotDirectory
 from kproxy.net.state_slot import StateSlot
 from kproxy.net.state_slots import StateSlots
@@ -107,7 +107,8 @@ class LogReadiness:
 
 def _needed(slots: StateSlots, need: StateNeed) -> Iterable[StateSlot]:
     """Return the slots of all that is needed; every slot, when it would hold up the loop to find them."""
-    return slots.all() if _hashed_characters(need) > MOST_HASHED_CHARACTERS else _named(slots, need)
+    are_all = len(need.keys) >= MOST_KEYS or _hashed_characters(need) > MOST_HASHED_CHARACTERS
+    return slots.all() if are_all else _named(slots, need)
 
 
 def _hashed_characters(need: StateNeed) -> int:

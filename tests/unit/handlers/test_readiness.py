@@ -2,7 +2,7 @@
 
 import pytest
 
-from kproxy.handlers.readiness import PATIENCE_MS, AlwaysReady, StateNeed, state_need
+from kproxy.handlers.readiness import MOST_KEYS, PATIENCE_MS, AlwaysReady, StateNeed, state_need
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
@@ -53,6 +53,15 @@ def test_an_acknowledgement_needs_its_group_and_what_it_is_about() -> None:
     request = ShareAcknowledgeRequest("g", topics=topics)
 
     assert state_need(ApiKey.SHARE_ACKNOWLEDGE, request) == StateNeed(("g",), (key(0), key(3)))
+
+
+def test_what_is_about_very_many_share_partitions_names_as_many_as_mean_everything() -> None:
+    topics = [AcknowledgeTopic(ORDERS, [AcknowledgePartition(number) for number in range(MOST_KEYS + 1)])]
+
+    need = state_need(ApiKey.SHARE_ACKNOWLEDGE, ShareAcknowledgeRequest("g", topics=topics))
+
+    assert need is not None
+    assert len(need.keys) == MOST_KEYS
 
 
 def test_requests_to_the_share_coordinator_need_the_states_that_they_name() -> None:
