@@ -31,11 +31,11 @@ from kproxy.interception.request_stream import RequestStream
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.interception.response_stream import ResponseStream
 from kproxy.interception.rewrites.api_versions import unsupported_version_answer
-from kproxy.interception.rewrites.find_coordinator import answer_share_coordinator
+from kproxy.interception.rewrites.find_coordinator import SHARE_KEY_TYPE, answer_share_coordinator
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import GROUP_CONFIG_KEYS, Disposition, RoutingTable
 from kproxy.interception.topic_changes import TopicChange, topic_change_in
-from kproxy.interception.translations import LOWEST_TRANSLATED, translate
+from kproxy.interception.translations import FIRST_BATCHED, LOWEST_TRANSLATED, translate
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest
@@ -49,7 +49,10 @@ from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAl
 _GROUP_RESOURCE: Final = 32
 
 MAX_COORDINATOR_KEYS: Final = 100_000
-"""Of one FindCoordinator request: each key may become a request of its own, or an answer forty times as long."""
+"""Of one FindCoordinator request that a broker answers."""
+
+MAX_KEYS_ONE_BY_ONE: Final = 5_000
+"""Of one whose keys become an answer of kproxy's, or requests, one by one: 20 µs each, which nobody can interrupt."""
 
 KEEPALIVE_CORRELATION_ID: Final = 0x6B707879
 """Of the requests that kproxy sends on a silent twin; it only has to come back."""
@@ -273,9 +276,7 @@ class ClientSession:
         if head.api_key == ApiKey.FIND_COORDINATOR:
             sought = _decode(head, frame).message
             assert isinstance(sought, FindCoordinatorRequest)
-            if len(sought.coordinator_keys) > MAX_COORDINATOR_KEYS:
-                detail = f"a search for {len(sought.coordinator_keys)} coordinators; {MAX_COORDINATOR_KEYS} are served"
-                raise PeerViolation("malformed_request", detail)
+            self._refuse_many_keys(head, sought)
             answer = answer_share_coordinator(sought, head.api_version, self._share_coordinator_addresses())
             if answer is not None:
                 self._answer_at_once(head, codecs.encode_response(*head, answer))
@@ -286,6 +287,14 @@ class ClientSession:
         else:
             names_brokers = head.api_key in {ApiKey.FIND_COORDINATOR, ApiKey.METADATA}
             self._relay_held(SlotKind.REWRITE if names_brokers else SlotKind.FORWARD, head, frame)
+
+    def _refuse_many_keys(self, head: RequestHead, sought: FindCoordinatorRequest) -> None:
+        count = len(sought.coordinator_keys)
+        _, broker_version = self._broker_versions.get(head.api_key, (0, head.api_version))
+        is_whole = sought.key_type != SHARE_KEY_TYPE and broker_version >= FIRST_BATCHED
+        most = MAX_COORDINATOR_KEYS if is_whole else MAX_KEYS_ONE_BY_ONE
+        if count > most:
+            raise PeerViolation("malformed_request", f"a search for {count} coordinators; {most} are served")
 
     def _share_coordinator_addresses(self) -> BrokerAddresses | None:
         """Return where the share coordinator is found, None when it is not served on the wire."""

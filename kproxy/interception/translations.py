@@ -41,7 +41,8 @@ LOWEST_TRANSLATED: Final[Mapping[int, int]] = {
 }
 """A broker whose highest version is below this one is advertised as it is."""
 
-_FIRST_BATCHED: Final = 4
+FIRST_BATCHED: Final = 4
+"""From this version on FindCoordinator names several keys."""
 _CLASSIC: Final = "classic"
 """The one type of groups at brokers whose ListGroups knows no types (`Group.GroupType`)."""
 
@@ -73,7 +74,7 @@ def translate(request: Message, broker_version: int, topic_name: TopicName) -> T
     match request:
         case MetadataRequest():
             return _metadata(request, topic_name)
-        case FindCoordinatorRequest() if broker_version < _FIRST_BATCHED:
+        case FindCoordinatorRequest() if broker_version < FIRST_BATCHED:
             return _one_by_one(request)
         case ListGroupsRequest():
             return _list_groups(request)

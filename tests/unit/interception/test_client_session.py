@@ -6,12 +6,16 @@ import pytest
 
 from kproxy.errors import PeerViolation
 from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroker
-from kproxy.interception.client_session import KEEPALIVE_CORRELATION_ID, MAX_COORDINATOR_KEYS
+from kproxy.interception.client_session import (
+    KEEPALIVE_CORRELATION_ID,
+    MAX_COORDINATOR_KEYS,
+    MAX_KEYS_ONE_BY_ONE,
+)
 from kproxy.interception.routing import Disposition
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
-from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
+from kproxy.wire.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.find_coordinator_response import FindCoordinatorResponse
@@ -172,6 +176,29 @@ def test_as_many_coordinators_as_are_served_may_be_sought_at_once() -> None:
 
     # Then
     assert passed == search
+
+
+@pytest.mark.parametrize(
+    ("key_type", "broker_version"), [(2, 6), (0, 3)], ids=["answered here", "asked one by one"]
+)
+def test_fewer_coordinators_may_be_sought_where_kproxy_makes_something_of_each_key(
+    key_type: int, broker_version: int
+) -> None:
+    # Given
+    talk = Conversation()
+    talk.client_sends(request(18, 0, 1, ApiVersionsRequest()))
+    talk.broker_sends(response(18, 0, 1, ApiVersionsResponse(api_keys=[ApiVersion(10, 0, broker_version)])))
+
+    def search(count: int) -> bytes:
+        keys = [str(number) for number in range(count)]
+        return request(10, 6, 1, FindCoordinatorRequest(key_type=key_type, coordinator_keys=keys))
+
+    # When
+    talk.client_sends(search(MAX_KEYS_ONE_BY_ONE))
+
+    # Then
+    with pytest.raises(PeerViolation, match="a search for 5001 coordinators; 5000 are served"):
+        talk.client_sends(search(MAX_KEYS_ONE_BY_ONE + 1))
 
 
 def test_a_share_coordinator_is_never_sought_at_the_broker() -> None:
