@@ -135,9 +135,9 @@ class PartitionFetch:
         """Take note of the loads that ended, and begin those of what is not live; tell whether there are only such."""
         is_any_live = False
         self._interest.clear()
+        self._signals.look_at_all()
         for partition in self._pending():
             key = self._terms.key(partition)
-            self._signals.look_at(key)
             self._interest[key] = None
             if self._services.directory.find(key) is None:
                 self._begin_load(partition, key)
@@ -205,9 +205,9 @@ class PartitionFetch:
         """Take the turns of this round; return where to read: the first ones if there are fewer bytes than these."""
         offsets: dict[TopicIdPartition, int] = {}
         self._interest.clear()
+        self._signals.look_at_all()
         for partition in self._pending():
             key = self._terms.key(partition)
-            self._signals.look_at(key)
             self._interest[key] = None
             share_partition = self._services.directory.find(key)
             if share_partition is None or not share_partition.can_acquire():

@@ -27,6 +27,13 @@ class FetchSignals:
         """Forget what was signalled of `key`: the fetch looks at it now."""
         self._heard.discard(key)
 
+    def look_at_all(self) -> None:
+        """Forget what was signalled: the fetch looks at everything that it still waits for now.
+
+        What it has refused meanwhile is signalled on, and is no news that a look could make old.
+        """
+        self._heard.clear()
+
     @property
     def is_news(self) -> bool:
         """Whether anything was signalled that the fetch has not looked at since."""
