@@ -5,7 +5,7 @@ looks at its share-partitions, and then awaits the read of some of them, would s
 in another meanwhile. So it listens from its look on.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from kproxy.handlers.ports import Availability
 from kproxy.share.identifiers import SharePartitionKey
@@ -73,3 +73,8 @@ class HeardAvailability:
         for signals in self._listeners.get(key, ()):
             signals.hear(key)
         self._availability.signal(key)
+
+    def signal_all(self, belongs: Callable[[SharePartitionKey], bool]) -> None:
+        """Signal every share-partition that some fetch listens to and that `belongs`: there is news of its slot."""
+        for key in [key for key in self._listeners if belongs(key)]:
+            self.signal(key)

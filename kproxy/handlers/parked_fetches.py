@@ -1,12 +1,16 @@
-"""Fetches that sleep until there may be something to acquire, and how all of them are woken at once.
+"""Fetches that sleep until there may be something to acquire, and how all of them are woken at the end.
 
 When the process is told to stop, clients are answered with what there is instead of being cut off.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import Final
 
 from kproxy.handlers.ports import Availability
-from kproxy.share.identifiers import SharePartitionKey
+from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
+
+_THE_END: Final = SharePartitionKey(GroupId(""), TopicId(bytes(16)), -1)
+"""No share-partition: what a fetch waits for that waits for none."""
 
 
 class ParkedFetches:
@@ -27,16 +31,12 @@ class ParkedFetches:
         """Sleep as `Availability.wait` does; return at once when it is the end."""
         if self.is_ending:
             return
+        interest = interest or {_THE_END: None}
         self._interests[id(interest)] = interest
         try:
             await self._availability.wait(interest, until_ms)
         finally:
             del self._interests[id(interest)]
-
-    def wake(self, belongs: Callable[[SharePartitionKey], bool]) -> None:
-        """Wake everybody who waits for a share-partition that `belongs`: there is news of its slot."""
-        for key in {key for interest in self._interests.values() for key in interest if belongs(key)}:
-            self._availability.signal(key)
 
     def end(self) -> None:
         """Wake everybody, and let nobody sleep again."""

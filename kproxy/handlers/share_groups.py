@@ -215,7 +215,7 @@ class ShareGroups:
         self.configs.forget_all(lambda group_id: belongs(GroupId(group_id)))
         for group_id, values in configs.items():
             self.configs.restore(group_id, values)
-        self._services.parked.wake(lambda _: True)
+        self._services.availability.signal_all(lambda _: True)
 
     def forget_groups(self, belongs: Callable[[GroupId], bool]) -> None:
         """Forget the groups of a slot that was lost, or failed and is to be loaded again.
@@ -229,7 +229,7 @@ class ShareGroups:
     def discard_share_partitions(self, belongs: Callable[[SharePartitionKey], bool]) -> None:
         """Discard what is live of a slot that was lost, failed, or was loaded, and wake those who wait for it."""
         self.directory.discard_all(belongs)
-        self._services.parked.wake(belongs)
+        self._services.availability.signal_all(belongs)
 
     def topics_moved(self, topic_ids: Collection[TopicId]) -> bool:
         """Let go of what is live of those topics that the cluster's metadata do not have any more; tell if any went.
@@ -239,7 +239,7 @@ class ShareGroups:
         """
         unknown = self._topic_deletions.unload(topic_ids)
         if unknown:
-            self._services.parked.wake(lambda key: key.topic_id in unknown)
+            self._services.availability.signal_all(lambda key: key.topic_id in unknown)
         return bool(unknown)
 
     async def move_log_starts(self, log_starts: Mapping[TopicIdPartition, int]) -> None:

@@ -46,3 +46,28 @@ async def test_signals_of_a_partition_that_was_refused_do_not_make_a_fetch_read_
 
     # Then
     assert (read_count, read_count_after) == (1, 2)
+
+
+async def test_a_slot_that_becomes_ready_while_a_fetch_reads_elsewhere_is_not_slept_on() -> None:
+    """Nobody sleeps at that moment, so there is nobody to be woken."""
+    # Given
+    world = await a_world_of_two()
+    world.produce(3, partition=1)
+    loading = world.key(partition=1)
+    world.state_log.unreadiness[loading] = CoordinatorLoadInProgress("replaying")
+
+    async def become_ready() -> None:
+        world.reader.before_read = None
+        del world.state_log.unreadiness[loading]
+        world.groups.discard_share_partitions(lambda key: key == loading)
+
+    world.reader.before_read = become_ready
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(world.member().fetch(add=BOTH, max_wait_ms=500))
+        await until_all_wait(100)
+        world.clock.advance(500)
+
+    # Then
+    assert acquired(fetch.result(), partition=1) == [(0, 2, 1)]

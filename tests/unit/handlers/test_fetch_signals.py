@@ -57,3 +57,29 @@ def test_who_listens_no_more_hears_nothing_and_leaves_nothing_behind() -> None:
     # Then
     assert (gone.is_news, still_there.is_news) == (False, True)
     assert not availability._listeners
+
+
+def test_news_of_a_slot_reaches_those_who_listen_to_what_belongs_to_it_asleep_or_not() -> None:
+    # Given
+    availability, port = an_availability()
+    here, there = availability.listen([HERE]), availability.listen([THERE])
+
+    # When
+    availability.signal_all(lambda key: key == THERE)
+
+    # Then
+    assert (here.is_news, there.is_news) == (False, True)
+    assert port.signalled == [THERE]
+
+
+def test_a_look_at_everything_makes_old_whatever_was_signalled() -> None:
+    # Given
+    availability, _ = an_availability()
+    signals = availability.listen([HERE, THERE])
+    availability.signal(HERE)
+
+    # When
+    signals.look_at_all()
+
+    # Then
+    assert not signals.is_news

@@ -55,19 +55,20 @@ async def test_who_is_cut_off_is_forgotten() -> None:
     assert len(parked) == 0
 
 
-async def test_news_of_a_slot_wakes_those_who_wait_for_it_and_nobody_else() -> None:
+async def test_the_end_wakes_who_waits_for_no_share_partition() -> None:
+    """A fetch that finds no room for its session waits for nothing but time."""
     # Given
-    parked = ParkedFetches(InMemoryAvailability(ManualClock()))
-    keys = [ShareGroupWorld.key(partition=number) for number in range(2)]
+    clock = ManualClock()
+    parked = ParkedFetches(InMemoryAvailability(clock))
 
     # When
     async with asyncio.TaskGroup() as tasks:
-        sleepers = [tasks.create_task(parked.wait({key: None}, 60_000)) for key in keys]
+        waiting = tasks.create_task(parked.wait({}, 60_000))
         await until_all_wait()
-        parked.wake(lambda key: key == keys[1])
-        await until_all_wait()
-        awake = [sleeper.done() for sleeper in sleepers]
         parked.end()
+        await until_all_wait()
+        is_done = waiting.done()
+        clock.advance(60_000)
 
     # Then
-    assert awake == [False, True]
+    assert is_done
