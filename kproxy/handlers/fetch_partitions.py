@@ -261,6 +261,11 @@ class PartitionFetch:
             size = self._services.directory.read_size(share_partition.key)
             size.is_first_due = _is_left_behind(read, data)
             fetched = self._taken(share_partition, read, data, is_enough=is_enough)
+            if share_partition.is_fenced:
+                self._has_lost_partition = (
+                    True  # a write of its start was refused at once: nobody holds anything
+                )
+                continue
             self._fetched[partition] = self._reported(partition, fetched)
             self._signals.look_at(share_partition.key)
             is_left_behind = size.is_first_due and is_enough
