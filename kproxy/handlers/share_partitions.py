@@ -213,8 +213,8 @@ class SharePartitionDirectory:
         self._ports.availability.signal(key)
 
     def discard_all(self, belongs: Callable[[SharePartitionKey], bool]) -> None:
-        """Fence and forget every live share-partition that `belongs` to what is gone; no load of one becomes live."""
-        for key in [key for key in (*self._loading, *self._live) if belongs(key)]:
+        """Discard whatever `belongs` to a slot which was lost, or loaded again, or to a topic that is gone."""
+        for key in [key for key in (*self._live, *self._loading) if belongs(key)]:
             self.discard(key)
 
     def unload_unwanted(self, group_id: GroupId) -> None:

@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Awaitable
 
 from kproxy.errors import CoordinatorLoadInProgress, ShareStateStillLoading
-from kproxy.share.identifiers import TopicId
+from kproxy.share.heartbeat import PartitionInitialization
+from kproxy.share.identifiers import StateEpoch, TopicId
+from tests.in_memory.in_memory_state_log import InMemoryStateLog
 from tests.in_memory.scripted_partition_reader import ScriptedPartitionReader
 from tests.unit.handlers.share_group_world import ShareGroupWorld, loaded, until_all_wait
 
@@ -18,6 +20,18 @@ class AskedReader(ScriptedPartitionReader):
 
     async def find_offset(self, topic_id: TopicId, partition: int, timestamp: int) -> int:
         self.timestamps.append(timestamp)
+        return await super().find_offset(topic_id, partition, timestamp)
+
+
+class SlowReader(ScriptedPartitionReader):
+    """Names no offset before `answer` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer = asyncio.Event()
+
+    async def find_offset(self, topic_id: TopicId, partition: int, timestamp: int) -> int:
+        await self.answer.wait()
         return await super().find_offset(topic_id, partition, timestamp)
 
 
@@ -69,3 +83,30 @@ async def test_a_share_partition_is_not_live_when_its_state_was_changed_while_it
     assert isinstance(loading.result(), ShareStateStillLoading)
     assert directory.find(key) is None
     assert (await loaded(directory, key)).start_offset == 7
+
+
+async def test_a_start_offset_that_was_chosen_for_a_state_that_is_lost_is_not_written_over_the_next_one() -> (
+    None
+):
+    """What `LostStates` begins anew at 0 would begin behind every record otherwise."""
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    world.reader = reader = SlowReader()
+    groups = world.new_process()
+    key = await world.initialize(start_offset=-1)
+    world.produce(7)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        loading = tasks.create_task(raised_by(loaded(groups.directory, key)))
+        await until_all_wait()
+        world.state_log.memory = InMemoryStateLog()
+        groups.discard_share_partitions(lambda _: True)
+        await world.state_log.initialize([PartitionInitialization(key, StateEpoch(0), 0)])
+        reader.answer.set()
+
+    # Then
+    state = world.state_log.state(key)
+    assert isinstance(loading.result(), ShareStateStillLoading)
+    assert state is not None
+    assert state.start_offset == 0
