@@ -34,10 +34,20 @@ class WaitingOperation:
         first = self.operation
         return (
             type(first) is Write
-            and first.state_epoch == write.state_epoch
-            and first.leader_epoch == write.leader_epoch
+            and _have_equal_epochs(first, write)
             and len(self.tickets) < MAX_MERGED_WRITES
         )
+
+    def rests_on(self, earlier: Write) -> bool:
+        """Tell whether it has a write of the writer of `earlier` with a higher start offset.
+
+        That says that all below is done with, and what `earlier` says of it may be a part of the reason.
+        """
+        first = self.operation
+        if type(first) is not Write or first.key != earlier.key or not _have_equal_epochs(first, earlier):
+            return False
+        start_offset = earlier.delta.start_offset
+        return any(write.delta.start_offset > start_offset for write in (first, *self.more_writes))
 
     def merged(self, first: Write) -> tuple[StateDelta, tuple[Actor, ...]]:
         """Return what all the writes do, `first` being the first of them, and who made them, in order.
@@ -114,3 +124,7 @@ class AppendDraft:
         self.records += records
         self.replayed += [record for record, _ in wanted]
         return True
+
+
+def _have_equal_epochs(one: Write, other: Write) -> bool:
+    return one.state_epoch == other.state_epoch and one.leader_epoch == other.leader_epoch

@@ -185,6 +185,8 @@ class GroupCommit:
                 return True
             self._leave_queue(waiting)
             self._refuse(waiting, refusal)
+            if isinstance(operation, Write) and isinstance(refusal, UnwritableStateRecord):
+                self._refuse_what_rests_on(operation, refusal)
             return True
         self._leave_queue(waiting)
         if result.records:
@@ -264,6 +266,13 @@ class GroupCommit:
         self._queue.extendleft((later, earlier))
         if self._latest[first.key] is waiting:
             self._latest[first.key] = later
+
+    def _refuse_what_rests_on(self, refused: Write, refusal: ApiError) -> None:
+        """Refuse the writes whose start offset may have passed what `refused` would have made durable."""
+        for waiting in [each for each in self._queue if each.rests_on(refused)]:
+            self._queue.remove(waiting)
+            self._leave_queue(waiting)
+            self._refuse(waiting, refusal)
 
     def _leave_queue(self, waiting: WaitingOperation) -> None:
         """From here on no write is merged into it."""

@@ -3,6 +3,7 @@
 import asyncio
 
 from kproxy.error_codes import ErrorCode
+from kproxy.errors import StateLogUnavailable
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.net.answer_budget import AnswerBudget
 from kproxy.net.buffer_budget import BufferBudget
@@ -151,6 +152,29 @@ async def test_a_member_that_waits_for_many_bytes_keeps_nobody_from_the_few_ther
     # Then
     assert was_done
     assert acquired(fetch.result()) == [(0, 0, 1)]
+
+
+async def test_a_start_offset_that_cannot_be_written_spoils_nothing_of_the_other_partitions() -> None:
+    """The share-partition is discarded in the middle of the fetch; what was acquired elsewhere has to be told."""
+    # Given
+    world = await a_world(partition_count=2)
+    alice, bob = world.member("alice"), world.member("bob")
+    world.produce(5, partition=1)
+    await alice.open((ORDERS, 1), max_records=5)
+    await bob.open((ORDERS, 0), (ORDERS, 1))
+    await loaded(world.groups.directory, world.key(partition=0))
+    for partition in range(2):
+        world.produce(5, partition=partition)
+    world.log(partition=1).move_start(5)
+    world.state_log.persist_failure = StateLogUnavailable("the queue is full")
+
+    # When
+    answer = await bob.fetch()
+
+    # Then
+    assert answer.error_code == ErrorCode.NONE
+    assert acquired(answer) == [(0, 4, 1)]
+    assert acquired(answer, partition=1) == []
 
 
 # ---- what an answer may hold

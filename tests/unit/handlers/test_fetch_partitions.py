@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import StateLogUnavailable
 from kproxy.handlers.ports import PartitionLeader
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.identifiers import SharePartitionKey
@@ -15,7 +14,6 @@ from tests.unit.handlers.share_group_world import (
     ORDERS,
     ShareGroupWorld,
     acquired,
-    loaded,
     partitions_of,
     until_all_wait,
 )
@@ -390,26 +388,3 @@ async def test_a_read_that_fails_ends_the_fetch_with_its_error() -> None:
     assert world.clock.now_ms() == 1_000
     assert world.metadata.refresh_count == 1
     assert world.observer.reasons == ["not_leader_or_follower"]
-
-
-async def test_a_start_offset_that_cannot_be_written_spoils_nothing_of_the_other_partitions() -> None:
-    """The share-partition is discarded in the middle of the fetch; what was acquired elsewhere has to be told."""
-    # Given
-    world = await a_world(partition_count=2)
-    alice, bob = world.member("alice"), world.member("bob")
-    world.produce(5, partition=1)
-    await alice.open((ORDERS, 1), max_records=5)
-    await bob.open((ORDERS, 0), (ORDERS, 1))
-    await loaded(world.groups.directory, world.key(partition=0))
-    for partition in range(2):
-        world.produce(5, partition=partition)
-    world.log(partition=1).move_start(5)
-    world.state_log.persist_failure = StateLogUnavailable("the queue is full")
-
-    # When
-    answer = await bob.fetch()
-
-    # Then
-    assert answer.error_code == ErrorCode.NONE
-    assert acquired(answer) == [(0, 4, 1)]
-    assert acquired(answer, partition=1) == []

@@ -107,6 +107,31 @@ def test_a_write_that_is_too_large_spares_those_it_was_merged_with() -> None:
     assert queue.fold.states[KEY] == a_state(0, 1, a_batch(101, 101), a_batch(103, 103))
 
 
+@pytest.mark.parametrize("leader_epoch_behind", [0, 1], ids=["merged", "apart"])
+def test_what_a_refused_write_says_does_not_become_durable_by_the_start_offset_of_a_later_one(
+    leader_epoch_behind: int,
+) -> None:
+    """The later one was made in memory, where everything below its start offset was done with."""
+    # Given
+    queue = a_queue(a_snapshot())
+    too_large = a_write(a_delta(0, 0, *MANY_BATCHES), ALICE)
+    first = [queue.submit(too_large)]
+    if leader_epoch_behind:
+        queue.submit(an_acknowledgement(500, leader_epoch=1))
+    behind = queue.submit(a_write(a_delta(10, 1, a_batch(120, 120)), ALICE))
+    other_writer = queue.submit(a_write(a_delta(7, 0), leader_epoch=1))
+
+    # When
+    while next_append(queue, max_bytes=SMALL_BYTES) is not None:
+        queue.succeeded(queue.fold.applied_offset + 1)
+
+    # Then
+    assert [type(ticket.refusal) for ticket in (*first, behind)] == [UnwritableStateRecord] * 2
+    assert other_writer.refusal is None
+    assert queue.fold.states[KEY].start_offset == 7
+    assert queue.waiting_count == 0
+
+
 def test_what_is_submitted_behind_writes_that_were_parted_comes_behind_them() -> None:
     # Given
     queue = a_queue(a_snapshot())
