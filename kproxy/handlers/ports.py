@@ -224,9 +224,10 @@ class StateLog(Protocol):
     async def initialize(
         self, initializations: Sequence[PartitionInitialization]
     ) -> Mapping[SharePartitionKey, ApiError]:
-        """Create or replace these states, all at once; return those that failed, maybe only in doubt.
+        """Create these states, all at once; return those that failed, maybe only in doubt.
 
-        Start offset -1 is chosen later by whoever loads the share-partition first.
+        A state that has a start offset already stays as it is: the group that asks for it has lost its memory. Start
+        offset -1 is chosen later by whoever loads the share-partition first.
         """
         ...
 

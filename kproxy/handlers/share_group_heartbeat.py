@@ -19,9 +19,11 @@ from kproxy.handlers.ports import (
     ClusterMetadata,
     GroupLog,
     GroupNamespace,
+    Observer,
     RequestContext,
     StateLog,
 )
+from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.heartbeat import Heartbeat, HeartbeatAnswer, PartitionInitialization, TopicPartitions
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey
@@ -40,6 +42,7 @@ class HeartbeatPorts:
     state_log: StateLog
     group_log: GroupLog
     clock: Clock
+    observer: Observer
 
 
 class ShareGroupHeartbeatHandler:
@@ -117,7 +120,7 @@ class ShareGroupHeartbeatHandler:
         )
         self._held.follow()
         if initializations:
-            await self._initialize(heartbeat.group_id, initializations)
+            await self._initialize(heartbeat.group_id, initializations, context)
         return await self._held.answer(heartbeat, context, since_ms=since_ms)
 
     async def _require_free_id(self, heartbeat: Heartbeat) -> None:
@@ -147,7 +150,7 @@ class ShareGroupHeartbeatHandler:
         }
 
     async def _initialize(
-        self, group_id: GroupId, initializations: Sequence[PartitionInitialization]
+        self, group_id: GroupId, initializations: Sequence[PartitionInitialization], context: RequestContext
     ) -> None:
         """Initialize all at once; those that fail are left to later heartbeats.
 
@@ -160,7 +163,15 @@ class ShareGroupHeartbeatHandler:
             failures = await self._ports.state_log.initialize(initializations)
         finally:
             self._note_initialized(group_id, [wanted.key for wanted in initializations], failures)
+        self._report(failures, context)
         write.require_current()
+
+    def _report(self, failures: Mapping[SharePartitionKey, ApiError], context: RequestContext) -> None:
+        """Tell why share-partitions are not assigned: the answer has no place for it."""
+        report = RefusalReport(self._ports.observer, context)
+        for key, failure in failures.items():
+            report.add(failure.error_code, f"initialization of {key}: {failure}")
+        report.tell()
 
     def _note_initialized(
         self,

@@ -375,6 +375,7 @@ def _heartbeat_ports(ports: ShareGroupPorts) -> HeartbeatPorts:
         state_log=ports.state_log,
         group_log=ports.group_log,
         clock=ports.clock,
+        observer=ports.observer,
     )
 
 

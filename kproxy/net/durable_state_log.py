@@ -154,10 +154,13 @@ class DurableStateLog:
     async def initialize(
         self, initializations: Sequence[PartitionInitialization]
     ) -> Mapping[SharePartitionKey, ApiError]:
-        """Begin these states anew, all at once; return those that failed."""
+        """Create these states, all at once, unless they have begun already; return those that failed."""
         await self._settled(each.key for each in initializations)
         return await self._all_of(
-            {each.key: Initialize(each.key, each.state_epoch, each.start_offset) for each in initializations}
+            {
+                each.key: Initialize(each.key, each.state_epoch, each.start_offset, keeps_progress=True)
+                for each in initializations
+            }
         )
 
     async def load(self, key: SharePartitionKey) -> DurableShareState | None:

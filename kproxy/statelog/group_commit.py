@@ -217,7 +217,8 @@ class GroupCommit:
                     key, leader_epoch=operation.leader_epoch, now_ms=now_ms, actor=operation.actor
                 )
             case Initialize():
-                return coordinator.initialize_state(
+                begin = coordinator.begin_state if operation.keeps_progress else coordinator.initialize_state
+                return begin(
                     key,
                     state_epoch=operation.state_epoch,
                     start_offset=operation.start_offset,

@@ -27,12 +27,16 @@ class Write:
 
 @dataclass(slots=True)
 class Initialize:
-    """Begin the state anew, as `ShareCoordinator.initialize_state`. The ticket's response is None."""
+    """Begin the state anew, as `ShareCoordinator.initialize_state`. The ticket's response is None.
+
+    With `keeps_progress` a state that began already goes on, as `ShareCoordinator.begin_state` has it.
+    """
 
     key: SharePartitionKey
     state_epoch: StateEpoch
     start_offset: int
     actor: Actor = INITIALIZATION
+    keeps_progress: bool = False
 
 
 @dataclass(slots=True)

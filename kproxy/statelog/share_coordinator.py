@@ -118,6 +118,32 @@ class ShareCoordinator:
         )
         return CoordinatorResult(((snapshot, (actor,)),), None)
 
+    def begin_state(
+        self,
+        key: SharePartitionKey,
+        *,
+        state_epoch: StateEpoch,
+        start_offset: int,
+        now_ms: int,
+        actor: Actor,
+    ) -> CoordinatorResult[None]:
+        """Do what `initialize_state` does for a group that knows of no state, under no lower epoch than the stored one.
+
+        A state that has a start offset stays as it is, whatever its epoch: the group had come this far before its own
+        records were lost. Begun anew it would pass over all that was not acknowledged yet.
+
+        Raises:
+            InvalidRequest: as `initialize_state`.
+        """
+        state = self.fold.states.get(key)
+        if state is not None:
+            if state.start_offset != UNKNOWN_START_OFFSET:
+                return _NOTHING_TO_WRITE
+            state_epoch = max(state_epoch, state.state_epoch)
+        return self.initialize_state(
+            key, state_epoch=state_epoch, start_offset=start_offset, now_ms=now_ms, actor=actor
+        )
+
     def read_state(
         self, key: SharePartitionKey, *, leader_epoch: LeaderEpoch, now_ms: int, actor: Actor
     ) -> CoordinatorResult[DurableShareState | None]:

@@ -41,7 +41,12 @@ class InMemoryStateLog:
     ) -> Mapping[SharePartitionKey, ApiError]:
         refusals = {
             initialization.key: self._run(
-                Initialize(initialization.key, initialization.state_epoch, initialization.start_offset)
+                Initialize(
+                    initialization.key,
+                    initialization.state_epoch,
+                    initialization.start_offset,
+                    keeps_progress=True,
+                )
             ).refusal
             for initialization in initializations
         }

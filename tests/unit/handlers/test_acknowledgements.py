@@ -10,10 +10,10 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, CoordinatorLoadInProgress, NotCoordinator, StateNotWritten
 from kproxy.handlers.acknowledgements import requested_partitions
 from kproxy.share.acknowledgement import AcknowledgementBatch
-from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import StateEpoch, TopicIdPartition
 from kproxy.share.record_state import AcknowledgeType
 from kproxy.statelog.actors import Actor, Cause, RecordEnd
+from kproxy.statelog.operations import Initialize
 from kproxy.wire.messages import share_acknowledge_request as wire
 from tests.unit.handlers.share_group_world import (
     ORDERS,
@@ -281,7 +281,7 @@ async def test_a_share_partition_that_was_initialized_anew_takes_no_write_of_bef
     # Given
     world = ShareGroupWorld()
     alice = await a_member_with_records(world)
-    await world.state_log.initialize([PartitionInitialization(world.key(), StateEpoch(2), 0)])
+    world.state_log.memory.run(Initialize(world.key(), StateEpoch(2), 0))
 
     # When
     answer = await alice.acknowledge({(ORDERS, 0): [(0, 9, [ACCEPT])]})

@@ -7,11 +7,13 @@ from kproxy.errors import (
     BrokerUnavailable,
 )
 from kproxy.handlers.share_groups import ShareGroupLimits
+from kproxy.share.heartbeat import PartitionInitialization
+from kproxy.share.identifiers import StateEpoch
 from kproxy.share.limits import GroupLimits
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
-from tests.unit.handlers.share_group_world import ORDERS, PAYMENTS, ShareGroupWorld
+from tests.unit.handlers.share_group_world import ORDERS, PAYMENTS, ShareGroupWorld, acquired
 
 
 def assigned(answer: ShareGroupHeartbeatResponse) -> dict[bytes, list[int]] | None:
@@ -322,3 +324,41 @@ async def test_while_it_cannot_be_told_whether_the_id_is_free_nobody_joins() -> 
 
     # Then
     assert codes == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+
+
+# ---- share-partitions that cannot begin, or have begun already
+
+
+async def test_a_group_whose_records_are_lost_goes_on_where_its_durable_state_is() -> None:
+    """The state epochs are those of the group that is forgotten, above those that the new one begins with."""
+    # Given
+    world = ShareGroupWorld()
+    world.metadata.create_topic("orders", ORDERS, partition_count=2)
+    for partition in range(2):
+        world.produce(9, partition=partition)
+        key = world.key(partition=partition)
+        await world.state_log.initialize([PartitionInitialization(key, StateEpoch(7 * partition), 4)])
+    alice = world.member()
+
+    # When
+    answer = await alice.heartbeat(0, ["orders"])
+    fetched = await alice.fetch(add=[(ORDERS, 0), (ORDERS, 1)])
+
+    # Then
+    assert assigned(answer) == {ORDERS: [0, 1]}
+    assert [acquired(fetched, partition=partition) for partition in range(2)] == [[(4, 8, 1)]] * 2
+
+
+async def test_a_heartbeat_reports_once_why_share_partitions_could_not_begin() -> None:
+    # Given
+    world = ShareGroupWorld()
+    world.metadata.create_topic("orders", ORDERS, partition_count=3)
+    world.state_log.is_away = True
+
+    # When
+    answer = await world.member().heartbeat(0, ["orders"])
+
+    # Then
+    assert answer.error_code == ErrorCode.NONE
+    assert world.observer.reasons == ["coordinator_not_available"]
+    assert world.observer.refusals[0][1].endswith("was told to be away (and 2 more partitions)")

@@ -8,7 +8,6 @@ import pytest
 from kproxy.errors import (
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,
-    FencedStateEpoch,
     InvalidRequest,
     StateLogUnavailable,
 )
@@ -226,17 +225,18 @@ def test_states_are_begun_in_all_slots_at_once() -> None:
     on_slots(scenario)
 
 
-def test_what_cannot_be_begun_is_told_and_the_rest_is_begun() -> None:
+def test_what_cannot_begin_is_told_and_the_rest_begins_or_goes_on() -> None:
     async def scenario(_: ScriptedStateLog, ports: Ports) -> None:
         # Given
-        await ports.initialize(HERE, state_epoch=3)
-        wanted = [PartitionInitialization(key, StateEpoch(2), 0) for key in (HERE, THERE)]
+        wanted = [
+            PartitionInitialization(key, StateEpoch(epoch), 0) for key, epoch in ((HERE, -1), (THERE, 2))
+        ]
 
         # When
         failures = await ports.states.initialize(wanted)
 
         # Then
-        assert {key: type(failure) for key, failure in failures.items()} == {HERE: FencedStateEpoch}
+        assert {key: type(failure) for key, failure in failures.items()} == {HERE: InvalidRequest}
         assert await ports.states.read_summary(THERE) is not None
 
     on_slots(scenario)
