@@ -41,7 +41,7 @@ class Releases:
         return self._release(())
 
     def evict_connection(self, connection_id: int) -> "Released":
-        """Do the same for every session that is bound to a connection that went away."""
+        """Do the same for sessions that are bound to a connection that went away, as many as there is time for."""
         sessions = self._services.sessions.evict_connection(connection_id)
         self._services.counters.sessions_evicted(sessions)
         return self._release(sessions)
@@ -111,5 +111,4 @@ class Released:
         try:
             await self._writes.settle()
         finally:
-            for group_id in self._groups:
-                self._directory.unload_unwanted(group_id)
+            self._directory.unload_unwanted(self._groups)

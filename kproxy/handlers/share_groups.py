@@ -8,6 +8,7 @@ discarded when the slot is lost or fails, and its groups are restored when it is
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from kproxy.errors import ApiError
 from kproxy.handlers.acknowledgements import Acknowledgements
@@ -173,10 +174,15 @@ class ShareGroups:
     async def connection_closed(self, connection_id: int) -> None:
         """Evict the sessions of a connection and release what their members hold; count on its members no more.
 
-        All of that has happened when this first waits; the rest of the wait is for durability.
+        All of that has happened when this first waits; the rest of the wait is for durability. What a connection of
+        very many partitions leaves is released bit by bit: others have a turn in between.
         """
         self._held.connection_closed(connection_id)
-        await self._releases.evict_connection(connection_id).settle()
+        released = self._releases.evict_connection(connection_id)
+        if self.sessions.has_connection(connection_id):
+            more = partial(self.connection_closed, connection_id)
+            self._ports.background.begin(more, name=f"more releases of connection {connection_id}")
+        await released.settle()
 
     def expire(self, now_ms: int) -> Coroutine[object, object, None]:
         """End every acquisition lock and every membership that ran out by `now_ms` (Clock); look at assignments.

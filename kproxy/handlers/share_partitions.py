@@ -5,7 +5,7 @@ the live object and forgets it; the next fetch builds another from what is durab
 then available again, which merely ends locks early.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -217,14 +217,15 @@ class SharePartitionDirectory:
         for key in [key for key in (*self._live, *self._loading) if belongs(key)]:
             self.discard(key)
 
-    def unload_unwanted(self, group_id: GroupId) -> None:
-        """Forget what is live of a group if nobody fetches for it any more.
+    def unload_unwanted(self, group_ids: Collection[GroupId]) -> None:
+        """Forget what is live of those of the groups that nobody fetches for any more.
 
         A share-partition with a write under way stays until that is settled: a load would not see it yet.
         """
-        if self._is_wanted(group_id):
+        unwanted = {group_id for group_id in group_ids if not self._is_wanted(group_id)}
+        if not unwanted:
             return
-        for key in [key for key in self._live if key.group_id == group_id]:
+        for key in [key for key in self._live if key.group_id in unwanted]:
             self._live[key].is_unwanted = True
             self._drop_if_unwanted(key)
 

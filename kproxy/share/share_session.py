@@ -8,6 +8,7 @@ Source: KIP-932, "Share sessions"; `ShareSession.java`, `ShareSessionCache.java`
 `SharePartitionManager.java`.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sized
 from dataclasses import dataclass
 from typing import Final
@@ -25,6 +26,8 @@ INITIAL_SHARE_SESSION_EPOCH: Final = ShareSessionEpoch(0)
 FINAL_SHARE_SESSION_EPOCH: Final = ShareSessionEpoch(-1)
 """Closes a session."""
 MAX_SHARE_SESSION_EPOCH: Final = 2_147_483_647
+MOST_EVICTED: Final = 2_500
+"""How many partitions, or so, are released in one go: a connection may have as many as all sessions together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +114,13 @@ class ShareSession:
 class ShareSessionCache:
     """All share sessions of the process. There is no eviction for age: the cache refuses when it is full."""
 
-    __slots__ = ("_keys_of_connection", "_partition_count", "_sessions", "limits")
+    __slots__ = ("_keys_of_connection", "_partition_count", "_session_counts", "_sessions", "limits")
 
     def __init__(self, limits: ShareSessionLimits) -> None:
         self.limits = limits
         self._partition_count = 0
         self._sessions: dict[ShareSessionKey, ShareSession] = {}
+        self._session_counts: Counter[GroupId] = Counter()
         self._keys_of_connection: dict[int, dict[ShareSessionKey, None]] = {}
 
     def __len__(self) -> int:
@@ -129,7 +133,7 @@ class ShareSessionCache:
 
     def group_has_sessions(self, group_id: GroupId) -> bool:
         """Tell whether any member of the group has a session; else its share-partitions may be dropped."""
-        return any(key.group_id == group_id for key in self._sessions)
+        return group_id in self._session_counts
 
     def sessions(self) -> tuple[ShareSession, ...]:
         """Return every open session, oldest first."""
@@ -162,6 +166,7 @@ class ShareSessionCache:
         self._require_room(len(session), instead_of=0 if replaced is None else len(replaced))
         self._remove(key)
         self._sessions[key] = session
+        self._session_counts[key.group_id] += 1
         self._partition_count += len(session)
         self._keys_of_connection.setdefault(connection_id, {})[key] = None
         return session
@@ -229,15 +234,24 @@ class ShareSessionCache:
             self._remove(session.key)
 
     def evict_connection(self, connection_id: int) -> tuple[ShareSession, ...]:
-        """Remove and return the sessions of a connection that went away; their records are to be released.
+        """Remove and return sessions of a connection that went away; their records are to be released.
 
-        A session that was opened again on another connection survives.
+        At least one, if there is any, and no more after `MOST_EVICTED` partitions: then `has_connection` says that
+        there are others left. A session that was opened again on another connection survives.
         """
-        keys = self._keys_of_connection.get(connection_id, {})
-        evicted = tuple(self._sessions[key] for key in keys)
-        for session in evicted:
-            self._remove(session.key)
-        return evicted
+        evicted: list[ShareSession] = []
+        partition_count = 0
+        for key in tuple(self._keys_of_connection.get(connection_id, ())):
+            evicted.append(self._sessions[key])
+            partition_count += 1 + len(evicted[-1])
+            self._remove(key)
+            if partition_count >= MOST_EVICTED:
+                break
+        return tuple(evicted)
+
+    def has_connection(self, connection_id: int) -> bool:
+        """Tell whether a session is bound to the connection."""
+        return connection_id in self._keys_of_connection
 
     def require_possible(self, partitions: Sized) -> None:
         """Raise InvalidRequest when a request names more partitions than any session may have."""
@@ -273,6 +287,9 @@ class ShareSessionCache:
         if session is None:
             return
         self._partition_count -= len(session)
+        self._session_counts[key.group_id] -= 1
+        if not self._session_counts[key.group_id]:
+            del self._session_counts[key.group_id]
         keys = self._keys_of_connection[session.connection_id]
         del keys[key]
         if not keys:

@@ -197,6 +197,24 @@ def test_a_closed_connection_takes_its_sessions_with_it() -> None:
     assert cache.evict_connection(7) == ()
 
 
+def test_a_group_has_sessions_until_its_last_one_is_gone() -> None:
+    # Given
+    cache = a_cache()
+    opened(cache, P0, connection_id=7)
+    opened(cache, P0, connection_id=7)
+    of_bob = opened(cache, P0, key=OF_BOB, connection_id=8)
+    group_id = of_bob.key.group_id
+
+    # When
+    cache.evict_connection(7)
+    had_sessions = cache.group_has_sessions(group_id)
+    cache.close(of_bob)
+
+    # Then
+    assert had_sessions
+    assert not cache.group_has_sessions(group_id)
+
+
 def test_a_session_opened_again_elsewhere_survives_the_end_of_its_old_connection() -> None:
     # Given
     cache = a_cache()
