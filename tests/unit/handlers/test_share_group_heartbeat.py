@@ -361,4 +361,4 @@ async def test_a_heartbeat_reports_once_why_share_partitions_could_not_begin() -
     # Then
     assert answer.error_code == ErrorCode.NONE
     assert world.observer.reasons == ["coordinator_not_available"]
-    assert world.observer.refusals[0][1].endswith("was told to be away (and 2 more partitions)")
+    assert world.observer.refusals[0][1].endswith("was told to be away (and 2 more)")
