@@ -18,20 +18,20 @@ from kproxy.share.identifiers import MemberId, TopicId, TopicIdPartition
 from kproxy.share.share_group_member import ShareGroupMember
 
 Partitions = frozenset[TopicIdPartition]
-MayHave = Callable[[ShareGroupMember, TopicIdPartition], bool]
-"""Whether a member subscribes to a partition that may be assigned."""
+Permitted = Callable[[ShareGroupMember, Collection[TopicIdPartition]], Partitions]
+"""Which of some partitions a member subscribes to, and may be assigned. One call for all: subscriptions are long."""
 
 
 class Coverage:
     """How many members of one group that can be counted on were told each partition.
 
-    `may_have` says whether a member subscribes to a partition that may be assigned.
+    `permitted` says which of some partitions a member subscribes to, and may be assigned.
     """
 
-    __slots__ = ("_allotted", "_may_have", "_open", "_told")
+    __slots__ = ("_allotted", "_open", "_permitted", "_told")
 
-    def __init__(self, may_have: MayHave) -> None:
-        self._may_have = may_have
+    def __init__(self, permitted: Permitted) -> None:
+        self._permitted = permitted
         self._told: Counter[TopicIdPartition] = Counter()
         self._allotted: dict[MemberId, set[TopicIdPartition]] = {}
         self._open: Partitions = frozenset()
@@ -74,7 +74,7 @@ class Coverage:
             if self._told[partition] <= int(partition in member.relied_on)
         }
         taken = {partition for partition in (*self._open, *allotted) if self._told[partition] <= 0}
-        return target | {partition for partition in kept | taken if self._may_have(member, partition)}
+        return target | self._permitted(member, kept | taken)
 
     def allot(
         self,
@@ -88,23 +88,36 @@ class Coverage:
         they are told anyway.
         """
         covered = frozenset[TopicIdPartition]().union(*targets.values())
+        uncovered = [
+            partition for partition in wanted if partition not in covered and self._told[partition] <= 0
+        ]
         self._allotted = {}
         still_open: set[TopicIdPartition] = set()
         loads = {member.member_id: len(targets[member.member_id]) for member in waiting}
+        able = self._able(uncovered, waiting)
         turns: dict[TopicId, deque[MemberId]] = {}
-        for partition in wanted:
-            if partition in covered or self._told[partition] > 0:
-                continue
-            if partition.topic_id not in turns:
-                able = [member.member_id for member in waiting if self._may_have(member, partition)]
-                turns[partition.topic_id] = deque(sorted(able, key=loads.__getitem__))
-            if turn := turns[partition.topic_id]:
+        for partition in uncovered:
+            topic_id = partition.topic_id
+            if topic_id not in turns:
+                turns[topic_id] = deque(sorted(able[topic_id], key=loads.__getitem__))
+            if turn := turns[topic_id]:
                 self._allotted.setdefault(turn[0], set()).add(partition)
                 loads[turn[0]] += 1
                 turn.rotate(-1)
             else:
                 still_open.add(partition)
         self._open = frozenset(still_open)
+
+    def _able(
+        self, partitions: Iterable[TopicIdPartition], waiting: Iterable[ShareGroupMember]
+    ) -> Mapping[TopicId, Sequence[MemberId]]:
+        """Return who of the waiting members may have the partitions of each topic, of which one speaks for all."""
+        of_topics = {partition.topic_id: partition for partition in partitions}
+        able: dict[TopicId, list[MemberId]] = {topic_id: [] for topic_id in of_topics}
+        for member in waiting:
+            for partition in self._permitted(member, of_topics.values()):
+                able[partition.topic_id].append(member.member_id)
+        return able
 
     def _rely(self, member: ShareGroupMember, partitions: Partitions) -> bool:
         if partitions == member.relied_on:

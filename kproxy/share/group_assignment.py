@@ -38,7 +38,7 @@ class GroupAssignment:
         """The partitions that there were to assign when the target assignment was computed."""
         self._topics = topics
         self._members = members
-        self._coverage = Coverage(topics.may_have)
+        self._coverage = Coverage(topics.permitted)
         self._rounds = AssignmentRounds()
         self._called: dict[MemberId, None] = {}
         self._unheard: set[MemberId] = set()

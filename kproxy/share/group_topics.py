@@ -1,6 +1,6 @@
 """What one share group knows of its topics: those that exist, and which of their partitions may be assigned."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 
 from kproxy.share.heartbeat import TopicPartitions
 from kproxy.share.identifiers import TopicId, TopicIdPartition
@@ -61,7 +61,16 @@ class GroupTopics:
             if topic_id in topic_ids:
                 yield from (TopicIdPartition(topic_id, number) for number in sorted(numbers))
 
-    def may_have(self, member: ShareGroupMember, partition: TopicIdPartition) -> bool:
-        """Whether `member` subscribes to `partition`, and it may be assigned."""
-        is_assignable = partition.partition in self.state_partitions.initialized_of(partition.topic_id)
-        return is_assignable and partition.topic_id in self.ids(member.subscribed_topic_names)
+    def permitted(
+        self, member: ShareGroupMember, partitions: Collection[TopicIdPartition]
+    ) -> frozenset[TopicIdPartition]:
+        """Return those of `partitions` that `member` subscribes to and that may be assigned."""
+        if not partitions:
+            return frozenset()
+        topic_ids = self.ids(member.subscribed_topic_names)
+        return frozenset(
+            partition
+            for partition in partitions
+            if partition.topic_id in topic_ids
+            and partition.partition in self.state_partitions.initialized_of(partition.topic_id)
+        )

@@ -1,6 +1,6 @@
 """Who keeps, and who takes over, what nobody else serves."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from kproxy.share.coverage import Coverage
 from kproxy.share.identifiers import MemberId, TopicIdPartition
@@ -14,8 +14,10 @@ def partitions(*numbers: int) -> frozenset[TopicIdPartition]:
     return frozenset(TopicIdPartition(TOPIC, number) for number in numbers)
 
 
-def may_have(_member: ShareGroupMember, partition: TopicIdPartition) -> bool:
-    return partition.topic_id == TOPIC
+def permitted(
+    _member: ShareGroupMember, partitions: Collection[TopicIdPartition]
+) -> frozenset[TopicIdPartition]:
+    return frozenset(partition for partition in partitions if partition.topic_id == TOPIC)
 
 
 def told(coverage: Coverage, member_id: MemberId, numbers: Iterable[int]) -> ShareGroupMember:
@@ -28,7 +30,7 @@ def told(coverage: Coverage, member_id: MemberId, numbers: Iterable[int]) -> Sha
 
 def test_a_member_keeps_what_it_loses_until_somebody_else_was_told_of_it() -> None:
     # Given
-    coverage = Coverage(may_have)
+    coverage = Coverage(permitted)
     alice, bob = told(coverage, ALICE, [0, 1]), told(coverage, BOB, [])
 
     # When
@@ -44,7 +46,7 @@ def test_a_member_keeps_what_it_loses_until_somebody_else_was_told_of_it() -> No
 
 def test_what_may_not_be_assigned_any_more_is_not_kept() -> None:
     # Given
-    coverage = Coverage(may_have)
+    coverage = Coverage(permitted)
     alice = ShareGroupMember(ALICE)
     gone = frozenset([TopicIdPartition(OTHER_TOPIC, 0)])
     coverage.count_on(alice, frozenset())
@@ -56,7 +58,7 @@ def test_what_may_not_be_assigned_any_more_is_not_kept() -> None:
 
 def test_who_cannot_be_counted_on_does_not_let_others_lose_anything() -> None:
     # Given
-    coverage = Coverage(may_have)
+    coverage = Coverage(permitted)
     alice, bob = told(coverage, ALICE, [0]), told(coverage, BOB, [0])
 
     # When
@@ -70,7 +72,7 @@ def test_who_cannot_be_counted_on_does_not_let_others_lose_anything() -> None:
 
 def test_what_nobody_has_is_shared_among_those_who_wait() -> None:
     # Given
-    coverage = Coverage(may_have)
+    coverage = Coverage(permitted)
     alice, bob = told(coverage, ALICE, [0]), told(coverage, BOB, [1])
 
     # When
@@ -83,7 +85,7 @@ def test_what_nobody_has_is_shared_among_those_who_wait() -> None:
 
 def test_what_somebody_is_about_to_be_told_is_not_given_to_another() -> None:
     # Given
-    coverage = Coverage(may_have)
+    coverage = Coverage(permitted)
     alice, bob = told(coverage, ALICE, []), told(coverage, BOB, [])
 
     # When
@@ -95,7 +97,7 @@ def test_what_somebody_is_about_to_be_told_is_not_given_to_another() -> None:
 
 def test_when_nobody_waits_whoever_is_heard_next_takes_what_is_open_and_the_one_after_does_not() -> None:
     # Given
-    coverage = Coverage(may_have)
+    coverage = Coverage(permitted)
     alice, bob = told(coverage, ALICE, []), told(coverage, BOB, [])
     coverage.allot(sorted(partitions(0, 1)), {}, [])
 
@@ -110,7 +112,7 @@ def test_when_nobody_waits_whoever_is_heard_next_takes_what_is_open_and_the_one_
 
 def test_whoever_gives_up_what_nobody_else_has_concerns_others() -> None:
     # Given
-    coverage = Coverage(may_have)
+    coverage = Coverage(permitted)
     alice = told(coverage, ALICE, [0])
 
     # Then
@@ -119,7 +121,7 @@ def test_whoever_gives_up_what_nobody_else_has_concerns_others() -> None:
 
 def test_a_member_that_joins_again_has_to_be_told_again_what_it_had() -> None:
     # Given
-    coverage = Coverage(may_have)
+    coverage = Coverage(permitted)
     alice, bob = told(coverage, ALICE, [0]), told(coverage, BOB, [])
 
     # When
@@ -133,7 +135,7 @@ def test_a_member_that_joins_again_has_to_be_told_again_what_it_had() -> None:
 
 def test_what_was_told_to_a_member_that_is_gone_does_not_count() -> None:
     # Given
-    coverage = Coverage(may_have)
+    coverage = Coverage(permitted)
     alice, carol = told(coverage, ALICE, []), told(coverage, CAROL, [])
     coverage.discount(alice)
 

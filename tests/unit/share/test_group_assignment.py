@@ -1,11 +1,13 @@
 """Rounds of a group: who is called, and how long a heartbeat may be held."""
 
+from collections.abc import Iterable
+
 import pytest
 
 from kproxy.share.group_assignment import GroupAssignment
 from kproxy.share.group_topics import GroupTopics
 from kproxy.share.heartbeat import TopicPartitions
-from kproxy.share.identifiers import MemberId, TopicIdPartition
+from kproxy.share.identifiers import MemberId, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_member import ShareGroupMember
 from kproxy.share.state_partition_metadata import StatePartitionMetadata
@@ -42,6 +44,30 @@ class Group:
     def tell(self, *members: ShareGroupMember, now_ms: int) -> None:
         for member in members:
             self.assignment.tell(member, self.assignment.share_of(member), now_ms)
+
+
+class LookedUpTopics(GroupTopics):
+    """Counts how often the names of a subscription are gone through."""
+
+    def __init__(self, state_partitions: StatePartitionMetadata) -> None:
+        super().__init__(state_partitions)
+        self.look_ups = 0
+
+    def ids(self, names: Iterable[str]) -> frozenset[TopicId]:
+        self.look_ups += 1
+        return super().ids(names)
+
+
+def many_topics(count: int) -> LookedUpTopics:
+    """Topics of one partition each, which may be assigned."""
+    state = StatePartitionMetadata()
+    found = {f"{number:04}": TopicPartitions(TopicId(f"{number:016}".encode()), 1) for number in range(count)}
+    for name, topic in found.items():
+        state.begin(name, topic, retry_interval_ms=1, now_ms=0)
+        state.finish([TopicIdPartition(topic.topic_id, 0)])
+    topics = LookedUpTopics(state)
+    topics.learn(found, found)
+    return topics
 
 
 @pytest.fixture
@@ -136,3 +162,35 @@ def test_restored_members_are_counted_on_for_one_heartbeat_interval(group: Group
     assert due_ms == 5_100
     assert called == (BOB,)
     assert group.assignment.share_of(bob) == alice.assigned | bob.assigned
+
+
+def test_a_subscription_is_gone_through_as_often_however_many_topics_change_hands() -> None:
+    # Given
+    look_ups = []
+    for topic_count in (4, 40):
+        topics = many_topics(topic_count)
+        members = {
+            member_id: ShareGroupMember(
+                member_id, subscribed_topic_names=frozenset(topics.known), is_waiting=True
+            )
+            for member_id in (ALICE, BOB)
+        }
+        alice, bob = members.values()
+        assignment = GroupAssignment(topics, members)
+        for member in (alice, bob):
+            assignment.heard(member, LIMITS, is_joining=True, has_changed=True, now_ms=0)
+        assignment.tell(alice, frozenset(topics.wanted([alice])), 10)
+        topics.look_ups = 0
+
+        # When
+        assignment.begin_round(50)
+        assignment.compute(50)
+        assignment.end_round(50)
+        assignment.lose(alice, 60)
+        assignment.begin_round(110)
+        assignment.end_round(110)
+        assert len(assignment.share_of(bob)) == topic_count
+        look_ups.append(topics.look_ups)
+
+    # Then
+    assert look_ups[0] == look_ups[1]

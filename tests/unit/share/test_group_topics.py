@@ -39,9 +39,8 @@ def test_a_member_may_have_what_it_subscribes_to_and_what_may_be_assigned(topics
     alice = ShareGroupMember(ALICE, subscribed_topic_names=frozenset(["paid"]))
 
     # Then
-    assert topics.may_have(alice, TopicIdPartition(TOPIC, 0))
-    assert not topics.may_have(alice, TopicIdPartition(TOPIC, 1))
-    assert not topics.may_have(alice, TopicIdPartition(OTHER_TOPIC, 0))
+    asked_for = [TopicIdPartition(TOPIC, 0), TopicIdPartition(TOPIC, 1), TopicIdPartition(OTHER_TOPIC, 0)]
+    assert topics.permitted(alice, asked_for) == {TopicIdPartition(TOPIC, 0)}
     assert list(topics.wanted([alice])) == [TopicIdPartition(TOPIC, 0)]
 
 
