@@ -134,8 +134,16 @@ class HeldHeartbeats:
         self.call_all(lambda _: True)
 
     def _hear(self, heartbeat: Heartbeat, context: RequestContext) -> None:
-        """Note where the member was heard; if that connection is gone already, it cannot be counted on."""
+        """Note where the member was heard.
+
+        If that connection is gone already, it cannot be counted on, unless it was heard on another one meanwhile.
+        """
         member = (heartbeat.group_id, heartbeat.member_id)
+        if (
+            context.caller.is_gone
+            and self._connections.get(member, context.connection_id) != context.connection_id
+        ):
+            return
         if self._connections.get(member) != context.connection_id:
             self.forget(*member)
             self._connections[member] = context.connection_id

@@ -385,3 +385,26 @@ async def test_many_that_come_back_at_once_raise_no_epoch_and_change_no_more_tha
     assert world.groups.coordinator.describe(world.key().group_id).group_epoch == group_epoch
     assert covered(world) == list(range(100))
     assert sum(len(member.answers) for member in world.members.values()) < 30
+
+
+async def test_a_late_heartbeat_of_a_closed_connection_takes_no_partition_from_a_member_that_is_back() -> (
+    None
+):
+    # Given
+    world = HeldWorld()
+    world.join("alice", "bob")
+    await world.pass_time(2_000)
+    before = world.told()
+    await world.members["alice"].stop()
+    late = world.member("alice")
+    late.caller.is_gone = True
+    world.members["alice"].come_back()
+    await world.pass_time(200)
+
+    # When
+    await late.heartbeat(world.members["alice"].epoch)
+    await world.pass_time(1_000)
+
+    # Then
+    assert world.told() == before
+    assert len(world.waits) == 2
