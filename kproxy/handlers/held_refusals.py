@@ -5,6 +5,9 @@ application hears nothing of it: a kproxy that can serve nobody would be kept bu
 leaves 100 ms after its request came, the next one in a row of the same connection and API 800 ms, all others 3.2 s.
 What the request did, has been done by then: acknowledgements that come with a refused fetch are applied first.
 
+A fetch that is refused in a part of its partitions, and waited its MaxWaitMs for records of the others, costs no more
+than an idle one: it is not held, for records may come meanwhile.
+
 A refusal that tells a client what to do next - where the leader is, to open a new session, to join again - is held
 from the second in a row on: the first ends with the client being served.
 
@@ -120,7 +123,7 @@ class HeldRefusals:
         """Answer `request`; later, if the answer is a refusal that its client would answer by asking again at once."""
         began_ms = self._clock.now_ms()
         answer = await self._apis.serve(request, context)
-        hold_ms = self._hold_ms(request, context, answer)
+        hold_ms = self._hold_ms(request, context, answer, waited_ms=self._clock.now_ms() - began_ms)
         if hold_ms and not self._is_ending and not context.caller.is_gone:
             await self._hold(context.connection_id, began_ms + hold_ms)
         return answer
@@ -155,9 +158,12 @@ class HeldRefusals:
         finally:
             self._held.discard(connection_id)
 
-    def _hold_ms(self, request: DecodedRequest, context: RequestContext, answer: Message) -> int:
-        """Return how long after its request `answer` may leave; 0 for at once."""
-        verdict = _verdict(answer, context.node_id)
+    def _hold_ms(
+        self, request: DecodedRequest, context: RequestContext, answer: Message, *, waited_ms: int
+    ) -> int:
+        """Return how long after its request `answer`, which is there after `waited_ms`, may leave; 0 for at once."""
+        is_idle = _has_waited_for_records(request.message, answer, waited_ms)
+        verdict = Verdict.SERVED if is_idle else _verdict(answer, context.node_id)
         streaks, api_key = context.refusals, request.api_key
         length = streaks.length(api_key)
         if verdict is Verdict.SERVED:
@@ -170,6 +176,13 @@ class HeldRefusals:
         if steps < 0:
             return 0
         return min(HOLDS_MS[min(steps, len(HOLDS_MS) - 1)], _most_ms(answer))
+
+
+def _has_waited_for_records(message: Message, answer: Message, waited_ms: int) -> bool:
+    """Whether a fetch came to the end of its MaxWaitMs, which only one does that has partitions to wait for."""
+    if not isinstance(message, ShareFetchRequest) or not isinstance(answer, ShareFetchResponse):
+        return False
+    return answer.error_code == ErrorCode.NONE and waited_ms >= message.max_wait_ms >= HOLDS_MS[0]
 
 
 def _verdict(answer: Message, node_id: int) -> Verdict:

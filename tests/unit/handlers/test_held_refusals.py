@@ -229,6 +229,32 @@ async def test_what_a_request_has_waited_already_is_a_part_of_its_hold() -> None
     assert holds == [150, 800, 3200]
 
 
+async def test_a_refusal_of_some_partitions_does_not_keep_the_records_of_the_others_behind_the_wait_of_a_fetch() -> (
+    None
+):
+    # Given
+    patient = ShareFetchRequest(share_session_epoch=1, max_wait_ms=500)
+    world = World(fetched(partition(), partition(ErrorCode.UNKNOWN_TOPIC_ID)), serving_ms=500)
+
+    # When
+    holds = await world.holds_ms(4, patient)
+
+    # Then
+    assert holds == [500, 500, 500, 500]
+
+
+async def test_a_fetch_that_is_refused_as_a_whole_is_held_however_long_it_waited() -> None:
+    # Given
+    patient = ShareFetchRequest(share_session_epoch=1, max_wait_ms=500)
+    world = World(ShareFetchResponse(error_code=ErrorCode.SHARE_SESSION_LIMIT_REACHED), serving_ms=500)
+
+    # When
+    holds = await world.holds_ms(3, patient)
+
+    # Then
+    assert holds == [500, 800, 3200]
+
+
 async def test_a_hold_leaves_the_member_most_of_its_locks_time_for_its_acknowledgements() -> None:
     # Given
     world = World(fetched(partition(ErrorCode.UNKNOWN_TOPIC_ID), lock_ms=1_000))
