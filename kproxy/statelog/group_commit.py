@@ -265,7 +265,7 @@ class GroupCommit:
         assert isinstance(first, Write)
         earlier, later = waiting.halves(first)
         self._queue.extendleft((later, earlier))
-        if self._latest[first.key] is waiting:
+        if self._latest.get(first.key) is waiting:
             self._latest[first.key] = later
 
     def _refuse_what_rests_on(self, refused: Write, refusal: ApiError) -> None:
@@ -278,7 +278,7 @@ class GroupCommit:
     def _leave_queue(self, waiting: WaitingOperation) -> None:
         """From here on no write is merged into it."""
         key = waiting.operation.key
-        if self._latest[key] is waiting:
+        if self._latest.get(key) is waiting:
             del self._latest[key]
 
     def _settle(self, waiting: WaitingOperation, response: object) -> None:

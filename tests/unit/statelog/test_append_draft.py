@@ -5,7 +5,7 @@ import pytest
 from kproxy.errors import UnwritableStateRecord
 from kproxy.share.identifiers import LeaderEpoch
 from kproxy.statelog.append_draft import AppendDraft, WaitingOperation
-from kproxy.statelog.operations import ColdSnapshots, Delete, Read
+from kproxy.statelog.operations import ColdSnapshots, Delete, Read, ReadSummary
 from kproxy.statelog.share_coordinator import CoordinatorResult
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate
 from kproxy.statelog.tickets import Ticket
@@ -129,6 +129,23 @@ def test_what_a_refused_write_says_does_not_become_durable_by_the_start_offset_o
     assert [type(ticket.refusal) for ticket in (*first, behind)] == [UnwritableStateRecord] * 2
     assert other_writer.refusal is None
     assert queue.fold.states[KEY].start_offset == 7
+    assert queue.waiting_count == 0
+
+
+def test_what_waits_between_a_refused_write_and_one_that_rests_on_it_is_answered() -> None:
+    # Given
+    queue = a_queue(a_snapshot())
+    refused = queue.submit(a_write(a_delta(0, 0, *MANY_BATCHES), ALICE))
+    between = queue.submit(ReadSummary(KEY))
+    behind = queue.submit(a_write(a_delta(10, 1, a_batch(120, 120)), ALICE))
+
+    # When
+    append = next_append(queue, max_bytes=SMALL_BYTES)
+
+    # Then
+    assert append is None
+    assert [type(ticket.refusal) for ticket in (refused, behind)] == [UnwritableStateRecord] * 2
+    assert (between.is_done, between.refusal) == (True, None)
     assert queue.waiting_count == 0
 
 
