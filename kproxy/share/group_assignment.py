@@ -77,9 +77,10 @@ class GroupAssignment:
         if self._coverage.count_on(member, kept) or has_changed:
             self._rounds.note_change(now_ms)
 
-    def await_round(self, member: ShareGroupMember) -> None:
-        """Let the answer of `member` wait for the next round."""
+    def await_round(self, member: ShareGroupMember, now_ms: int) -> None:
+        """Let the answer of `member` wait for the next round, which is asked for."""
         member.awaited_round = self._rounds.count + 1
+        self._rounds.note_change(now_ms)
 
     def note_change(self, now_ms: int) -> None:
         """Ask for a round."""

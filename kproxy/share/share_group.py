@@ -185,7 +185,7 @@ class ShareGroup:
             member, limits, is_joining=heartbeat.is_joining, has_changed=has_changed, now_ms=now_ms
         )
         if heartbeat.is_joining or has_new_subscription:
-            self._assignment.await_round(member)
+            self._assignment.await_round(member, now_ms)
         member.session_deadline_ms = now_ms + limits.session_timeout_ms
         return tuple(self._initializations(limits, now_ms))
 

@@ -113,7 +113,7 @@ def test_a_heartbeat_with_nothing_to_tell_is_held_until_shortly_before_the_next_
 def test_a_join_is_held_until_its_round(group: Group) -> None:
     # Given
     alice = group.join(ALICE, now_ms=3)
-    group.assignment.await_round(alice)
+    group.assignment.await_round(alice, 3)
 
     # When
     before = group.assignment.held_until_ms(alice, 0, must_tell=True, is_stale=True)
@@ -132,7 +132,7 @@ def test_a_join_that_would_get_nothing_yet_is_held_until_the_assignment_interval
     group.round(50)
     group.tell(alice, now_ms=50)
     bob = group.join(BOB, now_ms=60)
-    group.assignment.await_round(bob)
+    group.assignment.await_round(bob, 60)
 
     # When
     group.assignment.begin_round(110)
@@ -141,6 +141,26 @@ def test_a_join_that_would_get_nothing_yet_is_held_until_the_assignment_interval
     # Then
     assert not group.assignment.may_compute(110)
     assert group.assignment.held_until_ms(bob, 60, must_tell=True, is_stale=True) == 1_050
+
+
+def test_whoever_joins_again_with_nothing_waits_for_a_round_and_not_for_the_assignment_interval(
+    group: Group,
+) -> None:
+    # Given
+    alice = group.join(ALICE, now_ms=0)
+    group.round(50)
+    group.tell(alice, now_ms=50)
+    bob = group.join(BOB, now_ms=60)
+    group.assignment.begin_round(110)
+    group.assignment.end_round(110)
+    group.assignment.tell(bob, frozenset(), 120)
+
+    # When
+    group.assignment.heard(bob, LIMITS, is_joining=True, has_changed=False, now_ms=200)
+    group.assignment.await_round(bob, 200)
+
+    # Then
+    assert group.assignment.held_until_ms(bob, 200, must_tell=True, is_stale=True) == 250
 
 
 def test_restored_members_are_counted_on_for_one_heartbeat_interval(group: Group) -> None:
