@@ -37,7 +37,7 @@ from kproxy.share.identifiers import (
     TopicIdPartition,
 )
 from kproxy.share.limits import GroupLimits
-from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.share.share_group_image import MemberImage, ShareGroupImage
 from kproxy.share.share_group_member import ShareGroupMember
 from kproxy.share.state_partition_metadata import StatePartitionMetadata
 
@@ -55,6 +55,7 @@ class ShareGroup:
     __slots__ = (
         "_assignment",
         "_image",
+        "_member_images",
         "_topics",
         "assignment_epoch",
         "durable_revision",
@@ -79,6 +80,7 @@ class ShareGroup:
         self._topics = GroupTopics(StatePartitionMetadata())
         self._assignment = GroupAssignment(self._topics, self.members)
         self._image: ShareGroupImage | None = None
+        self._member_images: dict[MemberId, MemberImage] = {}
 
     @classmethod
     def restore(cls, image: ShareGroupImage, limits: GroupLimits, *, now_ms: int) -> "ShareGroup":
@@ -107,7 +109,7 @@ class ShareGroup:
         group._topics.restore(
             group.subscribed_topic_names, None if group._is_stale else group._assignment.assigned_from
         )
-        group._image = image
+        group._image, group._member_images = image, dict(image.members)
         return group
 
     @property
@@ -147,7 +149,7 @@ class ShareGroup:
                 group_id=self.group_id,
                 group_epoch=self.group_epoch,
                 assignment_epoch=self.assignment_epoch,
-                members={member_id: member.image() for member_id, member in self.members.items()},
+                members=dict(self._member_images),
                 target=dict(self._assignment.target),
                 initializing=self._topics.state_partitions.initializing,
                 initialized=self._topics.state_partitions.initialized,
@@ -177,8 +179,7 @@ class ShareGroup:
         """
         member = self._member_of(heartbeat, limits)
         has_new_subscription = self._note(member, heartbeat)
-        has_new_topics = self._topics.learn(topics, self.subscribed_topic_names)
-        has_changed = has_new_subscription or has_new_topics
+        has_changed = self._topics.learn(topics, self.subscribed_topic_names) or has_new_subscription
         if has_changed:
             self._raise_group_epoch()
         self._assignment.heard(
@@ -256,8 +257,7 @@ class ShareGroup:
 
     def lose(self, member_id: MemberId, now_ms: int) -> None:
         """Count on a member no more until it is heard again: its connection closed. It stays a member."""
-        member = self.members.get(member_id)
-        if member is not None:
+        if (member := self.members.get(member_id)) is not None:
             self._assignment.lose(member, now_ms)
 
     def remove(self, member_id: MemberId, now_ms: int) -> None:
@@ -272,6 +272,7 @@ class ShareGroup:
         member = self.members.pop(member_id, None)
         if member is None:
             raise self._unknown(member_id)
+        del self._member_images[member_id]
         self._assignment.remove(member, now_ms)
         self._raise_group_epoch()
         if not self.members:
@@ -296,10 +297,7 @@ class ShareGroup:
         partitions = self._topics.state_partitions.begin_deletion(topic_ids)
         if partitions:
             self._note_change()
-        return tuple(
-            SharePartitionKey(self.group_id, partition.topic_id, partition.partition)
-            for partition in partitions
-        )
+        return tuple(SharePartitionKey(self.group_id, each.topic_id, each.partition) for each in partitions)
 
     def topics_deleted(self, topic_ids: Iterable[TopicId]) -> None:
         """Forget topics of which no durable state is left."""
@@ -334,8 +332,7 @@ class ShareGroup:
 
     def _note(self, member: ShareGroupMember, heartbeat: Heartbeat) -> bool:
         """Write down what the member says of itself; tell whether its subscription changed."""
-        before = self.members.get(member.member_id)
-        was = (member.client_id, member.client_host, member.rack_id, member.subscribed_topic_names)
+        names = member.subscribed_topic_names
         self.members[member.member_id] = member
         member.client_id = heartbeat.client_id
         member.client_host = heartbeat.client_host
@@ -343,10 +340,8 @@ class ShareGroup:
             member.rack_id = heartbeat.rack_id
         if heartbeat.subscribed_topic_names is not None:
             member.subscribed_topic_names = frozenset(heartbeat.subscribed_topic_names)
-        now = (member.client_id, member.client_host, member.rack_id, member.subscribed_topic_names)
-        if before is None or now != was:
-            self._note_change()
-        return now[-1] != was[-1]
+        self._note_member(member)
+        return member.subscribed_topic_names != names
 
     def _initializations(self, limits: GroupLimits, now_ms: int) -> Iterable[PartitionInitialization]:
         """Mark as initializing, and yield, what is neither initialized nor recently begun."""
@@ -376,17 +371,22 @@ class ShareGroup:
         if member.member_epoch != member_epoch:
             member.previous_member_epoch = member.member_epoch
             member.member_epoch = member_epoch
-            self._note_change()
         share = self._assignment.share_of(member)
         has_changed = share != member.assigned
         self._assignment.tell(member, share, now_ms)
-        if has_changed:
-            self._note_change()
+        self._note_member(member)
         return has_changed
 
     def _raise_group_epoch(self) -> None:
         self.group_epoch = GroupEpoch(self.group_epoch + 1)
         self._note_change()
+
+    def _note_member(self, member: ShareGroupMember) -> None:
+        """Let the group's image follow the member's. Only this one is made anew: groups are large."""
+        image = member.image()
+        if self._member_images.get(member.member_id) != image:
+            self._member_images[member.member_id] = image
+            self._note_change()
 
     def _note_change(self) -> None:
         self.revision += 1

@@ -351,3 +351,21 @@ def test_what_a_member_says_of_itself_is_kept_until_it_says_something_else() -> 
     member = group.members[ALICE]
     assert (member.rack_id, member.client_id, member.client_host) == ("rack-1", "second", "/10.0.0.2")
     assert group.assignment_of(member) == (AssignedTopic(TOPIC, "paid", (0, 1)),)
+
+
+def test_an_image_takes_over_every_member_that_has_not_changed_from_the_one_before() -> None:
+    """Each of very many answers has an image: to describe all members anew would keep others waiting."""
+    # Given
+    group = ShareGroup(ORDERS)
+    serve(group, said_by(ALICE, 0, "paid"))
+    serve(group, said_by(BOB, 0, "paid"), now_ms=2_000)
+    before = group.image()
+
+    # When
+    serve(group, replace(said_by(BOB, 0, "paid"), client_id="another"), now_ms=2_000)
+    after = group.image()
+
+    # Then
+    assert after.members[ALICE] is before.members[ALICE]
+    assert (before.members[BOB].client_id, after.members[BOB].client_id) == ("client", "another")
+    assert after.members == {member_id: member.image() for member_id, member in group.members.items()}
