@@ -125,6 +125,7 @@ class HeldRefusals:
         answer = await self._apis.serve(request, context)
         hold_ms = self._hold_ms(request, context, answer, waited_ms=self._clock.now_ms() - began_ms)
         if hold_ms and not self._is_ending and not context.caller.is_gone:
+            context.answer_budget.give_back()  # a refusal has no records, though some may have been read
             await self._hold(context.connection_id, began_ms + hold_ms)
         return answer
 

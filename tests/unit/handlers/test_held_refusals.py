@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import pytest
 
 from kproxy.error_codes import ErrorCode
+from kproxy.handlers import ports
 from kproxy.handlers.held_refusals import HeldRefusals
 from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.refusal_streaks import RefusalStreaks
+from kproxy.net.answer_budget import AnswerBudget
+from kproxy.net.buffer_budget import BufferBudget
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages import share_acknowledge_response, share_fetch_request, share_fetch_response
 from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
@@ -51,7 +54,7 @@ class Caller:
 class World:
     """APIs that answer what a test says, after `serving_ms`, and one connection that asks them."""
 
-    def __init__(self, answer: Message, *, serving_ms: int = 0) -> None:
+    def __init__(self, answer: Message, *, serving_ms: int = 0, granted_bytes: int = 0) -> None:
         self.answer = answer
         self.closed: list[int] = []
         self.forsaken: list[int] = []
@@ -61,10 +64,13 @@ class World:
         self.waits = InMemoryWaits(self.clock)
         self.held = HeldRefusals(self, self.waits, clock=self.clock)
         self.streaks = RefusalStreaks()
+        self.answer_budget: ports.AnswerBudget = ports.UNLIMITED_ANSWERS
         self._serving_ms = serving_ms
+        self._granted_bytes = granted_bytes
 
     async def serve(self, request: DecodedRequest, context: RequestContext) -> Message:
-        del request, context
+        del request
+        context.answer_budget.grant(self._granted_bytes)
         self.clock.advance(self._serving_ms)
         return self.answer
 
@@ -83,6 +89,7 @@ class World:
         api_key = API_KEYS[type(message)]
         context = RequestContext(
             *(CONNECTION_ID, NODE_ID, api_key, 1, "client", "/127.0.0.1"),
+            answer_budget=self.answer_budget,
             caller=self.caller,
             refusals=self.streaks,
         )
@@ -264,6 +271,24 @@ async def test_a_hold_leaves_the_member_most_of_its_locks_time_for_its_acknowled
 
     # Then
     assert holds == [100, 250, 250, 250]
+
+
+async def test_what_is_held_holds_nothing_of_the_budget_that_all_answers_share() -> None:
+    """A session that ended during a read is refused, and what was granted to that read is still held."""
+    # Given
+    budget = BufferBudget(limit_bytes=1 << 20)
+    world = World(ShareFetchResponse(error_code=ErrorCode.SHARE_SESSION_NOT_FOUND), granted_bytes=1 << 19)
+    await world.holds_ms(1)
+
+    # When
+    with AnswerBudget(budget) as world.answer_budget:
+        task = await world.begin()
+        was_held, left_bytes = not task.done(), budget.left_bytes
+        world.held.release()
+        await task
+
+    # Then
+    assert (was_held, left_bytes) == (True, 1 << 20)
 
 
 async def test_a_hold_ends_with_its_connection() -> None:
