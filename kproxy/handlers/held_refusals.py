@@ -41,6 +41,10 @@ clients wait for any answer (30 s by default), or what a lock lasts (15 s at lea
 LOCK_PARTS: Final = 4
 """A hold takes at most this part of the group's lock duration: behind it the member's acknowledgements wait."""
 
+BESIDE_OTHERS_MS: Final = 500
+"""The longest hold of a fetch that ended because a read of one partition failed: the others of its session wait behind
+it, and this is what clients let a fetch wait by default (`fetch.max.wait.ms`)."""
+
 _INSTRUCTIVE: Final = frozenset(
     {
         ErrorCode.SHARE_SESSION_NOT_FOUND,
@@ -76,6 +80,17 @@ _RETRIED: Final = _INSTRUCTIVE | frozenset(
     }
 )
 """All others are answered at once: a client that is told of them gives up, or hands them to its application."""
+
+_OF_ONE_READ: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+    }
+)
+"""Errors of a partition that say nothing of the others."""
 
 
 class Apis(Protocol):
@@ -240,4 +255,13 @@ def _is_last(message: Message) -> bool:
 
 def _most_ms(answer: Message) -> int:
     lock_ms = getattr(answer, "acquisition_lock_timeout_ms", 0)
-    return lock_ms // LOCK_PARTS if lock_ms > 0 else HOLDS_MS[-1]
+    most_ms = lock_ms // LOCK_PARTS if lock_ms > 0 else HOLDS_MS[-1]
+    return min(most_ms, BESIDE_OTHERS_MS) if _is_of_one_read(answer) else most_ms
+
+
+def _is_of_one_read(answer: Message) -> bool:
+    """Whether a fetch was refused for the sake of partitions that cannot be read, and of no other reason."""
+    if not isinstance(answer, ShareFetchResponse) or answer.error_code != ErrorCode.NONE:
+        return False
+    codes = {partition.error_code for topic in answer.responses for partition in topic.partitions}
+    return codes <= _OF_ONE_READ | {ErrorCode.NONE}

@@ -80,6 +80,17 @@ async def test_a_refusal_that_is_asked_for_again_is_held_longer_each_time_up_to_
     assert holds == GROWING
 
 
+@pytest.mark.parametrize("error_code", [ErrorCode.CORRUPT_MESSAGE, ErrorCode.TOPIC_AUTHORIZATION_FAILED])
+async def test_a_partition_that_cannot_be_read_holds_the_others_up_no_longer_than_a_fetch_waits(
+    error_code: ErrorCode,
+) -> None:
+    # When
+    holds = await World(fetched(partition(), partition(error_code))).holds_ms(4, ShareFetchRequest())
+
+    # Then
+    assert holds == [100, 500, 500, 500]
+
+
 INSTRUCTIVE: Sequence[tuple[Message, Message]] = [
     (ShareFetchRequest(), fetched(partition(ErrorCode.NOT_LEADER_OR_FOLLOWER, leader_id=ANOTHER_NODE))),
     (ShareFetchRequest(), ShareFetchResponse(error_code=ErrorCode.SHARE_SESSION_NOT_FOUND)),
