@@ -93,7 +93,7 @@ test: prerequisites-of-tests setup check ## every test but the long ones, on rea
 	$(PYTEST) $(REAL_TESTS) $(SHARED)
 
 .PHONY: unit
-unit: $(INSTALLED) ## unit tests, properties, models: under a minute
+unit: $(INSTALLED) ## unit tests, properties, models: about two minutes
 	$(PYTEST) $(UNIT_TESTS) -m "not soak" $(SHARED)
 
 .PHONY: soak

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from kproxy.errors import ShareSessionNotFound
 from kproxy.handlers.ports import RequestContext
 from kproxy.share.identifiers import (
     GroupId,
@@ -63,7 +62,4 @@ def session_claim(request: SessionRequest, context: RequestContext) -> SessionCl
 
 def is_open(sessions: ShareSessionCache, session: ShareSession) -> bool:
     """Tell whether `session` is still the one of its key: neither closed, evicted nor replaced."""
-    try:
-        return sessions.find(session.key) is session
-    except ShareSessionNotFound:
-        return False
+    return sessions.get(session.key) is session
