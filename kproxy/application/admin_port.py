@@ -4,7 +4,7 @@ from kproxy.admin.inspection import Inspected, Inspection
 from kproxy.admin.server import AdminServer
 from kproxy.admin.views import item
 from kproxy.application.late_admin import AdminParts
-from kproxy.net.backlog_survey import BacklogSurvey
+from kproxy.net.reading.backlog_survey import BacklogSurvey
 
 
 def admin_server(parts: AdminParts) -> AdminServer:

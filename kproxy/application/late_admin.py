@@ -17,9 +17,9 @@ from kproxy.admin.listener import bind_listener
 from kproxy.application.vitals import Vitals
 from kproxy.handlers.ports import Clock, WallClock
 from kproxy.handlers.share_groups import ShareGroups
-from kproxy.net.broker_connections import BrokerConnections
-from kproxy.net.cluster_metadata import ClusterMetadataCache
-from kproxy.net.state_log_service import StateLogService
+from kproxy.net.cluster.broker_connections import BrokerConnections
+from kproxy.net.cluster.metadata import ClusterMetadataCache
+from kproxy.net.state_log.service import StateLogService
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings import HostPort
 from kproxy.telemetry.metrics import Metrics

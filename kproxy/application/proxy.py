@@ -17,6 +17,8 @@ import uvloop
 
 from kproxy.admin.views import ProxyState
 from kproxy.application.late_admin import AdminParts, LateAdmin
+from kproxy.application.slot_contents import SlotContents
+from kproxy.application.state_log_plan import state_log_plan
 from kproxy.application.topic_changes import TopicChanges
 from kproxy.application.vitals import VitalParts, Vitals
 from kproxy.errors import KproxyError
@@ -27,32 +29,30 @@ from kproxy.handlers.share_groups import ShareGroupPorts, ShareGroups
 from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddresses
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
-from kproxy.net.availability import ShareAvailability
 from kproxy.net.background import BackgroundTasks
-from kproxy.net.broker_client import ConnectionLimits
-from kproxy.net.broker_connections import BrokerConnections
 from kproxy.net.broker_failures import AuthenticationExpected
-from kproxy.net.buffer_budget import BufferBudget
-from kproxy.net.cluster_metadata import ClusterMetadataCache
-from kproxy.net.cluster_view import ClusterBroker, TopicIdsMissing
-from kproxy.net.contact_watch import ContactWatch
+from kproxy.net.cluster.broker_client import ConnectionLimits
+from kproxy.net.cluster.broker_connections import BrokerConnections
+from kproxy.net.cluster.contact_watch import ContactWatch
+from kproxy.net.cluster.group_namespace import ClusterGroupNamespace
+from kproxy.net.cluster.metadata import ClusterMetadataCache
+from kproxy.net.cluster.rounds import MetadataTiming
+from kproxy.net.cluster.share_support import ShareSupport, ShareSupportWatch
+from kproxy.net.cluster.view import ClusterBroker, TopicIdsMissing
 from kproxy.net.deadlines import Deadlines, MonotonicClock, SystemWallClock
-from kproxy.net.durable_state_log import SlotDirectory
-from kproxy.net.early_ports import EarlyPorts
-from kproxy.net.group_namespace import ClusterGroupNamespace
-from kproxy.net.held_requests import HeldRequests
-from kproxy.net.listeners import Listeners, PortPlan
-from kproxy.net.metadata_rounds import MetadataTiming
 from kproxy.net.observation import ShellObserver
-from kproxy.net.partition_reader import BrokerPartitionReader
-from kproxy.net.relay import Relay, RelayLimits
-from kproxy.net.share_support import ShareSupport, ShareSupportWatch
-from kproxy.net.slot_contents import SlotContents
-from kproxy.net.state_log_plan import state_log_plan
-from kproxy.net.state_log_service import ClusterAccess, StateLogService
-from kproxy.net.sweeper import Sweeper
+from kproxy.net.reading.availability import ShareAvailability
+from kproxy.net.reading.partition_reader import BrokerPartitionReader
+from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.early_ports import EarlyPorts
+from kproxy.net.relay.held_requests import HeldRequests
+from kproxy.net.relay.listeners import Listeners, PortPlan
+from kproxy.net.relay.relay import Relay, RelayLimits
+from kproxy.net.relay.sweeper import Sweeper
+from kproxy.net.relay.timed_apis import TimedApis
+from kproxy.net.state_log.durable_state_log import SlotDirectory
+from kproxy.net.state_log.service import ClusterAccess, StateLogService
 from kproxy.net.tasks import TaskKeeper
-from kproxy.net.timed_apis import TimedApis
 from kproxy.settings import HostPort, Settings, ShareUpstream
 from kproxy.share.identifiers import TopicId
 from kproxy.telemetry import logs

@@ -12,8 +12,8 @@ from typing import Final
 from kproxy.handlers.ports import Clock
 from kproxy.handlers.share_groups import ShareGroups
 from kproxy.interception.topic_changes import TopicChange
-from kproxy.net.cluster_looks import ClusterLooks
-from kproxy.net.cluster_metadata import ClusterMetadataCache
+from kproxy.net.cluster.metadata import ClusterMetadataCache
+from kproxy.net.cluster.topic_looks import ClusterLooks
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.identifiers import TopicId, TopicIdPartition
 

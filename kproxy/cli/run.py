@@ -6,7 +6,7 @@ import sys
 import click
 
 from kproxy.cli.setting_options import with_settings
-from kproxy.net.early_ports import EarlyPorts, client_addresses
+from kproxy.net.relay.early_ports import EarlyPorts, client_addresses
 from kproxy.settings import LoadedSettings
 
 

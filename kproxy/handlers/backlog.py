@@ -1,6 +1,6 @@
 """The port that tells how much of a topic-partition lies before a share group, and since when.
 
-Only the brokers know both: nobody who serves waits for it. `kproxy.net.backlog_survey` implements it.
+Only the brokers know both: nobody who serves waits for it. `kproxy.net.reading.backlog_survey` implements it.
 """
 
 from collections.abc import Sequence

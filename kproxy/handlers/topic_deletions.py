@@ -23,7 +23,7 @@ CONFIRMATION_MS: Final = 10_000
 """How long a topic must have been missing before its state is deleted.
 
 It is longer than a broker that is cut off from its controller goes without being fenced (`broker.session.timeout.ms`, 9
-s), and whoever asks the cluster does not believe one broker alone (`net.second_opinions`).
+s), and whoever asks the cluster does not believe one broker alone (`net.cluster.second_opinions`).
 """
 
 

@@ -1,6 +1,6 @@
 """Log lines: each an event with a fixed name, and keys. JSON where a program reads, text where a person does.
 
-    log = logger("net.relay")
+    log = logger("net.relay.relay")
     log.warning("request_refused", peer="127.0.0.1:50112", reason="unknown_api_key", api_key=1234)
 
 The name of an event and its keys are an interface: others filter and alert on them. Every line carries `ts`,
@@ -72,7 +72,7 @@ class EventLogger:
 
 
 def logger(name: str) -> EventLogger:
-    """Return the logger of a part of kproxy, such as `net.relay`."""
+    """Return the logger of a part of kproxy, such as `net.relay.relay`."""
     return EventLogger(name)
 
 

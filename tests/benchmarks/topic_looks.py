@@ -20,10 +20,10 @@ import uvloop
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kproxy.handlers.ports import BrokerEndpoint
-from kproxy.net.broker_client import ConnectionLimits
-from kproxy.net.broker_connections import BrokerConnections
-from kproxy.net.cluster_looks import ClusterLooks
-from kproxy.net.cluster_metadata import ClusterMetadataCache
+from kproxy.net.cluster.broker_client import ConnectionLimits
+from kproxy.net.cluster.broker_connections import BrokerConnections
+from kproxy.net.cluster.metadata import ClusterMetadataCache
+from kproxy.net.cluster.topic_looks import ClusterLooks
 from kproxy.net.deadlines import MonotonicClock
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings import HostPort, Settings

@@ -10,8 +10,8 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from kproxy.handlers.ports import Availability, PartitionReader
-from kproxy.net.broker_client import ConnectionLimits
-from kproxy.net.metadata_rounds import MetadataTiming
+from kproxy.net.cluster.broker_client import ConnectionLimits
+from kproxy.net.cluster.rounds import MetadataTiming
 from kproxy.settings.addresses import HostPort, parse_host_port
 from kproxy.share.identifiers import TopicId
 from tests.kafka import administration

@@ -19,9 +19,11 @@ from typing import Any, Final
 
 from kproxy.application import admin_port, run_proxy
 from kproxy.cli import main as command_line
-from kproxy.net import broker_connections, log_appender, state_log_service
-from kproxy.net.broker_client import BrokerClient
-from kproxy.net.log_appender import LogAppender
+from kproxy.net.cluster import broker_connections
+from kproxy.net.cluster.broker_client import BrokerClient
+from kproxy.net.state_log import log_appender
+from kproxy.net.state_log import service as state_log_service
+from kproxy.net.state_log.log_appender import LogAppender
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_parts import StatePartitionMetadata
 from kproxy.statelog.group_records import decode_group_record

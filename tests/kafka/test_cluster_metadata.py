@@ -3,8 +3,8 @@
 import pytest
 
 from kproxy.net.broker_failures import AuthenticationExpected
-from kproxy.net.metadata_rounds import MetadataTiming
-from kproxy.net.share_support import ShareSupport
+from kproxy.net.cluster.rounds import MetadataTiming
+from kproxy.net.cluster.share_support import ShareSupport
 from kproxy.settings.addresses import HostPort
 from kproxy.share.identifiers import TopicId
 from tests.kafka.backing_topics import addresses, backing_topic, looking_at

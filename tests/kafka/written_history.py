@@ -5,7 +5,7 @@ from typing import Final
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.ports import TopicDescription
-from kproxy.net.log_appender import LogAppender
+from kproxy.net.state_log.log_appender import LogAppender
 from kproxy.share.identifiers import (
     GroupId,
     LeaderEpoch,

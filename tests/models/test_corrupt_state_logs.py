@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from kproxy.errors import CorruptStateRecord, StateLogUnavailable, UnsupportedStateRecord
-from kproxy.net.slot_claim import LoadedSlot, SlotClaims
+from kproxy.net.state_log.claim import LoadedSlot, SlotClaims
 from kproxy.share.identifiers import AssignmentEpoch, GroupId, TopicIdPartition
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_parts import TargetAssignmentMetadata

@@ -10,10 +10,10 @@ from typing import Final
 import pytest
 
 from kproxy.errors import CoordinatorLoadInProgress
-from kproxy.net import durable_state_log
-from kproxy.net.durable_state_log import DurableStateLog, SlotDirectory
-from kproxy.net.state_slot import StateSlot
-from kproxy.net.state_slots import StateSlots
+from kproxy.net.state_log import durable_state_log
+from kproxy.net.state_log.durable_state_log import DurableStateLog, SlotDirectory
+from kproxy.net.state_log.slot import StateSlot
+from kproxy.net.state_log.slots import StateSlots
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import StateEpoch
 from kproxy.statelog.operations import Initialize

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from kproxy.errors import ApiError, StateLogUnavailable
-from kproxy.net.durable_state_log import _promise
+from kproxy.net.state_log.durable_state_log import _promise
 from kproxy.statelog.tickets import Ticket
 
 

@@ -4,9 +4,10 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import StateNotWritten
-from kproxy.net import partition_writer, state_slot
-from kproxy.net.slot_claim import ClaimedSlot
-from kproxy.net.state_slot import StateSlot
+from kproxy.net.state_log import partition_writer
+from kproxy.net.state_log import slot as state_slot
+from kproxy.net.state_log.claim import ClaimedSlot
+from kproxy.net.state_log.slot import StateSlot
 from kproxy.statelog.group_records import StateTopicFacts
 from kproxy.wire.api_keys import ApiKey
 from tests.in_memory.scripted_state_log import ScriptedStateLog

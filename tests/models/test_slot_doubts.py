@@ -7,7 +7,7 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, FencedLeaderEpoch, NotCoordinator, StateLogUnavailable, StateNotWritten
-from kproxy.net.state_slot import StateSlot
+from kproxy.net.state_log.slot import StateSlot
 from kproxy.statelog.slot_status import SlotState
 from kproxy.statelog.state_records import (
     Claim,

@@ -7,7 +7,7 @@ import pytest
 
 from kproxy.errors import StateLogUnavailable
 from kproxy.handlers.ports import EARLIEST_TIMESTAMP
-from kproxy.net.slot_loader import LogTruncated
+from kproxy.net.state_log.log_scan import LogTruncated
 from kproxy.share.identifiers import TopicId
 from kproxy.statelog.group_records import RecoveryPoint
 from kproxy.statelog.operations import Load

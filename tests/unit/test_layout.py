@@ -23,7 +23,7 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/application/vitals.py": "tests/kafka: every test of a running kproxy asks it",
     "kproxy/error_codes.py": "a table of numbers; the tests of the handlers name those that reach a client",
     "kproxy/errors.py": "classes without behaviour",
-    "kproxy/handlers/backlog.py": "a port; tests/unit/net/test_backlog_survey.py holds its implementations to it",
+    "kproxy/handlers/backlog.py": "a port; tests/unit/net/reading/test_backlog_survey.py holds implementations to it",
     "kproxy/handlers/share_services.py": "data only",
     "kproxy/interception/gathering.py": "tests/unit/interception/test_translations.py",
     "kproxy/interception/known_versions.py": "a table; tests/unit/interception/test_routing.py reads it",
@@ -53,7 +53,7 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/jobs/waiting.py": "tests/spark/test_waiting.py",
     "kproxy/jobs/write_rules.py": "tests/unit/jobs/test_verify_rules.py, tests/models/test_what_verify_finds.py",
     "kproxy/settings/choices.py": "words only",
-    "kproxy/net/calls.py": "tests/unit/net/test_client_connection.py, tests/kafka/test_plain_traffic.py",
+    "kproxy/net/relay/answering.py": "tests/unit/net/relay/test_client_connection.py",
     "kproxy/net/counting.py": "a protocol",
 }
 """Source files without a test file of their own, each with the reason. Generated files need none."""

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from kproxy.cli.main import cli
-from kproxy.net.early_ports import EarlyPorts
+from kproxy.net.relay.early_ports import EarlyPorts
 from kproxy.settings import HostPort, Settings
 from tests.kafka.ports import ReservedPort
 

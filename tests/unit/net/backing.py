@@ -9,14 +9,14 @@ from typing import Any, Final, Self
 import uvloop
 
 from kproxy.handlers.ports import BrokerEndpoint, PartitionData, PartitionRead
-from kproxy.net.availability import ShareAvailability
-from kproxy.net.broker_client import BrokerClient, ConnectionLimits
-from kproxy.net.broker_connections import BrokerConnections
-from kproxy.net.cluster_metadata import ClusterMetadataCache
-from kproxy.net.cluster_view import ClusterBroker
+from kproxy.net.cluster.broker_client import BrokerClient, ConnectionLimits
+from kproxy.net.cluster.broker_connections import BrokerConnections
+from kproxy.net.cluster.metadata import ClusterMetadataCache
+from kproxy.net.cluster.rounds import MetadataTiming
+from kproxy.net.cluster.view import ClusterBroker
 from kproxy.net.deadlines import MonotonicClock
-from kproxy.net.metadata_rounds import MetadataTiming
-from kproxy.net.partition_reader import BrokerPartitionReader
+from kproxy.net.reading.availability import ShareAvailability
+from kproxy.net.reading.partition_reader import BrokerPartitionReader
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings.addresses import HostPort
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId

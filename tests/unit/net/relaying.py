@@ -13,10 +13,10 @@ from kproxy.handlers.ports import RequestContext
 from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddresses
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
-from kproxy.net.buffer_budget import BufferBudget
-from kproxy.net.listeners import Listeners, PortPlan
-from kproxy.net.relay import Relay, RelayLimits
-from kproxy.net.sweeper import Sweeper
+from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.listeners import Listeners, PortPlan
+from kproxy.net.relay.relay import Relay, RelayLimits
+from kproxy.net.relay.sweeper import Sweeper
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings import HostPort
 from kproxy.wire import codecs

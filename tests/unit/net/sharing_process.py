@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Final
 
+from kproxy.application.slot_contents import SlotContents
 from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.share_groups import ShareGroupLimits, ShareGroupPorts, ShareGroups
 from kproxy.net.background import BackgroundTasks
-from kproxy.net.held_requests import HeldRequests
-from kproxy.net.slot_contents import SlotContents
+from kproxy.net.relay.held_requests import HeldRequests
 from kproxy.share.identifiers import GroupId, SharePartitionKey
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.partitioning import group_partition, state_partition

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Coroutine
 from typing import TypeAlias
 
-from kproxy.net.state_slot import StateSlot
+from kproxy.net.state_log.slot import StateSlot
 from kproxy.share.identifiers import StateEpoch
 from kproxy.statelog.group_store import ConfigWrite
 from kproxy.statelog.operations import Initialize

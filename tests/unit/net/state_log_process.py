@@ -6,11 +6,11 @@ from typing import Self
 from kproxy.errors import (
     ApiError,
 )
-from kproxy.net.durable_state_log import SlotDirectory
-from kproxy.net.slot_claim import ClaimPolicy
-from kproxy.net.state_log_service import ClusterAccess, StateLogPlan, StateLogService
-from kproxy.net.state_slot import SlotListener
-from kproxy.net.state_upkeep import UpkeepTiming
+from kproxy.net.state_log.claim import ClaimPolicy
+from kproxy.net.state_log.durable_state_log import SlotDirectory
+from kproxy.net.state_log.service import ClusterAccess, StateLogPlan, StateLogService
+from kproxy.net.state_log.slot import SlotListener
+from kproxy.net.state_log.upkeep import UpkeepTiming
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, StateEpoch
 from kproxy.share.record_state import RecordState

@@ -8,16 +8,16 @@ from typing import Final, Literal
 import pytest
 
 from kproxy.errors import ApiError
-from kproxy.net.load_turns import LoadTurns
-from kproxy.net.log_appender import LogAppender
-from kproxy.net.producer_identities import ProducerIdentities
-from kproxy.net.slot_claim import ClaimPolicy, SlotClaims
-from kproxy.net.slot_loader import SlotLoader
-from kproxy.net.slot_ownership import SlotOwnership
-from kproxy.net.slot_reports import SlotReports
-from kproxy.net.state_slot import StateSlot
-from kproxy.net.state_slots import StateSlots
-from kproxy.net.state_topics import SlotTopics, StateTopicPlan, StateTopics
+from kproxy.net.state_log.claim import ClaimPolicy, SlotClaims
+from kproxy.net.state_log.load_turns import LoadTurns
+from kproxy.net.state_log.log_appender import LogAppender
+from kproxy.net.state_log.log_scan import SlotLoader
+from kproxy.net.state_log.ownership import SlotOwnership
+from kproxy.net.state_log.producer_identities import ProducerIdentities
+from kproxy.net.state_log.reports import SlotReports
+from kproxy.net.state_log.slot import StateSlot
+from kproxy.net.state_log.slots import StateSlots
+from kproxy.net.state_log.state_topics import SlotTopics, StateTopicPlan, StateTopics
 from kproxy.share.identifiers import (
     GroupId,
     LeaderEpoch,

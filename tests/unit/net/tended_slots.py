@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Coroutine, Sequence
 
-from kproxy.net.state_slots import StateSlots
-from kproxy.net.state_upkeep import StateUpkeep, UpkeepTiming
+from kproxy.net.state_log.slots import StateSlots
+from kproxy.net.state_log.upkeep import StateUpkeep, UpkeepTiming
 from kproxy.share.identifiers import StateEpoch
 from kproxy.statelog.group_records import RecoveryPoint, decode_group_record
 from kproxy.statelog.operations import Initialize

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
-from kproxy.net.partition_writer import ClaimedPartition, Doubt, PartitionWriter
-from kproxy.net.producer_identities import ProducerIdentity
+from kproxy.net.state_log.partition_writer import ClaimedPartition, Doubt, PartitionWriter
+from kproxy.net.state_log.producer_identities import ProducerIdentity
 from kproxy.share.identifiers import StateEpoch
 from kproxy.statelog.fold import StateLogFold
 from kproxy.statelog.group_commit import GroupCommit

@@ -36,7 +36,7 @@ def logging_as_it_was() -> Iterator[None]:
 
 
 def an_event(event: str, **keys: object) -> logging.LogRecord:
-    record = logging.LogRecord("kproxy.net.relay", logging.WARNING, "", 0, event, None, None)
+    record = logging.LogRecord("kproxy.net.relay.relay", logging.WARNING, "", 0, event, None, None)
     record.event_keys = keys
     record.created = NOON
     return record
@@ -44,7 +44,7 @@ def an_event(event: str, **keys: object) -> logging.LogRecord:
 
 def lines_logged(form: Literal["auto", "json", "text"], stream: io.StringIO, **environment: str) -> list[str]:
     configure(form, stream=stream, environment=environment)
-    logger("net.relay").info("client_connected", peer="127.0.0.1:50112", node_id=1)
+    logger("net.relay.relay").info("client_connected", peer="127.0.0.1:50112", node_id=1)
     return stream.getvalue().splitlines()
 
 
@@ -58,7 +58,7 @@ def test_a_json_line_has_the_head_first_and_then_the_keys() -> None:
     assert list(json.loads(line).items()) == [
         ("ts", "2026-11-21T12:00:00.123Z"),
         ("level", "warning"),
-        ("logger", "kproxy.net.relay"),
+        ("logger", "kproxy.net.relay.relay"),
         ("event", "request_refused"),
         ("peer", "127.0.0.1:5"),
         ("api_key", 1234),
@@ -142,7 +142,7 @@ def test_a_crash_carries_its_stack_trace_once() -> None:
         raise ZeroDivisionError("no such quotient")
 
     # When
-    logger("net.relay").crash("task_failed", caught.value, task="relay 1")
+    logger("net.relay.relay").crash("task_failed", caught.value, task="relay 1")
 
     # Then
     (line,) = stream.getvalue().splitlines()
@@ -158,7 +158,7 @@ def test_a_crash_in_text_is_followed_by_its_stack_trace() -> None:
     configure("text", stream=stream, environment={})
 
     # When
-    logger("net.relay").crash("task_failed", ZeroDivisionError("no such quotient"))
+    logger("net.relay.relay").crash("task_failed", ZeroDivisionError("no such quotient"))
 
     # Then
     assert stream.getvalue().splitlines()[-1] == "ZeroDivisionError: no such quotient"
@@ -209,7 +209,7 @@ def test_nothing_below_the_level_is_written(
     # Given
     stream = io.StringIO()
     configure("json", level, stream=stream, environment={})
-    log = logger("net.relay")
+    log = logger("net.relay.relay")
 
     # When
     log.debug("d")
@@ -299,7 +299,7 @@ def test_debug_lines_are_never_held_back() -> None:
 
     # When
     for _ in range(BURST + 7):
-        logger("net.relay").debug("request_forwarded")
+        logger("net.relay.relay").debug("request_forwarded")
 
     # Then
     assert len(stream.getvalue().splitlines()) == BURST + 7

@@ -1,0 +1,286 @@
+"""kproxy's own connections to the backing brokers: opened when needed, by purpose, and again when lost.
+
+A client's traffic never passes here: it has an upstream connection of its own (`kproxy.net.relay.upstream_twin`).
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Final, Protocol
+
+from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.ports import Clock
+from kproxy.interception.broker_addresses import BackingBroker
+from kproxy.net.backoff import Backoff
+from kproxy.net.broker_failures import BrokerFailure
+from kproxy.net.cluster.broker_client import (
+    CLOSED_BY_BROKER,
+    CLOSED_BY_KPROXY,
+    BrokerClient,
+    ConnectionLimits,
+    dial,
+)
+from kproxy.net.cluster.read_buffers import ReadBuffers
+from kproxy.net.counting import Counting
+from kproxy.net.tasks import TaskKeeper
+from kproxy.settings.addresses import HostPort
+from kproxy.telemetry import logs
+
+log = logs.logger("net.cluster.broker_connections")
+
+READ_CONNECTION_COUNT: Final = 4
+"""Connections per broker that reads are spread over; opened one by one as reads overlap."""
+
+
+class ReadConnections(Protocol):
+    """Where reads go that a broker answers at once."""
+
+    async def reader(self, node_id: int) -> BrokerClient:
+        """Return an open connection to a broker. Raises BrokerUnavailable."""
+        ...
+
+
+class Dialler:
+    """Opens connections, which share their read buffers, and tells the operator what becomes of them."""
+
+    def __init__(self, limits: ConnectionLimits, counting: Counting) -> None:
+        self.limits = limits
+        self._counting = counting
+        self._read_buffers = ReadBuffers()
+
+    async def open(self, address: HostPort) -> BrokerClient:
+        """Return a new connection to `address`. Raises BrokerFailure."""
+        try:
+            client = await dial(address, self.limits, self._read_buffers)
+        except BrokerFailure as failure:
+            self._counting.count("connection_errors", 1, "broker", failure.reason)
+            raise
+        client.on_end = self._ended
+        self._counting.count("connections", 1, "broker")
+        return client
+
+    def _ended(self, failure: BrokerFailure) -> None:
+        if failure.reason in {CLOSED_BY_BROKER, CLOSED_BY_KPROXY}:
+            log.debug("broker_connection_closed", reason=failure.reason, detail=failure.detail)
+            return
+        self._counting.count("connection_errors", 1, "broker", failure.reason)
+        log.warning("broker_connection_failed", reason=failure.reason, detail=failure.detail)
+
+
+class _Broker:
+    """One node id: where it lives, and whether it is left alone for a while."""
+
+    def __init__(self, node_id: int, address: HostPort, clock: Clock) -> None:
+        self.node_id = node_id
+        self.address = address
+        self.backoff = Backoff(clock)
+        self.last_failure: BrokerFailure | None = None
+
+
+class _Connection:
+    """One place for a connection to a broker, of which everybody who asks gets the same."""
+
+    def __init__(self, broker: _Broker, dialler: Dialler, tasks: TaskKeeper) -> None:
+        self._broker = broker
+        self._dialler = dialler
+        self._tasks = tasks
+        self._client: BrokerClient | None = None
+        self._dialled: asyncio.Future[BrokerClient] | None = None
+        self._awaiting_count = 0
+
+    @property
+    def is_open(self) -> bool:
+        return self._client is not None and self._client.is_open
+
+    @property
+    def load(self) -> int:
+        """How many requests a new one would wait for; a connection still to be opened counts as one more."""
+        if self._client is not None and self._client.is_open:
+            return self._client.in_flight_count
+        return 1 + self._awaiting_count
+
+    async def client(self) -> BrokerClient:
+        """Return the open connection, opening it first if need be.
+
+        Raises:
+            BrokerUnavailable: it cannot be opened, or could not be a moment ago.
+        """
+        if self._client is not None and self._client.is_open:
+            return self._client
+        if self._dialled is None:
+            self._refuse_now()
+            dialled = self._dialled = asyncio.get_running_loop().create_future()
+            task = self._tasks.spawn(self._dial(dialled), name=f"dial broker {self._broker.node_id}")
+            task.add_done_callback(lambda _: self._give_up(dialled))
+        self._awaiting_count += 1
+        try:
+            # Shared, so one caller that is cancelled must not end it for the others.
+            return await asyncio.shield(self._dialled)
+        except BrokerFailure as failure:
+            raise failure.again() from None
+        finally:
+            self._awaiting_count -= 1
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+
+    def _refuse_now(self) -> None:
+        if self._tasks.is_closed:
+            raise BrokerFailure(CLOSED_BY_KPROXY, "kproxy is stopping")
+        remaining_ms = self._broker.backoff.remaining_ms
+        if remaining_ms > 0 and self._broker.last_failure is not None:
+            last_failure = self._broker.last_failure
+            detail = (
+                f"{last_failure.detail}; broker {self._broker.node_id} is tried again in {remaining_ms} ms"
+            )
+            raise type(last_failure)(last_failure.reason, detail)
+
+    async def _dial(self, dialled: asyncio.Future[BrokerClient]) -> None:
+        address = self._broker.address
+        try:
+            self._client = await self._dialler.open(address)
+            self._forget_failure(address)
+            dialled.set_result(self._client)
+        except BrokerFailure as failure:
+            self._remember(failure)
+            _fail(dialled, failure)
+
+    def _give_up(self, dialled: asyncio.Future[BrokerClient]) -> None:
+        self._dialled = None
+        if not dialled.done():
+            _fail(dialled, BrokerFailure(CLOSED_BY_KPROXY, "kproxy is stopping"))
+
+    def _remember(self, failure: BrokerFailure) -> None:
+        if self._broker.last_failure is None:
+            log.warning(
+                "broker_unreachable",
+                node_id=self._broker.node_id,
+                reason=failure.reason,
+                detail=failure.detail,
+            )
+        self._broker.last_failure = failure
+        self._broker.backoff.failed()
+
+    def _forget_failure(self, address: HostPort) -> None:
+        if self._broker.last_failure is not None:
+            log.info("broker_reached", node_id=self._broker.node_id, address=address)
+        self._broker.last_failure = None
+        self._broker.backoff.succeeded()
+
+
+class _BrokerConnections:
+    def __init__(
+        self, broker: _Broker, dialler: Dialler, tasks: TaskKeeper, read_connection_count: int
+    ) -> None:
+        self.broker = broker
+        self.control = _Connection(broker, dialler, tasks)
+        self.tail = _Connection(broker, dialler, tasks)
+        self.appender = _Connection(broker, dialler, tasks)
+        self.surveyor = _Connection(broker, dialler, tasks)
+        self.readers = [_Connection(broker, dialler, tasks) for _ in range(read_connection_count)]
+
+    def least_busy_reader(self) -> _Connection:
+        """Return an idle open one, else one still to be opened, else the one with the shortest queue."""
+        return min(self.readers, key=lambda connection: (connection.load, connection.is_open))
+
+    def all(self) -> Sequence[_Connection]:
+        return (self.control, self.tail, self.appender, self.surveyor, *self.readers)
+
+
+class BrokerConnections:
+    """All of kproxy's own connections, by node id and purpose.
+
+    `control` is for metadata and the like, `tail` for the long polls that watch for new records, `appender` for
+    writes to the state log, `reader` for reads that the broker answers at once, `survey` for the questions of people
+    who look into kproxy, so that none of them waits behind another purpose. A broker
+    that could not be reached is left alone for a while that grows up to a second; in that time every call
+    fails at once.
+    """
+
+    def __init__(
+        self,
+        *,
+        limits: ConnectionLimits,
+        clock: Clock,
+        tasks: TaskKeeper,
+        counting: Counting,
+        read_connection_count: int = READ_CONNECTION_COUNT,
+    ) -> None:
+        self.dialler = Dialler(limits, counting)
+        self._clock = clock
+        self._tasks = tasks
+        self._read_connection_count = read_connection_count
+        self._brokers: dict[int, _BrokerConnections] = {}
+
+    def learn(self, brokers: Iterable[BackingBroker]) -> None:
+        """Dial `brokers` at the addresses they have now; connections that are open stay as they are."""
+        for broker in brokers:
+            self._learn_one(broker.node_id, HostPort(broker.host, broker.port))
+
+    async def control(self, node_id: int) -> BrokerClient:
+        """Return the connection for short questions. Raises BrokerUnavailable."""
+        return await self._of(node_id).control.client()
+
+    async def tail(self, node_id: int) -> BrokerClient:
+        """Return the connection that one long poll at a time may occupy. Raises BrokerUnavailable."""
+        return await self._of(node_id).tail.client()
+
+    async def appender(self, node_id: int) -> BrokerClient:
+        """Return the connection for writes, which wait until they are replicated. Raises BrokerUnavailable."""
+        return await self._of(node_id).appender.client()
+
+    async def reader(self, node_id: int) -> BrokerClient:
+        """Return the read connection with the shortest queue. Raises BrokerUnavailable."""
+        return await self._of(node_id).least_busy_reader().client()
+
+    def survey(self) -> ReadConnections:
+        """Return the connections, one for each broker, that no client waits for."""
+        return _SurveyConnections(self)
+
+    async def surveyor(self, node_id: int) -> BrokerClient:
+        """Return the connection for questions of people. Raises BrokerUnavailable."""
+        return await self._of(node_id).surveyor.client()
+
+    def backoff_ms(self, node_id: int) -> int:
+        """Return for how long the broker is left alone; 0 when it may be dialled now."""
+        known = self._brokers.get(node_id)
+        return known.broker.backoff.remaining_ms if known is not None else 0
+
+    def close(self) -> None:
+        """Close every connection; who waits for an answer gets BrokerUnavailable."""
+        for connections in self._brokers.values():
+            for connection in connections.all():
+                connection.close()
+
+    def _learn_one(self, node_id: int, address: HostPort) -> None:
+        known = self._brokers.get(node_id)
+        if known is None:
+            broker = _Broker(node_id, address, self._clock)
+            self._brokers[node_id] = _BrokerConnections(
+                broker, self.dialler, self._tasks, self._read_connection_count
+            )
+        elif known.broker.address != address:
+            log.info("broker_moved", node_id=node_id, before=known.broker.address, after=address)
+            known.broker.address = address
+            known.broker.backoff.succeeded()
+
+    def _of(self, node_id: int) -> _BrokerConnections:
+        connections = self._brokers.get(node_id)
+        if connections is None:
+            raise BrokerUnavailable(f"no broker with node id {node_id} is known")
+        return connections
+
+
+class _SurveyConnections:
+    """Implements `ReadConnections`."""
+
+    def __init__(self, connections: BrokerConnections) -> None:
+        self._connections = connections
+
+    async def reader(self, node_id: int) -> BrokerClient:
+        return await self._connections.surveyor(node_id)
+
+
+def _fail(dialled: asyncio.Future[BrokerClient], failure: BrokerFailure) -> None:
+    dialled.set_exception(failure)
+    dialled.exception()  # Marks it as seen: all who waited may have been cancelled meanwhile.

@@ -1,0 +1,78 @@
+"""`GroupNamespace`: whether an id is a group of another type already, as the backing cluster's coordinators know it."""
+
+import asyncio
+from typing import Final
+
+from kproxy.error_codes import ErrorCode
+from kproxy.net.cluster.broker_answers import BrokerRefusal, require_success
+from kproxy.net.cluster.broker_connections import BrokerConnections
+from kproxy.net.cluster.coordinators import CoordinatorKind, find_coordinator
+from kproxy.net.cluster.metadata import ClusterMetadataCache
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.list_groups_request import ListGroupsRequest
+from kproxy.wire.messages.list_groups_response import ListGroupsResponse
+
+PATIENCE_SECONDS: Final = 5.0
+"""How long to go on asking: the first question makes a cluster create `__consumer_offsets`, and that takes a moment."""
+
+FIRST_PAUSE_SECONDS: Final = 0.05
+LAST_PAUSE_SECONDS: Final = 0.4
+
+_NOT_YET: Final = frozenset(
+    {
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+"""What passes by itself."""
+
+_SHARE_TYPE: Final = "share"
+"""The type of a group that the cluster itself serves as a share group (`Group.GroupType`)."""
+
+
+class ClusterGroupNamespace:
+    """Implements `GroupNamespace`: the group's coordinator is sought, and asked for the groups that it has.
+
+    A list of all of them is the one question that brokers of every version answer for groups of every type.
+    """
+
+    def __init__(
+        self,
+        *,
+        metadata: ClusterMetadataCache,
+        connections: BrokerConnections,
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
+        self._metadata = metadata
+        self._connections = connections
+        self._patience_seconds = patience_seconds
+
+    async def is_foreign(self, group_id: str) -> bool:
+        """Tell whether `group_id` is a group in the backing cluster, and no share group.
+
+        Raises:
+            BrokerUnavailable: the coordinator cannot be found, or does not answer; one that is not there yet is
+                waited for.
+        """
+        loop = asyncio.get_running_loop()
+        ends_at, pause_seconds = loop.time() + self._patience_seconds, FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                return await self._is_foreign_now(group_id)
+            except BrokerRefusal as refusal:
+                if refusal.error_code not in _NOT_YET or loop.time() + pause_seconds > ends_at:
+                    raise
+            await asyncio.sleep(pause_seconds)
+            pause_seconds = min(2 * pause_seconds, LAST_PAUSE_SECONDS)
+
+    async def _is_foreign_now(self, group_id: str) -> bool:
+        node_id = await find_coordinator(self._metadata, CoordinatorKind.GROUP, group_id)
+        client = await self._connections.control(node_id)
+        response = await client.request(ApiKey.LIST_GROUPS, ListGroupsRequest())
+        assert isinstance(response, ListGroupsResponse)
+        require_success(response.error_code, f"ListGroups of {client.peer}")
+        return any(
+            group.group_id == group_id and group.group_type.lower() != _SHARE_TYPE
+            for group in response.groups
+        )

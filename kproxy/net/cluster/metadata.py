@@ -1,0 +1,394 @@
+"""`ClusterMetadataCache`: the backing cluster's brokers, topics and leaders, kept fresh.
+
+Only topics that somebody asked about are kept: a cluster may have a hundred thousand. All questions go
+through `MetadataRounds`, so no number of unknown topics, moved leaders or impatient clients makes a storm
+of requests.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import Final, TypeVar
+
+from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.ports import BrokerEndpoint, Clock, PartitionLeader, TopicDescription
+from kproxy.net.cluster.broker_client import BrokerClient
+from kproxy.net.cluster.broker_connections import BrokerConnections
+from kproxy.net.cluster.contact import ClusterContact
+from kproxy.net.cluster.metadata_looks import MetadataLook, MetadataLooks, version_with_topic_ids
+from kproxy.net.cluster.rounds import MetadataRound, MetadataRounds, MetadataTiming, in_requests
+from kproxy.net.cluster.second_opinions import (
+    MOST_WITNESSES,
+    WITNESS_TIMEOUT_MS,
+    ExpectedTopics,
+    Opinion,
+    contradictions,
+    denied_topics,
+    opinion_in,
+    undecided_names,
+)
+from kproxy.net.cluster.share_support import ShareSupport, probe_share_groups
+from kproxy.net.cluster.view import ClusterBroker, ClusterView, ViewChanges
+from kproxy.net.counting import Counting
+from kproxy.net.tasks import TaskKeeper
+from kproxy.settings.addresses import HostPort
+from kproxy.share.identifiers import TopicId
+from kproxy.telemetry import logs
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from kproxy.wire.messages.metadata_response import MetadataResponse
+
+Answer = TypeVar("Answer")
+
+log = logs.logger("net.cluster.metadata")
+
+FIRST_VERSION_ASKED_BY_TOPIC_ID: Final = 12
+"""Below it brokers refuse a request that names a topic by id, although responses carry ids."""
+
+
+class ClusterMetadataCache:
+    """Implements `ClusterMetadata` for the backing cluster behind `bootstrap_servers`.
+
+    `advertise` says where clients reach the virtual broker of a backing broker. Callbacks are called on the
+    event loop, after a response was taken in, and must not raise.
+    """
+
+    def __init__(  # noqa: PLR0913 - keyword-only collaborators, named once in the composition root
+        self,
+        bootstrap_servers: Sequence[HostPort],
+        *,
+        connections: BrokerConnections,
+        advertise: Callable[[ClusterBroker], BrokerEndpoint],
+        clock: Clock,
+        tasks: TaskKeeper,
+        counting: Counting,
+        timing: MetadataTiming | None = None,
+    ) -> None:
+        self.on_brokers: list[Callable[[Sequence[ClusterBroker]], None]] = []
+        """Called with every broker when one came, went or moved."""
+        self.on_topics: list[Callable[[Collection[TopicId]], None]] = []
+        """Called with the topics that are new, gone, or have another leader or leader epoch somewhere."""
+        self.on_refreshed: list[Callable[[], None]] = []
+        """Called after each full round: those of `metadata.max.age.ms` and of `refresh`."""
+        self.last_failure: BrokerUnavailable | None = None
+        """Why the last round failed; None when it did not."""
+        self._contact = ClusterContact(bootstrap_servers, connections)
+        self._advertise = advertise
+        self._clock = clock
+        self._tasks = tasks
+        self._counting = counting
+        self._timing = timing = timing if timing is not None else MetadataTiming()
+        self._view = ClusterView(unknown_ttl_ms=timing.unknown_ttl_ms)
+        self._rounds = MetadataRounds(
+            self._run,
+            clock=clock,
+            tasks=tasks,
+            min_interval_ms=timing.min_interval_ms,
+            max_wait_ms=timing.max_wait_ms,
+        )
+        self._refreshed_ms: int | None = None
+        self._looks = MetadataLooks()
+        self._contacted_ms: int | None = None
+
+    # ------------------------------------------------ the ClusterMetadata port
+
+    async def topics_named(self, names: Collection[str]) -> Mapping[str, TopicDescription]:
+        """Return those of `names` that exist; asks the cluster for those it has not heard of lately.
+
+        Raises:
+            BrokerUnavailable: it had to be asked, and nobody answers.
+        """
+        now_ms = self._clock.now_ms()
+        if unheard := {name for name in names if self._view.is_unheard(name, now_ms)}:
+            await self._rounds.join(names=unheard)
+        found = ((name, self._view.topic_named(name, now_ms)) for name in names)
+        return {name: description for name, description in found if description is not None}
+
+    async def topic_with_id(self, topic_id: TopicId) -> TopicDescription | None:
+        """Return the topic, or None when the cluster has no such id.
+
+        Brokers before Kafka 3.1 cannot be asked by id: there, only topics named before are found.
+
+        Raises:
+            BrokerUnavailable: it had to be asked, and nobody answers.
+        """
+        return (await self.topics_with_ids((topic_id,))).get(topic_id)
+
+    async def topics_with_ids(self, topic_ids: Collection[TopicId]) -> Mapping[TopicId, TopicDescription]:
+        """Return those of `topic_ids` that the cluster has, as `topic_with_id` does for one.
+
+        Raises:
+            BrokerUnavailable: it had to be asked, and nobody answers.
+        """
+        now_ms = self._clock.now_ms()
+        if unheard := {topic_id for topic_id in topic_ids if self._view.is_unheard(topic_id, now_ms)}:
+            await self._rounds.join(topic_ids=unheard)
+        found = ((topic_id, self._view.topic_with_id(topic_id, now_ms)) for topic_id in topic_ids)
+        return {topic_id: description for topic_id, description in found if description is not None}
+
+    async def missing_topics(self, topics: Mapping[TopicId, str]) -> Collection[TopicId]:
+        """Ask by name, and return those of `topics` that the cluster does not have any more.
+
+        Raises:
+            BrokerUnavailable: nobody answers.
+        """
+        if not topics:
+            return ()
+        denied = await self._rounds.join(names=set(topics.values()), expected=topics)
+        return [topic_id for topic_id in topics if topic_id in denied]
+
+    def leader_of(self, topic_id: TopicId, partition: int) -> PartitionLeader | None:
+        return self._view.leader_of(topic_id, partition)
+
+    def advertised_endpoints(self) -> Collection[BrokerEndpoint]:
+        return tuple(self._advertise(broker) for broker in self._view.brokers.values())
+
+    async def refresh(self) -> None:
+        """Ask for the brokers and all topics in the cache; concurrent calls share one round.
+
+        Raises:
+            BrokerUnavailable: nobody answers; the text says who was tried.
+        """
+        await self._rounds.join(is_full=True)
+
+    # ------------------------------------------------ for the rest of kproxy.net and the application
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The backing cluster's id; None until it was heard."""
+        return self._view.cluster_id
+
+    @property
+    def brokers(self) -> Sequence[ClusterBroker]:
+        """The backing brokers as last heard."""
+        return tuple(self._view.brokers.values())
+
+    @property
+    def age_ms(self) -> int | None:
+        """How long ago the last full round succeeded; None if none has yet."""
+        return None if self._refreshed_ms is None else self._clock.now_ms() - self._refreshed_ms
+
+    @property
+    def contact_age_ms(self) -> int | None:
+        """How long ago a round of any kind last succeeded; None if none has yet."""
+        return None if self._contacted_ms is None else self._clock.now_ms() - self._contacted_ms
+
+    async def ask_for_brokers(self) -> None:
+        """Ask for nothing else: the cheapest proof that the cluster answers. Raises BrokerUnavailable."""
+        await self._rounds.join()
+
+    def require_leader(self, topic: TopicDescription, partition: int) -> PartitionLeader:
+        """Return the leader of a partition as last heard. Raises BrokerUnavailable when none is known."""
+        leader = self.leader_of(topic.topic_id, partition)
+        if leader is None or leader.leader_id < 0:
+            raise BrokerUnavailable(f"no leader is known of {topic.name}-{partition}")
+        return leader
+
+    def describe(self, topic_id: TopicId) -> TopicDescription | None:
+        """Return the topic if it is in the cache, without asking."""
+        return self._view.topic_with_id(topic_id, self._clock.now_ms())
+
+    def id_of(self, name: str) -> TopicId | None:
+        """Return the id of the topic of that name in the cache, without asking."""
+        return self._view.id_of(name)
+
+    async def confirm(self, topic_ids: Collection[TopicId], *, not_older_than_ms: int) -> None:
+        """Make sure that topics in the cache were seen under these ids less than `not_older_than_ms` ago; 0 asks.
+
+        Whoever goes by names afterwards knows that a topic deleted and created anew is not taken for the
+        old one. Topics not in the cache are nobody's concern here.
+
+        Raises:
+            BrokerUnavailable: it had to be asked, and nobody answers.
+        """
+        now_ms = self._clock.now_ms()
+        if stale := self._view.names_not_confirmed_after(topic_ids, now_ms - not_older_than_ms):
+            await self._rounds.join(names=stale)
+
+    async def look(self, names: Collection[str]) -> bool:
+        """Ask for the brokers and for the topics of `names`, and take in what is different; cheap when nothing is.
+
+        `names` must be the same object, unchanged, as long as the same topics are meant. Returns False when brokers
+        say different things of some topic, so that it stays as it was.
+
+        Raises:
+            BrokerUnavailable: nobody answers.
+        """
+        try:
+            are_settled = [await self._look(each) for each in self._looks.at(names)]
+        except BrokerUnavailable as failure:
+            self._counting.count("metadata_looks", 1, "failed")
+            self._note_unreachable(failure)
+            raise
+        self._note_reached()
+        return all(are_settled)
+
+    def ask_another_broker(self) -> None:
+        """Ask another one first from now on: what the one asked so far says of topics is not what their leaders say."""
+        self._contact.pass_on()
+
+    def expect(self, names: Collection[str]) -> None:
+        """Look for these topics at the next question, although they were missing a moment ago."""
+        self._view.expect(names)
+
+    async def probe_share_groups(self) -> ShareSupport:
+        """Ask a broker whether it serves share groups itself. Raises BrokerUnavailable."""
+        support = await self._contact.ask(probe_share_groups)
+        self._counting.count("upstream_probe", 1, support.value)
+        return support
+
+    async def ask(self, question: Callable[[BrokerClient], Awaitable[Answer]]) -> Answer:
+        """Return what the first broker that can be asked answers. Raises BrokerUnavailable."""
+        return await self._contact.ask(question)
+
+    def start(self) -> None:
+        """Begin to refresh every `metadata.max.age.ms`, and at once while the cluster cannot be reached."""
+        self._tasks.spawn(self._refresh_forever(), name="metadata refresh")
+
+    # ------------------------------------------------ private
+
+    async def _refresh_forever(self) -> None:
+        while True:
+            try:
+                await self.refresh()
+                await asyncio.sleep(self._timing.max_age_ms / 1000)
+            except BrokerUnavailable:
+                # The rounds themselves keep the pauses; this one is for those who are refused without a
+                # round.
+                await asyncio.sleep(self._timing.min_interval_ms / 1000)
+
+    async def _run(self, this_round: MetadataRound) -> None:
+        try:
+            await self._ask_for(this_round)
+        except BrokerUnavailable as failure:
+            self._note_failure(failure)
+            raise
+        self._note_success()
+        if this_round.is_full:
+            self._note_full_round()
+
+    async def _ask_for(self, this_round: MetadataRound) -> None:
+        names = this_round.names.union(self._view.topic_names if this_round.is_full else ())
+        expected: dict[str, set[TopicId]] = {}
+        for topic_id, name in this_round.expected.items():
+            expected.setdefault(name, set()).add(topic_id)
+        by_name = [MetadataRequestTopic(name=name) for name in sorted(names)]
+        by_id = [MetadataRequestTopic(name=None, topic_id=key) for key in sorted(this_round.topic_ids)]
+        # Brokers overlook the names in a request that has ids. One for no topics at all still brings the
+        # brokers.
+        for topics in [*in_requests(by_name), *in_requests(by_id)] or [[]]:
+            this_round.denied |= await self._ask(topics, expected)
+        self._view.note_missing(this_round.names, this_round.topic_ids, self._clock.now_ms())
+
+    async def _ask(self, topics: list[MetadataRequestTopic], expected: ExpectedTopics) -> frozenset[TopicId]:
+        """Ask, and return the `expected` topics that are gone."""
+        response = await self._contact.ask(partial(self._question, topics))
+        asked_names = [topic.name for topic in topics if topic.name is not None]
+        undecided = await self._take_in(response, asked_names, expected)
+        return denied_topics(response, expected, undecided)
+
+    async def _look(self, look: MetadataLook) -> bool:
+        async def question(client: BrokerClient) -> MetadataResponse | None:
+            response = await look.ask(client, self._view)
+            if response is not None:
+                self._refuse_unusable(client, response)
+            return response
+
+        response = await self._contact.ask(question)
+        self._counting.count("metadata_looks", 1, "same" if response is None else "different")
+        if response is None:
+            return True
+        if await self._take_in(response, look.names, {}):
+            look.forget()
+            return False
+        look.believe(self._view)
+        return True
+
+    async def _take_in(
+        self, response: MetadataResponse, asked_names: Collection[str], expected: ExpectedTopics
+    ) -> frozenset[str]:
+        """Take in a broker's answer, but what others do not confirm of what is different in it: return these names."""
+        undecided = await self._undecided(response, asked_names, expected)
+        changes = self._view.absorb(
+            response, asked_names=asked_names, now_ms=self._clock.now_ms(), undecided=undecided
+        )
+        self._contact.learn(self.brokers)
+        self._tell(changes)
+        return undecided
+
+    async def _undecided(
+        self, response: MetadataResponse, asked_names: Collection[str], expected: ExpectedTopics
+    ) -> frozenset[str]:
+        opinion = opinion_in(response, asked_names)
+        doubtful = contradictions(opinion, self._view, expected)
+        if not doubtful:
+            return doubtful
+        topics = [MetadataRequestTopic(name=name) for name in sorted(doubtful)]
+        others = await self._contact.ask_others(
+            partial(self._question, topics),
+            first=response.controller_id,
+            most=MOST_WITNESSES,
+            timeout_ms=WITNESS_TIMEOUT_MS,
+        )
+        opinions: list[Opinion] = [opinion, *(opinion_in(other, doubtful) for other in others)]
+        undecided = undecided_names(doubtful, opinions, self._view, expected)
+        if undecided:
+            log.info("brokers_disagree_about_topics", topics=sorted(undecided)[:10], asked=len(opinions))
+        # What is known meanwhile is younger than this answer.
+        return undecided | (contradictions(opinion, self._view, expected) - doubtful)
+
+    async def _question(self, topics: list[MetadataRequestTopic], client: BrokerClient) -> MetadataResponse:
+        version = version_with_topic_ids(client)
+        if version < FIRST_VERSION_ASKED_BY_TOPIC_ID:
+            topics = [topic for topic in topics if topic.name is not None]
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+        response = await client.request(ApiKey.METADATA, request, version)
+        assert isinstance(response, MetadataResponse)
+        self._refuse_unusable(client, response)
+        return response
+
+    def _refuse_unusable(self, client: BrokerClient, response: MetadataResponse) -> None:
+        if response.error_code or not response.brokers:
+            detail = f"error {response.error_code} and {len(response.brokers)} brokers"
+            raise BrokerUnavailable(f"{client.peer} answered Metadata with {detail}")
+        expected = self._view.cluster_id
+        if expected is not None and response.cluster_id != expected:
+            # Topic ids and offsets of another cluster must never be taken for those of this one.
+            raise BrokerUnavailable(
+                f"{client.peer} is of cluster {response.cluster_id!r}, expected {expected!r}"
+            )
+
+    def _tell(self, changes: ViewChanges) -> None:
+        if changes.are_brokers_changed:
+            log.info("backing_brokers_changed", node_ids=sorted(self._view.brokers))
+            for tell_brokers in self.on_brokers:
+                tell_brokers(self.brokers)
+        if changes.moved_topics:
+            for tell_topics in self.on_topics:
+                tell_topics(changes.moved_topics)
+
+    def _note_success(self) -> None:
+        self._note_reached()
+        self._counting.count("metadata_refreshes", 1, "ok")
+
+    def _note_reached(self) -> None:
+        if self.last_failure is not None:
+            log.info("backing_cluster_reached", cluster_id=self._view.cluster_id)
+        self.last_failure = None
+        self._contacted_ms = self._clock.now_ms()
+
+    def _note_full_round(self) -> None:
+        self._refreshed_ms = self._clock.now_ms()
+        idle_since_ms = self._refreshed_ms - self._timing.idle_topic_ttl_ms
+        self._view.forget_idle(idle_since_ms, apart_from=self._looks.names)
+        for tell in self.on_refreshed:
+            tell()
+
+    def _note_failure(self, failure: BrokerUnavailable) -> None:
+        self._note_unreachable(failure)
+        self._counting.count("metadata_refreshes", 1, "failed")
+
+    def _note_unreachable(self, failure: BrokerUnavailable) -> None:
+        if self.last_failure is None:
+            log.warning("backing_cluster_unreachable", reason=type(failure).__name__, detail=failure)
+        self.last_failure = failure

@@ -1,0 +1,95 @@
+"""`MetadataLooks`: the same questions for metadata again and again, whose answers are read only when they differ.
+
+To decode what a broker says of 10,000 partitions takes tens of milliseconds, to compare it with what it said the last
+time a tenth of one. So each answer is kept as bytes, and decoded when other bytes come, or when something else has
+changed the view in between.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from kproxy.net.cluster.broker_client import CLIENT_ID, BrokerClient
+from kproxy.net.cluster.prepared_request import PreparedRequest
+from kproxy.net.cluster.view import ClusterView, TopicIdsMissing
+from kproxy.wire import codecs
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from kproxy.wire.messages.metadata_response import MetadataResponse
+from kproxy.wire.metadata_frames import LastingParts
+
+FIRST_VERSION_WITH_TOPIC_IDS: Final = 10
+
+TOPICS_PER_LOOK: Final = 1_000
+"""More are asked in several requests, so that decoding one answer does not hold the loop for long."""
+
+
+class MetadataLook:
+    """One question for some topics, and what was answered the last time."""
+
+    __slots__ = ("_answer", "_heard", "_request", "_view_version", "names")
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+        self._request: PreparedRequest | None = None
+        self._heard: LastingParts | None = None
+        self._answer: LastingParts | None = None
+        self._view_version = -1
+
+    async def ask(self, client: BrokerClient, view: ClusterView) -> MetadataResponse | None:
+        """Return what the broker answers; None when that would change nothing in `view`. Raises BrokerUnavailable."""
+        version = version_with_topic_ids(client)
+        if self._request is None or self._request.version != version:
+            self._request = self._prepared(version)
+
+        def read(frame: memoryview) -> MetadataResponse | None:
+            answer = self._answer if self._view_version == view.version else None
+            if answer is not None and answer.are_those_of(frame, version):
+                return None
+            self._heard = LastingParts.of(frame, version)
+            _, response = codecs.decode_response(ApiKey.METADATA, version, frame)
+            assert isinstance(response, MetadataResponse)
+            return response
+
+        return await client.repeat(self._request, read)
+
+    def believe(self, view: ClusterView) -> None:
+        """Take note that `view` holds what the last answer said."""
+        self._answer, self._view_version = self._heard, view.version
+
+    def forget(self) -> None:
+        """Have the next answer read, whatever it says."""
+        self._answer = None
+
+    def _prepared(self, version: int) -> PreparedRequest:
+        topics = [MetadataRequestTopic(name=name) for name in self.names]
+        message = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+        return PreparedRequest.of(ApiKey.METADATA, version, CLIENT_ID, message)
+
+
+class MetadataLooks:
+    """The looks at a collection of topics; made anew when that is another object."""
+
+    __slots__ = ("_looks", "names")
+
+    def __init__(self) -> None:
+        self.names: Collection[str] = frozenset()
+        """What was looked at last."""
+        self._looks: Sequence[MetadataLook] = ()
+
+    def at(self, names: Collection[str]) -> Sequence[MetadataLook]:
+        """Return the looks at `names`, which must not change."""
+        if names is not self.names:
+            ordered = sorted(names)
+            starts = range(0, len(ordered), TOPICS_PER_LOOK)
+            self._looks = [MetadataLook(ordered[start : start + TOPICS_PER_LOOK]) for start in starts]
+            self.names = names
+        return self._looks
+
+
+def version_with_topic_ids(client: BrokerClient) -> int:
+    """Return the version to ask for metadata in. Raises TopicIdsMissing when topics have no ids in it."""
+    version = client.version_for(ApiKey.METADATA)
+    if version < FIRST_VERSION_WITH_TOPIC_IDS:
+        detail = f"{client.peer} speaks Metadata up to version {version}, topic ids came with 10 (Kafka 2.8)"
+        raise TopicIdsMissing(f"the backing cluster has no topic ids: {detail}")
+    return version

@@ -1,0 +1,330 @@
+"""`ShareAvailability`: share consumers asleep, and what wakes them.
+
+A *watch* is a topic-partition that somebody waits for, or did a moment ago. It sits in the tail of the
+partition's leader at a known high watermark, its `fetch_offset`; when the tail hears of a higher one, those
+who miss an offset below it wake up. A watch whose leader is not known is homeless until the metadata say
+more.
+"""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.ports import Clock, PartitionLeader
+from kproxy.net.backoff import Backoff
+from kproxy.net.cluster.broker_connections import BrokerConnections
+from kproxy.net.cluster.leader_doubts import LEADER_DOUBTS
+from kproxy.net.cluster.metadata import ClusterMetadataCache
+from kproxy.net.reading.fetch_topics import FetchEntry
+from kproxy.net.reading.tail import TAIL_MAX_BYTES, BrokerTail
+from kproxy.net.tasks import TaskKeeper
+from kproxy.share.identifiers import SharePartitionKey, TopicId, TopicIdPartition
+from kproxy.telemetry import logs
+
+log = logs.logger("net.reading.availability")
+
+QUIET_WATCH_TTL_MS: Final = 60_000
+"""How long a partition that nobody waits for stays in the tail, where it costs nothing without news."""
+
+BUSY_WATCH_TTL_MS: Final = 1_000
+"""The same for one that has news: each would end a poll for nothing."""
+
+SWEEP_INTERVAL_MS: Final = 10_000
+
+MOST_BELIEFS: Final = 16
+"""How often a share-partition's callers are sent to read on the strength of one word of the tail."""
+
+
+class _Sleeper:
+    """One call of `wait`."""
+
+    __slots__ = ("keys", "watches", "woken")
+
+    def __init__(self, keys: Collection[SharePartitionKey]) -> None:
+        self.keys = keys
+        self.watches: list[_Watch] = []
+        self.woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def wake(self) -> None:
+        if not self.woken.done():
+            self.woken.set_result(None)
+
+
+@dataclass(slots=True, eq=False)
+class _Watch:
+    topic_partition: TopicIdPartition
+    fetch_offset: int
+    last_awaited_ms: int
+    sleepers: dict[_Sleeper, int] = field(default_factory=dict)
+    """Who waits, and the offset that each misses."""
+    believed: dict[SharePartitionKey, int] = field(default_factory=dict)
+    """How often callers were told at once that there are records, since the tail last spoke of it."""
+    tail: BrokerTail | None = None
+    leader: PartitionLeader | None = None
+
+
+class ShareAvailability:
+    """Implements `Availability`, with one `BrokerTail` for each broker that leads a watched partition."""
+
+    def __init__(
+        self,
+        *,
+        metadata: ClusterMetadataCache,
+        connections: BrokerConnections,
+        clock: Clock,
+        tasks: TaskKeeper,
+    ) -> None:
+        self._metadata = metadata
+        self._connections = connections
+        self._clock = clock
+        self._tasks = tasks
+        self._watches: dict[TopicIdPartition, _Watch] = {}
+        self._homeless: set[TopicIdPartition] = set()
+        self._sleepers: dict[SharePartitionKey, set[_Sleeper]] = {}
+        self._tails: dict[int, BrokerTail] = {}
+        self._is_housing = False
+        self._swept_ms = clock.now_ms()
+        metadata.on_topics.append(self._topics_moved)
+
+    # ------------------------------------------------ the Availability port
+
+    async def wait(self, interest: Mapping[SharePartitionKey, int | None], until_ms: int) -> None:
+        """Return when a share-partition of `interest` may have records, or at `until_ms` (Clock).
+
+        Everything up to going to sleep happens before this coroutine first yields, so a `signal` cannot
+        slip in between a caller's last look at its share-partitions and the sleep.
+        """
+        remaining_ms = until_ms - self._clock.now_ms()
+        if self._is_available_now(interest) or remaining_ms <= 0:
+            # Whoever asks again and again must not keep the loop from hearing the answer.
+            await asyncio.sleep(0)
+            return
+        sleeper = _Sleeper(tuple(interest))
+        self._put_to_bed(sleeper, interest)
+        timer = asyncio.get_running_loop().call_later(remaining_ms / 1000, sleeper.wake)
+        try:
+            await sleeper.woken
+        finally:
+            timer.cancel()
+            self._get_up(sleeper)
+
+    def signal(self, key: SharePartitionKey) -> None:
+        """Wake who waits for `key`."""
+        for sleeper in self._sleepers.get(key, ()):
+            sleeper.wake()
+
+    # ------------------------------------------------ what tails tell (TailListener)
+
+    def heard(self, tail: BrokerTail, topic_partition: TopicIdPartition, high_watermark: int) -> None:
+        """Wake who misses an offset below `high_watermark`, and watch on from there."""
+        watch = self._watches.get(topic_partition)
+        if watch is None or watch.tail is not tail:
+            tail.drop(topic_partition)
+            return
+        is_idle = not watch.sleepers and self._clock.now_ms() - watch.last_awaited_ms > BUSY_WATCH_TTL_MS
+        if is_idle and high_watermark > watch.fetch_offset:
+            self._end(watch)
+            return
+        watch.believed.clear()
+        self._move(watch, high_watermark)
+        for sleeper, missing_offset in watch.sleepers.items():
+            if missing_offset < high_watermark:
+                sleeper.wake()
+
+    def refused(self, tail: BrokerTail, topic_partition: TopicIdPartition, error_code: ErrorCode) -> None:
+        """Look for another leader, or let the sleepers' next read find out what is wrong."""
+        watch = self._watches.get(topic_partition)
+        if watch is None or watch.tail is not tail:
+            return
+        if error_code in LEADER_DOUBTS:
+            self._evict(watch)
+            return
+        log.debug("watch_refused", partition=topic_partition.partition, reason=error_code.name)
+        self._end(watch)
+
+    def lost(self, tail: BrokerTail) -> None:
+        """Ask who leads the partitions of a broker that does not answer; sleepers just sleep on."""
+        if any(watch.tail is tail and watch.sleepers for watch in self._watches.values()):
+            self._find_homes()
+
+    # ------------------------------------------------ private: sleeping
+
+    def _is_available_now(self, interest: Mapping[SharePartitionKey, int | None]) -> bool:
+        is_available = False
+        for key, missing_offset in interest.items():
+            watch = self._watches.get(TopicIdPartition(key.topic_id, key.partition))
+            if watch is None or missing_offset is None or missing_offset >= watch.fetch_offset:
+                continue
+            belief_count = watch.believed[key] = watch.believed.get(key, 0) + 1
+            if belief_count <= MOST_BELIEFS:
+                is_available = True
+                continue
+            # Reads do not find what the tail had heard of: an unclean election can take back records. The
+            # tail must show it again, or callers would read, find nothing and come back without end.
+            watch.believed.clear()
+            self._move(watch, missing_offset)
+        return is_available
+
+    def _put_to_bed(self, sleeper: _Sleeper, interest: Mapping[SharePartitionKey, int | None]) -> None:
+        now_ms = self._clock.now_ms()
+        for key, missing_offset in interest.items():
+            self._sleepers.setdefault(key, set()).add(sleeper)
+            if missing_offset is not None:
+                self._watch(TopicIdPartition(key.topic_id, key.partition), sleeper, missing_offset, now_ms)
+        self._sweep(now_ms)
+
+    def _get_up(self, sleeper: _Sleeper) -> None:
+        now_ms = self._clock.now_ms()
+        for key in sleeper.keys:
+            sleepers = self._sleepers[key]
+            sleepers.discard(sleeper)
+            if not sleepers:
+                del self._sleepers[key]
+        for watch in sleeper.watches:
+            watch.sleepers.pop(sleeper, None)
+            watch.last_awaited_ms = now_ms
+            if not watch.sleepers and watch.tail is not None:
+                watch.tail.set_awaited(watch.topic_partition, is_awaited=False)
+
+    # ------------------------------------------------ private: watching
+
+    def _watch(
+        self, topic_partition: TopicIdPartition, sleeper: _Sleeper, missing_offset: int, now_ms: int
+    ) -> None:
+        watch = self._watches.get(topic_partition)
+        if watch is None:
+            watch = self._watches[topic_partition] = _Watch(topic_partition, missing_offset, now_ms)
+        elif not watch.sleepers and missing_offset > watch.fetch_offset:
+            # A read has seen more than the tail, which rests while nobody waits.
+            self._move(watch, missing_offset)
+        watch.sleepers[sleeper] = min(missing_offset, watch.sleepers.get(sleeper, missing_offset))
+        sleeper.watches.append(watch)
+        if watch.tail is not None:
+            if len(watch.sleepers) == 1:
+                watch.tail.set_awaited(topic_partition, is_awaited=True)
+        elif topic_partition not in self._homeless:
+            self._house(watch)
+
+    def _move(self, watch: _Watch, fetch_offset: int) -> None:
+        watch.fetch_offset = fetch_offset
+        self._put(watch)
+
+    def _put(self, watch: _Watch) -> None:
+        topic_partition = watch.topic_partition
+        topic = self._metadata.describe(topic_partition.topic_id)
+        if watch.tail is None or watch.leader is None:
+            return
+        if topic is None:
+            self._evict(watch)
+            return
+        watch.tail.put(
+            FetchEntry(
+                topic_id=topic.topic_id,
+                topic_name=topic.name,
+                partition=topic_partition.partition,
+                fetch_offset=watch.fetch_offset,
+                leader_epoch=watch.leader.leader_epoch,
+                max_bytes=TAIL_MAX_BYTES,
+            )
+        )
+
+    def _end(self, watch: _Watch) -> None:
+        self._leave_tail(watch)
+        self._homeless.discard(watch.topic_partition)
+        del self._watches[watch.topic_partition]
+        for sleeper in watch.sleepers:
+            sleeper.wake()
+
+    def _sweep(self, now_ms: int) -> None:
+        if now_ms - self._swept_ms < SWEEP_INTERVAL_MS:
+            return
+        self._swept_ms = now_ms
+        for watch in list(self._watches.values()):
+            if not watch.sleepers and now_ms - watch.last_awaited_ms > QUIET_WATCH_TTL_MS:
+                self._end(watch)
+
+    # ------------------------------------------------ private: which tail
+
+    def _house(self, watch: _Watch) -> None:
+        """Put the watch into the tail of its leader, if the leader is known; else look for it."""
+        key = watch.topic_partition
+        leader = self._metadata.leader_of(key.topic_id, key.partition)
+        if leader is None or leader.leader_id < 0 or self._metadata.describe(key.topic_id) is None:
+            self._homeless.add(key)
+            self._find_homes()
+            return
+        self._homeless.discard(key)
+        watch.leader = leader
+        watch.tail = self._tail_of(leader.leader_id)
+        self._put(watch)
+        watch.tail.set_awaited(key, is_awaited=bool(watch.sleepers))
+
+    def _leave_tail(self, watch: _Watch) -> None:
+        if watch.tail is not None:
+            watch.tail.drop(watch.topic_partition)
+        watch.tail = watch.leader = None
+
+    def _evict(self, watch: _Watch) -> None:
+        self._leave_tail(watch)
+        self._homeless.add(watch.topic_partition)
+        self._find_homes()
+
+    def _tail_of(self, node_id: int) -> BrokerTail:
+        tail = self._tails.get(node_id)
+        if tail is None:
+            tail = BrokerTail(node_id, connections=self._connections, clock=self._clock, listener=self)
+            self._tails[node_id] = tail
+            self._tasks.spawn(tail.run(), name=f"tail of broker {node_id}")
+        return tail
+
+    def _topics_moved(self, topic_ids: Collection[TopicId]) -> None:
+        for key, watch in list(self._watches.items()):
+            if key.topic_id not in topic_ids:
+                continue
+            if watch.leader != self._metadata.leader_of(key.topic_id, key.partition):
+                self._leave_tail(watch)
+                self._house(watch)
+
+    def _find_homes(self) -> None:
+        if not self._is_housing:
+            self._is_housing = True
+            self._tasks.spawn(self._house_the_homeless(), name="watches without a leader")
+
+    async def _house_the_homeless(self) -> None:
+        backoff = Backoff(self._clock)
+        try:
+            while True:
+                await self._ask_for_leaders()
+                # A leader that disowns its partition again does so within this pause, and the next is longer.
+                backoff.failed()
+                await asyncio.sleep(backoff.remaining_ms / 1000)
+                if not self._homeless:
+                    return
+        finally:
+            self._is_housing = False
+
+    async def _ask_for_leaders(self) -> None:
+        try:
+            await self._metadata.refresh()
+            for topic_id in {key.topic_id for key in self._homeless}:
+                if await self._metadata.topic_with_id(topic_id) is None:
+                    self._end_all(topic_id)
+        except BrokerUnavailable as failure:
+            log.debug("leaders_unknown", detail=failure)
+            return
+        for watch in self._homeless_watches():
+            if watch.sleepers:
+                self._house(watch)
+            else:
+                self._end(watch)
+
+    def _end_all(self, topic_id: TopicId) -> None:
+        for watch in self._homeless_watches():
+            if watch.topic_partition.topic_id == topic_id:
+                self._end(watch)
+
+    def _homeless_watches(self) -> list[_Watch]:
+        return [self._watches[key] for key in self._homeless]

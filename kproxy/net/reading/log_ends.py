@@ -1,0 +1,133 @@
+"""`LogEnds`: the high watermarks of many topic-partitions, by few ListOffsets to each leader."""
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.ports import LATEST_TIMESTAMP, PartitionLeader, TopicDescription
+from kproxy.net.cluster.broker_connections import ReadConnections
+from kproxy.net.cluster.leader_doubts import LEADER_DOUBTS, known_code
+from kproxy.net.cluster.metadata import ClusterMetadataCache
+from kproxy.net.reading.offset_lookup import NAME_TRUSTED_FOR_MS, REMOTE_LOOKUP_TIMEOUT_MS
+from kproxy.share.identifiers import TopicId, TopicIdPartition
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.list_offsets_request import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from kproxy.wire.messages.list_offsets_response import ListOffsetsResponse
+
+PARTITIONS_PER_REQUEST: Final = 250
+"""An answer is decoded in one go: so many take about two milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Located:
+    """A topic-partition whose leader is known."""
+
+    partition: TopicIdPartition
+    topic: TopicDescription
+    leader: PartitionLeader
+
+
+class LogEnds:
+    """Finds the ends of logs; each becomes known as soon as its leader has answered.
+
+    `ends` holds what was found; `reasons` why others were not. Whoever runs out of time takes what is there.
+    """
+
+    def __init__(self, *, metadata: ClusterMetadataCache, connections: ReadConnections) -> None:
+        self.ends: dict[TopicIdPartition, int] = {}
+        self.reasons: dict[TopicIdPartition, str] = {}
+        self._metadata = metadata
+        self._connections = connections
+        self._doubtful: list[TopicIdPartition] = []
+
+    async def find(self, wanted: Collection[TopicIdPartition]) -> None:
+        """Ask the leaders, and those who lead now once more where the first was not the leader. Raises nothing."""
+        await self._ask(wanted, not_older_than_ms=NAME_TRUSTED_FOR_MS)
+        if doubtful := tuple(self._doubtful):
+            self._doubtful.clear()
+            await self._ask(doubtful, not_older_than_ms=0)
+
+    async def _ask(self, wanted: Collection[TopicIdPartition], *, not_older_than_ms: int) -> None:
+        try:
+            # ListOffsets goes by name in every version, so the name must still mean this topic.
+            topic_ids = {each.topic_id for each in wanted}
+            await self._metadata.confirm(topic_ids, not_older_than_ms=not_older_than_ms)
+        except BrokerUnavailable as failure:
+            self.reasons.update(dict.fromkeys(wanted, str(failure)))
+            return
+        async with asyncio.TaskGroup() as tasks:
+            for leader_id, located in self._by_leader(wanted).items():
+                tasks.create_task(self._ask_leader(leader_id, located))
+
+    def _by_leader(self, wanted: Iterable[TopicIdPartition]) -> Mapping[int, Sequence[_Located]]:
+        by_leader: dict[int, list[_Located]] = {}
+        for partition in wanted:
+            topic = self._metadata.describe(partition.topic_id)
+            if topic is None:
+                failure = self._metadata.last_failure
+                self.reasons[partition] = str(failure or "the cluster has no topic with this id")
+                continue
+            try:
+                leader = self._metadata.require_leader(topic, partition.partition)
+            except BrokerUnavailable as leaderless:
+                self._doubt(partition, str(leaderless))
+            else:
+                by_leader.setdefault(leader.leader_id, []).append(_Located(partition, topic, leader))
+        return by_leader
+
+    async def _ask_leader(self, leader_id: int, located: Sequence[_Located]) -> None:
+        for start in range(0, len(located), PARTITIONS_PER_REQUEST):
+            part = located[start : start + PARTITIONS_PER_REQUEST]
+            try:
+                client = await self._connections.reader(leader_id)
+                response = await client.request(ApiKey.LIST_OFFSETS, _request(part))
+            except BrokerUnavailable as failure:
+                for each in part:
+                    self._doubt(each.partition, str(failure))
+            else:
+                assert isinstance(response, ListOffsetsResponse)
+                self._take(response, part, client.peer)
+
+    def _take(self, response: ListOffsetsResponse, asked: Sequence[_Located], peer: str) -> None:
+        answered = {
+            (topic.name, partition.partition_index): partition
+            for topic in response.topics
+            for partition in topic.partitions
+        }
+        for each in asked:
+            answer = answered.get((each.topic.name, each.partition.partition))
+            code = ErrorCode.UNKNOWN_SERVER_ERROR if answer is None else known_code(answer.error_code)
+            if answer is not None and code is ErrorCode.NONE:
+                self.ends[each.partition] = answer.offset
+                self.reasons.pop(each.partition, None)
+            elif code in LEADER_DOUBTS:
+                self._doubt(each.partition, f"{peer} answered ListOffsets with {code.name}")
+            else:
+                self.reasons[each.partition] = f"{peer} answered ListOffsets with {code.name}"
+
+    def _doubt(self, partition: TopicIdPartition, reason: str) -> None:
+        self.reasons[partition] = reason
+        self._doubtful.append(partition)
+
+
+def _request(located: Sequence[_Located]) -> ListOffsetsRequest:
+    topics: dict[TopicId, ListOffsetsTopic] = {}
+    for each in located:
+        topic = topics.setdefault(each.topic.topic_id, ListOffsetsTopic(name=each.topic.name, partitions=[]))
+        topic.partitions.append(
+            ListOffsetsPartition(
+                partition_index=each.partition.partition,
+                current_leader_epoch=each.leader.leader_epoch,
+                timestamp=LATEST_TIMESTAMP,
+            )
+        )
+    return ListOffsetsRequest(
+        replica_id=-1, topics=list(topics.values()), timeout_ms=REMOTE_LOOKUP_TIMEOUT_MS
+    )

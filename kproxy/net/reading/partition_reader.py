@@ -1,0 +1,262 @@
+"""`BrokerPartitionReader`: records and offsets straight from the partitions' leaders.
+
+One Fetch per leader, without a fetch session and without waiting, on a connection that no long poll uses. A
+request never names a partition twice (brokers collapse that in silence): two readers of one partition send
+two requests.
+"""
+
+import asyncio
+from collections.abc import Collection, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import BrokerUnavailable, MalformedMessage
+from kproxy.handlers.ports import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    PartitionData,
+    PartitionLeader,
+    PartitionRead,
+    TopicDescription,
+)
+from kproxy.net.cluster.broker_client import BrokerClient
+from kproxy.net.cluster.broker_connections import ReadConnections
+from kproxy.net.cluster.leader_doubts import LEADER_DOUBTS, known_code, told_code
+from kproxy.net.cluster.metadata import ClusterMetadataCache
+from kproxy.net.reading.fetch_topics import (
+    FIRST_VERSION_BY_TOPIC_ID,
+    FetchEntry,
+    fetch_topics,
+    fetched_partitions,
+)
+from kproxy.net.reading.offset_lookup import NAME_TRUSTED_FOR_MS, UNKNOWN_OFFSET, OffsetLookup
+from kproxy.share.identifiers import TopicId, TopicIdPartition
+from kproxy.telemetry import logs
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages import fetch_response
+from kproxy.wire.messages.fetch_request import FetchRequest
+from kproxy.wire.messages.fetch_response import FetchResponse
+from kproxy.wire.record_batches import batch_extents
+
+log = logs.logger("net.reading.partition_reader")
+
+_UNKNOWN: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID})
+
+NO_RECORDS: Final = memoryview(b"")
+
+
+@dataclass(frozen=True, slots=True)
+class _LocatedRead:
+    """A read whose leader is known. `position` is its place among the reads asked for."""
+
+    position: int
+    read: PartitionRead
+    topic: TopicDescription
+    leader: PartitionLeader
+
+    def entry(self) -> FetchEntry:
+        return FetchEntry(
+            topic_id=self.topic.topic_id,
+            topic_name=self.topic.name,
+            partition=self.read.partition,
+            fetch_offset=self.read.offset,
+            leader_epoch=self.leader.leader_epoch,
+            max_bytes=self.read.max_bytes,
+        )
+
+
+class BrokerPartitionReader:
+    """Implements `PartitionReader`.
+
+    A partition that its supposed leader disowns, and one whose leader does not answer, is looked up anew
+    and read once more; if that fails too its result is NOT_LEADER_OR_FOLLOWER, upon which clients refresh
+    and try again.
+    """
+
+    def __init__(self, *, metadata: ClusterMetadataCache, connections: ReadConnections) -> None:
+        self._metadata = metadata
+        self._connections = connections
+        self._offsets = OffsetLookup(metadata=metadata, connections=connections)
+
+    async def read(self, reads: Sequence[PartitionRead], *, max_bytes: int) -> Sequence[PartitionData]:
+        """Read up to the high watermark without waiting; one result per read, in order. Raises nothing."""
+        results = await self._read_once(reads, max_bytes)
+        doubtful = [position for position, data in enumerate(results) if data.error_code in LEADER_DOUBTS]
+        if doubtful and await self._look_again({reads[position].topic_id for position in doubtful}):
+            bytes_left = max(1, max_bytes - sum(len(data.records) for data in results))
+            again = await self._read_once([reads[position] for position in doubtful], bytes_left)
+            for position, data in zip(doubtful, again, strict=True):
+                results[position] = data
+            self._doubt_metadata(reads, results)
+        await self._fill_in_ranges(reads, results)
+        for data in results:
+            data.error_code = told_code(data.error_code)
+        return results
+
+    async def find_offset(self, topic_id: TopicId, partition: int, timestamp: int) -> int:
+        """Return the first offset from `timestamp` on, or the high watermark when no record is that young.
+
+        Raises:
+            BrokerUnavailable: there is no such topic-partition, or its leader cannot say.
+        """
+        return await self._offsets.find(topic_id, partition, timestamp)
+
+    # ------------------------------------------------ private: reading
+
+    async def _read_once(self, reads: Sequence[PartitionRead], max_bytes: int) -> list[PartitionData]:
+        await self._learn({read.topic_id for read in reads})
+        # What stays as it is now belongs to a leader that did not answer.
+        results = [_failed(ErrorCode.NOT_LEADER_OR_FOLLOWER) for _ in reads]
+        by_leader: dict[int, list[_LocatedRead]] = {}
+        for position, read in enumerate(reads):
+            located = self._locate(position, read)
+            if isinstance(located, ErrorCode):
+                results[position] = _failed(located)
+            else:
+                by_leader.setdefault(located.leader.leader_id, []).append(located)
+        leader_max_bytes = max(1, max_bytes // max(1, len(by_leader)))
+        await _all_of(
+            [
+                self._fetch(leader_id, group, leader_max_bytes, results)
+                for leader_id, group in by_leader.items()
+            ]
+        )
+        return results
+
+    async def _learn(self, topic_ids: Collection[TopicId]) -> None:
+        for topic_id in topic_ids:
+            if self._metadata.describe(topic_id) is None:
+                try:
+                    await self._metadata.topic_with_id(topic_id)
+                except BrokerUnavailable as failure:
+                    log.debug("topic_lookup_failed", detail=failure)
+
+    def _locate(self, position: int, read: PartitionRead) -> _LocatedRead | ErrorCode:
+        topic = self._metadata.describe(read.topic_id)
+        if topic is None:
+            is_certain = self._metadata.last_failure is None
+            return ErrorCode.UNKNOWN_TOPIC_ID if is_certain else ErrorCode.NOT_LEADER_OR_FOLLOWER
+        leader = self._metadata.leader_of(read.topic_id, read.partition)
+        if leader is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if leader.leader_id < 0:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return _LocatedRead(position, read, topic, leader)
+
+    async def _fetch(
+        self, leader_id: int, located: Sequence[_LocatedRead], max_bytes: int, results: list[PartitionData]
+    ) -> None:
+        try:
+            client = await self._connections.reader(leader_id)
+            if client.version_for(ApiKey.FETCH) < FIRST_VERSION_BY_TOPIC_ID:
+                located = await self._still_so_named(located, results)
+            if located:
+                await self._fetch_from(client, located, max_bytes, results)
+        except BrokerUnavailable as failure:
+            log.debug("read_failed", node_id=leader_id, detail=failure)
+
+    async def _still_so_named(
+        self, located: Sequence[_LocatedRead], results: list[PartitionData]
+    ) -> Sequence[_LocatedRead]:
+        topic_ids = {one.read.topic_id for one in located}
+        await self._metadata.confirm(topic_ids, not_older_than_ms=NAME_TRUSTED_FOR_MS)
+        gone = {topic_id for topic_id in topic_ids if self._metadata.describe(topic_id) is None}
+        for one in located:
+            if one.read.topic_id in gone:
+                results[one.position] = _failed(ErrorCode.UNKNOWN_TOPIC_ID)
+        return [one for one in located if one.read.topic_id not in gone]
+
+    async def _fetch_from(
+        self,
+        client: BrokerClient,
+        located: Sequence[_LocatedRead],
+        max_bytes: int,
+        results: list[PartitionData],
+    ) -> None:
+        version = client.version_for(ApiKey.FETCH)
+        topics = fetch_topics(one.entry() for one in located)
+        request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=max_bytes, topics=topics)
+        response = await client.request(ApiKey.FETCH, request, version)
+        assert isinstance(response, FetchResponse)
+        found = fetched_partitions(response, version, {one.topic.name: one.topic.topic_id for one in located})
+        for one in located:
+            partition = found.get(TopicIdPartition(one.read.topic_id, one.read.partition))
+            if partition is not None:
+                results[one.position] = _data(partition, where=f"{one.topic.name}-{one.read.partition}")
+
+    # ------------------------------------------------ private: leaders in doubt, offsets out of range
+
+    def _doubt_metadata(self, reads: Sequence[PartitionRead], results: Sequence[PartitionData]) -> None:
+        """A topic that its leaders do not know is deleted, or the broker that still describes it is behind."""
+        unknown = {
+            read.topic_id for read, data in zip(reads, results, strict=True) if data.error_code in _UNKNOWN
+        }
+        if any(self._metadata.describe(topic_id) is not None for topic_id in unknown):
+            self._metadata.ask_another_broker()
+
+    async def _look_again(self, topic_ids: Collection[TopicId]) -> bool:
+        try:
+            await self._metadata.confirm(topic_ids, not_older_than_ms=0)
+        except BrokerUnavailable:
+            return False
+        return True
+
+    async def _fill_in_ranges(self, reads: Sequence[PartitionRead], results: Sequence[PartitionData]) -> None:
+        out_of_range = [
+            self._fill_in_range(read, data)
+            for read, data in zip(reads, results, strict=True)
+            if data.error_code is ErrorCode.OFFSET_OUT_OF_RANGE
+        ]
+        await _all_of(out_of_range)
+
+    async def _fill_in_range(self, read: PartitionRead, data: PartitionData) -> None:
+        try:
+            if data.log_start_offset == UNKNOWN_OFFSET:
+                earliest = await self.find_offset(read.topic_id, read.partition, EARLIEST_TIMESTAMP)
+                data.log_start_offset = earliest
+            if data.high_watermark == UNKNOWN_OFFSET:
+                latest = await self.find_offset(read.topic_id, read.partition, LATEST_TIMESTAMP)
+                data.high_watermark = data.last_stable_offset = latest
+        except BrokerUnavailable as failure:
+            log.debug("range_lookup_failed", partition=read.partition, detail=failure)
+            data.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+async def _all_of(steps: Sequence[Coroutine[object, object, None]]) -> None:
+    """Return when all of `steps`, none of which raises, are done; the usual single one needs no task."""
+    if len(steps) == 1:
+        await steps[0]
+        return
+    async with asyncio.TaskGroup() as group:
+        for step in steps:
+            group.create_task(step)
+
+
+def _failed(error_code: ErrorCode) -> PartitionData:
+    return PartitionData(error_code, NO_RECORDS, UNKNOWN_OFFSET, UNKNOWN_OFFSET, UNKNOWN_OFFSET)
+
+
+def _data(partition: fetch_response.PartitionData, *, where: str) -> PartitionData:
+    data = PartitionData(
+        known_code(partition.error_code),
+        NO_RECORDS,
+        partition.high_watermark,
+        partition.last_stable_offset,
+        partition.log_start_offset,
+    )
+    try:
+        data.records = _whole_batches(partition.records)
+    except MalformedMessage as malformed:
+        log.warning("batches_unreadable", reason="corrupt_message", partition=where, detail=malformed)
+        data.error_code = ErrorCode.CORRUPT_MESSAGE
+    return data
+
+
+def _whole_batches(records: bytes | memoryview | None) -> memoryview:
+    # Where the byte limit falls into a batch, brokers send its beginning all the same.
+    if not records:
+        return NO_RECORDS
+    view = memoryview(records)
+    extents = batch_extents(view)
+    return view[: extents[-1].position + extents[-1].size_bytes] if extents else NO_RECORDS

@@ -1,0 +1,400 @@
+"""One client connection: the sockets around a `ClientSession`.
+
+Back-pressure, both ways:
+- the broker's socket is full: the client is read no further;
+- the client's socket is full: neither broker nor client is read any further, and kproxy makes no answer of its own;
+- something waits (for the twin to connect, for an answer of kproxy's own, for too many owed responses): likewise.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import cast
+
+from kproxy.errors import KproxyError, PeerViolation
+from kproxy.handlers.refusal_streaks import RefusalStreaks
+from kproxy.interception.broker_addresses import BackingBroker
+from kproxy.interception.client_session import Call
+from kproxy.interception.routing import Disposition
+from kproxy.net.broker_failures import BrokerFailure
+from kproxy.net.relay.answer_budget import AnswerBudget
+from kproxy.net.relay.answering import answer_call
+from kproxy.net.relay.budget_account import BudgetAccount
+from kproxy.net.relay.closing import close_behind_buffer
+from kproxy.net.relay.connection_times import ConnectionTimes
+from kproxy.net.relay.relay import MAX_BACKLOG_BYTES, MAX_OWED_RESPONSES, WRITE_HIGH_WATER_BYTES, Relay
+from kproxy.net.relay.upstream_twin import UpstreamTwin, dial
+from kproxy.net.relay.writing import LARGE_CHUNK_BYTES, stream_on, write_together
+from kproxy.telemetry import logs
+
+log = logs.logger("net.relay.relay")
+
+
+class ClientConnection(asyncio.Protocol):
+    """Relays one client to the broker `node_id` (-1: the bootstrap port) and answers what kproxy serves."""
+
+    __slots__ = (
+        "_at_eof",
+        "_broker_is_full",
+        "_budget",
+        "_client_is_full",
+        "_has_failed",
+        "_high_water_bytes",
+        "_is_closed",
+        "_is_draining",
+        "_is_share_member",
+        "_loop",
+        "_relay",
+        "_times",
+        "_twin",
+        "connection_id",
+        "node_id",
+        "peer",
+        "refusals",
+        "session",
+        "transport",
+    )
+
+    def __init__(self, relay: Relay, node_id: int) -> None:
+        self._relay = relay
+        self.node_id = node_id
+        self.connection_id = relay.next_connection_id()
+        self.session = relay.new_session()
+        self.transport: asyncio.Transport | None = None
+        self.peer = "?"
+        self.refusals = RefusalStreaks()
+        self._loop = asyncio.get_running_loop()
+        self._twin: UpstreamTwin | None = None
+        self._budget = BudgetAccount(relay.budget)
+        self._high_water_bytes = WRITE_HIGH_WATER_BYTES
+        self._broker_is_full = self._client_is_full = False
+        self._at_eof = self._has_failed = False
+        self._is_draining = self._is_closed = False
+        self._is_share_member = False
+        self._times = ConnectionTimes(relay.limits, self._now_ms())
+
+    # ---- the client's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+        self.transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
+        host, port, *_ = self.transport.get_extra_info("peername") or ("?", 0)
+        self.peer = f"{host}:{port}"
+        self._relay.connections.add(self)
+        self._relay.counting.count("connections", 1, "client")
+        log.debug("client_connected", peer=self.peer, node=self.node_id)
+        self._spawn(self._connect, name=f"dial for {self.peer}")
+
+    def data_received(self, data: bytes) -> None:
+        self._relay.traffic.from_clients += len(data)
+        if len(data) >= LARGE_CHUNK_BYTES and self._streams_to_broker(data):
+            return
+        self._times.client_ms = self._now_ms()
+        if not self._has_failed:
+            self._receive("client", self.session.receive_from_client, data)
+            if self.session.is_barred and self.session.waiting_bytes:
+                self._relay.apis.more_arrived(self.connection_id)
+
+    def eof_received(self) -> bool:
+        """Close, unless a broker's answer is owed: a client may shut its writing side and read on, or want no answers.
+
+        A request that kproxy itself answers does not count: nobody waits for records of a share group any more.
+        """
+        self._times.client_ms = self._now_ms()
+        self._at_eof = self._is_busy() and not self.session.is_barred
+        return self._at_eof
+
+    def pause_writing(self) -> None:
+        self._client_is_full = True
+        self._account()
+        self._adjust_reading()
+
+    def resume_writing(self) -> None:
+        self._client_is_full = False
+        self._pump()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._is_closed = True
+        self._relay.connections.discard(self)
+        self._budget.close()
+        log.debug("client_disconnected", peer=self.peer, node=self.node_id, err=error)
+        if self._twin is not None:
+            self._twin.close()
+        self._relay.apis.forsake(self.connection_id)
+        if self._is_share_member:
+            self._relay.tasks.spawn(
+                self._relay.apis.connection_closed(self.connection_id), name=f"release for {self.peer}"
+            )
+
+    # ---- the broker's side
+
+    def receive_from_broker(self, data: bytes) -> None:
+        """Take bytes of the twin."""
+        if len(data) >= LARGE_CHUNK_BYTES and self._streams_to_client(data):
+            return
+        self._times.twin_ms = self._now_ms()
+        if not self._is_closed and not self._has_failed:
+            self._receive("broker", self.session.receive_from_broker, data)
+
+    def pause_for_broker(self) -> None:
+        """Read nothing more from the client: the broker is slow."""
+        self._broker_is_full = True
+        self._account()
+        self._adjust_reading()
+
+    def resume_for_broker(self) -> None:
+        """Read the client again: the broker has caught up."""
+        self._broker_is_full = False
+        self._pump()
+
+    def broker_lost(self, twin: UpstreamTwin, error: Exception | None) -> None:
+        """Close the client's side as well, after what has come has left.
+
+        A twin that is not this connection's (yet) changes nothing: `dial` has given it up, or has not returned.
+        Nor does any when the connection has failed: it is closed after its delay.
+        """
+        if self._is_closed or self._has_failed or twin is not self._twin:
+            return
+        reason = "lost_mid_frame" if self.session.is_broker_mid_frame else "lost"
+        tell = log.debug
+        if self.session.owed_responses:
+            self._relay.counting.count("connection_errors", 1, "broker", reason)
+            tell = log.info
+        tell("broker_disconnected", peer=self.peer, node=self.node_id, reason=reason, err=error)
+        self.close()
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes held for this connection, write buffers included."""
+        return self._unwritten_bytes() + self.session.buffered_bytes
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the client is gone."""
+        return self._is_closed
+
+    @property
+    def may_be_closed(self) -> bool:
+        """Whether nobody owes anybody anything, and it is not being closed already."""
+        return self._is_open() and not self._is_busy()
+
+    def sweep(self, now_ms: int) -> None:
+        """End a connection that stalls or that nobody is at the other end of; keep a share member's twin alive."""
+        if self._twin is None or not self._is_open():
+            return
+        self._times.note_streaming(now_ms)
+        self._account()
+        self._adjust_reading()
+        times, is_gone = self._times, self._times.is_client_gone(now_ms)
+        if stall := self._stalled_frame(now_ms):
+            self._fail("client" if self.session.is_client_mid_frame else "broker", "frame_stalled", stall)
+        elif times.stands_still(now_ms, self._unwritten_bytes()) or (self._at_eof and is_gone):
+            side = "broker" if self._at_eof or self._twin.buffered_bytes else "client"
+            self._fail(side, "stands_still", f"it took, or said, nothing for {times.idle_limit_ms} ms")
+        elif self._is_share_member and not is_gone and times.is_twin_silent(now_ms):
+            self._keep_alive()
+
+    def stop_reading(self) -> None:
+        """Take no further requests: the connection, or kproxy, is about to end."""
+        self._is_draining = True
+        self._adjust_reading()
+
+    def close(self) -> None:
+        """Close both sides after what is buffered has left."""
+        if self.transport is not None:
+            close_behind_buffer(self.transport, patience_ms=self._relay.limits.frame_deadline_ms)
+        if self._twin is not None:
+            self._twin.close()
+
+    def abort(self) -> None:
+        """Close both sides now."""
+        if self.transport is not None:
+            self.transport.abort()
+        if self._twin is not None:
+            self._twin.abort()
+
+    # ---- private
+
+    def _now_ms(self) -> int:
+        return int(self._loop.time() * 1000)
+
+    def _is_open(self) -> bool:
+        return self.transport is not None and not self.transport.is_closing()
+
+    def _is_busy(self) -> bool:
+        """Whether the broker has yet to answer this client, or to hear it."""
+        return self.session.owed_responses > 0 or self.session.unsent_bytes > 0
+
+    def _stalled_frame(self, now_ms: int) -> str:
+        is_reading = self.transport is not None and self.transport.is_reading()
+        return self._times.stalled_frame(
+            now_ms,
+            is_client_awaited=self.session.is_client_mid_frame and is_reading,
+            reserved_bytes=0 if self._budget.awaits_grant else self._budget.reserved_bytes,
+        )
+
+    def _keep_alive(self) -> None:
+        if self.session.inject_keepalive():
+            self._relay.counting.count("keepalives")
+            self._pump()
+
+    def _spawn(self, work: Callable[[], Awaitable[None]], *, name: str) -> None:
+        self._relay.tasks.spawn(self._guarded(work), name=name)
+
+    async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        except Exception as fault:  # noqa: BLE001 - the top of a task
+            self._crash(fault)
+
+    async def _connect(self) -> None:
+        try:
+            twin = await dial(self, self._relay, self.node_id)
+        except BrokerFailure as failure:
+            # What is the matter is said once: while it lasts, every client comes back again and again.
+            tell = log.info if self.node_id in self._relay.unreachable else log.warning
+            self._relay.unreachable.add(self.node_id)
+            self._relay.on_unreachable()
+            self._fail("broker", failure.reason, failure.detail, tell=tell)
+            return
+        self._relay.unreachable.discard(self.node_id)
+        if self._is_closed:
+            twin.abort()
+            return
+        self._twin = twin
+        self._times.twin_ms = self._now_ms()
+        self._relay.counting.count("connections", 1, "broker")
+        if twin.transport is None:
+            self.broker_lost(twin, None)
+        self._pump()
+
+    def _receive(self, side: str, receive: Callable[[bytes], None], data: bytes) -> None:
+        try:
+            receive(data)
+        except PeerViolation as violation:
+            self._fail(side, violation.reason, violation.detail)
+        except Exception as fault:  # noqa: BLE001 - the top of a callback
+            self._crash(fault)
+        self._pump()
+
+    def _streams_to_broker(self, data: bytes) -> bool:
+        transport = None if self._twin is None or self._has_failed else self._twin.transport
+        if not stream_on(transport, self.session.passes_from_client, data):
+            return False
+        self._times.has_client_streamed = True
+        self._relay.traffic.to_brokers += len(data)
+        return True
+
+    def _streams_to_client(self, data: bytes) -> bool:
+        if self._has_failed or not stream_on(self.transport, self.session.passes_from_broker, data):
+            return False
+        self._times.has_broker_streamed = True
+        self._relay.traffic.to_clients += len(data)
+        return True
+
+    def _pump(self) -> None:
+        """Move what the session has ready."""
+        transport = self.transport
+        if transport is None or transport.is_closing():
+            return
+        # Before anything is written: what is written now has had no chance to leave.
+        self._account()
+        twin = self._twin
+        if twin is not None and twin.is_open and (buffers := self.session.take_for_broker()):
+            self._times.twin_ms = self._now_ms()
+            twin.write(buffers)
+        if buffers := self.session.take_for_client():
+            self._relay.traffic.to_clients += write_together(transport, buffers)
+        if brokers := self.session.take_new_brokers():
+            self._spawn(partial(self._bind, brokers), name="bind new brokers")
+        if self._at_eof and not self._is_busy():
+            self.close()
+            return
+        if not self._client_is_full and (call := self.session.take_call()) is not None:
+            self._is_share_member |= call.disposition is Disposition.SERVE
+            self._spawn(partial(self._answer, call), name=f"API key {call.slot.api_key} for {self.peer}")
+        self._adjust_reading()
+
+    def _account(self) -> None:
+        """Reserve what the frame that is being held will take, and tell what waits for slow peers."""
+        if self._budget.reserve(self.session.held_frame_bytes, self._budget_granted):
+            self._times.reserved_ms = self._now_ms()
+        waiting_bytes = self._unwritten_bytes() + self.session.waiting_bytes
+        if self._twin is None:
+            waiting_bytes += self.session.unsent_bytes
+        self._set_high_water(0 if self._budget.note_waiting(waiting_bytes) else WRITE_HIGH_WATER_BYTES)
+
+    def _budget_granted(self) -> None:
+        self._times.reserved_ms = self._now_ms()
+        self._adjust_reading()
+
+    def _set_high_water(self, high_bytes: int) -> None:
+        """At 0 the peers have to take everything that waits for them before more is read."""
+        if high_bytes == self._high_water_bytes or self.transport is None:
+            return
+        self._high_water_bytes = high_bytes
+        self.transport.set_write_buffer_limits(high=high_bytes)
+        if self._twin is not None:
+            self._twin.set_high_water(high_bytes)
+
+    def _unwritten_bytes(self) -> int:
+        waiting = self.transport.get_write_buffer_size() if self.transport is not None else 0
+        return waiting + (self._twin.buffered_bytes if self._twin is not None else 0)
+
+    def _adjust_reading(self) -> None:
+        """Read from each side exactly when there is room for what it may send."""
+        if self.transport is None or self.transport.is_closing():
+            return
+        is_throttled = self._client_is_full or self._budget.awaits_grant
+        is_ending = self._is_draining or self._at_eof
+        is_wanted = not (is_throttled or is_ending or self._broker_is_full or self._is_clogged())
+        if is_wanted is not self.transport.is_reading():
+            if is_wanted:
+                # The time in which nothing was read is not the client's.
+                self._times.client_ms = self._now_ms()
+                self.transport.resume_reading()
+            else:
+                self.transport.pause_reading()
+        if self._twin is not None:
+            self._twin.read(is_wanted=not is_throttled)
+
+    def _is_clogged(self) -> bool:
+        return (
+            (self._twin is None and self.session.unsent_bytes > 0)
+            or self.session.owed_responses > MAX_OWED_RESPONSES
+            or self.session.waiting_bytes > MAX_BACKLOG_BYTES
+        )
+
+    async def _bind(self, brokers: tuple[BackingBroker, ...]) -> None:
+        assert self._relay.binder is not None
+        try:
+            await self._relay.binder.bind_newcomers(brokers)
+            self.session.brokers_are_bound()
+        except PeerViolation as violation:
+            self._fail("broker", violation.reason, violation.detail)
+        except KproxyError as error:
+            self._fail("client", "port_unavailable", str(error))
+        self._pump()
+
+    async def _answer(self, call: Call) -> None:
+        with AnswerBudget(self._relay.budget) as budget:
+            try:
+                await answer_call(self, call, self._relay.apis, budget)
+            except PeerViolation as violation:
+                self._fail("client", violation.reason, violation.detail)
+            self._pump()
+            self._account()
+
+    def _crash(self, fault: Exception) -> None:
+        log.crash("connection_failed", fault, peer=self.peer, node=self.node_id)
+        self._fail("kproxy", "internal_error", type(fault).__name__)
+
+    def _fail(self, side: str, reason: str, detail: str, *, tell: Callable[..., None] = log.warning) -> None:
+        """Say why, count it, and close after a small delay."""
+        if self._is_closed or self._has_failed:
+            return
+        self._has_failed = True
+        self._relay.counting.count("connection_errors", 1, side, reason)
+        tell("connection_refused", peer=self.peer, node=self.node_id, side=side, reason=reason, err=detail)
+        self.stop_reading()
+        self._loop.call_later(self._relay.close_delay_seconds(), self.close)

@@ -1,0 +1,113 @@
+"""What all relayed connections share: the tables they route by, the limits they keep, and their counters."""
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol
+
+from kproxy.interception.broker_addresses import BackingBroker
+from kproxy.interception.client_session import ClientSession
+from kproxy.interception.rewrites.responses import ResponseRewriter
+from kproxy.interception.routing import RoutingTable
+from kproxy.interception.topic_changes import TopicChange
+from kproxy.net.counting import Counting
+from kproxy.net.relay.answering import Apis
+from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.traffic import Traffic
+from kproxy.net.tasks import TaskKeeper
+from kproxy.settings.addresses import HostPort
+
+if TYPE_CHECKING:
+    from kproxy.net.relay.client_connection import ClientConnection
+
+WRITE_HIGH_WATER_BYTES: Final = 256 * 1024
+"""A peer that reads slowly stops the other side once this much waits for it (per direction of a connection)."""
+
+MAX_BACKLOG_BYTES: Final = 256 * 1024
+"""Bytes that may wait behind a request being answered, or for the twin, before the client is read no further."""
+
+MAX_OWED_RESPONSES: Final = 1000
+"""A client that pipelines more unanswered requests than this is read no further until some are answered."""
+
+DEFAULT_BUDGET_BYTES: Final = 256 * 1024 * 1024
+"""`kproxy.max.buffered.bytes` where nobody set it."""
+
+_CLOSE_DELAY_SECONDS: Final = (0.05, 0.25)
+"""After a violation or an unreachable broker: a client that reconnects at once would otherwise spin."""
+
+
+class PortBinder(Protocol):
+    """Opens the port of a virtual broker."""
+
+    async def bind_newcomers(self, brokers: Iterable[BackingBroker]) -> None:
+        """Return when every one of `brokers`, which a response names, has a port. Raises PortUnavailable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RelayLimits:
+    """Bounds of one relayed connection. Times are milliseconds."""
+
+    max_request_bytes: int
+    connect_timeout_ms: int
+    frame_deadline_ms: int
+    """How long a frame that has begun may stand still, and what is left to be sent when a connection is closed."""
+    keepalive_ms: int
+    client_idle_ms: int = 600_000
+    """How long nothing is heard of a client before its twin is kept alive no more; brokers' connections.max.idle.ms."""
+
+
+@dataclass(slots=True)
+class Relay:
+    """The context of every relayed connection.
+
+    `upstream_addresses` returns the addresses to try for a node id (-1: the bootstrap servers), best first, each time
+    anew, so that a broker that moved is found at its new place. `on_unreachable` is called when none of them answered.
+    `on_topic_change` is called when an answer passes that tells of changed topics.
+    """
+
+    routes: RoutingTable
+    rewriter: ResponseRewriter
+    limits: RelayLimits
+    apis: Apis
+    tasks: TaskKeeper
+    counting: Counting
+    upstream_addresses: Callable[[int], Sequence[HostPort]]
+    binder: PortBinder | None = None
+    on_unreachable: Callable[[], None] = lambda: None
+    on_topic_change: Callable[[TopicChange], None] = lambda _: None
+    connections: "set[ClientConnection]" = field(default_factory=set)
+    unreachable: set[int] = field(default_factory=set)
+    """Node ids of which the last dial failed."""
+    budget: BufferBudget = field(default_factory=lambda: BufferBudget(DEFAULT_BUDGET_BYTES))
+    traffic: Traffic = field(default_factory=Traffic)
+    open_twins: int = 0
+    _last_connection_id: int = 0
+
+    def new_session(self) -> ClientSession:
+        """Return a session for a new client connection."""
+        return ClientSession(
+            self.routes,
+            self.rewriter,
+            max_request_bytes=self.limits.max_request_bytes,
+            request_counts=self.traffic.requests,
+            on_topic_change=self.on_topic_change,
+        )
+
+    def next_connection_id(self) -> int:
+        """Return a number no other connection of this process has."""
+        self._last_connection_id += 1
+        return self._last_connection_id
+
+    @staticmethod
+    def close_delay_seconds() -> float:
+        """Return how long to wait before a faulty connection is closed."""
+        return random.uniform(*_CLOSE_DELAY_SECONDS)  # noqa: S311 - jitter, not a secret
+
+    def open_connections(self) -> Mapping[tuple[str, ...], float]:
+        """Return how many connections are open, by side."""
+        return {("client",): len(self.connections), ("broker",): self.open_twins}
+
+    def buffered_bytes(self) -> int:
+        """Return how many bytes all connections hold, write buffers included."""
+        return sum(connection.buffered_bytes for connection in self.connections)

@@ -1,0 +1,66 @@
+"""Once a second: stalled frames, silent twins, peers that stand still, clients that have to ask anew what is served.
+
+And the way out: a drain of them all.
+"""
+
+import asyncio
+from typing import Final
+
+from kproxy.net.relay.relay import Relay
+
+_SWEEP_SECONDS: Final = 1.0
+_DRAIN_STEP_SECONDS: Final = 0.05
+_DRAIN_WAVE: Final = 50
+"""Connections closed per step: their clients come back to another process, not all at once."""
+
+
+class Sweeper:
+    """Walks over the relayed connections."""
+
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+        self.loop_lag_seconds = 0.0
+        """How late the event loop last came back to this task."""
+
+    async def run(self) -> None:
+        """Sweep for ever, a second apart; the interval is bounded below by half of the shortest limit."""
+        limits = self._relay.limits
+        shortest_ms = min(limits.keepalive_ms, limits.frame_deadline_ms, limits.client_idle_ms)
+        pause = min(_SWEEP_SECONDS, max(shortest_ms / 2000, _DRAIN_STEP_SECONDS))
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + pause
+            await asyncio.sleep(pause)
+            self.loop_lag_seconds = max(0.0, loop.time() - due)
+            self._relay.traffic.report(self._relay.counting, self._relay.routes)
+            now_ms = int(loop.time() * 1000)
+            for connection in tuple(self._relay.connections):
+                connection.sweep(now_ms)
+            self._close_outdated()
+
+    def _close_outdated(self) -> None:
+        """Close a wave of connections that were made before share groups were turned on or off, and that are idle."""
+        outdated = [
+            each for each in self._relay.connections if each.session.is_outdated and each.may_be_closed
+        ]
+        for connection in outdated[:_DRAIN_WAVE]:
+            connection.close()
+
+    async def drain(self, grace_ms: int) -> int:
+        """Take no further requests, let what is under way be answered, close in waves; at most `grace_ms`.
+
+        Returns how many connections had to be cut off with responses still owed.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + grace_ms / 1000
+        for connection in tuple(self._relay.connections):
+            connection.stop_reading()
+        while self._relay.connections and loop.time() < deadline:
+            finished = [each for each in self._relay.connections if each.may_be_closed]
+            for connection in finished[:_DRAIN_WAVE]:
+                connection.close()
+            await asyncio.sleep(_DRAIN_STEP_SECONDS)
+        late = tuple(self._relay.connections)
+        for connection in late:
+            connection.abort()
+        return len(late)

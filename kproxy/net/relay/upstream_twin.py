@@ -1,0 +1,104 @@
+"""The connection to a backing broker that belongs to one client connection, and to nobody else."""
+
+import asyncio
+from typing import TYPE_CHECKING, cast
+
+from kproxy.net.broker_failures import BrokerFailure
+from kproxy.net.dialing import connect
+from kproxy.net.relay.closing import close_behind_buffer
+from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES, Relay
+from kproxy.net.relay.writing import write_together
+
+if TYPE_CHECKING:
+    from kproxy.net.relay.client_connection import ClientConnection
+
+
+class UpstreamTwin(asyncio.Protocol):
+    """Hands the broker's bytes to the client connection, and slows the client down when the broker is slow."""
+
+    __slots__ = ("_client", "_relay", "transport")
+
+    def __init__(self, client: "ClientConnection", relay: Relay) -> None:
+        self._client = client
+        self._relay = relay
+        self.transport: asyncio.Transport | None = None
+        """None before the connection is made, and again when it is lost."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether bytes can be written."""
+        return self.transport is not None and not self.transport.is_closing()
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes that the broker has not taken yet."""
+        return self.transport.get_write_buffer_size() if self.transport is not None else 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+        self.transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
+        self._relay.open_twins += 1
+
+    def data_received(self, data: bytes) -> None:
+        self._relay.traffic.from_brokers += len(data)
+        self._client.receive_from_broker(data)
+
+    def pause_writing(self) -> None:
+        self._client.pause_for_broker()
+
+    def resume_writing(self) -> None:
+        self._client.resume_for_broker()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.transport = None
+        self._relay.open_twins -= 1
+        self._client.broker_lost(self, error)
+
+    def write(self, buffers: list[bytes | memoryview]) -> None:
+        """Send `buffers` in one system call where possible. The twin is open."""
+        assert self.transport is not None
+        self._relay.traffic.to_brokers += write_together(self.transport, buffers)
+
+    def set_high_water(self, high_bytes: int) -> None:
+        """Call the broker slow from now on when more than `high_bytes` wait for it."""
+        if self.is_open and self.transport is not None:
+            self.transport.set_write_buffer_limits(high=high_bytes)
+
+    def read(self, *, is_wanted: bool) -> None:
+        """Read from the broker, or nothing more for now."""
+        if not self.is_open or self.transport is None or is_wanted is self.transport.is_reading():
+            return
+        if is_wanted:
+            self.transport.resume_reading()
+        else:
+            self.transport.pause_reading()
+
+    def close(self) -> None:
+        """Close after what is buffered has left; see `close_behind_buffer`."""
+        if self.transport is not None:
+            close_behind_buffer(self.transport, patience_ms=self._relay.limits.frame_deadline_ms)
+
+    def abort(self) -> None:
+        """Close now."""
+        if self.transport is not None:
+            self.transport.abort()
+
+
+async def dial(client: "ClientConnection", relay: Relay, node_id: int) -> UpstreamTwin:
+    """Connect to the broker `node_id` (-1: any bootstrap server) for `client`.
+
+    Each address is tried once, with all addresses its name resolves to, within `kproxy.connect.timeout.ms` each.
+
+    Raises:
+        BrokerFailure: none answered; the text says what was tried and how each failed.
+    """
+    failures: list[BrokerFailure] = []
+    for address in relay.upstream_addresses(node_id):
+        try:
+            return await connect(
+                address, lambda: UpstreamTwin(client, relay), timeout_ms=relay.limits.connect_timeout_ms
+            )
+        except BrokerFailure as failure:
+            failures.append(failure)
+    assert failures, f"no address is known for broker {node_id}"
+    raise BrokerFailure(failures[-1].reason, "; ".join(failure.detail for failure in failures))

@@ -1,0 +1,295 @@
+"""The ports of the state log over its slots: `StateLog`, `GroupLog` and `ShareStateStore`.
+
+An operation is queued in the call and awaited afterwards; what is never awaited becomes durable all the same.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final, Generic, TypeVar, cast
+
+from kproxy.errors import ApiError, CoordinatorNotAvailable
+from kproxy.handlers.ports import OnRefused
+from kproxy.net.state_log.slot import StateSlot
+from kproxy.net.state_log.slots import StateSlots
+from kproxy.share.heartbeat import PartitionInitialization
+from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, StateEpoch
+from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.share.state_batches import StateBatch, StateDelta
+from kproxy.statelog.actors import Actor, Cause
+from kproxy.statelog.durable_state import DurableShareState
+from kproxy.statelog.group_store import ConfigWrite, GroupOperation, GroupWrite
+from kproxy.statelog.operations import (
+    Delete,
+    Initialize,
+    Load,
+    Operation,
+    Read,
+    ReadSummary,
+    Write,
+    requested_write,
+)
+from kproxy.statelog.tickets import Ticket
+
+R = TypeVar("R")
+
+LOAD_PATIENCE_SECONDS: Final = 5.0
+"""How long the load of a share-partition waits for a slot that is loading itself."""
+INITIALIZE_PATIENCE_SECONDS: Final = 2.0
+"""How long the first states of a group wait for such slots: what is left out is left to the next heartbeat."""
+
+
+class Settlement(Generic[R]):
+    """An awaitable over a ticket: done when the ticket is settled. A refusal is raised anew in each wait.
+
+    Any number of tasks may wait, and one that is cancelled meanwhile takes nothing with it.
+    """
+
+    __slots__ = ("_ticket",)
+
+    def __init__(self, ticket: Ticket) -> None:
+        self._ticket = ticket
+
+    def __await__(self) -> Generator[object, None, R]:
+        ticket = self._ticket
+        if not ticket.is_done:
+            yield from _end_of(ticket)
+        if ticket.refusal is not None:
+            # One object raised in several tasks would mix their traces.
+            raise type(ticket.refusal)(str(ticket.refusal))
+        return cast("R", ticket.response)
+
+
+def _end_of(ticket: Ticket) -> asyncio.Future[None]:
+    """Return a future that is done when `ticket` is settled; whoever was to be told before is told first."""
+    waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    others = ticket.on_done
+
+    def tell(settled: Ticket) -> None:
+        if others is not None:
+            others(settled)
+        if not waiter.done():
+            waiter.set_result(None)
+
+    ticket.on_done = tell
+    return waiter
+
+
+def _promise(ticket: Ticket, on_refused: OnRefused | None) -> Awaitable[None]:
+    """Return what waits for `ticket`. `on_refused` hears of a refusal before that, at once if there was one already."""
+
+    def tell(settled: Ticket) -> None:
+        if settled.refusal is not None and on_refused is not None:
+            on_refused(settled.refusal)
+
+    if ticket.is_done:
+        tell(ticket)
+    else:
+        ticket.on_done = tell
+    return Settlement[None](ticket)
+
+
+class SlotDirectory:
+    """Finds the slots, once there are any: they need the state topics, and those may take their time."""
+
+    def __init__(self) -> None:
+        self.slots: StateSlots | None = None
+        self.problem = "the state topics were not looked for yet"
+        """Why there are no slots."""
+        self.is_hopeless = False
+        """Whether there are none until an operator does something about `problem`."""
+        self._waiters: set[asyncio.Future[None]] = set()
+
+    def open(self, slots: StateSlots) -> None:
+        """Find what is in `slots` from now on."""
+        self.slots, self.is_hopeless = slots, False
+        self._tell()
+
+    def close(self, problem: str, *, is_hopeless: bool = False) -> None:
+        """Have no slots from now on, because of `problem`."""
+        self.slots, self.problem, self.is_hopeless = None, problem, is_hopeless
+        self._tell()
+
+    async def changed(self) -> None:
+        """Return when `open` or `close` was called."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.add(waiter)
+        try:
+            await waiter
+        finally:
+            self._waiters.discard(waiter)
+
+    def _tell(self) -> None:
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def require(self) -> StateSlots:
+        """Return the slots. Raises CoordinatorNotAvailable while there are none."""
+        if self.slots is None:
+            raise CoordinatorNotAvailable(f"the state log cannot be used: {self.problem}")
+        return self.slots
+
+    def of_key(self, key: SharePartitionKey) -> StateSlot:
+        """Return the slot of a share-partition. Raises CoordinatorNotAvailable."""
+        return self.require().slot_of_key(key)
+
+    def of_group(self, group_id: str) -> StateSlot:
+        """Return the slot of a group. Raises CoordinatorNotAvailable."""
+        return self.require().slot_of_group(group_id)
+
+
+class DurableStateLog:
+    """Implements `StateLog` and `ShareStateStore`."""
+
+    def __init__(self, directory: SlotDirectory) -> None:
+        self._directory = directory
+
+    # ------------------------------------------------ StateLog
+
+    def require_ready(self, key: SharePartitionKey) -> None:
+        """Return if the slot of `key` is owned and loaded; raise as the port says."""
+        self._directory.of_key(key).require_ready()
+
+    async def initialize(
+        self, initializations: Sequence[PartitionInitialization]
+    ) -> Mapping[SharePartitionKey, ApiError]:
+        """Create these states, all at once, unless they have begun already; return those that failed."""
+        await self._settled(each.key for each in initializations)
+        return await self._all_of(
+            {
+                each.key: Initialize(each.key, each.state_epoch, each.start_offset, keeps_progress=True)
+                for each in initializations
+            }
+        )
+
+    async def load(self, key: SharePartitionKey) -> DurableShareState | None:
+        """Return the state under the next leader epoch, None when it was never initialized."""
+        slot = self._directory.of_key(key)
+        await slot.settled(LOAD_PATIENCE_SECONDS)
+        return await Settlement[DurableShareState | None](slot.submit(Load(key)))
+
+    def persist(
+        self,
+        key: SharePartitionKey,
+        delta: StateDelta,
+        *,
+        state_epoch: StateEpoch,
+        leader_epoch: LeaderEpoch,
+        actors: tuple[Actor, ...],
+        on_refused: OnRefused | None = None,
+    ) -> Awaitable[None]:
+        """Queue `delta`; the awaitable is done when it is durable and replayed."""
+        write = Write(key, state_epoch, leader_epoch, delta, actors)
+        return _promise(self._directory.of_key(key).submit(write), on_refused)
+
+    async def delete(self, keys: Collection[SharePartitionKey]) -> Mapping[SharePartitionKey, ApiError]:
+        """Delete these states; return those that failed."""
+        return await self._all_of({key: Delete(key) for key in keys})
+
+    # ------------------------------------------------ ShareStateStore
+
+    async def initialize_state(self, key: SharePartitionKey, *, state_epoch: int, start_offset: int) -> None:
+        """Begin the state of `key` anew."""
+        actor = Actor(Cause.OPERATOR)
+        await self._one(key, Initialize(key, StateEpoch(state_epoch), start_offset, actor))
+
+    async def read_state(self, key: SharePartitionKey, *, leader_epoch: int) -> DurableShareState:
+        """Return the state of `key`, from now on under `leader_epoch`."""
+        return cast("DurableShareState", await self._one(key, Read(key, LeaderEpoch(leader_epoch))))
+
+    async def write_state(
+        self,
+        key: SharePartitionKey,
+        *,
+        state_epoch: int,
+        leader_epoch: int,
+        start_offset: int,
+        delivery_complete_count: int,
+        batches: Sequence[StateBatch],
+    ) -> None:
+        """Lay `batches` over the state of `key`."""
+        epochs = (StateEpoch(state_epoch), LeaderEpoch(leader_epoch))
+        asked = StateDelta(start_offset, delivery_complete_count, tuple(batches))
+        await self._one(key, requested_write(key, *epochs, asked))
+
+    async def delete_state(self, key: SharePartitionKey) -> None:
+        """Delete the state of `key`; nothing when there is none."""
+        await self._one(key, Delete(key, Actor(Cause.OPERATOR)))
+
+    async def read_summary(self, key: SharePartitionKey) -> DurableShareState | None:
+        """Return the state of `key` without changing anything, None when there is none."""
+        return cast("DurableShareState | None", await self._one(key, ReadSummary(key)))
+
+    # ------------------------------------------------ private
+
+    async def _one(self, key: SharePartitionKey, operation: Operation) -> object:
+        return await Settlement[object](self._directory.of_key(key).submit(operation))
+
+    async def _settled(self, keys: Iterable[SharePartitionKey]) -> None:
+        """Return when none of their slots is about to be ready, or after a bounded while."""
+        slots = self._directory.slots
+        if slots is None:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(INITIALIZE_PATIENCE_SECONDS):
+                for slot in dict.fromkeys(slots.slot_of_key(key) for key in keys):
+                    await slot.settled()
+
+    async def _all_of(
+        self, operations: Mapping[SharePartitionKey, Operation]
+    ) -> Mapping[SharePartitionKey, ApiError]:
+        """Submit all in one turn of the loop, so that those of one slot become durable together."""
+        failures: dict[SharePartitionKey, ApiError] = {}
+        queued: dict[SharePartitionKey, Ticket] = {}
+        for key, operation in operations.items():
+            try:
+                queued[key] = self._directory.of_key(key).submit(operation)
+            except ApiError as refusal:
+                failures[key] = refusal
+        for key, ticket in queued.items():
+            try:
+                await Settlement[object](ticket)
+            except ApiError as refusal:
+                failures[key] = refusal
+        return failures
+
+
+class DurableGroupLog:
+    """Implements `GroupLog`."""
+
+    def __init__(self, directory: SlotDirectory) -> None:
+        self._directory = directory
+
+    def require_ready(self, group_id: str) -> None:
+        """Return if the slot of the group is owned and loaded; raise as the port says."""
+        self._directory.of_group(group_id).require_ready()
+
+    def durable_image(self, group_id: GroupId) -> ShareGroupImage | None:
+        """Return the picture of the group that is durable, None when there is none."""
+        slot = self._directory.of_group(group_id)
+        slot.require_ready()
+        loaded = slot.loaded()
+        return None if loaded is None else loaded.store.durable_image(group_id)
+
+    def durable_configs(self, group_id: str) -> Mapping[str, str]:
+        """Return what the group has configured durably."""
+        slot = self._directory.of_group(group_id)
+        slot.require_ready()
+        loaded = slot.loaded()
+        return {} if loaded is None else loaded.store.durable_configs(group_id)
+
+    def persist(self, image: ShareGroupImage, *, on_refused: OnRefused | None = None) -> Awaitable[None]:
+        """Queue the picture of a group; the awaitable is done when it, or a later one, is durable."""
+        return self._submit(image.group_id, GroupWrite(image), on_refused)
+
+    def persist_configs(
+        self, group_id: str, values: Mapping[str, str], *, on_refused: OnRefused | None = None
+    ) -> Awaitable[None]:
+        """Do the same for all that a group has configured."""
+        return self._submit(group_id, ConfigWrite(GroupId(group_id), dict(values)), on_refused)
+
+    def _submit(
+        self, group_id: str, operation: GroupOperation, on_refused: OnRefused | None
+    ) -> Awaitable[None]:
+        return _promise(self._directory.of_group(group_id).submit_group(operation), on_refused)

@@ -1,0 +1,167 @@
+"""`SlotLoader`: reads one log partition from an offset up to and including another, record by record."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypeVar
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import BrokerUnavailable, CorruptStateRecord, MalformedMessage
+from kproxy.handlers.ports import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    PartitionData,
+    PartitionRead,
+    PartitionReader,
+    TopicDescription,
+)
+from kproxy.statelog.fold import Outcome
+from kproxy.telemetry import logs
+from kproxy.wire.record_batches import batch_extents
+from kproxy.wire.records import DecodedRecords, Record, decode_records
+
+R = TypeVar("R")
+
+log = logs.logger("net.state_log.log_scan")
+
+BYTES_PER_READ: Final = 256 * 1024
+"""Decoding this much holds the event loop for some 20 ms; then everybody else has a turn."""
+
+RECORDS_PER_PROGRESS_LINE: Final = 100_000
+
+
+class LogTruncated(BrokerUnavailable):
+    """The log ends, or begins, where records are expected that were durable once.
+
+    Raised by `SlotLoader`; the slot is loaded again from what there is, with an alarm. `log_start_offset` is where the
+    log begins, 0 when that is not known.
+    """
+
+    def __init__(self, detail: str, log_start_offset: int = 0) -> None:
+        super().__init__(detail, log_start_offset)
+        self.log_start_offset = log_start_offset
+        self._detail = detail
+
+    def __str__(self) -> str:
+        return self._detail
+
+
+class SlotLoader:
+    """Reads partitions of the state log. Reads go up to the high watermark, so what is read is durable."""
+
+    def __init__(self, reader: PartitionReader) -> None:
+        self._reader = reader
+
+    async def log_start(self, topic: TopicDescription, partition: int) -> int:
+        """Return the first offset that there is. Raises BrokerUnavailable."""
+        return await self._reader.find_offset(topic.topic_id, partition, EARLIEST_TIMESTAMP)
+
+    async def log_end(self, topic: TopicDescription, partition: int) -> int:
+        """Return the offset behind the last one that is durable. Raises BrokerUnavailable."""
+        return await self._reader.find_offset(topic.topic_id, partition, LATEST_TIMESTAMP)
+
+    async def from_log_start(self, not_before: int, read: Callable[[int], Awaitable[R]]) -> R:
+        """Let `read` begin at the log start, `not_before` at the earliest; again whenever the start moved meanwhile.
+
+        Old records may be deleted at any moment, by whoever looks after the log. `read` is given the offset to begin
+        at; where the log begins is asked only after that turned out to be too early.
+
+        Raises:
+            LogTruncated: by `read`, and not because the log begins later.
+        """
+        begins_at = not_before
+        while True:
+            try:
+                return await read(begins_at)
+            except LogTruncated as truncated:
+                if truncated.log_start_offset <= begins_at:
+                    raise
+                begins_at = truncated.log_start_offset
+
+    async def read(
+        self,
+        topic: TopicDescription,
+        partition: int,
+        *,
+        first_offset: int,
+        last_offset: int,
+        take: Callable[[Record], Outcome],
+        is_skipping: bool = False,
+    ) -> int:
+        """Give `take` every record from `first_offset` to `last_offset`, both inclusive, in order; return how many.
+
+        With `is_skipping` batches that cannot be decoded are passed over.
+
+        Raises:
+            LogTruncated: the log begins above `first_offset`, or ends below `last_offset`.
+            BrokerUnavailable: the leader does not answer.
+            CorruptStateRecord: bytes that are no records, or what `take` raises; the text names the partition.
+        """
+        count, offset = 0, first_offset
+        while offset <= last_offset:
+            where = f"{topic.name}-{partition}"
+            data = await self._fetch(topic, partition, offset)
+            decoded = _decoded(data, offset, last_offset, where, is_skipping=is_skipping)
+            records, offset = decoded
+            _give(records, take, where)
+            if count // RECORDS_PER_PROGRESS_LINE != (count + len(records)) // RECORDS_PER_PROGRESS_LINE:
+                log.info("slot_loading", partition=where, offset=offset, last_offset=last_offset)
+            count += len(records)
+        return count
+
+    async def _fetch(self, topic: TopicDescription, partition: int, offset: int) -> PartitionData:
+        read = PartitionRead(topic.topic_id, partition, offset, BYTES_PER_READ)
+        (data,) = await self._reader.read([read], max_bytes=BYTES_PER_READ)
+        where = f"{topic.name}-{partition} at offset {offset}"
+        if data.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
+            raise LogTruncated(
+                f"{where}: the log has offsets {data.log_start_offset} to {data.high_watermark - 1}",
+                data.log_start_offset,
+            )
+        if data.error_code is ErrorCode.CORRUPT_MESSAGE:
+            raise CorruptStateRecord(f"{where}: {data.error_code.name}")
+        if data.error_code is not ErrorCode.NONE:
+            raise BrokerUnavailable(f"{where} cannot be read: {data.error_code.name}")
+        return data
+
+
+def _give(records: Sequence[Record], take: Callable[[Record], Outcome], where: str) -> None:
+    try:
+        for record in records:
+            if take(record) is Outcome.SKIPPED_CORRUPT:
+                log.warning("corrupt_record_skipped", partition=where, offset=record.offset)
+    except CorruptStateRecord as corrupt:
+        raise CorruptStateRecord(f"{where}: {corrupt}") from corrupt
+
+
+def _decoded(
+    data: PartitionData, offset: int, last_offset: int, where: str, *, is_skipping: bool
+) -> tuple[list[Record], int]:
+    """Return the records up to `last_offset`, and where to go on."""
+    if not data.records:
+        if data.high_watermark <= last_offset:
+            raise BrokerUnavailable(
+                f"{where}: the log ends at {data.high_watermark} so far, not above {last_offset}"
+            )
+        raise BrokerUnavailable(f"{where} at offset {offset}: an empty read below the high watermark")
+    try:
+        decoded = decode_records(data.records, from_offset=offset)
+    except MalformedMessage as malformed:
+        if not is_skipping:
+            raise CorruptStateRecord(f"{where}: {malformed}") from malformed
+        decoded = _sound_batches(data.records, offset, where)
+    return [record for record in decoded.records if record.offset <= last_offset], decoded.next_offset
+
+
+def _sound_batches(records: memoryview, offset: int, where: str) -> DecodedRecords:
+    """Return what can be decoded, batch by batch."""
+    sound = DecodedRecords([], offset)
+    for extent in batch_extents(records):
+        batch = records[extent.position : extent.position + extent.size_bytes]
+        try:
+            decoded = decode_records(batch, from_offset=offset)
+        except MalformedMessage as malformed:
+            log.warning(
+                "corrupt_batch_skipped", partition=where, offset=extent.first_offset, detail=malformed
+            )
+            decoded = DecodedRecords([], max(offset, extent.last_offset + 1))
+        sound = DecodedRecords(sound.records + decoded.records, decoded.next_offset)
+    return sound

@@ -1,0 +1,257 @@
+"""`PartitionWriter`: one partition of the state log, written by this process alone, one append at a time.
+
+A queue of `kproxy.statelog` decides what is written; this sends it, and compares what came back with what was to
+come back. What is certainly not in the log is sent again for as long as a leader may take, and then refused, or
+refused at once where no later try would help: the sequence numbers are used again, and nothing is in doubt. Whatever
+else comes back ends this writer: its owner finds out what is true from the log itself.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Protocol
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import ApiError, StateNotWritten
+from kproxy.handlers.ports import TopicDescription, WallClock
+from kproxy.net.state_log.append_outcome import AppendFate, AppendOutcome
+from kproxy.net.state_log.log_appender import LogAppender
+from kproxy.net.state_log.producer_identities import ProducerIdentity
+from kproxy.statelog.tickets import Append
+from kproxy.telemetry import logs
+from kproxy.wire.record_batch_builder import build_batch
+
+log = logs.logger("net.state_log.partition_writer")
+
+SEQUENCE_COUNT: Final = 2**31
+"""Sequence numbers of an idempotent producer begin again at 0 after 2^31 - 1."""
+
+RETRY_PAUSE_SECONDS: Final = 0.1
+"""Before an append is sent again (Kafka's `retry.backoff.ms`)."""
+
+_TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
+
+
+class Doubt(Enum):
+    """Why what is in memory may not be what is in the log."""
+
+    UNKNOWN_OUTCOME = "unknown_outcome"
+    """Nobody knows what became of the append."""
+    FENCED = "fenced"
+    """The partition's leader says that somebody else claimed the partition."""
+    FOREIGN_WRITE = "foreign_write"
+    """The append landed behind records that this claim did not write: another's, or a late batch of our own."""
+    TRUNCATED = "truncated"
+    """The append landed below the end of the log: records that were durable are gone."""
+
+
+class AppendQueue(Protocol):
+    """What `GroupCommit` and `GroupStore` have in common."""
+
+    def next_append(self, now_ms: int, *, max_bytes: int, claim_epoch: int) -> Append | None:
+        """Make records of what waits; None when nothing has to be written."""
+        ...
+
+    def succeeded(self, base_offset: int) -> None:
+        """Take in the append as durable from `base_offset` on, and settle its tickets."""
+        ...
+
+    def fail(self, error: ApiError) -> None:
+        """Refuse everything that waits or is in flight, and forget it."""
+        ...
+
+
+class AppendObserver(Protocol):
+    """Who counts appends and measures them."""
+
+    def appended(self, topic: str, *, records: int, batch_bytes: int, seconds: float) -> None:
+        """Note an append that is durable."""
+        ...
+
+    def refused(self, partition: str, *, reason: str, detail: str, advice: str) -> None:
+        """Note an append that was given up and is certainly not in the log of `partition`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedPartition:
+    """A partition of the state log with the claim under which it is written; the claim record has sequence 0."""
+
+    topic: TopicDescription
+    partition: int
+    identity: ProducerIdentity
+    claim_epoch: int
+    """The offset of the claim record."""
+
+    def __str__(self) -> str:
+        return f"{self.topic.name}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Flight:
+    """An append under way. `began` is in seconds of the loop's clock."""
+
+    record_count: int
+    batch: bytes
+    began: float
+
+
+class PartitionWriter:
+    """Drives a queue until doubt ends it.
+
+    Args:
+        claimed: where, and under which claim.
+        queue: what to write.
+        max_batch_bytes: how large a batch may become.
+        on_doubt: called once, with the reason, when an append did not end as it had to. The queue is left as it
+            is; from then on this writer sends nothing and takes nothing in.
+    """
+
+    def __init__(  # noqa: PLR0913 - keyword-only collaborators
+        self,
+        claimed: ClaimedPartition,
+        queue: AppendQueue,
+        *,
+        appender: LogAppender,
+        wall_clock: WallClock,
+        max_batch_bytes: int,
+        observer: AppendObserver,
+        on_doubt: Callable[[Doubt, str], None],
+    ) -> None:
+        self._claimed = claimed
+        self._queue = queue
+        self._appender = appender
+        self._wall_clock = wall_clock
+        self._max_batch_bytes = max_batch_bytes
+        self._observer = observer
+        self._on_doubt = on_doubt
+        self._next_offset = claimed.claim_epoch + 1
+        self._next_sequence = 1
+        self._is_awake = False
+        self._is_in_flight = False
+        self._is_ended = False
+        self._loop = asyncio.get_running_loop()
+
+    def wake(self) -> None:
+        """Look at the queue after this turn of the event loop, so that all that the turn submits goes together."""
+        if not self._is_awake and not self._is_in_flight and not self._is_ended:
+            self._is_awake = True
+            self._loop.call_soon(self._look)
+
+    def end(self) -> None:
+        """Send nothing more, and take in nothing that is under way."""
+        self._is_ended = True
+
+    def _look(self) -> None:
+        self._is_awake = False
+        if self._is_in_flight or self._is_ended:
+            return
+        try:
+            self._write_next()
+        except Exception as fault:  # noqa: BLE001 - the top of a callback; what waits would wait for ever
+            log.crash("append_not_made", fault, partition=self._claimed)
+            self._give_up(Doubt.UNKNOWN_OUTCOME, f"{type(fault).__name__} when an append was made")
+
+    def _write_next(self) -> None:
+        now_ms = self._wall_clock.now_ms()
+        claimed = self._claimed
+        append = self._queue.next_append(
+            now_ms, max_bytes=self._max_batch_bytes, claim_epoch=claimed.claim_epoch
+        )
+        if append is None:
+            return
+        batch = build_batch(
+            append.records,
+            producer_id=claimed.identity.producer_id,
+            producer_epoch=claimed.identity.producer_epoch,
+            base_sequence=self._next_sequence,
+            timestamp_ms=now_ms,
+        )
+        self._is_in_flight = True
+        self._send(_Flight(len(append.records), batch, self._loop.time()))
+
+    def _send(self, flight: _Flight) -> None:
+        if self._is_ended:
+            return
+        outcome = self._appender.append(self._claimed.topic, self._claimed.partition, flight.batch)
+        outcome.add_done_callback(lambda future: self._ended(future.result(), flight))
+
+    def _ended(self, outcome: AppendOutcome, flight: _Flight) -> None:
+        if self._is_ended:
+            return
+        match outcome.fate:
+            case AppendFate.DURABLE if outcome.base_offset == self._next_offset:
+                self._landed(flight)
+            case AppendFate.NOT_APPENDED if self._has_time_left(flight):
+                self._loop.call_later(RETRY_PAUSE_SECONDS, self._send, flight)
+            case AppendFate.NOT_APPENDED | AppendFate.REFUSED:
+                self._refuse(outcome, flight)
+            case _:
+                doubt = self._doubt_of(outcome)
+                self._give_up(doubt, self._in_words(doubt, outcome))
+
+    def _has_time_left(self, flight: _Flight) -> bool:
+        ends_at = flight.began + self._appender.write_timeout_ms / 1000
+        return self._loop.time() + RETRY_PAUSE_SECONDS < ends_at
+
+    def _landed(self, flight: _Flight) -> None:
+        base_offset = self._next_offset
+        self._is_in_flight = False
+        self._next_offset += flight.record_count
+        self._next_sequence = (self._next_sequence + flight.record_count) % SEQUENCE_COUNT
+        self._observer.appended(
+            self._claimed.topic.name,
+            records=flight.record_count,
+            batch_bytes=len(flight.batch),
+            seconds=self._loop.time() - flight.began,
+        )
+        self._take_in(base_offset)
+
+    def _refuse(self, outcome: AppendOutcome, flight: _Flight) -> None:
+        """Refuse what is not in the log, with all that waits: it was made on top of that. The queue goes on empty."""
+        self._is_in_flight = False
+        reason = "refused" if outcome.fate is AppendFate.REFUSED else "late"
+        detail = outcome.detail or f"{self._claimed}: {outcome.error_code.name}"
+        self._observer.refused(
+            str(self._claimed), reason=reason, detail=detail, advice=self._advice(outcome.error_code, flight)
+        )
+        self._queue.fail(StateNotWritten(detail))
+        self.wake()
+
+    def _advice(self, error_code: ErrorCode, flight: _Flight) -> str:
+        topic, size_bytes = self._claimed.topic.name, len(flight.batch)
+        if error_code in _TOO_LARGE:
+            return (
+                f"a batch of {size_bytes} bytes was refused, and kproxy was told when it started that "
+                f"{self._max_batch_bytes} are allowed: set max.message.bytes of topic {topic} to at least that "
+                "again, or restart kproxy"
+            )
+        return f"look at the leader of this partition of topic {topic}"
+
+    def _take_in(self, base_offset: int) -> None:
+        try:
+            self._queue.succeeded(base_offset)
+        except Exception as fault:  # noqa: BLE001 - the top of a callback; what was written must be read to be known
+            log.crash("append_not_taken_in", fault, partition=self._claimed)
+            self._give_up(Doubt.UNKNOWN_OUTCOME, f"{type(fault).__name__} when an append was taken in")
+            return
+        self._look()
+
+    def _doubt_of(self, outcome: AppendOutcome) -> Doubt:
+        if outcome.fate is AppendFate.FENCED:
+            return Doubt.FENCED
+        if outcome.fate is not AppendFate.DURABLE:
+            return Doubt.UNKNOWN_OUTCOME
+        return Doubt.FOREIGN_WRITE if outcome.base_offset > self._next_offset else Doubt.TRUNCATED
+
+    def _in_words(self, doubt: Doubt, outcome: AppendOutcome) -> str:
+        if outcome.error_code is ErrorCode.NONE:
+            return (
+                f"{self._claimed}: an append landed at offset {outcome.base_offset}, not {self._next_offset}"
+            )
+        return outcome.detail or f"{self._claimed}: {doubt.value}"
+
+    def _give_up(self, doubt: Doubt, detail: str) -> None:
+        self._is_ended = True
+        self._on_doubt(doubt, detail)

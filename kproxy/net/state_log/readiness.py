@@ -1,0 +1,125 @@
+"""`LogReadiness`: requests that wait until the state log is found, and their slots are claimed and loaded.
+
+What ends a wait is an event: the topics were found, a slot is ready or given up, the connection closed, the process
+ends. Memory is bounded by the connections, for each has one request in progress.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from kproxy.errors import CoordinatorNotAvailable
+from kproxy.handlers.ports import Clock
+from kproxy.handlers.readiness import MOST_KEYS, StateNeed
+from kproxy.net.state_log.durable_state_log import SlotDirectory
+from kproxy.net.state_log.slot import StateSlot
+from kproxy.net.state_log.slots import StateSlots
+
+MOST_HASHED_CHARACTERS: Final = 20_000
+"""To find a slot is to hash the text of a key, which is the client's. So much takes a millisecond or two."""
+
+_CHARACTERS_OF_A_KEY: Final = 40
+"""Of a share-partition's text beside the group id."""
+
+
+@dataclass(slots=True, eq=False)
+class _Wait:
+    """One request that waits. Its time is up early when nobody wants its answer, or the process ends."""
+
+    patience: asyncio.Timeout
+    is_forsaken: bool = False
+
+    def cut_short(self) -> None:
+        if not self.patience.expired():  # it may be about to end by itself, and cannot be rescheduled then
+            self.patience.reschedule(asyncio.get_running_loop().time())
+
+
+class LogReadiness:
+    """Implements `Readiness` over the slots of `directory`."""
+
+    def __init__(self, directory: SlotDirectory, clock: Clock) -> None:
+        self._directory = directory
+        self._clock = clock
+        self._waits: dict[int, set[_Wait]] = {}
+        self._is_ending = False
+
+    @property
+    def waiting_count(self) -> int:
+        """Requests that wait."""
+        return sum(map(len, self._waits.values()))
+
+    async def wait(self, need: StateNeed, connection_id: int) -> int:
+        """Return when all of `need` is there, or not to be waited for; as the port says."""
+        if self._is_ending or need.patience_ms <= 0 or not self._has_to_wait(need):
+            return 0
+        began_ms = self._clock.now_ms()
+        wait = _Wait(asyncio.timeout(need.patience_ms / 1000))
+        self._waits.setdefault(connection_id, set()).add(wait)
+        try:
+            with suppress(TimeoutError):
+                async with wait.patience:
+                    await self._come(need)
+        finally:
+            self._forget(connection_id, wait)
+        if wait.is_forsaken:
+            raise CoordinatorNotAvailable("the connection closed while its request waited for the state log")
+        return max(self._clock.now_ms() - began_ms, 1)
+
+    def forsake(self, connection_id: int) -> None:
+        """End the waits of a connection that closed."""
+        for wait in self._waits.get(connection_id, ()):
+            wait.is_forsaken = True
+            wait.cut_short()
+
+    def end(self) -> None:
+        """End every wait, and let nobody wait again."""
+        self._is_ending = True
+        for waits in self._waits.values():
+            for wait in waits:
+                wait.cut_short()
+
+    def _forget(self, connection_id: int, wait: _Wait) -> None:
+        waits = self._waits[connection_id]
+        waits.discard(wait)
+        if not waits:
+            del self._waits[connection_id]
+
+    def _has_to_wait(self, need: StateNeed) -> bool:
+        slots = self._directory.slots
+        if slots is None:
+            return not self._directory.is_hopeless
+        if not any(slot.state.is_under_way for slot in slots.all()):
+            return False
+        return any(slot.state.is_under_way for slot in _needed(slots, need))
+
+    async def _come(self, need: StateNeed) -> None:
+        """Return when nothing of `need` is to come any more; topics that are created anew have other slots."""
+        while self._has_to_wait(need):
+            slots = self._directory.slots
+            if slots is None:
+                await self._directory.changed()
+                continue
+            for slot in _needed(slots, need):
+                await slot.settled()
+
+
+def _needed(slots: StateSlots, need: StateNeed) -> Iterable[StateSlot]:
+    """Return the slots of all that is needed; every slot, when it would hold up the loop to find them."""
+    are_all = len(need.keys) >= MOST_KEYS or _hashed_characters(need) > MOST_HASHED_CHARACTERS
+    return slots.all() if are_all else _named(slots, need)
+
+
+def _hashed_characters(need: StateNeed) -> int:
+    of_groups = sum(map(len, need.group_ids)) + len(need.group_ids) * _CHARACTERS_OF_A_KEY
+    group_ids_of_keys = len(need.keys[0].group_id) if need.keys else 0  # a request is about one group
+    return of_groups + len(need.keys) * (2 * group_ids_of_keys + _CHARACTERS_OF_A_KEY)
+
+
+def _named(slots: StateSlots, need: StateNeed) -> Iterator[StateSlot]:
+    for group_id in need.group_ids:
+        yield slots.slot_of_group(group_id)
+    for key in need.keys:
+        yield slots.slot_of_key(key)
+        yield slots.slot_of_group(key.group_id)

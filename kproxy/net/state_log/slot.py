@@ -1,0 +1,396 @@
+"""`StateSlot`: partition n of the state topic and partition n of the groups topic, owned, loaded and written together.
+
+A slot is claimed before it is read: a higher producer epoch of its transactional id, then a claim record in both
+partitions. From then on the leaders refuse whoever wrote before, and everything up to the claim records is all there
+is. Reading up to there gives the durable state; what is written afterwards is known because this process writes it.
+
+Whenever an append does not end as it had to, nothing is taken back: the slot forgets everything, claims again and
+reads again, unless another process owns the slots meanwhile (`ownership`). Then it steps down for good, and so
+do all others.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Protocol
+
+from kproxy.errors import (
+    ApiError,
+    BrokerUnavailable,
+    CoordinatorLoadInProgress,
+    CorruptStateRecord,
+    FencedLeaderEpoch,
+    NotCoordinator,
+    StateLogUnavailable,
+    StateNotWritten,
+)
+from kproxy.handlers.ports import Clock
+from kproxy.net.backoff import Backoff
+from kproxy.net.state_log.claim import ClaimedSlot, LoadedSlot, SlotClaims
+from kproxy.net.state_log.load_turns import LoadTurns
+from kproxy.net.state_log.log_scan import LogTruncated
+from kproxy.net.state_log.ownership import DECIDING_SLOT, ClaimLost, SlotOwnership
+from kproxy.net.state_log.partition_writer import Doubt, PartitionWriter
+from kproxy.net.state_log.reports import SlotReports
+from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.statelog.fold import NO_OFFSET
+from kproxy.statelog.group_records import RecoveryPoint
+from kproxy.statelog.group_store import GroupOperation
+from kproxy.statelog.operations import Operation
+from kproxy.statelog.slot_status import AppliedStates, SlotState, SlotStatus
+from kproxy.statelog.tickets import Ticket
+from kproxy.telemetry import logs
+
+log = logs.logger("net.state_log.slot")
+
+FIRST_RETRY_MS: Final = 50
+LAST_RETRY_MS: Final = 2_000
+FIRST_WRITES_AGAIN_SECONDS: Final = 60.0
+"""After how long a slot is loaded again whose first writes were refused: rarely, for it ends every lock."""
+
+_OVER: Final = frozenset({SlotState.STEPPED_DOWN, SlotState.STOPPED})
+
+
+class SlotListener(Protocol):
+    """Who holds in memory what is durable in a slot. Both are called on the event loop and must not raise."""
+
+    def slot_loaded(
+        self, slot: int, images: Sequence[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
+    ) -> None:
+        """Take over the groups of the slot, and the configurations of groups, as they are in the log."""
+        ...
+
+    def slot_lost(self, slot: int) -> None:
+        """Forget everything that belongs to the slot: nobody knows whether it is true."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SlotDoubt:
+    """Why a slot has to be left."""
+
+    doubt: Doubt
+    detail: str
+
+
+class StateSlot:
+    """One slot. `run` is its life; everything else is for those who use it meanwhile.
+
+    Args:
+        number: which one.
+        claims: claims and loads slots.
+        clock: for the pauses between attempts.
+        reports: hears what operators are to know.
+        listener: holds in memory what is durable here.
+        turns: how many slots are loaded at once; those that somebody waits for come first.
+        ownership: judges whether the slots are this process's; the slot joins it.
+        on_ready: called whenever the slot has begun to serve.
+    """
+
+    def __init__(  # noqa: PLR0913 - keyword-only collaborators
+        self,
+        number: int,
+        *,
+        claims: SlotClaims,
+        clock: Clock,
+        reports: SlotReports,
+        listener: SlotListener,
+        turns: LoadTurns,
+        ownership: SlotOwnership,
+        on_ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.number = number
+        self._claims = claims
+        self._reports = reports
+        self._listener = listener
+        self._turns = turns
+        self._ownership = ownership
+        self._on_ready = on_ready
+        self._backoff = Backoff(clock, first_ms=FIRST_RETRY_MS, last_ms=LAST_RETRY_MS)
+        self._state = SlotState.CLAIMING
+        self._reason = "it was not claimed yet"
+        self._loaded: LoadedSlot | None = None
+        self._writers: tuple[PartitionWriter, PartitionWriter] | None = None
+        self._end_of_log = NO_OFFSET
+        self._is_in_question = False
+        self._is_alarm_raised = False
+        self._was_claimed = asyncio.Event()
+        self._life: asyncio.Task[None] | None = None
+        self._doubt: asyncio.Future[SlotDoubt] | None = None
+        self._waiters: set[asyncio.Future[None]] = set()
+        ownership.join(self)
+
+    # ------------------------------------------------ using it
+
+    @property
+    def state(self) -> SlotState:
+        """Where it is in its life."""
+        return self._state
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is claimed and loaded."""
+        return self._state is SlotState.READY
+
+    def require_ready(self) -> None:
+        """Return if operations can be submitted.
+
+        Raises:
+            NotCoordinator: another process took the slot over.
+            CoordinatorLoadInProgress: it is being claimed or loaded.
+            StateLogUnavailable: it cannot be loaded, and an operator has to look.
+        """
+        if self._state is SlotState.READY:
+            return
+        text = f"slot {self.number} of the state log: {self._reason}"
+        if self._state is SlotState.STEPPED_DOWN:
+            raise NotCoordinator(text)
+        if self._state is SlotState.STOPPED:
+            raise StateLogUnavailable(text)
+        raise CoordinatorLoadInProgress(text)
+
+    async def settled(self, timeout_s: float | None = None) -> None:
+        """Return when the slot is ready, given up, or `timeout_s` is over."""
+        if not self._state.is_under_way:
+            return
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.add(waiter)
+        try:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(waiter, timeout_s)
+        finally:
+            self._waiters.discard(waiter)
+
+    async def claimed(self) -> None:
+        """Return when the slot was claimed for the first time, or when it is clear that it never will be."""
+        await self._was_claimed.wait()
+
+    def submit(self, operation: Operation) -> Ticket:
+        """Queue an operation on share-partition state. Raises as `require_ready`."""
+        self.require_ready()
+        assert self._loaded is not None
+        assert self._writers is not None
+        ticket = self._loaded.commit.submit(operation)
+        self._writers[0].wake()
+        return ticket
+
+    def submit_group(self, operation: GroupOperation) -> Ticket:
+        """Queue a change of a group, or of what is kept beside groups. Raises as `require_ready`."""
+        self.require_ready()
+        assert self._loaded is not None
+        assert self._writers is not None
+        ticket = self._loaded.store.submit(operation)
+        self._writers[1].wake()
+        return ticket
+
+    @property
+    def has_work(self) -> bool:
+        """Whether something waits to become durable, or is on its way."""
+        return self.is_ready and self._waiting_count > 0
+
+    @property
+    def owned_up_to(self) -> int:
+        """The last offset of the state topic known to be written under this process's claim; -1 without one."""
+        applied = NO_OFFSET if self._loaded is None else self._loaded.fold.applied_offset
+        return max(self._end_of_log, applied)
+
+    @property
+    def reason(self) -> str:
+        """Why it is not ready, in one sentence; empty when it is."""
+        return "" if self.is_ready else self._reason
+
+    def loaded(self) -> LoadedSlot | None:
+        """Return what is durable, as far as it is known; None while nothing is."""
+        return self._loaded if self.is_ready else None
+
+    def status(self) -> SlotStatus:
+        """Return what people and probes are told."""
+        loaded = self._loaded
+        return SlotStatus(
+            partition=self.number,
+            state=self._state,
+            reason=self.reason,
+            claim_epoch=-1 if loaded is None else loaded.fold.claim_epoch,
+            applied_offset=-1 if loaded is None else loaded.fold.applied_offset,
+            recovery_point=0 if loaded is None else loaded.fold.recovery_point(),
+            key_count=0 if loaded is None else len(loaded.fold.states),
+            waiting_count=self._waiting_count,
+        )
+
+    @property
+    def _waiting_count(self) -> int:
+        loaded = self._loaded
+        return 0 if loaded is None else loaded.commit.waiting_count + loaded.store.waiting_count
+
+    def states(self) -> AppliedStates:
+        """Return every durable state at one offset: a copy, so that writing goes on."""
+        if self._loaded is None:
+            return AppliedStates(-1, {})
+        return AppliedStates(self._loaded.fold.applied_offset, dict(self._loaded.fold.states))
+
+    # ------------------------------------------------ its life
+
+    async def run(self) -> None:
+        """Claim, load and serve, again and again, until the slot is given up or the task is cancelled."""
+        self._life = asyncio.current_task()
+        while self._state not in _OVER:
+            try:
+                await self._open()
+                assert self._doubt is not None
+                left = await self._doubt
+                self._reports.left(self.number, left.doubt, left.detail)
+            except ClaimLost as lost:
+                self._ownership.lose(lost)
+            except BrokerUnavailable as failure:
+                await self._pause(failure)
+            except CorruptStateRecord as corrupt:
+                self._enter(SlotState.STOPPED, str(corrupt))
+                self._reports.stopped(self.number, str(corrupt))
+            except Exception as fault:  # noqa: BLE001 - the top of a task: a slot that nobody tends is lost for good
+                log.crash("slot_failed", fault, slot=self.number)
+                await self._pause(BrokerUnavailable(f"{type(fault).__name__} in kproxy itself"))
+
+    def step_down(self, detail: str) -> None:
+        """Leave the slot for good, and refuse what waits: another process owns it. Ends `run`."""
+        if self._state is SlotState.STEPPED_DOWN:
+            return
+        self._enter(SlotState.STEPPED_DOWN, detail)
+        if self._loaded is not None:
+            self._have_doubt(Doubt.FENCED, detail)
+        self._end_life()
+
+    def abandon(self, reason: str) -> None:
+        """Leave the slot because its topics are no more, and refuse what waits. Ends `run`."""
+        self._enter(SlotState.STOPPED, reason)
+        if self._loaded is not None:
+            self._close(Doubt.TRUNCATED, reason)
+        self._end_life()
+
+    def _end_life(self) -> None:
+        """Tear `run` away from whatever it waits for, unless it is about to see the state."""
+        life, serves = self._life, self._doubt is not None and self._doubt.done()
+        if life is not None and life is not asyncio.current_task() and not serves:
+            life.cancel()
+
+    async def _open(self) -> None:
+        self._doubt = None
+        if self._is_in_question:
+            await self._ownership.require_held()
+        claimed = await self._claim()
+        self._note_claim(claimed)
+        async with self._turns.turn(lambda: bool(self._waiters)):
+            self._enter(SlotState.LOADING, f"it is being replayed up to offset {claimed.state.claim_epoch}")
+            loaded = await self._claims.load(claimed)
+        self._serve(claimed, loaded)
+
+    async def _claim(self) -> ClaimedSlot:
+        self._is_in_question = True
+        try:
+            return await self._claims.claim(self.number)
+        except ClaimLost as lost:
+            if self.number == DECIDING_SLOT:
+                raise
+            raise BrokerUnavailable(f"{lost}; slot {DECIDING_SLOT} tells who owns the slots") from lost
+
+    def _note_claim(self, claimed: ClaimedSlot) -> None:
+        """See whether the log is at least as long as it was. What was acknowledged may be gone if it is not."""
+        claim_epoch = claimed.state.claim_epoch
+        if claim_epoch <= self._end_of_log:
+            self._raise_alarm(
+                f"{claimed.state}: it was claimed at offset {claim_epoch}, and was durable up to {self._end_of_log}"
+            )
+        self._end_of_log = claim_epoch
+        self._was_claimed.set()
+
+    def _raise_alarm(self, detail: str) -> None:
+        self._is_alarm_raised = True
+        self._reports.truncated(detail)
+
+    def _serve(self, claimed: ClaimedSlot, loaded: LoadedSlot) -> None:
+        self._doubt = asyncio.get_running_loop().create_future()
+        self._loaded = loaded
+        self._writers = (
+            self._claims.writer(claimed.state, loaded.commit, self._have_doubt),
+            self._claims.writer(claimed.groups, loaded.store, self._have_doubt),
+        )
+        self._backoff.succeeded()
+        if loaded.truncation and not self._is_alarm_raised:
+            self._raise_alarm(loaded.truncation)
+        self._is_alarm_raised = False
+        self._listener.slot_loaded(self.number, tuple(loaded.images.values()), loaded.store.configs())
+        self._enter(SlotState.READY, "")
+        self._reports.loaded(self.number, loaded)
+        for operation in loaded.first_writes():
+            ticket = self.submit_group(operation)
+            if not isinstance(operation, RecoveryPoint):  # upkeep writes that down again
+                ticket.on_done = partial(self._first_write_ended, loaded)
+        self._on_ready()
+
+    def _first_write_ended(self, loaded: LoadedSlot, ticket: Ticket) -> None:
+        if isinstance(ticket.refusal, StateNotWritten):
+            loop = asyncio.get_running_loop()
+            loop.call_later(FIRST_WRITES_AGAIN_SECONDS, self._load_again, loaded, str(ticket.refusal))
+
+    def _load_again(self, loaded: LoadedSlot, detail: str) -> None:
+        """What stands before all other writes of a claim is written after the next one."""
+        if self._loaded is loaded:
+            self._have_doubt(Doubt.UNKNOWN_OUTCOME, f"what is to be written first was refused: {detail}")
+
+    def _have_doubt(self, doubt: Doubt, detail: str) -> None:
+        """Stop at once: what is queued must not be answered as if it were durable."""
+        assert self._doubt is not None
+        if self._doubt.done():
+            return
+        is_judged = self.number == DECIDING_SLOT and doubt is Doubt.FENCED
+        if is_judged and self._state is not SlotState.STEPPED_DOWN:
+            self._ownership.lose(ClaimLost(detail))  # which lets this slot step down, too
+            return
+        self._note_end_of_log(doubt)
+        self._doubt.set_result(SlotDoubt(doubt, detail))
+        self._close(doubt, detail)
+
+    def _note_end_of_log(self, doubt: Doubt) -> None:
+        """Remember up to where the log is durable, for the next claim; a truncation is told once."""
+        self._is_alarm_raised = doubt is Doubt.TRUNCATED
+        self._end_of_log = NO_OFFSET if doubt is Doubt.TRUNCATED else self.owned_up_to
+
+    def _close(self, doubt: Doubt, detail: str) -> None:
+        assert self._loaded is not None
+        assert self._writers is not None
+        loaded = self._loaded
+        if self._state not in _OVER:
+            self._enter(SlotState.CLAIMING, detail)
+        for writer in self._writers:
+            writer.end()
+        self._loaded = self._writers = None
+        for_states, for_groups = _refusals(doubt, detail)
+        loaded.commit.fail(for_states)
+        loaded.store.fail(for_groups)
+        self._listener.slot_lost(self.number)
+
+    def _enter(self, state: SlotState, reason: str) -> None:
+        self._state, self._reason = state, reason
+        if state.is_under_way:
+            return
+        if state in _OVER:
+            self._was_claimed.set()
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def _pause(self, failure: BrokerUnavailable) -> None:
+        if isinstance(failure, LogTruncated):
+            self._raise_alarm(str(failure))
+        self._enter(SlotState.CLAIMING, str(failure))
+        self._reports.delayed(self.number, str(failure))
+        self._backoff.failed()
+        await asyncio.sleep(self._backoff.remaining_ms / 1000)
+
+
+def _refusals(doubt: Doubt, detail: str) -> tuple[ApiError, ApiError]:
+    """Return what writers of share-partition state, and of groups, are told."""
+    if doubt is Doubt.FENCED:
+        return FencedLeaderEpoch(detail), NotCoordinator(detail)
+    return StateLogUnavailable(detail), StateLogUnavailable(detail)

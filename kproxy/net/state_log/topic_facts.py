@@ -1,0 +1,82 @@
+"""What may never change about the state topics, as it was recorded in the first partition of the groups topic.
+
+The slot of a share-partition is a hash modulo the number of partitions. A topic that got more of them keeps every
+record, and finds hardly any.
+"""
+
+from kproxy.errors import CorruptStateRecord, UnsupportedStateRecord
+from kproxy.handlers.ports import TopicDescription
+from kproxy.net.state_log.log_scan import SlotLoader
+from kproxy.net.state_log.ownership import DECIDING_SLOT
+from kproxy.net.state_log.state_topics import SlotTopics, StateTopicUnusable
+from kproxy.statelog.claims import STATE_FORMAT_VERSION
+from kproxy.statelog.fold import Outcome
+from kproxy.statelog.group_log_fold import GroupLogFold
+from kproxy.statelog.group_records import StateTopicFacts
+from kproxy.wire.records import Record
+
+
+async def require_recorded_facts(loader: SlotLoader, topics: SlotTopics) -> None:
+    """Check, before any slot is claimed, that the topics are what they were when their state was written.
+
+    Raises:
+        StateTopicUnusable: they have another number of partitions, or a newer format; the text says what to do.
+        BrokerUnavailable: the partition with the facts cannot be read.
+    """
+    log_end = await loader.log_end(topics.groups, DECIDING_SLOT)
+
+    async def replay_from(first_offset: int) -> GroupLogFold:
+        return await _replayed(loader, topics.groups, first_offset, log_end - 1)
+
+    fold = await loader.from_log_start(0, replay_from)
+    found = StateTopicFacts(topics.slot_count, STATE_FORMAT_VERSION)
+    try:
+        require_same_facts(fold.state_topic_facts, found, topics.state.name)
+    except CorruptStateRecord as mismatch:
+        raise StateTopicUnusable(mismatch.reason) from mismatch
+
+
+async def _replayed(
+    loader: SlotLoader, topic: TopicDescription, first_offset: int, last_offset: int
+) -> GroupLogFold:
+    fold = GroupLogFold(on_corrupt="skip")
+
+    def take(record: Record) -> Outcome:
+        try:
+            return fold.replay(record)
+        except UnsupportedStateRecord as newer:
+            raise StateTopicUnusable(
+                f"topic {topic.name}: {newer}: run the kproxy that wrote it, or a newer one"
+            ) from newer
+
+    await loader.read(
+        topic,
+        DECIDING_SLOT,
+        first_offset=first_offset,
+        last_offset=last_offset,
+        take=take,
+        is_skipping=True,  # Loading says what is wrong with the log.
+    )
+    return fold
+
+
+def require_same_facts(recorded: StateTopicFacts | None, found: StateTopicFacts, topic: str) -> None:
+    """Check what was recorded, if anything was, against what is so.
+
+    Raises:
+        UnsupportedStateRecord: the records have a newer format.
+        CorruptStateRecord: the topics had another number of partitions.
+    """
+    if recorded is None:
+        return
+    if recorded.format_version > found.format_version:
+        raise UnsupportedStateRecord(
+            f"the state in topic {topic} is of format {recorded.format_version} and this kproxy reads formats up to "
+            f"{found.format_version}: run the kproxy that wrote it, or a newer one"
+        )
+    if recorded.partition_count != found.partition_count:
+        raise CorruptStateRecord(
+            f"topic {topic} has {found.partition_count} partitions and had {recorded.partition_count} when its state "
+            "was written: share-partitions would be looked for where they are not; restore the topic, or name "
+            "another with kproxy.state.topic.name and kproxy.groups.topic.name"
+        )

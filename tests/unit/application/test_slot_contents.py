@@ -1,0 +1,137 @@
+"""What share groups hold in memory of a slot comes and goes with it, and nothing of another does."""
+
+from kproxy.application.slot_contents import SlotContents
+from kproxy.net.state_log.durable_state_log import SlotDirectory
+from kproxy.net.state_log.slots import StateSlots
+from kproxy.share.identifiers import GroupId, SharePartitionKey
+from kproxy.statelog.partitioning import group_partition, state_partition
+from tests.in_memory.scripted_state_log import ScriptedStateLog
+from tests.unit.handlers.share_group_world import ORDERS, ShareGroupWorld
+from tests.unit.net.backing import run
+from tests.unit.net.state_logs import SLOT_COUNT, StateLogBacking, create_state_topics
+
+PARTITION_COUNT = 8
+
+
+def groups_of(slot: int) -> str:
+    """Return a group of a slot."""
+    return next(name for name in "abcdefgh" if group_partition(GroupId(name), SLOT_COUNT) == slot)
+
+
+def contents_over(world: ShareGroupWorld, slots: StateSlots) -> SlotContents:
+    """Return the contents of `slots`, held by the share groups of `world`."""
+    directory = SlotDirectory()
+    directory.open(slots)
+    return SlotContents(directory, lambda: world.groups)
+
+
+async def idle_slots(backing: StateLogBacking) -> StateSlots:
+    """Return slots whose life has not begun."""
+    return backing.idle_slots(backing.claims(await backing.found()), SLOT_COUNT)
+
+
+async def live_world() -> tuple[ShareGroupWorld, dict[int, set[SharePartitionKey]]]:
+    """Return share groups with live share-partitions in both slots, and which those are."""
+    world = ShareGroupWorld()
+    world.metadata.create_topic("orders", ORDERS, partition_count=PARTITION_COUNT)
+    for partition in range(PARTITION_COUNT):
+        await world.initialize(partition=partition)
+    await world.member().open(*((ORDERS, partition) for partition in range(PARTITION_COUNT)), max_records=1)
+    keys = [world.key(partition=partition) for partition in range(PARTITION_COUNT)]
+    live = {key for key in keys if world.groups.directory.find(key) is not None}
+    assert live == set(keys)
+    return world, {
+        slot: {key for key in keys if state_partition(key, SLOT_COUNT) == slot} for slot in range(SLOT_COUNT)
+    }
+
+
+def live_keys(world: ShareGroupWorld) -> set[SharePartitionKey]:
+    """Return the share-partitions that are in memory."""
+    keys = [world.key(partition=partition) for partition in range(PARTITION_COUNT)]
+    return {key for key in keys if world.groups.directory.find(key) is not None}
+
+
+def test_a_lost_slot_takes_its_groups_and_share_partitions_along_and_no_others() -> None:
+    async def scenario() -> None:
+        # Given
+        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+            create_state_topics(cluster)
+            world, keys = await live_world()
+            contents = contents_over(world, await idle_slots(backing))
+            for slot in range(SLOT_COUNT):
+                await world.member(group_id=groups_of(slot)).heartbeat(0, ["orders"])
+            before = set(world.groups.coordinator.group_ids)
+
+            # When
+            contents.slot_lost(0)
+
+            # Then
+            assert live_keys(world) == keys[1]
+            assert keys[0]
+            gone = before - set(world.groups.coordinator.group_ids)
+            assert gone == {group_id for group_id in before if group_partition(group_id, SLOT_COUNT) == 0}
+            assert groups_of(1) in world.groups.coordinator.group_ids
+
+    run(scenario)
+
+
+def test_a_loaded_slot_brings_its_groups_and_their_configurations() -> None:
+    async def scenario() -> None:
+        # Given
+        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+            create_state_topics(cluster)
+            world = ShareGroupWorld()
+            await world.member(group_id="a").heartbeat(0, ["orders"])
+            images = tuple(world.group_log.replayed().durable_images().values())
+            world.groups = world.new_process()
+            contents = contents_over(world, await idle_slots(backing))
+
+            # When
+            contents.slot_loaded(0, images, {"a": {"share.record.lock.duration.ms": "15000"}})
+
+            # Then
+            assert world.groups.coordinator.group_ids == ("a",)
+            assert world.groups.configs.record_lock_duration_ms("a") == 15_000
+
+    run(scenario)
+
+
+def test_what_groups_have_configured_outlives_the_loss_of_their_slot_but_not_what_its_log_says() -> None:
+    async def scenario() -> None:
+        # Given
+        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+            create_state_topics(cluster)
+            world = ShareGroupWorld()
+            configs = world.groups.configs
+            for slot in range(SLOT_COUNT):
+                world.configure("share.record.lock.duration.ms", "20000", group_id=groups_of(slot))
+            contents = contents_over(world, await idle_slots(backing))
+
+            # When
+            contents.slot_lost(0)
+            after_loss = configs.own_values(groups_of(0))
+            contents.slot_loaded(0, (), {})
+
+            # Then
+            assert after_loss == {"share.record.lock.duration.ms": "20000"}
+            assert configs.own_values(groups_of(0)) == {}
+            assert configs.own_values(groups_of(1)) == {"share.record.lock.duration.ms": "20000"}
+
+    run(scenario)
+
+
+def test_what_is_in_memory_from_before_a_slot_was_loaded_is_discarded() -> None:
+    async def scenario() -> None:
+        # Given
+        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+            create_state_topics(cluster)
+            world, keys = await live_world()
+            contents = contents_over(world, await idle_slots(backing))
+
+            # When
+            contents.slot_loaded(1, (), {})
+
+            # Then
+            assert live_keys(world) == keys[0]
+
+    run(scenario)

@@ -1,0 +1,246 @@
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from kproxy.errors import BrokerUnavailable
+from kproxy.interception.broker_addresses import BackingBroker
+from kproxy.net.broker_failures import AuthenticationExpected
+from kproxy.net.cluster.broker_client import BrokerClient
+from kproxy.net.cluster.contact import ClusterContact
+from kproxy.net.cluster.view import TopicIdsMissing
+from tests.in_memory.answering_broker import AnsweringBroker
+from tests.unit.net.backing import Backing, ask, broker_that, cluster_named, run
+
+
+def brokers(*running: AnsweringBroker) -> list[BackingBroker]:
+    return [
+        BackingBroker(node_id, broker.address.host, broker.address.port)
+        for node_id, broker in enumerate(running, start=1)
+    ]
+
+
+def with_two_brokers(
+    scenario: Callable[[ClusterContact, AnsweringBroker, AnsweringBroker], Awaitable[None]],
+) -> None:
+    async def whole() -> None:
+        async with (
+            broker_that(lambda _: cluster_named("1")) as first,
+            broker_that(lambda _: cluster_named("2")) as second,
+        ):
+            bootstrap_servers = [first.address, second.address]
+            async with Backing(bootstrap_servers) as backing:
+                await scenario(ClusterContact(bootstrap_servers, backing.connections), first, second)
+
+    run(whole)
+
+
+def test_the_bootstrap_servers_are_asked_in_their_order() -> None:
+    async def scenario(contact: ClusterContact, first: AnsweringBroker, second: AnsweringBroker) -> None:
+        assert await contact.ask(ask) == "1"
+        assert second.accepted_count == 0
+        await first.until_connected(0)
+
+    with_two_brokers(scenario)
+
+
+def test_a_bootstrap_server_that_is_down_is_passed_over() -> None:
+    async def scenario(contact: ClusterContact, first: AnsweringBroker, _second: AnsweringBroker) -> None:
+        # Given
+        await first.stop()
+
+        # When
+        answer = await contact.ask(ask)
+
+        # Then
+        assert answer == "2"
+        await first.start()
+
+    with_two_brokers(scenario)
+
+
+def test_known_brokers_are_asked_and_the_one_that_answered_last_comes_first() -> None:
+    async def scenario(contact: ClusterContact, first: AnsweringBroker, second: AnsweringBroker) -> None:
+        # Given
+        contact.learn(brokers(first, second))
+        first.answers[3] = lambda _: None
+        assert await contact.ask(ask) == "2"
+        first.answers[3] = lambda _: cluster_named("1")
+
+        # When
+        contact.learn(brokers(first, second))
+
+        # Then
+        assert await contact.ask(ask) == "2"
+
+    with_two_brokers(scenario)
+
+
+def test_a_cluster_whose_known_brokers_are_all_gone_is_found_by_the_bootstrap_servers() -> None:
+    async def scenario(contact: ClusterContact, first: AnsweringBroker, _second: AnsweringBroker) -> None:
+        # Given
+        async with broker_that(lambda _: cluster_named("gone")) as gone:
+            contact.learn(brokers(gone))
+            assert await contact.ask(ask) == "gone"
+
+        # When
+        answer = await contact.ask(ask)
+
+        # Then
+        assert answer == "1"
+        assert first.accepted_count == 1
+
+    with_two_brokers(scenario)
+
+
+def test_when_nobody_answers_everybody_who_was_tried_is_named() -> None:
+    async def scenario(contact: ClusterContact, first: AnsweringBroker, second: AnsweringBroker) -> None:
+        # Given
+        await first.stop()
+        await second.stop()
+
+        # When
+        with pytest.raises(BrokerUnavailable) as failure:
+            await contact.ask(ask)
+
+        # Then
+        assert not isinstance(failure.value, AuthenticationExpected)
+        assert str(failure.value) == (
+            "no broker of the backing cluster answers: "
+            f"{first.address} cannot be reached (127.0.0.1: connection refused); "
+            f"{second.address} cannot be reached (127.0.0.1: connection refused)"
+        )
+        await first.start()
+        await second.start()
+
+    with_two_brokers(scenario)
+
+
+def test_brokers_that_turn_strangers_away_make_it_a_matter_of_authentication() -> None:
+    async def scenario(contact: ClusterContact, first: AnsweringBroker, second: AnsweringBroker) -> None:
+        # Given
+        await first.stop()
+        second.answers[3] = lambda _: None
+
+        # When
+        with pytest.raises(AuthenticationExpected, match="it may expect SASL authentication"):
+            await contact.ask(ask)
+
+        # Then
+        await first.start()
+
+    with_two_brokers(scenario)
+
+
+def test_a_cluster_that_is_unfit_is_not_asked_a_second_time() -> None:
+    async def scenario(contact: ClusterContact, first: AnsweringBroker, second: AnsweringBroker) -> None:
+        # Given
+        async def refuse(_: BrokerClient) -> None:
+            raise TopicIdsMissing("no topic ids")
+
+        # When
+        with pytest.raises(TopicIdsMissing):
+            await contact.ask(refuse)
+        contact.learn(brokers(first, second))
+        with pytest.raises(TopicIdsMissing):
+            await contact.ask(refuse)
+
+        # Then
+        assert (first.accepted_count, second.accepted_count) == (2, 0)
+
+    with_two_brokers(scenario)
+
+
+# ---- second opinions
+
+
+@asynccontextmanager
+async def three_brokers() -> AsyncIterator[tuple[ClusterContact, list[AnsweringBroker]]]:
+    """The first one answered last."""
+    async with (
+        broker_that(lambda _: cluster_named("1")) as first,
+        broker_that(lambda _: cluster_named("2")) as second,
+        broker_that(lambda _: cluster_named("3")) as third,
+        Backing([first.address]) as backing,
+    ):
+        contact = ClusterContact([first.address], backing.connections)
+        contact.learn(brokers(first, second, third))
+        await contact.ask(ask)
+        yield contact, [first, second, third]
+
+
+@pytest.mark.parametrize(
+    ("first", "most", "expected"), [(3, 1, {"3"}), (1, 1, {"2"}), (-1, 2, {"2", "3"}), (3, 9, {"2", "3"})]
+)
+def test_others_than_the_one_that_answered_last_are_asked_for_their_opinion(
+    first: int, most: int, expected: set[str]
+) -> None:
+    async def scenario() -> None:
+        async with three_brokers() as (contact, _):
+            answers = await contact.ask_others(ask, first=first, most=most, timeout_ms=5_000)
+            assert set(answers) == expected
+
+    run(scenario)
+
+
+def test_others_that_are_away_or_say_nothing_are_left_out() -> None:
+    async def scenario() -> None:
+        async with three_brokers() as (contact, [_, second, _third]):
+            # Given
+            await second.stop()
+
+            async def unless_third(client: BrokerClient) -> str | None:
+                answer = await ask(client)
+                if answer == "3":
+                    await asyncio.Event().wait()
+                return answer
+
+            # When
+            answers = await contact.ask_others(unless_third, first=2, most=2, timeout_ms=50)
+
+            # Then
+            assert answers == []
+            await second.start()
+
+    run(scenario)
+
+
+def test_a_broker_may_answer_although_others_have_said_meanwhile_that_it_left() -> None:
+    async def scenario(contact: ClusterContact, first: AnsweringBroker, second: AnsweringBroker) -> None:
+        # Given
+        contact.learn(brokers(first, second))
+        _, stays = brokers(first, second)
+
+        async def question(client: BrokerClient) -> str | None:
+            answer = await ask(client)
+            contact.learn([stays])
+            return answer
+
+        # When
+        answer = await contact.ask(question)
+
+        # Then
+        assert answer == "1"
+        assert await contact.ask(ask) == "2"
+
+    with_two_brokers(scenario)
+
+
+def test_a_broker_may_answer_although_no_broker_is_known_any_more() -> None:
+    async def scenario(contact: ClusterContact, first: AnsweringBroker, _second: AnsweringBroker) -> None:
+        # Given
+        contact.learn(brokers(first))
+
+        async def question(client: BrokerClient) -> str | None:
+            answer = await ask(client)
+            contact.learn([])
+            return answer
+
+        # When
+        answer = await contact.ask(question)
+
+        # Then
+        assert answer == "1"
+
+    with_two_brokers(scenario)

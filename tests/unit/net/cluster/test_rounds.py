@@ -1,0 +1,159 @@
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from kproxy.errors import BrokerUnavailable
+from kproxy.net.cluster.rounds import MetadataRound, MetadataRounds
+from kproxy.net.deadlines import MonotonicClock
+from kproxy.net.tasks import TaskKeeper
+from tests.unit.net.backing import ORDERS, PAYMENTS, run
+
+
+class Rounds:
+    """Rounds that are over when the test says so."""
+
+    def __init__(self, *, min_interval_ms: int = 0, max_wait_ms: int = 5_000) -> None:
+        self.asked: list[tuple[list[str], list[bytes], bool]] = []
+        self.began_ms: list[int] = []
+        self.may_end = asyncio.Event()
+        self.has_begun = asyncio.Event()
+        self.failure: BrokerUnavailable | None = None
+        self.tasks = TaskKeeper()
+        self.clock = MonotonicClock()
+        self.rounds = MetadataRounds(
+            self._run,
+            clock=self.clock,
+            tasks=self.tasks,
+            min_interval_ms=min_interval_ms,
+            max_wait_ms=max_wait_ms,
+        )
+
+    async def _run(self, this_round: MetadataRound) -> None:
+        self.asked.append((sorted(this_round.names), sorted(this_round.topic_ids), this_round.is_full))
+        self.began_ms.append(self.clock.now_ms())
+        self.has_begun.set()
+        await self.may_end.wait()
+        if self.failure is not None:
+            raise self.failure
+
+
+def test_those_who_ask_while_a_round_is_under_way_share_the_next_one() -> None:
+    async def scenario() -> None:
+        # Given
+        rounds = Rounds()
+        async with asyncio.TaskGroup() as callers:
+            callers.create_task(rounds.rounds.join(names={"a"}))
+            await rounds.has_begun.wait()
+
+            # When
+            callers.create_task(rounds.rounds.join(names={"b"}))
+            callers.create_task(rounds.rounds.join(names={"c"}, topic_ids={ORDERS}))
+            callers.create_task(rounds.rounds.join(topic_ids={PAYMENTS}, is_full=True))
+            await asyncio.sleep(0)
+            rounds.may_end.set()
+
+        # Then
+        assert rounds.asked == [(["a"], [], False), (["b", "c"], [ORDERS, PAYMENTS], True)]
+
+    run(scenario)
+
+
+def test_rounds_begin_no_sooner_than_the_interval() -> None:
+    async def scenario() -> None:
+        # Given
+        rounds = Rounds(min_interval_ms=30)
+        rounds.may_end.set()
+        # What a round notes may come later than it began: only this is certainly before all of them.
+        before_ms = rounds.clock.now_ms()
+
+        # When
+        for _ in range(3):
+            await rounds.rounds.join(is_full=True)
+
+        # Then
+        _, second_ms, third_ms = rounds.began_ms
+        assert second_ms >= before_ms + 30
+        assert third_ms >= before_ms + 60
+
+    run(scenario)
+
+
+def test_a_failed_round_is_told_to_everybody_in_it_and_the_next_one_waits() -> None:
+    async def scenario() -> None:
+        # Given
+        rounds = Rounds()
+        rounds.failure = BrokerUnavailable("nobody answers")
+        rounds.may_end.set()
+
+        # When
+        outcomes = await asyncio.gather(
+            rounds.rounds.join(names={"a"}), rounds.rounds.join(names={"b"}), return_exceptions=True
+        )
+
+        # Then
+        assert [str(outcome) for outcome in outcomes] == ["nobody answers", "nobody answers"]
+        assert 1 <= rounds.rounds.backoff.remaining_ms <= 60
+        rounds.failure = None
+        await rounds.rounds.join(is_full=True)
+        assert rounds.began_ms[1] - rounds.began_ms[0] >= 39
+        assert rounds.rounds.backoff.remaining_ms == 0
+
+    run(scenario)
+
+
+def test_nobody_waits_for_ever() -> None:
+    async def scenario() -> None:
+        # Given
+        rounds = Rounds(max_wait_ms=20)
+
+        # When
+        with pytest.raises(BrokerUnavailable, match="the backing cluster did not answer within 20 ms"):
+            await rounds.rounds.join(is_full=True)
+
+        # Then
+        rounds.may_end.set()
+        await rounds.rounds.join(is_full=True)
+
+    run(scenario)
+
+
+def test_one_who_gives_up_does_not_end_the_round_for_the_others() -> None:
+    async def scenario() -> None:
+        # Given
+        rounds = Rounds()
+        async with asyncio.TaskGroup() as callers:
+            impatient = callers.create_task(rounds.rounds.join(names={"a"}))
+            patient = callers.create_task(rounds.rounds.join(names={"b"}))
+            await rounds.has_begun.wait()
+
+            # When
+            impatient.cancel()
+            rounds.may_end.set()
+
+        # Then
+        assert patient.result() == set()
+        assert rounds.asked == [(["a", "b"], [], False)]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("stops_when", [lambda rounds: rounds.has_begun.wait(), lambda _: asyncio.sleep(0)])
+def test_who_waits_when_kproxy_stops_is_told(stops_when: Callable[[Rounds], asyncio.Future[None]]) -> None:
+    async def scenario() -> None:
+        # Given
+        rounds = Rounds()
+
+        async def stop() -> None:
+            await stops_when(rounds)
+            await rounds.tasks.close()
+
+        # When
+        outcome, _ = await asyncio.gather(rounds.rounds.join(is_full=True), stop(), return_exceptions=True)
+
+        # Then
+        assert str(outcome) == "kproxy is stopping"
+        with pytest.raises(BrokerUnavailable, match="kproxy is stopping"):
+            await rounds.rounds.join(is_full=True)
+
+    run(scenario)

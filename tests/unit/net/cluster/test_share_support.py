@@ -1,0 +1,130 @@
+import asyncio
+
+import pytest
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import BrokerUnavailable
+from kproxy.net.cluster.broker_client import dial
+from kproxy.net.cluster.share_support import (
+    PROBED_GROUP_ID,
+    ShareSupport,
+    ShareSupportWatch,
+    probe_share_groups,
+)
+from kproxy.net.tasks import TaskKeeper
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
+from kproxy.wire.messages.share_group_describe_response import DescribedGroup, ShareGroupDescribeResponse
+from tests.in_memory.answering_broker import AnsweringBroker
+from tests.unit.net.backing import LIMITS, run
+
+DESCRIBE = ApiKey.SHARE_GROUP_DESCRIBE
+
+
+async def probe(broker: AnsweringBroker) -> ShareSupport:
+    async with broker:
+        return await probe_share_groups(await dial(broker.address, LIMITS))
+
+
+def described(*error_codes: int) -> AnsweringBroker:
+    groups = [DescribedGroup(error_code=error_code) for error_code in error_codes]
+    response = ShareGroupDescribeResponse(groups=groups)
+    return AnsweringBroker({DESCRIBE: lambda _: response}, version_ranges={DESCRIBE: (1, 1)})
+
+
+@pytest.mark.parametrize(
+    ("error_code", "support"),
+    [
+        (ErrorCode.UNSUPPORTED_VERSION, ShareSupport.ABSENT),
+        (ErrorCode.GROUP_ID_NOT_FOUND, ShareSupport.SERVED),
+        (ErrorCode.NONE, ShareSupport.SERVED),
+        (ErrorCode.NOT_COORDINATOR, ShareSupport.SERVED),
+        (ErrorCode.GROUP_AUTHORIZATION_FAILED, ShareSupport.SERVED),
+        (ErrorCode.UNKNOWN_SERVER_ERROR, ShareSupport.UNKNOWN),
+    ],
+)
+def test_the_answer_about_a_group_that_nobody_has_tells(error_code: ErrorCode, support: ShareSupport) -> None:
+    async def scenario() -> None:
+        broker = described(error_code)
+        assert await probe(broker) is support
+        asked = broker.asked(DESCRIBE)[0].message
+        assert isinstance(asked, ShareGroupDescribeRequest)
+        assert asked.group_ids == [PROBED_GROUP_ID]
+
+    run(scenario)
+
+
+def test_an_answer_about_no_group_tells_nothing() -> None:
+    async def scenario() -> None:
+        assert await probe(described()) is ShareSupport.UNKNOWN
+
+    run(scenario)
+
+
+def test_a_broker_without_the_api_serves_no_share_groups() -> None:
+    async def scenario() -> None:
+        assert await probe(AnsweringBroker()) is ShareSupport.ABSENT
+
+    run(scenario)
+
+
+def test_a_broker_of_the_early_access_may_or_may_not_serve_them() -> None:
+    async def scenario() -> None:
+        assert await probe(AnsweringBroker(version_ranges={DESCRIBE: (0, 0)})) is ShareSupport.UNKNOWN
+
+    run(scenario)
+
+
+class Watching:
+    """A watch whose probes give one answer after the other; an exception is raised."""
+
+    def __init__(self, *answers: ShareSupport | BrokerUnavailable) -> None:
+        self.answers = list(answers)
+        self.changes: list[ShareSupport] = []
+        self.tasks = TaskKeeper()
+        self.watch = ShareSupportWatch(self._probe, tasks=self.tasks, on_change=self.changes.append)
+
+    async def look(self) -> None:
+        self.watch.look()
+        await asyncio.wait(self.tasks._tasks)
+
+    async def _probe(self) -> ShareSupport:
+        await asyncio.sleep(0)
+        answer = self.answers.pop(0)
+        if isinstance(answer, BrokerUnavailable):
+            raise answer
+        return answer
+
+
+def test_a_watch_tells_only_of_changes() -> None:
+    async def scenario() -> None:
+        # Given
+        absent, served = ShareSupport.ABSENT, ShareSupport.SERVED
+        watching = Watching(absent, absent, BrokerUnavailable("away"), served)
+        assert watching.watch.current is ShareSupport.UNKNOWN
+
+        # When
+        for _ in range(4):
+            await watching.look()
+
+        # Then
+        assert watching.changes == [absent, served]
+        assert watching.watch.current is served
+
+    run(scenario)
+
+
+def test_a_watch_does_not_look_twice_at_a_time() -> None:
+    async def scenario() -> None:
+        # Given
+        watching = Watching(ShareSupport.ABSENT, ShareSupport.SERVED)
+        watching.watch.look()
+
+        # When
+        await watching.look()
+
+        # Then
+        assert watching.answers == [ShareSupport.SERVED]
+        assert watching.changes == [ShareSupport.ABSENT]
+
+    run(scenario)

@@ -1,0 +1,68 @@
+"""Bytes for kproxy's own answers: granted before they are read, from what all connections share."""
+
+from kproxy.net.relay.answer_budget import SMALLEST_GRANT_BYTES, AnswerBudget
+from kproxy.net.relay.buffer_budget import BufferBudget
+
+MIB = 1024 * 1024
+
+
+def test_an_answer_is_granted_what_it_wants_while_there_is_room() -> None:
+    # Given
+    budget = BufferBudget(8 * MIB)
+
+    # When
+    granted = AnswerBudget(budget).grant(3 * MIB)
+
+    # Then
+    assert granted == 3 * MIB
+    assert budget.held_bytes == 3 * MIB
+
+
+def test_what_many_answers_hold_stays_at_the_limit_but_for_a_little_each() -> None:
+    # Given
+    budget = BufferBudget(8 * MIB)
+
+    # When
+    granted = [AnswerBudget(budget).grant(4 * MIB) for _ in range(16)]
+
+    # Then
+    assert granted == [4 * MIB, 4 * MIB] + [SMALLEST_GRANT_BYTES] * 14
+
+
+def test_what_waits_for_slow_clients_counts() -> None:
+    # Given
+    budget = BufferBudget(8 * MIB)
+    budget.note_waiting("a client that does not read", 7 * MIB)
+
+    # When
+    granted = AnswerBudget(budget).grant(4 * MIB)
+
+    # Then
+    assert granted == MIB
+
+
+def test_a_grant_takes_the_place_of_the_one_before() -> None:
+    # Given
+    budget = BufferBudget(8 * MIB)
+    answer = AnswerBudget(budget)
+    answer.grant(5 * MIB)
+
+    # When
+    granted = answer.grant(6 * MIB)
+
+    # Then
+    assert granted == 6 * MIB
+    assert budget.held_bytes == 6 * MIB
+
+
+def test_an_answer_that_is_over_holds_nothing() -> None:
+    # Given
+    budget = BufferBudget(8 * MIB)
+
+    # When
+    with AnswerBudget(budget) as answer:
+        answer.grant(5 * MIB)
+        held_meanwhile = budget.held_bytes
+
+    # Then
+    assert (held_meanwhile, budget.held_bytes) == (5 * MIB, 0)

@@ -1,0 +1,85 @@
+"""What has taken too long on a connection, by the clock alone."""
+
+from kproxy.net.relay.connection_times import ConnectionTimes
+from kproxy.net.relay.relay import RelayLimits
+
+LIMITS = RelayLimits(
+    max_request_bytes=1 << 20,
+    connect_timeout_ms=1000,
+    frame_deadline_ms=30_000,
+    keepalive_ms=240_000,
+    client_idle_ms=600_000,
+)
+
+
+def test_a_frame_stalls_when_its_client_was_silent_for_longer_than_the_deadline() -> None:
+    times = ConnectionTimes(LIMITS, 1_000)
+
+    in_time = times.stalled_frame(31_000, is_client_awaited=True, reserved_bytes=0)
+    late = times.stalled_frame(31_001, is_client_awaited=True, reserved_bytes=0)
+    between_frames = times.stalled_frame(99_000, is_client_awaited=False, reserved_bytes=0)
+
+    assert (in_time, between_frames) == ("", "")
+    assert late == "nothing came for 30000 ms in the middle of a frame"
+
+
+def test_a_frame_that_others_wait_for_has_ten_deadlines_in_all_however_it_drips() -> None:
+    times = ConnectionTimes(LIMITS, 0)
+    times.reserved_ms = 5_000
+    times.client_ms = 305_001
+
+    in_time = times.stalled_frame(305_000, is_client_awaited=True, reserved_bytes=70_000)
+    late = times.stalled_frame(305_001, is_client_awaited=True, reserved_bytes=70_000)
+    without_reservation = times.stalled_frame(305_001, is_client_awaited=True, reserved_bytes=0)
+
+    assert (in_time, without_reservation) == ("", "")
+    assert late == "a frame of 70000 bytes is not whole after 300001 ms"
+
+
+def test_a_connection_stands_still_when_what_waits_stays_the_same() -> None:
+    times = ConnectionTimes(LIMITS, 0)
+    moments = [(1_000, 50), (300_000, 50), (601_000, 50), (601_001, 50)]
+
+    found = [times.stands_still(now_ms, unwritten_bytes) for now_ms, unwritten_bytes in moments]
+
+    assert found == [False, False, False, True]
+
+
+def test_a_connection_of_which_anything_was_taken_or_on_which_nothing_waits_does_not_stand_still() -> None:
+    times = ConnectionTimes(LIMITS, 0)
+    moments = [(1_000, 50), (600_000, 49), (1_200_000, 49), (5_000_000, 0), (9_000_000, 0)]
+
+    found = [times.stands_still(now_ms, unwritten_bytes) for now_ms, unwritten_bytes in moments]
+
+    assert found == [False] * 5
+
+
+def test_a_client_is_gone_and_a_twin_silent_after_their_limits() -> None:
+    times = ConnectionTimes(LIMITS, 0)
+    times.client_ms, times.twin_ms = 10_000, 20_000
+
+    gone = [times.is_client_gone(now_ms) for now_ms in (610_000, 610_001)]
+    silent = [times.is_twin_silent(now_ms) for now_ms in (260_000, 260_001)]
+
+    assert gone == silent == [False, True]
+    assert times.idle_limit_ms == 600_000
+
+
+def test_what_a_client_streamed_was_heard_of_it_and_passed_to_the_broker_at_the_moment_of_the_look() -> None:
+    times = ConnectionTimes(LIMITS, 1_000)
+    times.has_client_streamed = True
+
+    times.note_streaming(5_000)
+    times.note_streaming(9_000)
+
+    assert (times.client_ms, times.twin_ms) == (5_000, 5_000)
+
+
+def test_what_a_broker_streamed_is_no_sign_of_life_of_the_client() -> None:
+    times = ConnectionTimes(LIMITS, 1_000)
+    times.has_broker_streamed = True
+
+    times.note_streaming(5_000)
+    times.note_streaming(9_000)
+
+    assert (times.client_ms, times.twin_ms) == (1_000, 5_000)

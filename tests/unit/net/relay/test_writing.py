@@ -1,0 +1,117 @@
+"""Writing: everything in order and counted, and straight on only where nothing is overtaken."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from kproxy.net.relay.writing import stream_on, write_together
+from tests.unit.net.relaying import BOTH_LOOPS, run
+
+pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+
+
+class PassingAll:
+    """Lets everything pass, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def __call__(self, size: int) -> bool:
+        self.sizes.append(size)
+        return True
+
+
+def run_on_pair(
+    scenario: Callable[[asyncio.Transport, socket.socket], Coroutine[Any, Any, None]], loop_kind: str
+) -> None:
+    """Run `scenario` with a transport whose buffers are small, and the other end, which nobody reads yet."""
+
+    async def with_pair() -> None:
+        own_end, other_end = socket.socketpair()
+        for end in (own_end, other_end):
+            end.setblocking(False)
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, sock=own_end)
+        try:
+            await scenario(transport, other_end)
+        finally:
+            transport.abort()
+            other_end.close()
+
+    run(with_pair, loop_kind)
+
+
+async def read(other_end: socket.socket, count: int) -> bytes:
+    received = b""
+    while len(received) < count:
+        received += await asyncio.get_running_loop().sock_recv(other_end, count - len(received))
+    return received
+
+
+@pytest.mark.parametrize("buffers", [[b"one"], [b"one", memoryview(b"two"), b"three"]])
+def test_all_buffers_are_written_in_their_order_and_counted(
+    buffers: list[bytes | memoryview], loop_kind: str
+) -> None:
+    async def scenario(transport: asyncio.Transport, other_end: socket.socket) -> None:
+        whole = b"".join(buffers)
+
+        written = write_together(transport, buffers)
+
+        assert written == len(whole)
+        assert await read(other_end, len(whole)) == whole
+
+    run_on_pair(scenario, loop_kind)
+
+
+def test_what_only_has_to_be_sent_on_is_written_when_nothing_waits(loop_kind: str) -> None:
+    async def scenario(transport: asyncio.Transport, other_end: socket.socket) -> None:
+        passes = PassingAll()
+
+        has_streamed = stream_on(transport, passes, b"middle")
+
+        assert has_streamed
+        assert passes.sizes == [6]
+        assert await read(other_end, 6) == b"middle"
+
+    run_on_pair(scenario, loop_kind)
+
+
+def test_what_has_to_be_looked_at_is_not_written(loop_kind: str) -> None:
+    async def scenario(transport: asyncio.Transport, other_end: socket.socket) -> None:
+        has_streamed = stream_on(transport, lambda _size: False, b"a head")
+        transport.write(b"!")
+
+        assert not has_streamed
+        assert await read(other_end, 1) == b"!"
+
+    run_on_pair(scenario, loop_kind)
+
+
+def test_nothing_overtakes_what_waits_for_a_slow_peer_and_nobody_is_told_that_it_passed(
+    loop_kind: str,
+) -> None:
+    async def scenario(transport: asyncio.Transport, other_end: socket.socket) -> None:
+        passes = PassingAll()
+        transport.write(bytes(1 << 20))
+        # What the peer's socket takes has left by the second turn of the loop.
+        await read(other_end, 1)
+
+        has_streamed = stream_on(transport, passes, b"later")
+
+        assert not has_streamed
+        assert passes.sizes == []
+
+    run_on_pair(scenario, loop_kind)
+
+
+def test_a_connection_that_is_closing_or_not_there_takes_nothing(loop_kind: str) -> None:
+    async def scenario(transport: asyncio.Transport, _other_end: socket.socket) -> None:
+        transport.close()
+
+        assert not stream_on(transport, PassingAll(), b"late")
+        assert not stream_on(None, PassingAll(), b"early")
+
+    run_on_pair(scenario, loop_kind)

@@ -1,0 +1,225 @@
+"""Reading a log partition from one offset to another, both inclusive, record by record."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+
+import pytest
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import BrokerUnavailable, CorruptStateRecord
+from kproxy.handlers.ports import TopicDescription
+from kproxy.net.state_log import log_scan as slot_loader
+from kproxy.net.state_log.log_scan import LogTruncated, SlotLoader
+from kproxy.statelog.fold import Outcome
+from kproxy.wire.records import Record
+from tests.in_memory.scripted_partition_reader import InMemoryLog, ScriptedPartitionReader
+from tests.unit.net.state_logs import STATE, STATE_ID, alarms
+
+TOPIC = TopicDescription(STATE_ID, STATE, 1)
+
+
+class Reading:
+    """A loader over a log in memory, and what it gave."""
+
+    def __init__(self) -> None:
+        self.reader = ScriptedPartitionReader()
+        self.log: InMemoryLog = self.reader.log(STATE_ID, 0)
+        self.taken: list[Record] = []
+        self.outcomes: dict[int, Outcome] = {}
+
+    def take(self, record: Record) -> Outcome:
+        """Keep a record."""
+        self.taken.append(record)
+        return self.outcomes.get(record.offset, Outcome.APPLIED)
+
+    async def read(
+        self, first_offset: int, last_offset: int, take: Callable[[Record], Outcome] | None = None
+    ) -> int:
+        """Read, and return how many records there were."""
+        return await SlotLoader(self.reader).read(
+            TOPIC, 0, first_offset=first_offset, last_offset=last_offset, take=take or self.take
+        )
+
+    @property
+    def offsets(self) -> list[int]:
+        """The offsets of the records taken."""
+        return [record.offset for record in self.taken]
+
+
+def of(coroutine: Coroutine[object, object, int]) -> int:
+    """Return what `coroutine` returns."""
+    return asyncio.run(coroutine)
+
+
+def reading(*batches: int) -> Reading:
+    """Return a log of batches with so many records each."""
+    prepared = Reading()
+    for size in batches:
+        prepared.log.append([b"value"] * size)
+    return prepared
+
+
+@pytest.mark.parametrize(
+    ("first_offset", "last_offset", "expected"),
+    [(0, 5, [0, 1, 2, 3, 4, 5]), (1, 4, [1, 2, 3, 4]), (3, 3, [3]), (4, 3, [])],
+)
+def test_records_are_given_from_the_first_to_the_last_offset_wherever_batches_begin_and_end(
+    first_offset: int, last_offset: int, expected: list[int]
+) -> None:
+    # Given
+    log = reading(2, 3, 2)
+
+    # When
+    count = of(log.read(first_offset, last_offset))
+
+    # Then
+    assert log.offsets == expected
+    assert count == len(expected)
+
+
+def test_a_long_log_is_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    monkeypatch.setattr(slot_loader, "BYTES_PER_READ", 100)
+    log = reading(*[1] * 20)
+
+    # When
+    of(log.read(0, 19))
+
+    # Then
+    assert log.offsets == list(range(20))
+    assert len(log.reader.reads) > 5
+
+
+def test_holes_that_compaction_left_are_passed_over() -> None:
+    # Given
+    log = reading(1)
+    log.log.append_gap(5)
+    log.log.append([b"value"])
+
+    # When
+    of(log.read(0, 6))
+
+    # Then
+    assert log.offsets == [0, 6]
+
+
+def test_progress_of_a_very_long_log_is_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    monkeypatch.setattr(slot_loader, "RECORDS_PER_PROGRESS_LINE", 10)
+    caplog.set_level("INFO")
+    log = reading(25)
+
+    # When
+    of(log.read(0, 24))
+
+    # Then
+    assert [record.msg for record in caplog.records] == ["slot_loading"]
+
+
+def test_a_record_that_is_passed_over_as_corrupt_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    # Given
+    log = reading(3)
+    log.outcomes[1] = Outcome.SKIPPED_CORRUPT
+
+    # When
+    of(log.read(0, 2))
+
+    # Then
+    (line,) = alarms(caplog)
+    assert line.msg == "corrupt_record_skipped"
+    assert getattr(line, "event_keys", {}) == {"partition": f"{STATE}-0", "offset": 1}
+
+
+def test_a_record_that_cannot_be_taken_is_named_with_its_partition() -> None:
+    # Given
+    def refuse(record: Record) -> Outcome:
+        raise CorruptStateRecord("impossible", offset=record.offset)
+
+    # When / Then
+    with pytest.raises(CorruptStateRecord, match=f"^{STATE}-0: offset 2: impossible$"):
+        of(reading(2, 2).read(2, 3, refuse))
+
+
+def test_bytes_that_are_no_records_are_named_with_their_partition() -> None:
+    # Given
+    log = reading(1)
+    batch = log.log.batches[0]
+    damaged = batch.encoded[:-1] + bytes([batch.encoded[-1] ^ 1])
+    log.log.batches[0] = type(batch)(0, 0, 0, damaged)
+
+    # When / Then
+    with pytest.raises(CorruptStateRecord, match=f"^{STATE}-0: .*offset 0"):
+        of(log.read(0, 0))
+
+
+def test_a_log_that_begins_later_is_truncated() -> None:
+    # Given
+    log = reading(2, 2)
+    log.log.move_start(2)
+
+    # When / Then
+    with pytest.raises(LogTruncated, match=f"{STATE}-0 at offset 1: the log has offsets 2 to 3"):
+        of(log.read(1, 3))
+
+
+def test_a_log_that_ends_earlier_is_truncated() -> None:
+    with pytest.raises(LogTruncated, match="the log has offsets 0 to 1"):
+        of(reading(2).read(5, 7))
+
+
+def test_a_leader_that_is_behind_is_asked_again_later() -> None:
+    # Given
+    log = reading(2, 1)
+    log.log.held_high_watermark = 2
+
+    # When / Then
+    with pytest.raises(BrokerUnavailable, match="the log ends at 2 so far, not above 2") as failure:
+        of(log.read(2, 2))
+    assert not isinstance(failure.value, LogTruncated)
+
+
+def test_an_empty_read_where_records_should_be_does_not_go_on_for_ever() -> None:
+    # Given
+    log = reading(1)
+    log.log.append_gap(2)
+
+    # When / Then
+    with pytest.raises(BrokerUnavailable, match="at offset 1: an empty read below the high watermark"):
+        of(log.read(0, 1))
+
+
+@pytest.mark.parametrize(
+    "error_code", [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+)
+def test_a_leader_that_refuses_is_named_with_the_reason(error_code: ErrorCode) -> None:
+    # Given
+    log = reading(1)
+    log.reader.fail(STATE_ID, 0, error_code)
+
+    # When / Then
+    with pytest.raises(BrokerUnavailable, match=f"{STATE}-0 at offset 0 cannot be read: {error_code.name}"):
+        of(log.read(0, 0))
+
+
+def test_batches_that_no_reader_can_frame_are_corrupt() -> None:
+    # Given
+    log = reading(1)
+    log.reader.fail(STATE_ID, 0, ErrorCode.CORRUPT_MESSAGE)
+
+    # When / Then
+    with pytest.raises(CorruptStateRecord, match=f"{STATE}-0 at offset 0: CORRUPT_MESSAGE"):
+        of(log.read(0, 0))
+
+
+def test_the_log_begins_at_its_first_record_and_ends_behind_the_last_durable_one() -> None:
+    # Given
+    log = reading(2, 2, 1)
+    log.log.move_start(2)
+    log.log.held_high_watermark = 4
+    loader = SlotLoader(log.reader)
+
+    # When / Then
+    assert of(loader.log_start(TOPIC, 0)) == 2
+    assert of(loader.log_end(TOPIC, 0)) == 4

@@ -1,0 +1,170 @@
+"""Share-partitions whose state is gone from the log begin anew, and skip nothing."""
+
+from collections.abc import Callable, Coroutine
+
+import pytest
+
+from kproxy.error_codes import ErrorCode
+from kproxy.net.state_log import lost_states
+from kproxy.net.state_log.lost_states import LostStates
+from kproxy.share.heartbeat import PartitionInitialization
+from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, GroupId, StateEpoch
+from kproxy.share.share_group_image import ShareGroupImage, StatePartitions
+from kproxy.statelog.group_store import GroupWrite
+from tests.in_memory.scripted_state_log import ScriptedStateLog
+from tests.unit.net.backing import ORDERS, run
+from tests.unit.net.state_log_process import HERE, THERE, Process
+from tests.unit.net.state_logs import (
+    SLOT_COUNT,
+    STATE,
+    STATE_ID,
+    StateLogBacking,
+    alarms,
+    create_state_topics,
+    state_log,
+    until,
+)
+
+Scenario = Callable[[ScriptedStateLog], Coroutine[object, object, None]]
+
+WORKERS = ShareGroupImage(
+    GroupId("workers"),
+    GroupEpoch(3),
+    AssignmentEpoch(3),
+    members={},
+    target={},
+    initializing={},
+    initialized={ORDERS: StatePartitions("orders", frozenset({HERE.partition, THERE.partition}))},
+    deleting={},
+)
+"""A group that has a share-partition in each slot."""
+
+
+def on_cluster(scenario: Scenario) -> None:
+    """Run `scenario` on a cluster in which a process began both share-partitions, and stopped."""
+
+    async def wired() -> None:
+        async with ScriptedStateLog() as cluster:
+            create_state_topics(cluster)
+            async with StateLogBacking(cluster) as backing:
+                process = await Process(backing).serves()
+                wanted = [PartitionInitialization(key, StateEpoch(3), -1) for key in (HERE, THERE)]
+                assert await process.service.states.initialize(wanted) == {}
+                slots = process.directory.require()
+                slots.slot_of_group("workers").submit_group(GroupWrite(WORKERS))
+                await process.service.drain(10)
+            await scenario(cluster)
+
+    run(wired)
+
+
+async def start_offsets(process: Process) -> list[int | None]:
+    """Return where both share-partitions begin; None where there is no state."""
+    found = [await process.service.states.read_summary(key) for key in (HERE, THERE)]
+    return [None if state is None else state.start_offset for state in found]
+
+
+def test_states_that_are_gone_begin_anew_at_the_first_record_with_an_alarm_for_each_slot(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario(cluster: ScriptedStateLog) -> None:
+        # Given
+        cluster.create_topic(STATE, STATE_ID, partition_count=SLOT_COUNT)
+
+        # When
+        async with StateLogBacking(cluster) as backing:
+            process = await Process(backing).serves()
+            await until(lambda: backing.measured.counts["statelog_lost_states",] == 2)
+            await process.service.drain(10)
+
+            # Then
+            assert await start_offsets(process) == [0, 0]
+            assert backing.measured.counts["statelog_truncations",] == 2
+
+    on_cluster(scenario)
+    lost = [
+        getattr(record, "event_keys", {}) for record in alarms(caplog) if record.msg == "share_state_lost"
+    ]
+    assert [(line["group"], line["partitions"]) for line in lost] == [("workers", 1)] * 2
+    assert sorted(line["slot"] for line in lost) == [0, 1]
+
+
+def test_only_what_is_gone_begins_anew() -> None:
+    async def scenario(cluster: ScriptedStateLog) -> None:
+        # Given
+        cluster.truncate(state_log(1), 1)
+
+        # When
+        async with StateLogBacking(cluster) as backing:
+            process = await Process(backing).serves()
+            await until(lambda: backing.measured.counts["statelog_lost_states",] == 1)
+            await process.service.drain(10)
+
+            # Then
+            assert await start_offsets(process) == [-1, 0]
+
+    on_cluster(scenario)
+
+
+def test_a_state_that_could_not_be_written_is_begun_anew_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lost_states, "AGAIN_SECONDS", 0.01)
+
+    async def scenario(cluster: ScriptedStateLog) -> None:
+        # Given
+        cluster.truncate(state_log(1), 1)
+        async with StateLogBacking(cluster) as backing:
+            process = Process(backing)
+            process.service.start()
+            await until(lambda: process.service.slots is not None and not process.service.slots.problem())
+
+            # When
+            cluster.refuse_append(state_log(1), ErrorCode.POLICY_VIOLATION)
+            await until(lambda: backing.measured.counts["statelog_lost_states",] == 2)
+            await process.service.drain(10)
+
+            # Then
+            assert backing.measured.counts["statelog_refusals", "refused"] == 1
+            assert await start_offsets(process) == [-1, 0]
+
+    on_cluster(scenario)
+
+
+def test_what_is_there_is_left_alone_and_what_is_on_its_way_is_not_begun_twice() -> None:
+    async def scenario(cluster: ScriptedStateLog) -> None:
+        # Given
+        async with StateLogBacking(cluster) as backing:
+            process = await Process(backing).serves()
+            slots, lost = process.directory.require(), LostStates(backing.reports)
+            await lost.look(slots)
+            before = backing.measured.counts["statelog_lost_states",]
+            await process.service.states.delete([HERE])
+            cluster.may_land.clear()
+            await lost.look(slots)
+
+            # When
+            await lost.look(slots)
+
+            # Then
+            assert (before, backing.measured.counts["statelog_lost_states",]) == (0, 1)
+            cluster.may_land.set()
+            await process.service.drain(10)
+            assert await start_offsets(process) == [0, -1]
+
+    on_cluster(scenario)
+
+
+def test_while_the_slot_of_the_state_is_not_ready_nothing_is_said_of_it() -> None:
+    async def scenario(cluster: ScriptedStateLog) -> None:
+        # Given
+        cluster.create_topic(STATE, STATE_ID, partition_count=SLOT_COUNT)
+        async with StateLogBacking(cluster) as backing:
+            topics = await backing.found()
+            slots = backing.idle_slots(backing.claims(topics), SLOT_COUNT)
+
+            # When
+            await LostStates(backing.reports).look(slots)
+
+            # Then
+            assert backing.measured.counts["statelog_lost_states",] == 0
+
+    on_cluster(scenario)

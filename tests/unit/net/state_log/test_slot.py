@@ -1,0 +1,307 @@
+"""The life of a slot: claimed, loaded, serving. What happens when appends fail: tests/models/test_slot_doubts.py."""
+
+from typing import Any
+
+import pytest
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import CoordinatorLoadInProgress, StateLogUnavailable
+from kproxy.net.state_log.claim import ClaimedSlot, LoadedSlot
+from kproxy.net.state_log.log_scan import LogTruncated
+from kproxy.share.identifiers import SharePartitionKey, StateEpoch
+from kproxy.statelog.fold import Outcome, StateLogFold
+from kproxy.statelog.operations import Initialize
+from kproxy.statelog.share_coordinator import ShareCoordinator
+from kproxy.statelog.slot_status import SlotState
+from kproxy.statelog.state_records import StateRecord
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.records import Record
+from tests.in_memory.scripted_state_log import ScriptedStateLog
+from tests.unit.net.slot_scenes import BEGINNING, CONFIGS, KEY, OTHER, on_cluster, with_state
+from tests.unit.net.state_logs import (
+    StateLogBacking,
+    acknowledged,
+    alarms,
+    became,
+    done_with,
+    drained,
+    refusal_of,
+    state_log,
+    until,
+)
+
+# ---------------------------------------------------- claimed and loaded
+
+
+def test_a_slot_serves_once_it_is_claimed_and_loaded() -> None:
+    async def scenario(_: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # When
+        slot = await backing.ready_slot()
+
+        # Then
+        slot.require_ready()
+        status = slot.status()
+        assert (status.state, status.reason, status.claim_epoch, status.applied_offset) == (
+            SlotState.READY,
+            "",
+            0,
+            0,
+        )
+        assert backing.listener.events == ["loaded 0"]
+        assert backing.measured.counts["statelog_replayed_records",] == 2
+
+    on_cluster(scenario)
+
+
+def test_while_it_is_being_loaded_everybody_is_asked_to_come_back() -> None:
+    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        claims = backing.claims(await backing.found())
+        cluster.may_land.clear()
+
+        # When
+        slot = backing.slot(claims)
+        await cluster.brokers[1].until_asked(ApiKey.PRODUCE)
+
+        # Then
+        for use in (slot.require_ready, lambda: slot.submit(BEGINNING), lambda: slot.submit_group(CONFIGS)):
+            with pytest.raises(CoordinatorLoadInProgress, match="slot 0 of the state log: "):
+                use()
+        assert (slot.is_ready, slot.loaded(), slot.states().states) == (False, None, {})
+
+    on_cluster(scenario)
+
+
+def test_who_waits_for_a_slot_that_takes_too_long_goes_on_without_it() -> None:
+    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        claims = backing.claims(await backing.found())
+        cluster.may_land.clear()
+        slot = backing.slot(claims)
+
+        # When
+        for _ in range(3):
+            await slot.settled(0.01)
+
+        # Then
+        assert not slot.is_ready
+        cluster.may_land.set()
+        await slot.settled(10)
+        assert slot.is_ready
+
+    on_cluster(scenario)
+
+
+def test_who_waits_until_a_slot_is_claimed_does_not_wait_for_its_load() -> None:
+    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        cluster.write_foreign(state_log(), Record(b"\x00\x63what", b"?"))
+        slot = backing.slot(backing.claims(await backing.found()))
+
+        # When
+        await slot.claimed()
+
+        # Then
+        await became(slot, SlotState.STOPPED)
+        assert slot.owned_up_to == 1
+
+    on_cluster(scenario)
+
+
+def test_an_append_that_cannot_be_replayed_costs_a_rebuild_and_leaves_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(_: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        slot = await with_state(backing)
+        honest = StateLogFold.replay
+        faults = [RuntimeError("a fault of kproxy itself")]
+
+        def broken(fold: StateLogFold, record: StateRecord, **place: Any) -> Outcome:
+            if faults:
+                raise faults.pop()
+            return honest(fold, record, **place)
+
+        monkeypatch.setattr(StateLogFold, "replay", broken)
+
+        # When
+        refusal = await refusal_of(slot.submit(acknowledged(KEY, 5, 6)))
+
+        # Then
+        assert isinstance(refusal, StateLogUnavailable)
+        await until(lambda: backing.listener.events == ["loaded 0", "lost 0", "loaded 0"])
+        assert done_with(slot, KEY) == [(0, 6)]
+
+    on_cluster(scenario)
+    assert "append_not_taken_in" in [record.msg for record in alarms(caplog)]
+
+
+def test_an_operation_of_which_no_append_can_be_made_costs_a_rebuild_and_leaves_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(_: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        slot = await with_state(backing)
+        honest = ShareCoordinator.initialize_state
+
+        def broken(coordinator: ShareCoordinator, key: SharePartitionKey, **values: Any) -> object:
+            if key == OTHER:
+                raise RuntimeError("a fault of kproxy itself")
+            return honest(coordinator, key, **values)
+
+        monkeypatch.setattr(ShareCoordinator, "initialize_state", broken)
+
+        # When
+        tickets = [
+            slot.submit(acknowledged(KEY, 5, 5)),
+            slot.submit(Initialize(OTHER, StateEpoch(0), 0)),
+            slot.submit(BEGINNING),
+            slot.submit_group(CONFIGS),
+        ]
+        refusals = [await refusal_of(ticket) for ticket in tickets]
+
+        # Then
+        assert {type(refusal) for refusal in refusals} == {StateLogUnavailable}
+        await until(lambda: backing.listener.events == ["loaded 0", "lost 0", "loaded 0"])
+        slot.submit(acknowledged(KEY, 5, 5))
+        await drained(slot)
+        assert done_with(slot, KEY) == [(0, 5)]
+
+    on_cluster(scenario)
+    assert "append_not_made" in [record.msg for record in alarms(caplog)]
+
+
+def test_what_is_submitted_becomes_durable_and_is_there_after_a_restart() -> None:
+    async def scenario(_: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        first = await with_state(backing)
+        first.submit_group(CONFIGS)
+        await drained(first)
+
+        # When
+        second = await backing.ready_slot()
+
+        # Then
+        assert done_with(second, KEY) == [(0, 4)]
+        assert backing.listener.configs[0] == {"workers": {"share.auto.offset.reset": "earliest"}}
+        assert second.states().applied_offset == second.status().applied_offset
+
+    on_cluster(scenario)
+
+
+def test_the_state_that_people_are_shown_stays_as_it_was_at_its_offset() -> None:
+    async def scenario(_: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        slot = await with_state(backing)
+        shown = slot.states()
+
+        # When
+        slot.submit(Initialize(OTHER, StateEpoch(0), 0))
+        await drained(slot)
+
+        # Then
+        assert set(shown.states) == {KEY}
+        assert set(slot.states().states) == {KEY, OTHER}
+
+    on_cluster(scenario)
+
+
+def test_a_broker_that_is_not_ready_is_tried_again_and_that_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        cluster.refused_initializations.extend([ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 2)
+
+        # When
+        await backing.ready_slot()
+
+        # Then
+        assert backing.measured.counts["statelog_delays",] == 2
+
+    caplog.set_level("INFO")
+    on_cluster(scenario)
+    assert [record.msg for record in caplog.records if record.msg == "slot_delayed"] == ["slot_delayed"]
+    assert alarms(caplog) == []
+
+
+# ---------------------------------------------------- work
+
+
+def test_work_is_what_waits_or_is_on_its_way() -> None:
+    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        slot = await backing.ready_slot()
+        cluster.may_land.clear()
+
+        # When
+        slot.submit(BEGINNING)
+        await until(lambda: len(cluster.produced()) == 3)
+        while_in_flight = (slot.has_work, slot.status().waiting_count)
+        cluster.may_land.set()
+        await until(lambda: len(cluster.records(state_log())) == 2)
+        await drained(slot)
+
+        # Then
+        assert while_in_flight == (True, 1)
+        assert slot.status().key_count == 1
+
+    on_cluster(scenario)
+
+
+# ---------------------------------------------------- faults
+
+
+def test_a_slot_whose_life_was_upset_by_a_fault_begins_anew(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(_: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        claims = backing.claims(await backing.found())
+        honest = claims.load
+        faults = [RuntimeError("a fault of kproxy itself")]
+
+        async def faulty(claimed: ClaimedSlot) -> LoadedSlot:
+            if faults:
+                raise faults.pop()
+            return await honest(claimed)
+
+        monkeypatch.setattr(claims, "load", faulty)
+
+        # When
+        slot = await backing.ready_slot(claims)
+
+        # Then
+        assert slot.status().claim_epoch == 1
+
+    on_cluster(scenario)
+    assert [record.msg for record in alarms(caplog)] == ["slot_failed"]
+
+
+def test_a_log_that_loses_records_while_it_is_read_raises_the_alarm_and_is_read_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        claims = backing.claims(await backing.found())
+        honest = claims.load
+        upsets = [1]
+
+        async def upset(claimed: ClaimedSlot) -> LoadedSlot:
+            if upsets:
+                upsets.clear()
+                cluster.truncate(state_log(), 0)
+                cluster.log(state_log().topic_id, 0).move_start(0)
+                raise LogTruncated("the log has offsets 0 to -1")
+            return await honest(claimed)
+
+        monkeypatch.setattr(claims, "load", upset)
+
+        # When
+        slot = await backing.ready_slot(claims)
+
+        # Then
+        assert slot.is_ready
+        assert backing.measured.counts["statelog_truncations",] == 2
+
+    on_cluster(scenario)
