@@ -214,7 +214,7 @@ class SharePartitionElsewhere(ApiError):
 class SharePartitionNotLoaded(ApiError):
     """An acknowledgement for a share-partition that is not live here: kproxy was restarted, or unloaded it.
 
-    Raised by `kproxy.handlers.acknowledgements`, told per partition. The records will be delivered again.
+    Raised by `kproxy.handlers.live.acknowledgements`, told per partition. The records will be delivered again.
     """
 
     error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -16,13 +16,13 @@ from typing import Final
 import uvloop
 
 from kproxy.admin.views import ProxyState
+from kproxy.application.configured_limits import share_group_limits
 from kproxy.application.late_admin import AdminParts, LateAdmin
 from kproxy.application.slot_contents import SlotContents
 from kproxy.application.state_log_plan import state_log_plan
 from kproxy.application.topic_changes import TopicChanges
 from kproxy.application.vitals import VitalParts, Vitals
 from kproxy.errors import KproxyError
-from kproxy.handlers.configured_limits import share_group_limits
 from kproxy.handlers.held_refusals import HeldRefusals
 from kproxy.handlers.ports import BrokerEndpoint, ShareStateStore
 from kproxy.handlers.share_groups import ShareGroupPorts, ShareGroups

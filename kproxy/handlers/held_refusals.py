@@ -21,7 +21,7 @@ from typing import Final, Protocol
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.callers import Waits
-from kproxy.handlers.leadership import ERRORS_WITH_LEADER
+from kproxy.handlers.live.leadership import ERRORS_WITH_LEADER
 from kproxy.handlers.ports import Clock, RequestContext
 from kproxy.share.share_session import FINAL_SHARE_SESSION_EPOCH
 from kproxy.wire.codecs import DecodedRequest, Message

@@ -11,20 +11,32 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kproxy.errors import ApiError
-from kproxy.handlers.acknowledgements import Acknowledgements
-from kproxy.handlers.alter_configs import AlterConfigsHandler
+from kproxy.handlers.apis.alter_configs import AlterConfigsHandler
+from kproxy.handlers.apis.describe_configs import DescribeConfigsHandler
+from kproxy.handlers.apis.group_id_guard import guarded_apis
+from kproxy.handlers.apis.incremental_alter_configs import IncrementalAlterConfigsHandler
+from kproxy.handlers.apis.share_acknowledge import ShareAcknowledgeHandler
+from kproxy.handlers.apis.share_fetch import ShareFetchHandler
+from kproxy.handlers.apis.share_group_heartbeat import HeartbeatPorts, ShareGroupHeartbeatHandler
+from kproxy.handlers.apis.share_state_apis import share_state_apis
+from kproxy.handlers.apis.share_state_requests import ShareStateServices
 from kproxy.handlers.callers import Waits
-from kproxy.handlers.describe_configs import DescribeConfigsHandler
-from kproxy.handlers.effective_limits import EffectiveLimits
-from kproxy.handlers.fetch_signals import HeardAvailability
-from kproxy.handlers.group_configs import GroupConfigBounds, GroupConfigs
-from kproxy.handlers.group_id_guard import guarded_apis
-from kproxy.handlers.group_writes import GroupWrite, GroupWrites
-from kproxy.handlers.held_heartbeats import HeldHeartbeats
-from kproxy.handlers.incremental_alter_configs import IncrementalAlterConfigsHandler
-from kproxy.handlers.leadership import Leadership
-from kproxy.handlers.member_clients import MemberClients
-from kproxy.handlers.parked_fetches import ParkedFetches
+from kproxy.handlers.groups.effective_limits import EffectiveLimits
+from kproxy.handlers.groups.group_configs import GroupConfigBounds, GroupConfigs
+from kproxy.handlers.groups.group_writes import GroupWrite, GroupWrites
+from kproxy.handlers.groups.held_heartbeats import HeldHeartbeats
+from kproxy.handlers.groups.topic_deletions import TopicDeletions
+from kproxy.handlers.groups.watched_topics import WatchedTopics
+from kproxy.handlers.live.acknowledgements import Acknowledgements
+from kproxy.handlers.live.fetch_signals import HeardAvailability
+from kproxy.handlers.live.leadership import Leadership
+from kproxy.handlers.live.member_clients import MemberClients
+from kproxy.handlers.live.parked_fetches import ParkedFetches
+from kproxy.handlers.live.releases import Released, Releases
+from kproxy.handlers.live.share_counters import ShareCounters
+from kproxy.handlers.live.share_partitions import DirectoryPorts, SharePartitionDirectory
+from kproxy.handlers.live.share_services import ShareServices
+from kproxy.handlers.live.write_actors import UNKNOWN_CLIENT, Client
 from kproxy.handlers.ports import (
     Alarm,
     Availability,
@@ -41,18 +53,6 @@ from kproxy.handlers.ports import (
 )
 from kproxy.handlers.readiness import AlwaysReady, Readiness
 from kproxy.handlers.registry import InternalErrorCallback, ServedApi, ServedApis
-from kproxy.handlers.releases import Released, Releases
-from kproxy.handlers.share_acknowledge import ShareAcknowledgeHandler
-from kproxy.handlers.share_counters import ShareCounters
-from kproxy.handlers.share_fetch import ShareFetchHandler
-from kproxy.handlers.share_group_heartbeat import HeartbeatPorts, ShareGroupHeartbeatHandler
-from kproxy.handlers.share_partitions import DirectoryPorts, SharePartitionDirectory
-from kproxy.handlers.share_services import ShareServices
-from kproxy.handlers.share_state_apis import share_state_apis
-from kproxy.handlers.share_state_requests import ShareStateServices
-from kproxy.handlers.topic_deletions import TopicDeletions
-from kproxy.handlers.watched_topics import WatchedTopics
-from kproxy.handlers.write_actors import UNKNOWN_CLIENT, Client
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits, ShareLimits

@@ -11,7 +11,7 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError
-from kproxy.handlers.topic_deletions import CONFIRMATION_MS
+from kproxy.handlers.groups.topic_deletions import CONFIRMATION_MS
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey
 from kproxy.share.share_group_image import ShareGroupImage

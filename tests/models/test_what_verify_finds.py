@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kproxy.errors import ApiError, StateLogUnavailable
-from kproxy.handlers.write_actors import (
+from kproxy.handlers.live.write_actors import (
     Client,
     acknowledged_by,
     holders_due,

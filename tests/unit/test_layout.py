@@ -24,7 +24,7 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/error_codes.py": "a table of numbers; the tests of the handlers name those that reach a client",
     "kproxy/errors.py": "classes without behaviour",
     "kproxy/handlers/backlog.py": "a port; tests/unit/net/reading/test_backlog_survey.py holds implementations to it",
-    "kproxy/handlers/share_services.py": "data only",
+    "kproxy/handlers/live/share_services.py": "data only",
     "kproxy/interception/gathering.py": "tests/unit/interception/test_translations.py",
     "kproxy/interception/known_versions.py": "a table; tests/unit/interception/test_routing.py reads it",
     "kproxy/interception/response_slots.py": "data only",

@@ -8,7 +8,8 @@ from typing import Final, TypeVar
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.callers import PATIENT_CALLER, Caller
-from kproxy.handlers.group_configs import ConfigChange, ConfigOperation
+from kproxy.handlers.groups.group_configs import ConfigChange, ConfigOperation
+from kproxy.handlers.live.share_partitions import SharePartitionDirectory
 from kproxy.handlers.ports import (
     UNLIMITED_ANSWERS,
     AnswerBudget,
@@ -18,7 +19,6 @@ from kproxy.handlers.ports import (
 )
 from kproxy.handlers.readiness import AlwaysReady, Readiness
 from kproxy.handlers.share_groups import ShareGroupLimits, ShareGroupPorts, ShareGroups
-from kproxy.handlers.share_partitions import SharePartitionDirectory
 from kproxy.net.background import BackgroundTasks
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.heartbeat import PartitionInitialization

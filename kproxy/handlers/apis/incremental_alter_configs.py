@@ -1,0 +1,83 @@
+"""IncrementalAlterConfigs (44) for group configurations, versions 0-1, KIP-339 and KIP-932.
+
+Behaviour: each resource is changed as a whole or not at all; SET and DELETE only, for no key is a list.
+Version notes: 1 is the flexible encoding of 0.
+Known differences from a real broker: only the keys of `group_configs` are known, a DELETE of any other key is
+refused too, and a group that is not restored within 15 s is answered COORDINATOR_LOAD_IN_PROGRESS.
+"""
+
+from collections import Counter
+from contextlib import suppress
+
+from kproxy.errors import ApiError, InvalidRequest
+from kproxy.handlers.groups.group_configs import ConfigChange, GroupConfigs, require_few_groups
+from kproxy.handlers.ports import GroupLog, Observer, RequestContext
+from kproxy.handlers.refusal_report import RefusalReport
+from kproxy.wire.messages.incremental_alter_configs_request import (
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from kproxy.wire.messages.incremental_alter_configs_response import (
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsResponse,
+)
+
+
+class IncrementalAlterConfigsHandler:
+    """Serves the part of a request that `rewrites.group_configs.split_alter` leaves to kproxy."""
+
+    __slots__ = ("_configs", "_group_log", "_observer")
+
+    def __init__(self, configs: GroupConfigs, group_log: GroupLog, observer: Observer) -> None:
+        self._configs = configs
+        self._group_log = group_log
+        self._observer = observer
+
+    async def serve(
+        self, request: IncrementalAlterConfigsRequest, context: RequestContext
+    ) -> IncrementalAlterConfigsResponse:
+        """Answer one result per resource, in order, when all that was altered is durable.
+
+        Raises:
+            InvalidRequest: there are too many; nothing is altered.
+        """
+        require_few_groups(request.resources)
+        report = RefusalReport(self._observer, context)
+        counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
+        responses: list[AlterConfigsResourceResponse] = []
+        for resource in request.resources:
+            result = AlterConfigsResourceResponse(
+                error_message=None,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            try:
+                if counts[resource.resource_type, resource.resource_name] > 1:
+                    raise InvalidRequest("each resource must appear at most once")
+                await self._alter(resource, validate_only=request.validate_only)
+            except ApiError as refusal:
+                result.error_code, result.error_message = refusal.error_code, str(refusal)
+                report.add(refusal.error_code, f"group '{resource.resource_name}': {refusal}")
+            responses.append(result)
+        report.tell()
+        return IncrementalAlterConfigsResponse(responses=responses)
+
+    async def _alter(self, resource: AlterConfigsResource, *, validate_only: bool) -> None:
+        """Alter in memory, then wait."""
+        group_id = resource.resource_name
+        self._group_log.require_ready(group_id)
+        changes = [
+            ConfigChange(config.name, config.config_operation, config.value) for config in resource.configs
+        ]
+        self._configs.alter(group_id, changes, validate_only=validate_only)
+        if not validate_only:
+            await self._group_log.persist_configs(
+                group_id,
+                self._configs.own_values(group_id),
+                on_refused=lambda _: self._take_back(group_id),
+            )
+
+    def _take_back(self, group_id: str) -> None:
+        """Let what is durable be in effect again. In doubt about the whole slot the shell restores it instead."""
+        with suppress(ApiError):
+            self._configs.restore(group_id, self._group_log.durable_configs(group_id))

@@ -1,0 +1,157 @@
+"""ShareFetch (78), versions 1-2, KIP-932.
+
+Behaviour: the session is checked first, then acknowledgements take effect, then records are read and
+acquired while the acknowledgements become durable; the answer waits for both. An opening request names
+every partition it could look at, later ones those with something to say. Errors of fetching and of
+acknowledging are independent. Version notes: 2 adds ShareAcquireMode (KIP-1206) and IsRenewAck (KIP-1222).
+Known differences from a stock broker: the bootstrap port serves every partition; see also
+`fetch_partitions`.
+"""
+
+from typing import Final
+
+from kproxy.errors import InvalidRequest, ShareSessionLimitReached, ShareSessionNotFound
+from kproxy.handlers.apis.share_fetch_answer import ShareFetchAnswer
+from kproxy.handlers.fetching.fetch_partitions import PartitionFetch
+from kproxy.handlers.fetching.fetch_terms import FetchTerms
+from kproxy.handlers.groups.effective_limits import EffectiveLimits
+from kproxy.handlers.live.acknowledgements import Acknowledgements, Acknowledger, requested_partitions
+from kproxy.handlers.live.share_services import ShareServices
+from kproxy.handlers.live.share_session_requests import SessionClaim, is_open, session_claim
+from kproxy.handlers.ports import RequestContext
+from kproxy.share.identifiers import SharePartitionKey, TopicId, TopicIdPartition
+from kproxy.share.share_session import ShareSession
+from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
+from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
+
+LONGEST_WAIT_MS: Final = 60_000
+"""No fetch waits longer, whatever its MaxWaitMs (an int32: 24.8 days): its connection may be gone by then."""
+
+_RECORD_LIMIT_MODE = 1
+"""ShareAcquireMode (KIP-1206): never more than MaxRecords."""
+
+
+class ShareFetchHandler:
+    """Serves ShareFetch. `fetch_max_bytes` bounds what any request may ask for (Kafka's `fetch.max.bytes`)."""
+
+    __slots__ = ("_acknowledgements", "_fetch_max_bytes", "_limits", "_services")
+
+    def __init__(
+        self,
+        services: ShareServices,
+        acknowledgements: Acknowledgements,
+        *,
+        limits: EffectiveLimits,
+        fetch_max_bytes: int,
+    ) -> None:
+        self._services = services
+        self._acknowledgements = acknowledgements
+        self._limits = limits
+        self._fetch_max_bytes = fetch_max_bytes
+
+    async def serve(self, request: ShareFetchRequest, context: RequestContext) -> ShareFetchResponse:
+        """Answer with records, or without them when MaxWaitMs is over.
+
+        Raises:
+            InvalidRequest: no group id, no usable member id, a renewal that asks for records, or an opening
+                request that acknowledges.
+            ShareSessionNotFound: the session is not open.
+            InvalidShareSessionEpoch: the epoch is not the expected one.
+            ShareSessionLimitReached: there is no room for another session; raised when MaxWaitMs is over.
+        """
+        claim = session_claim(request, context)
+        _require_renewal_alone(request)
+        wait_ms = min(request.max_wait_ms, LONGEST_WAIT_MS) - context.waited_ms
+        deadline_ms = self._services.clock.now_ms() + max(wait_ms, 0)
+        session = await self._admit(request, context, claim, deadline_ms)
+        acknowledger = Acknowledger(
+            claim.key.group_id, claim.key.member_id, is_renew_ack=request.is_renew_ack, context=context
+        )
+        requested = requested_partitions(request.topics)
+        applied = await self._acknowledgements.apply(
+            acknowledger,
+            {partition: batches for partition, batches in requested.items() if batches},
+            closing=session if claim.closes else None,
+        )
+        terms = self._terms(request, context, session, deadline_ms)
+        answer = ShareFetchAnswer(session, terms.partitions, self._services.leadership)
+        try:
+            if not claim.closes and not request.is_renew_ack:
+                answer.add_fetched(await PartitionFetch(self._services, terms).run())
+        except ShareSessionNotFound as ending:
+            # Its connection is gone, or its member began anew on another one: nobody reads this, so it is no news.
+            return ShareFetchResponse(error_code=ending.error_code, error_message=str(ending))
+        finally:
+            refusals = await applied.settle()
+        answer.add_acknowledged(applied.partitions, refusals)
+        return answer.response(self._limits.of(claim.key.group_id).record_lock_duration_ms)
+
+    async def _admit(
+        self, request: ShareFetchRequest, context: RequestContext, claim: SessionClaim, deadline_ms: int
+    ) -> ShareSession:
+        """Open the session, find it for the last time, or move it on to the next epoch."""
+        if claim.closes:
+            return self._services.sessions.find(claim.key)
+        requested = requested_partitions(request.topics)
+        if not claim.opens:
+            forgotten = [
+                TopicIdPartition(TopicId(topic.topic_id), partition)
+                for topic in request.forgotten_topics_data
+                for partition in topic.partitions
+            ]
+            return self._services.sessions.advance(
+                claim.key, claim.share_session_epoch, added=requested, forgotten=forgotten
+            )
+        replaced = self._services.sessions.get(claim.key)
+        try:
+            session = self._services.sessions.open(
+                claim.key,
+                connection_id=context.connection_id,
+                partitions=requested,
+                has_acknowledgements=any(requested.values()),
+            )
+        except ShareSessionLimitReached:
+            # An answer at once would make the client ask again at once.
+            await self._services.parked.wait({}, deadline_ms)
+            raise
+        if replaced is not None:
+            self._wake_fetch_of(replaced)
+        return session
+
+    def _wake_fetch_of(self, replaced: ShareSession) -> None:
+        """Let a fetch of a session that was replaced notice that nobody waits for it any more."""
+        for partition in replaced.partitions:
+            key = SharePartitionKey(replaced.key.group_id, partition.topic_id, partition.partition)
+            self._services.availability.signal(key)
+
+    def _terms(
+        self, request: ShareFetchRequest, context: RequestContext, session: ShareSession, deadline_ms: int
+    ) -> FetchTerms:
+        max_bytes = min(request.max_bytes, self._fetch_max_bytes)
+        wants_records = request.max_records > 0 and max_bytes > 0
+        return FetchTerms(
+            group_id=session.key.group_id,
+            member_id=session.key.member_id,
+            partitions=session.next_turn() if wants_records else session.partitions,
+            deadline_ms=deadline_ms,
+            min_bytes=min(request.min_bytes, max_bytes),
+            max_bytes=max_bytes,
+            max_records=request.max_records,
+            batch_size=request.batch_size,
+            is_record_limit=request.share_acquire_mode == _RECORD_LIMIT_MODE,
+            is_session_open=lambda: is_open(self._services.sessions, session),
+            context=context,
+        )
+
+
+def _require_renewal_alone(request: ShareFetchRequest) -> None:
+    """Raise InvalidRequest when a request that renews locks also asks for records (KIP-1222)."""
+    bounds = {
+        "MaxBytes": request.max_bytes,
+        "MinBytes": request.min_bytes,
+        "MaxRecords": request.max_records,
+        "MaxWaitMs": request.max_wait_ms,
+    }
+    wanted = [name for name, value in bounds.items() if value]
+    if request.is_renew_ack and wanted:
+        raise InvalidRequest(f"a request that renews locks must have 0 for {', '.join(wanted)}")

@@ -1,0 +1,219 @@
+"""ShareGroupHeartbeat (76), version 1, KIP-932.
+
+Behaviour: joins, keeps and leaves; the answer carries the assignment when the member needs to hear it.
+Version notes: version 0 was the early access of Kafka 4.0 and is not served. Known differences from a stock
+broker: share-partitions are initialized before the answer, so that the first answer already carries the
+assignment; members keep their epochs and assignments when kproxy is restarted; a heartbeat with nothing to tell is
+held for a while, so that its member hears of a change at once. While the backing cluster cannot be asked about
+topics, heartbeats go on with what is known of them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kproxy.errors import ApiError, BrokerUnavailable, CoordinatorNotAvailable, GroupIdNotFound
+from kproxy.handlers.groups.group_writes import GroupWrites
+from kproxy.handlers.groups.held_heartbeats import HeldHeartbeats
+from kproxy.handlers.ports import (
+    Clock,
+    ClusterMetadata,
+    GroupLog,
+    GroupNamespace,
+    Observer,
+    RequestContext,
+    StateLog,
+)
+from kproxy.handlers.refusal_report import RefusalReport
+from kproxy.share.group_coordinator import GroupCoordinator
+from kproxy.share.heartbeat import Heartbeat, HeartbeatAnswer, PartitionInitialization, TopicPartitions
+from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey
+from kproxy.share.limits import GroupLimits
+from kproxy.wire.messages import share_group_heartbeat_response
+from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
+from kproxy.wire.messages.share_group_heartbeat_response import Assignment, ShareGroupHeartbeatResponse
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatPorts:
+    """What heartbeats ask of the world."""
+
+    metadata: ClusterMetadata
+    namespace: GroupNamespace
+    state_log: StateLog
+    group_log: GroupLog
+    clock: Clock
+    observer: Observer
+
+
+class ShareGroupHeartbeatHandler:
+    """Serves ShareGroupHeartbeat.
+
+    Args:
+        coordinator: the groups.
+        limits: what they allow their members.
+        ports: the outside.
+        writes: makes groups durable.
+        held: holds heartbeats until there is something to tell.
+        on_initialized: told of each share-partition whose state began anew, or may have.
+    """
+
+    __slots__ = ("_coordinator", "_held", "_limits", "_on_initialized", "_ports", "_writes")
+
+    def __init__(
+        self,
+        coordinator: GroupCoordinator,
+        limits: GroupLimits,
+        *,
+        ports: HeartbeatPorts,
+        writes: GroupWrites,
+        held: HeldHeartbeats,
+        on_initialized: Callable[[SharePartitionKey], None],
+    ) -> None:
+        self._coordinator = coordinator
+        self._limits = limits
+        self._ports = ports
+        self._writes = writes
+        self._held = held
+        self._on_initialized = on_initialized
+
+    async def serve(
+        self, request: ShareGroupHeartbeatRequest, context: RequestContext
+    ) -> ShareGroupHeartbeatResponse:
+        """Answer the member when all that the answer rests on is durable.
+
+        Raises:
+            InvalidRequest: the heartbeat contradicts itself.
+            GroupIdNotFound: there is no such share group, or it is a group of another type.
+            UnknownMemberId: there is no such member.
+            FencedMemberEpoch: the member epoch is neither the current nor the previous one.
+            GroupMaxSizeReached: the group is full.
+            CoordinatorLoadInProgress: the group is being restored.
+            NotCoordinator: another process took the group over.
+            CoordinatorNotAvailable: it cannot be told whether the id is free, or what the group became is not
+                durable.
+        """
+        heartbeat = _heartbeat(request, context)
+        heartbeat.validate()
+        self._ports.group_log.require_ready(heartbeat.group_id)
+        if heartbeat.is_leaving:
+            answer = self._leave(heartbeat)
+        else:
+            answer = await self._keep(heartbeat, context)
+        await self._writes.begin(heartbeat.group_id).settle()
+        return _response(answer)
+
+    def _leave(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
+        """Let the member go. That is not durable yet."""
+        answer = self._coordinator.leave(heartbeat, now_ms=self._ports.clock.now_ms())
+        self._held.follow()
+        self._held.forget(heartbeat.group_id, heartbeat.member_id)
+        return answer
+
+    async def _keep(self, heartbeat: Heartbeat, context: RequestContext) -> HeartbeatAnswer:
+        """Let the member join or stay. What it is told is not durable yet."""
+        since_ms = self._ports.clock.now_ms() - context.waited_ms
+        await self._require_free_id(heartbeat)
+        topics = await self._topics(heartbeat)
+        self._ports.group_log.require_ready(heartbeat.group_id)
+        initializations = self._coordinator.admit(
+            heartbeat, topics=topics, limits=self._limits, now_ms=self._ports.clock.now_ms()
+        )
+        self._held.follow()
+        if initializations:
+            await self._initialize(heartbeat.group_id, initializations, context)
+        return await self._held.answer(heartbeat, context, since_ms=since_ms)
+
+    async def _require_free_id(self, heartbeat: Heartbeat) -> None:
+        """A join that would make a group must not take the id of a group of another type."""
+        if not heartbeat.is_joining or self._coordinator.find(heartbeat.group_id) is not None:
+            return
+        try:
+            is_foreign = await self._ports.namespace.is_foreign(heartbeat.group_id)
+        except BrokerUnavailable as failure:
+            raise CoordinatorNotAvailable(
+                f"the groups of the cluster cannot be asked: {failure}"
+            ) from failure
+        if is_foreign:
+            raise GroupIdNotFound(f"group '{heartbeat.group_id}' is not a share group")
+
+    async def _topics(self, heartbeat: Heartbeat) -> Mapping[str, TopicPartitions | None]:
+        names = self._coordinator.topic_names(heartbeat)
+        try:
+            found = await self._ports.metadata.topics_named(names)
+        except BrokerUnavailable:
+            return {}  # names left out keep their last description
+        return {
+            name: TopicPartitions(found[name].topic_id, found[name].partition_count)
+            if name in found
+            else None
+            for name in names
+        }
+
+    async def _initialize(
+        self, group_id: GroupId, initializations: Sequence[PartitionInitialization], context: RequestContext
+    ) -> None:
+        """Initialize all at once; those that fail are left to later heartbeats.
+
+        The group says so first: whoever is interrupted here finds in it what may have been initialized.
+        """
+        write = self._writes.begin(group_id)
+        failures: Mapping[SharePartitionKey, ApiError] | None = None
+        try:
+            await write.settle()
+            failures = await self._ports.state_log.initialize(initializations)
+        finally:
+            self._note_initialized(group_id, [wanted.key for wanted in initializations], failures)
+        self._report(failures, context)
+        write.require_current()
+
+    def _report(self, failures: Mapping[SharePartitionKey, ApiError], context: RequestContext) -> None:
+        """Tell why share-partitions are not assigned: the answer has no place for it."""
+        report = RefusalReport(self._ports.observer, context)
+        for key, failure in failures.items():
+            report.add(failure.error_code, f"initialization of {key}: {failure}")
+        report.tell()
+
+    def _note_initialized(
+        self,
+        group_id: GroupId,
+        keys: Sequence[SharePartitionKey],
+        failures: Mapping[SharePartitionKey, ApiError] | None,
+    ) -> None:
+        """Take note of what became of `keys`; `failures` is None when nobody knows of any."""
+        done = [] if failures is None else [key for key in keys if key not in failures]
+        failed = keys if failures is None else [key for key in keys if key in failures]
+        for key in keys:
+            self._on_initialized(key)
+        if self._coordinator.find(group_id) is not None:
+            self._coordinator.initialized(group_id, done)
+            self._coordinator.initialization_failed(group_id, failed)
+
+
+def _heartbeat(request: ShareGroupHeartbeatRequest, context: RequestContext) -> Heartbeat:
+    names = request.subscribed_topic_names
+    return Heartbeat(
+        group_id=GroupId(request.group_id),
+        member_id=MemberId(request.member_id),
+        member_epoch=request.member_epoch,
+        rack_id=request.rack_id,
+        subscribed_topic_names=None if names is None else tuple(names),
+        client_id=context.client_id,
+        client_host=context.client_host,
+    )
+
+
+def _response(answer: HeartbeatAnswer) -> ShareGroupHeartbeatResponse:
+    assignment = None
+    if answer.assignment is not None:
+        assignment = Assignment(
+            topic_partitions=[
+                share_group_heartbeat_response.TopicPartitions(topic.topic_id, list(topic.partitions))
+                for topic in answer.assignment
+            ]
+        )
+    return ShareGroupHeartbeatResponse(
+        member_id=answer.member_id,
+        member_epoch=answer.member_epoch,
+        heartbeat_interval_ms=answer.heartbeat_interval_ms,
+        assignment=assignment,
+    )

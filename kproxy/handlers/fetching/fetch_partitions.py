@@ -1,0 +1,333 @@
+"""The read-and-acquire loop of a ShareFetch.
+
+1. Partitions that this port does not serve are refused at once (`leadership`). 2. Every round begins to load what is
+not live yet, reads all readable share-partitions in one call, and acquires from what came back. A
+share-partition is left out of a round while its window is full, it is being loaded, or another fetch reads it: nobody
+waits for a load, what is there is delivered (`DelayedShareFetch`). 3. The fetch is over when something was acquired, a
+read failed, or the time is up. Else it sleeps until there may be something to acquire, and begins a new round.
+
+A share-partition is looked up anew after every await, and nothing is acquired for a session that ended
+meanwhile. Source: KIP-932, "ShareFetch"; `DelayedShareFetch.java`, `ShareFetchUtils.processFetchResponse`.
+
+Known differences from a stock broker: less is read than MaxBytes allows when fewer bytes probably hold
+MaxRecords (`read_sizes`), a fetch whose offset the log has lost goes on from the log start at once, and the start
+offset follows the log start with every read, where a stock broker waits until it reads below it.
+"""
+
+from collections.abc import Mapping
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import ApiError, ShareSessionNotFound, ShareStateStillLoading
+from kproxy.handlers.fetching.fetch_terms import FetchedPartition, FetchTerms
+from kproxy.handlers.fetching.record_acquisition import RecordAcquisition
+from kproxy.handlers.live.fetch_signals import FetchSignals
+from kproxy.handlers.live.leadership import PartitionRefusal
+from kproxy.handlers.live.share_partitions import LoadUnderWay
+from kproxy.handlers.live.share_services import ShareServices
+from kproxy.handlers.live.state_writes import StateWrites
+from kproxy.handlers.ports import PartitionData, PartitionRead
+from kproxy.handlers.refusal_report import RefusalReport
+from kproxy.share.identifiers import SharePartitionKey, TopicIdPartition
+from kproxy.share.share_partition import SharePartition
+
+_EXPECTED: frozenset[ErrorCode] = frozenset({ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE})
+"""How a read may end without ending the fetch."""
+
+
+class PartitionFetch:
+    """One ShareFetch under way; `run` is called once."""
+
+    __slots__ = (
+        "_acquisition",
+        "_bytes_left_behind",
+        "_fetched",
+        "_has_failed_read",
+        "_has_lost_partition",
+        "_interest",
+        "_loads",
+        "_owed",
+        "_refused",
+        "_report",
+        "_services",
+        "_signals",
+        "_terms",
+        "_writes",
+    )
+
+    def __init__(self, services: ShareServices, terms: FetchTerms) -> None:
+        self._services = services
+        self._terms = terms
+        self._writes = StateWrites(services.directory, services.state_log)
+        self._acquisition = RecordAcquisition(services, terms, self._writes)
+        self._refused: dict[TopicIdPartition, FetchedPartition] = {}
+        self._fetched: dict[TopicIdPartition, FetchedPartition] = {}
+        self._report = RefusalReport(services.observer, terms.context)
+        self._interest: dict[SharePartitionKey, int | None] = {}
+        self._loads: dict[TopicIdPartition, LoadUnderWay] = {}
+        self._owed: set[SharePartitionKey] = set()
+        self._signals = FetchSignals()
+        self._bytes_left_behind = 0
+        self._has_failed_read = False
+        self._has_lost_partition = False
+
+    async def run(self) -> Mapping[TopicIdPartition, FetchedPartition]:
+        """Return what the answer may say of each partition, in no order; left out is what was not looked at.
+
+        Raises:
+            ShareSessionNotFound: the session ended while the fetch waited; nothing was acquired for it.
+        """
+        terms = self._terms
+        refusals = await self._services.leadership.refusals(terms.partitions, terms.context.node_id)
+        for partition, refusal in refusals.items():
+            self._refused[partition] = self._reported(partition, FetchedPartition(refusal))
+        try:
+            if not terms.wants_nothing:
+                await self._fetch_listening()
+        finally:
+            self._report.tell()
+            for key in self._owed:
+                self._services.availability.signal(key)
+            await self._writes.settle()
+        return self._refused | self._fetched
+
+    async def _fetch_listening(self) -> None:
+        keys = [self._terms.key(partition) for partition in self._pending()]
+        self._signals = self._services.availability.listen(keys)
+        try:
+            await self._fetch()
+        finally:
+            self._services.availability.silence(self._signals, keys)
+
+    async def _fetch(self) -> None:
+        if self._begin_loads():
+            await self._wait()
+            self._begin_loads()
+        while True:
+            await self._read_round()
+            if self._is_over():
+                return
+            if not self._has_lost_partition and not self._signals.is_news:
+                await self._wait()
+                if self._is_time_up() and not self._bytes_left_behind:
+                    return
+            self._begin_loads()
+
+    async def _wait(self) -> None:
+        """Sleep until there may be something new of the share-partitions that are still looked at."""
+        await self._services.parked.wait(self._interest, self._terms.deadline_ms)
+        self._require_session()
+
+    def _is_over(self) -> bool:
+        if self._is_time_up() or len(self._refused) == len(self._terms.partitions):
+            return True
+        has_enough = bool(self._fetched) and self._terms.min_bytes <= 0
+        return has_enough or self._has_failed_read or self._acquisition.acquired_count > 0
+
+    def _is_time_up(self) -> bool:
+        is_ending = self._services.parked.is_ending
+        return is_ending or self._services.clock.now_ms() >= self._terms.deadline_ms
+
+    def _require_session(self) -> None:
+        if not self._terms.is_session_open():
+            raise ShareSessionNotFound("the share session ended while its fetch waited")
+
+    def _begin_loads(self) -> bool:
+        """Take note of the loads that ended, and begin those of what is not live; tell whether there are only such."""
+        is_any_live = False
+        self._interest.clear()
+        self._signals.look_at_all()
+        for partition in self._pending():
+            key = self._terms.key(partition)
+            self._interest[key] = None
+            if self._services.directory.find(key) is None:
+                self._begin_load(partition, key)
+            else:
+                is_any_live = True
+        return bool(self._loads) and not is_any_live
+
+    def _begin_load(self, partition: TopicIdPartition, key: SharePartitionKey) -> None:
+        load = self._loads.pop(partition, None)
+        if load is not None and load.is_over:
+            if self._take_failure(partition, load.failure):
+                return
+            load = None
+        if load is None:
+            if self._is_refused_as_unknown(partition):
+                return
+            load = self._services.directory.begin_load(key)
+            if load.is_over and self._take_failure(partition, load.failure):
+                return
+        self._loads[partition] = load
+
+    def _is_refused_as_unknown(self, partition: TopicIdPartition) -> bool:
+        """Refuse a partition whose topic was deleted while the fetch waited: it was known when the fetch began."""
+        if self._services.leadership.is_known(partition):
+            return False
+        refusal = PartitionRefusal(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id any more")
+        self._refused[partition] = self._reported(partition, FetchedPartition(refusal))
+        return True
+
+    def _take_failure(self, partition: TopicIdPartition, failure: Exception | None) -> bool:
+        """Refuse a partition that cannot be loaded; tell whether that was so. What is replayed is waited for."""
+        match failure:
+            case None | ShareStateStillLoading():
+                return False
+            case ApiError():
+                refusal = PartitionRefusal(failure.error_code, str(failure))
+                self._refused[partition] = self._reported(partition, FetchedPartition(refusal))
+                return True
+            case _:
+                raise AssertionError(f"{self._terms.key(partition)} could not be loaded") from failure
+
+    async def _read_round(self) -> None:
+        self._fetched.clear()
+        self._bytes_left_behind = 0
+        self._has_failed_read = self._has_lost_partition = False
+        offsets = self._begin_reads()
+        if not offsets:
+            return
+        reads, max_bytes = self._shared_out(offsets)
+        try:
+            results = await self._services.reader.read(list(reads.values()), max_bytes=max_bytes)
+        finally:
+            for partition in reads:
+                self._services.turns.give_back(self._terms.key(partition))
+        self._require_session()
+        self._take(reads, dict(zip(reads, results, strict=True)))
+        if not self._acquisition.acquired_count:
+            self._terms.context.answer_budget.give_back()
+        await self._services.leadership.refresh_after(data.error_code for data in results)
+
+    def _pending(self) -> list[TopicIdPartition]:
+        return [partition for partition in self._terms.partitions if partition not in self._refused]
+
+    def _begin_reads(self) -> dict[TopicIdPartition, int]:
+        """Take the turns of this round; return where to read: the first ones if there are fewer bytes than these."""
+        offsets: dict[TopicIdPartition, int] = {}
+        self._interest.clear()
+        self._signals.look_at_all()
+        for partition in self._pending():
+            key = self._terms.key(partition)
+            self._interest[key] = None
+            share_partition = self._services.directory.find(key)
+            if share_partition is None or not share_partition.can_acquire():
+                continue
+            if len(offsets) < self._terms.max_bytes and self._services.turns.take(key, self._owed):
+                offsets[partition] = share_partition.next_fetch_offset()
+        return offsets
+
+    def _shared_out(
+        self, offsets: Mapping[TopicIdPartition, int]
+    ) -> tuple[dict[TopicIdPartition, PartitionRead], int]:
+        """Return the reads, and how much they may bring together: what is asked for, wanted, and granted to the answer.
+
+        The bytes are shared out evenly.
+        """
+        wanted = {partition: self._wanted_bytes(self._terms.key(partition)) for partition in offsets}
+        most_bytes = min(self._terms.max_bytes, max(wanted.values()))
+        max_bytes = self._terms.context.answer_budget.grant(most_bytes)
+        share_bytes = max(min(self._terms.max_bytes // len(offsets), max_bytes), 1)
+        reads = {
+            partition: PartitionRead(
+                partition.topic_id, partition.partition, offset, min(share_bytes, wanted[partition])
+            )
+            for partition, offset in offsets.items()
+        }
+        return dict(sorted(reads.items(), key=self._is_not_first_due)), max_bytes
+
+    def _is_not_first_due(self, read: tuple[TopicIdPartition, PartitionRead]) -> bool:
+        return not self._services.directory.read_size(self._terms.key(read[0])).is_first_due
+
+    def _wanted_bytes(self, key: SharePartitionKey) -> int:
+        size = self._services.directory.read_size(key)
+        return max(size.bytes_for(self._terms.max_records), self._terms.min_bytes)
+
+    def _take(
+        self,
+        reads: Mapping[TopicIdPartition, PartitionRead],
+        results: Mapping[TopicIdPartition, PartitionData],
+    ) -> None:
+        """Acquire from what was read, unless it is less than the client is willing to wait for."""
+        found_bytes = sum(len(data.records) for data in results.values())
+        self._has_failed_read = any(data.error_code not in _EXPECTED for data in results.values())
+        is_enough = found_bytes >= self._terms.min_bytes or self._has_failed_read or self._is_time_up()
+        self._bytes_left_behind = 0 if is_enough else found_bytes
+        for partition, read in reads.items():
+            share_partition = self._services.directory.find(self._terms.key(partition))
+            if share_partition is None:
+                self._has_lost_partition = True  # discarded during the read: it is loaded again first
+                continue
+            data = results[partition]
+            size = self._services.directory.read_size(share_partition.key)
+            size.is_first_due = _is_left_behind(read, data)
+            fetched = self._taken(share_partition, read, data, is_enough=is_enough)
+            if share_partition.is_fenced:
+                self._has_lost_partition = (
+                    True  # a write of its start was refused at once: nobody holds anything
+                )
+                continue
+            self._fetched[partition] = self._reported(partition, fetched)
+            self._signals.look_at(share_partition.key)
+            is_left_behind = size.is_first_due and is_enough
+            self._interest[share_partition.key] = (
+                read.offset if is_left_behind else _missing_offset(share_partition, read, data)
+            )
+            if data.records and not is_enough:
+                self._call_who_waits_for_turn(share_partition.key)
+
+    def _taken(
+        self, share_partition: SharePartition, read: PartitionRead, data: PartitionData, *, is_enough: bool
+    ) -> FetchedPartition:
+        match data.error_code:
+            case ErrorCode.NONE if is_enough and data.records:
+                fetched = self._acquisition.acquire(share_partition, data.records, read.offset)
+                # Behind it: a write that is refused at once fences the share-partition.
+                self._follow_log_start(share_partition, data)
+                if fetched.acquired:
+                    self._call_who_waits_for_turn(share_partition.key)
+                return fetched
+            case ErrorCode.NONE:
+                self._follow_log_start(share_partition, data)
+                return FetchedPartition()
+            case ErrorCode.OFFSET_OUT_OF_RANGE:
+                self._acquisition.move_start(share_partition, data.log_start_offset)
+                return FetchedPartition()
+            case failure:
+                return FetchedPartition(PartitionRefusal(failure, f"the read ended with {failure.name}"))
+
+    def _call_who_waits_for_turn(self, key: SharePartitionKey) -> None:
+        """Wake who found this fetch reading: there is more, or what is too little here is enough for them."""
+        if key in self._owed:
+            self._owed.discard(key)
+            self._services.availability.signal(key)
+
+    def _follow_log_start(self, share_partition: SharePartition, data: PartitionData) -> None:
+        """Records that are held may be gone from the log although what is read next is there."""
+        if data.log_start_offset > share_partition.start_offset:
+            self._acquisition.move_start(share_partition, data.log_start_offset)
+
+    def _reported(self, partition: TopicIdPartition, fetched: FetchedPartition) -> FetchedPartition:
+        if fetched.refusal is not None:
+            detail = f"fetch of {self._terms.key(partition)}: {fetched.refusal.message}"
+            self._report.add(fetched.refusal.error_code, detail)
+        return fetched
+
+
+def _is_left_behind(read: PartitionRead, data: PartitionData) -> bool:
+    """Tell whether there are records which the read had no room for."""
+    return data.error_code is ErrorCode.NONE and not data.records and data.high_watermark > read.offset
+
+
+def _missing_offset(share_partition: SharePartition, read: PartitionRead, data: PartitionData) -> int | None:
+    """Return the offset that a fetch waits for after `read`; None when its window is full.
+
+    Everything below the high watermark was seen by the read, so it is not waited for again, even if it was of
+    no use: that would be a loop without a pause. Likewise when the log ends below the offset (an unclean election took
+    records back), which no read can change: then it is None, too.
+    """
+    next_fetch_offset = share_partition.next_fetch_offset()
+    if next_fetch_offset != read.offset:
+        return next_fetch_offset if share_partition.can_acquire() else None
+    if not share_partition.can_acquire() or data.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
+        return None
+    return max(next_fetch_offset, data.high_watermark)

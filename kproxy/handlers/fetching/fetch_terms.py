@@ -1,0 +1,47 @@
+"""What one ShareFetch asks for, and what it is told of each partition."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kproxy.handlers.live.leadership import PartitionRefusal
+from kproxy.handlers.ports import RequestContext
+from kproxy.share.acquisition import AcquiredRange
+from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicIdPartition
+
+
+@dataclass(frozen=True, slots=True)
+class FetchTerms:
+    """The demands of a ShareFetch. `partitions` are in turn: the first one has the first call on the budget.
+
+    `deadline_ms` is on the Clock. `is_session_open` is asked after every wait.
+    """
+
+    group_id: GroupId
+    member_id: MemberId
+    partitions: Sequence[TopicIdPartition]
+    deadline_ms: int
+    min_bytes: int
+    max_bytes: int
+    max_records: int
+    batch_size: int
+    is_record_limit: bool
+    is_session_open: Callable[[], bool]
+    context: RequestContext
+
+    @property
+    def wants_nothing(self) -> bool:
+        """The request only maintains its session (Java sends such in record-limit mode)."""
+        return self.max_records <= 0 or self.max_bytes <= 0
+
+    def key(self, partition: TopicIdPartition) -> SharePartitionKey:
+        """Return the share-partition that is meant."""
+        return SharePartitionKey(self.group_id, partition.topic_id, partition.partition)
+
+
+@dataclass(slots=True)
+class FetchedPartition:
+    """What the answer says of one partition: `records` are whole batches, `acquired` the offsets that count."""
+
+    refusal: PartitionRefusal | None = None
+    records: bytes | memoryview = b""
+    acquired: Sequence[AcquiredRange] = ()

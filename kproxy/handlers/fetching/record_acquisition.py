@@ -1,0 +1,81 @@
+"""From the bytes of a read to records that a member holds."""
+
+from collections.abc import Sequence
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import MalformedMessage
+from kproxy.handlers.fetching.fetch_terms import FetchedPartition, FetchTerms
+from kproxy.handlers.live.leadership import PartitionRefusal
+from kproxy.handlers.live.log_starts import move_start
+from kproxy.handlers.live.share_services import ShareServices
+from kproxy.handlers.live.state_writes import StateWrites
+from kproxy.share.share_partition import SharePartition
+from kproxy.wire.record_batches import BatchExtent, batch_extents
+
+
+class RecordAcquisition:
+    """Acquires for one ShareFetch, partition after partition, from one budget of records."""
+
+    __slots__ = ("_services", "_terms", "_writes", "acquired_count", "records_left")
+
+    def __init__(self, services: ShareServices, terms: FetchTerms, writes: StateWrites) -> None:
+        self._services = services
+        self._terms = terms
+        self._writes = writes
+        self.acquired_count = 0
+        """Offsets acquired so far."""
+        self.records_left = terms.max_records
+        """What is left of the budget; negative when a batch was taken to its end."""
+
+    def acquire(
+        self, share_partition: SharePartition, records: memoryview, fetch_offset: int
+    ) -> FetchedPartition:
+        """Acquire from `records`, which a read from `fetch_offset` returned.
+
+        The answer's records reach from the batch of the first acquired offset to that of the last; there may
+        be offsets in them that were not acquired.
+        """
+        try:
+            extents = batch_extents(records)
+        except MalformedMessage as malformed:
+            return FetchedPartition(PartitionRefusal(ErrorCode.CORRUPT_MESSAGE, str(malformed)))
+        self._learn_size(share_partition, extents)
+        acquired = share_partition.acquire(
+            self._terms.member_id,
+            [(extent.first_offset, extent.last_offset) for extent in extents],
+            fetch_offset=fetch_offset,
+            max_records=self.records_left,
+            batch_size=self._terms.batch_size,
+            is_record_limit=self._terms.is_record_limit,
+            now_ms=self._services.clock.now_ms(),
+            node_id=self._terms.context.node_id,
+        )
+        if not acquired:
+            return FetchedPartition()
+        count = sum(run.last_offset - run.first_offset + 1 for run in acquired)
+        self.records_left -= count
+        self.acquired_count += count
+        self._services.counters.delivered(acquired)
+        self._services.clients.note(self._terms.group_id, self._terms.member_id, self._terms.context)
+        self._services.directory.note_deadline(share_partition.key)
+        delivered = _slice(records, extents, acquired[0].first_offset, acquired[-1].last_offset)
+        return FetchedPartition(records=delivered, acquired=acquired)
+
+    def move_start(self, share_partition: SharePartition, log_start_offset: int) -> None:
+        """Give up what the log no longer has: retention or DeleteRecords overtook the share-partition."""
+        move_start(self._services, self._writes, share_partition, log_start_offset)
+
+    def _learn_size(self, share_partition: SharePartition, extents: Sequence[BatchExtent]) -> None:
+        self._services.directory.read_size(share_partition.key).observe(
+            size_bytes=sum(extent.size_bytes for extent in extents),
+            offset_count=sum(extent.last_offset - extent.first_offset + 1 for extent in extents),
+        )
+
+
+def _slice(
+    records: memoryview, extents: Sequence[BatchExtent], first_offset: int, last_offset: int
+) -> memoryview:
+    """Return the batches that hold offsets between these two, both inclusive; they lie side by side."""
+    begin = next((extent.position for extent in extents if extent.last_offset >= first_offset), 0)
+    ends = [extent.position + extent.size_bytes for extent in extents if extent.first_offset <= last_offset]
+    return records[begin : max(ends, default=0)]

@@ -1,0 +1,127 @@
+"""Topics that the cluster does not have any more: their durable state is deleted, group by group.
+
+1. A topic that the cluster's metadata do not have any more has no live share-partitions: nothing of it is in flight.
+2. One that is missing for `CONFIRMATION_MS` is gone for good; before that it may come back, and goes on where it was.
+3. Each group that consumed it says durably that the state is being deleted. 4. The state is deleted. 5. The group
+forgets the topic. Whatever is interrupted in between is found in the group, and goes on from step 4.
+
+Source: `GroupCoordinatorService.onPartitionsDeleted`, `ShareCoordinatorService.onTopicsDeleted`.
+"""
+
+from collections.abc import Collection
+from typing import Final
+
+from kproxy.errors import ApiError, BrokerUnavailable
+from kproxy.handlers.groups.group_writes import GroupWrites
+from kproxy.handlers.live.share_partitions import SharePartitionDirectory
+from kproxy.handlers.ports import Clock, ClusterMetadata, StateLog
+from kproxy.share.group_coordinator import GroupCoordinator
+from kproxy.share.identifiers import TopicId
+from kproxy.share.share_group import ShareGroup
+
+CONFIRMATION_MS: Final = 10_000
+"""How long a topic must have been missing before its state is deleted.
+
+It is longer than a broker that is cut off from its controller goes without being fenced (`broker.session.timeout.ms`, 9
+s), and whoever asks the cluster does not believe one broker alone (`net.cluster.second_opinions`).
+"""
+
+
+class TopicDeletions:
+    """Lets go of what is live when told that topics moved, and looks for those that are gone when `tend` is called."""
+
+    __slots__ = (
+        "_clock",
+        "_coordinator",
+        "_directory",
+        "_metadata",
+        "_missing_since_ms",
+        "_state_log",
+        "_writes",
+    )
+
+    def __init__(  # what a deletion touches
+        self,
+        coordinator: GroupCoordinator,
+        directory: SharePartitionDirectory,
+        writes: GroupWrites,
+        *,
+        metadata: ClusterMetadata,
+        state_log: StateLog,
+        clock: Clock,
+    ) -> None:
+        self._coordinator = coordinator
+        self._directory = directory
+        self._writes = writes
+        self._metadata = metadata
+        self._state_log = state_log
+        self._clock = clock
+        self._missing_since_ms: dict[TopicId, int] = {}
+
+    def unload(self, topic_ids: Collection[TopicId]) -> frozenset[TopicId]:
+        """Discard what is live of those of `topic_ids` that are not in the cluster's metadata (any more); return them.
+
+        Their durable state stays.
+        """
+        unknown = frozenset(
+            topic_id for topic_id in topic_ids if self._metadata.leader_of(topic_id, 0) is None
+        )
+        if unknown:
+            self._directory.discard_all(lambda key: key.topic_id in unknown)
+        return unknown
+
+    async def tend(self) -> int | None:
+        """Go on with deletions that were interrupted, and begin those of topics that are gone. Raises nothing.
+
+        Returns in how many milliseconds to call again, None when nothing is left to do. What fails is tried again by
+        the next call.
+        """
+        gone = await self._gone()
+        for group_id in self._coordinator.group_ids:
+            group = self._coordinator.find(group_id)
+            if group is None:
+                continue
+            topic_ids = {*group.deleting_topic_ids, *(gone & group.state_topic_names.keys())}
+            if topic_ids:
+                await self._delete(group, sorted(topic_ids))
+        return CONFIRMATION_MS if self._has_more_to_do() else None
+
+    def _has_more_to_do(self) -> bool:
+        groups = (self._coordinator.find(group_id) for group_id in self._coordinator.group_ids)
+        names = self._coordinator.state_topic_names()
+        return not self._missing_since_ms.keys().isdisjoint(names) or any(
+            group is not None and group.deleting_topic_ids for group in groups
+        )
+
+    async def _gone(self) -> frozenset[TopicId]:
+        """Return the topics that have been missing long enough."""
+        topics = self._coordinator.state_topic_names()
+        try:
+            missing = await self._metadata.missing_topics(topics)
+        except BrokerUnavailable:
+            return frozenset()
+        now_ms = self._clock.now_ms()
+        before = self._missing_since_ms
+        self._missing_since_ms = {topic_id: before.get(topic_id, now_ms) for topic_id in missing}
+        return frozenset(
+            topic_id
+            for topic_id, since_ms in self._missing_since_ms.items()
+            if now_ms - since_ms >= CONFIRMATION_MS
+        )
+
+    async def _delete(self, group: ShareGroup, topic_ids: Collection[TopicId]) -> None:
+        group_id = group.group_id
+        keys = group.delete_topics(topic_ids)
+        write = self._writes.begin(group_id)
+        try:
+            await write.settle()
+            failures = await self._state_log.delete(keys)
+            write.require_current()
+            failed = {key.topic_id for key in failures}
+            self._coordinator.topics_deleted(group_id, [done for done in topic_ids if done not in failed])
+            await self._writes.begin(group_id).settle()
+        except ApiError:
+            return  # the group says what is left to do
+        finally:
+            for key in keys:
+                self._directory.discard(key)

@@ -1,0 +1,1 @@
+"""Share-partitions in memory: loaded, led, acknowledged, released and written."""

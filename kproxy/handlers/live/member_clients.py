@@ -1,0 +1,41 @@
+"""How members that hold records show themselves: what the state log says beside their ids when locks or sessions end.
+
+A lock may outlast its member: one that left, or whose group session ran out, still holds what it acquired.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+from kproxy.handlers.live.write_actors import Client
+from kproxy.handlers.ports import RequestContext
+from kproxy.share.identifiers import GroupId, MemberId
+from kproxy.statelog.actors import cut_text
+
+MOST_HOLDERS: Final = 10_000
+"""How many members are remembered."""
+
+
+class MemberClients:
+    """Remembers the clients of the members that acquired records last, MOST_HOLDERS of them at most."""
+
+    __slots__ = ("_holders", "_in_heartbeats")
+
+    def __init__(self, in_heartbeats: Callable[[GroupId, MemberId], Client]) -> None:
+        """Ask `in_heartbeats` about members of which nothing is remembered."""
+        self._in_heartbeats = in_heartbeats
+        self._holders: OrderedDict[tuple[GroupId, MemberId], Client] = OrderedDict()
+
+    def note(self, group_id: GroupId, member_id: MemberId, context: RequestContext) -> None:
+        """Remember who asked for the records that a member has just acquired."""
+        holder = (group_id, member_id)
+        known = self._holders.get(holder)
+        if known is None or known.client_id != context.client_id or known.client_host != context.client_host:
+            self._holders[holder] = Client(cut_text(context.client_id), cut_text(context.client_host))
+            if len(self._holders) > MOST_HOLDERS:
+                self._holders.popitem(last=False)
+        self._holders.move_to_end(holder)
+
+    def of(self, group_id: GroupId, member_id: MemberId) -> Client:
+        """Return the client of a member; its texts are empty when nobody knows."""
+        return self._holders.get((group_id, member_id)) or self._in_heartbeats(group_id, member_id)

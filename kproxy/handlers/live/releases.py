@@ -1,0 +1,114 @@
+"""What changes without an acknowledgement: sessions close or lose their connection, locks end, logs lose records.
+
+Everything takes effect, and every write is queued, before the first await. Sources: KIP-932, "Share
+sessions" and "Acquisition locks"; KAFKA-18925 (connections).
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+from kproxy.handlers.live.log_starts import move_start
+from kproxy.handlers.live.share_partitions import SharePartitionDirectory
+from kproxy.handlers.live.share_services import ShareServices
+from kproxy.handlers.live.share_session_requests import is_open
+from kproxy.handlers.live.state_writes import StateWrites
+from kproxy.handlers.live.write_actors import holders_due, released_by, timed_out
+from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicIdPartition
+from kproxy.share.share_session import ShareSession
+
+
+class Releases:
+    """Takes records back from members, and unloads the share-partitions of groups that nobody fetches for."""
+
+    __slots__ = ("_services",)
+
+    def __init__(self, services: ShareServices) -> None:
+        self._services = services
+
+    def close(self, session: ShareSession) -> "Released":
+        """Close `session` and take back what its member acquired in it of its partitions, and of those only.
+
+        Nothing when it was evicted or replaced meanwhile: then the records were taken back, or are its
+        successor's.
+        """
+        if not is_open(self._services.sessions, session):
+            return self.nothing()
+        self._services.sessions.close(session)
+        return self._release((session,))
+
+    def nothing(self) -> "Released":
+        """Take nothing back."""
+        return self._release(())
+
+    def evict_connection(self, connection_id: int) -> "Released":
+        """Do the same for sessions that are bound to a connection that went away, as many as there is time for."""
+        sessions = self._services.sessions.evict_connection(connection_id)
+        self._services.counters.sessions_evicted(sessions)
+        return self._release(sessions)
+
+    def expire_locks(self, now_ms: int) -> "Released":
+        """Take back every record whose lock ended by `now_ms`."""
+        writes = StateWrites(self._services.directory, self._services.state_log)
+        for key in self._services.directory.due(now_ms):
+            share_partition = self._services.directory.find(key)
+            assert share_partition is not None, f"{key} is due and not live"
+            holders = holders_due(share_partition.view(), now_ms)
+            delta = share_partition.expire_locks(now_ms)
+            self._services.directory.note_deadline(key)
+            if not delta.is_empty:
+                self._services.counters.locks_expired(delta)
+                client_of = partial(self._services.clients.of, key.group_id)
+                writes.add(key, delta, timed_out(holders, delta, client_of))
+                self._services.availability.signal(key)
+        return Released(self._services.directory, writes, ())
+
+    def move_log_starts(self, log_starts: Mapping[TopicIdPartition, int]) -> "Released":
+        """Give up what lies below `log_starts` in every live share-partition of these topic-partitions."""
+        writes = StateWrites(self._services.directory, self._services.state_log)
+        live_keys = self._services.directory.keys()
+        for key in live_keys:
+            log_start_offset = log_starts.get(TopicIdPartition(key.topic_id, key.partition))
+            share_partition = None if log_start_offset is None else self._services.directory.find(key)
+            if share_partition is None or log_start_offset is None:
+                continue
+            if move_start(self._services, writes, share_partition, log_start_offset):
+                self._services.availability.signal(key)
+        return Released(self._services.directory, writes, ())
+
+    def _release(self, sessions: Iterable[ShareSession]) -> "Released":
+        writes = StateWrites(self._services.directory, self._services.state_log)
+        groups: dict[GroupId, None] = {}
+        for session in sessions:
+            member_id = session.key.member_id
+            client = self._services.clients.of(session.key.group_id, member_id)
+            groups[session.key.group_id] = None
+            for partition in session.partitions:
+                key = SharePartitionKey(session.key.group_id, partition.topic_id, partition.partition)
+                share_partition = self._services.directory.find(key)
+                if share_partition is not None:
+                    delta = share_partition.release(member_id, node_id=session.key.node_id)
+                    self._services.counters.released(delta)
+                    writes.add(key, delta, released_by(member_id, client, delta))
+                # Also without a change: the session's own fetch may be asleep, and has to notice that it is over.
+                self._services.availability.signal(key)
+        return Released(self._services.directory, writes, groups)
+
+
+class Released:
+    """Records taken back in memory. `settle` must be called, whatever happens in between."""
+
+    __slots__ = ("_directory", "_groups", "_writes")
+
+    def __init__(
+        self, directory: SharePartitionDirectory, writes: StateWrites, groups: Iterable[GroupId]
+    ) -> None:
+        self._directory = directory
+        self._writes = writes
+        self._groups = tuple(groups)
+
+    async def settle(self) -> None:
+        """Wait until all is durable or discarded, then unload the groups that nobody fetches for any more."""
+        try:
+            await self._writes.settle()
+        finally:
+            self._directory.unload_unwanted(self._groups)

@@ -1,0 +1,380 @@
+"""The live share-partitions: loaded on first use, asked for anew after every await, discarded on doubt.
+
+Memory is a cache of the state log. Whatever leaves doubt about it (a write whose outcome is unknown) fences
+the live object and forgets it; the next fetch builds another from what is durable. What was acquired is
+then available again, which merely ends locks early.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from heapq import heappop, heappush
+from itertools import count
+
+from kproxy.errors import (
+    BrokerUnavailable,
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
+    FencedLeaderEpoch,
+    FencedStateEpoch,
+    InvalidRequest,
+    KproxyError,
+    NotCoordinator,
+    OffsetNotAvailable,
+    SharePartitionElsewhere,
+    ShareStateNotInitialized,
+    ShareStateNotReadable,
+    ShareStateStillLoading,
+)
+from kproxy.handlers.live.offset_reset import OffsetReset
+from kproxy.handlers.live.read_sizes import ReadSize
+from kproxy.handlers.ports import (
+    Alarm,
+    Availability,
+    Background,
+    GroupLog,
+    PartitionReader,
+    StateLog,
+    WallClock,
+)
+from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, StateEpoch
+from kproxy.share.limits import ShareLimits
+from kproxy.share.share_partition import SharePartition
+from kproxy.share.state_batches import UNKNOWN_START_OFFSET, StateDelta
+from kproxy.statelog.durable_state import DurableShareState
+from kproxy.statelog.operations import TAKEOVER
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryPorts:
+    """What the directory asks of the world."""
+
+    state_log: StateLog
+    group_log: GroupLog
+    reader: PartitionReader
+    availability: Availability
+    background: Background
+    alarm: Alarm
+    wall_clock: WallClock
+
+
+@dataclass(frozen=True, slots=True)
+class LiveWrite:
+    """A write under way: which live share-partition it was made from, and the epochs that this was loaded with."""
+
+    share_partition: SharePartition
+    state_epoch: StateEpoch
+    leader_epoch: LeaderEpoch
+
+    @property
+    def key(self) -> SharePartitionKey:
+        """What is written."""
+        return self.share_partition.key
+
+
+@dataclass(slots=True)
+class _Live:
+    share_partition: SharePartition
+    state_epoch: StateEpoch
+    leader_epoch: LeaderEpoch
+    read_size: ReadSize = field(default_factory=ReadSize)
+    unsettled_writes: int = 0
+    is_unwanted: bool = False
+
+
+class LoadUnderWay:
+    """One load of a share-partition: it goes on although nobody waits for it, and its end is signalled."""
+
+    __slots__ = ("failure", "is_outdated", "is_over")
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self.is_outdated = False
+        """The state was changed since it began: what it brings is not the truth any more."""
+        self.failure: Exception | None = None
+        """Why the share-partition is not live at the end; None when it was."""
+
+    def require_up_to_date(self, key: SharePartitionKey) -> None:
+        """Raise ShareStateStillLoading when the state was changed meanwhile."""
+        if self.is_outdated:
+            raise ShareStateStillLoading(f"the state of {key} was changed while it was loaded")
+
+    def end(self, failure: Exception | None = None) -> None:
+        """Note the end, and why nothing came of it."""
+        self.is_over, self.failure = True, failure
+
+
+class SharePartitionDirectory:
+    """Every live SharePartition of the process by its key.
+
+    Args:
+        ports: the outside.
+        limits_of: the limits of a group at this moment; each access to a live share-partition renews them.
+        offset_reset_of: where new share-partitions of a group begin.
+        is_wanted: whether anybody fetches for a group.
+    """
+
+    __slots__ = (
+        "_deadline_numbers",
+        "_deadlines",
+        "_is_wanted",
+        "_limits_of",
+        "_live",
+        "_loading",
+        "_offset_reset_of",
+        "_ports",
+        "_ring_at_ms",
+    )
+
+    def __init__(
+        self,
+        ports: DirectoryPorts,
+        *,
+        limits_of: Callable[[GroupId], ShareLimits],
+        offset_reset_of: Callable[[GroupId], OffsetReset],
+        is_wanted: Callable[[GroupId], bool],
+    ) -> None:
+        self._ports = ports
+        self._is_wanted = is_wanted
+        self._limits_of = limits_of
+        self._offset_reset_of = offset_reset_of
+        self._live: dict[SharePartitionKey, _Live] = {}
+        self._loading: dict[SharePartitionKey, LoadUnderWay] = {}
+        self._deadlines: list[tuple[int, int, SharePartitionKey]] = []
+        self._deadline_numbers = count()
+        self._ring_at_ms: dict[SharePartitionKey, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    @property
+    def in_flight_count(self) -> int:
+        """Offsets in flight over all live share-partitions."""
+        return sum(live.share_partition.in_flight_count for live in self._live.values())
+
+    def keys(self) -> tuple[SharePartitionKey, ...]:
+        """Return the keys of all live share-partitions, those loaded first before the others."""
+        return tuple(self._live)
+
+    def find(self, key: SharePartitionKey) -> SharePartition | None:
+        """Return the live share-partition, None when it is not loaded. Not to be kept across an await."""
+        live = self._live.get(key)
+        if live is None:
+            return None
+        live.share_partition.limits = self._limits_of(key.group_id)
+        return live.share_partition
+
+    def begin_load(self, key: SharePartitionKey) -> LoadUnderWay:
+        """Begin to load a share-partition that is not live, unless that is under way; return at once.
+
+        It goes on whoever leaves, and `key` is signalled when it is over. Its failure is then one of these:
+
+        - ShareStateStillLoading: the slot of the share-partition, or of its group with its configurations, is being
+          replayed; or the state was changed while it was loaded; or nobody fetches for the group any more.
+        - SharePartitionElsewhere: another process took the slot over.
+        - ShareStateNotInitialized: there is no durable state.
+        - ShareStateNotReadable: the state log did not answer.
+        - UnusableShareState: the durable state contradicts itself.
+        - OffsetNotAvailable: the state has no start offset yet and the leader did not name one.
+        """
+        load = self._loading.get(key)
+        if load is not None:
+            return load
+        load = LoadUnderWay()
+        try:
+            # Before anybody is told that a load ended: else two fetches would wake each other until the slot is ready.
+            self._require_ready(key)
+        except KproxyError as failure:
+            load.end(failure)
+            return load
+        self._loading[key] = load
+        self._ports.background.begin(partial(self._load, key, load), name=f"load {key}")
+        return load
+
+    def read_size(self, key: SharePartitionKey) -> ReadSize:
+        """Return what is known of the size of the records of a live share-partition."""
+        return self._live[key].read_size
+
+    def discard(self, key: SharePartitionKey, doubted: SharePartition | None = None) -> None:
+        """Fence the live share-partition and forget it, unless it is another than `doubted`.
+
+        Without a `doubted` one, a load that is under way does not become live either.
+        """
+        if doubted is None and key in self._loading:
+            self._loading[key].is_outdated = True
+        live = self._live.get(key)
+        if live is None or (doubted is not None and live.share_partition is not doubted):
+            return
+        live.share_partition.fence()
+        del self._live[key]
+        self._ring_at_ms.pop(key, None)
+        # Fetches that wait for it have to look again: the next one loads it.
+        self._ports.availability.signal(key)
+
+    def discard_all(self, belongs: Callable[[SharePartitionKey], bool]) -> None:
+        """Discard whatever `belongs` to a slot which was lost, or loaded again, or to a topic that is gone."""
+        for key in [key for key in (*self._live, *self._loading) if belongs(key)]:
+            self.discard(key)
+
+    def unload_unwanted(self, group_ids: Collection[GroupId]) -> None:
+        """Forget what is live of those of the groups that nobody fetches for any more.
+
+        A share-partition with a write under way stays until that is settled: a load would not see it yet.
+        """
+        unwanted = {group_id for group_id in group_ids if not self._is_wanted(group_id)}
+        if not unwanted:
+            return
+        for key in [key for key in self._live if key.group_id in unwanted]:
+            self._live[key].is_unwanted = True
+            self._drop_if_unwanted(key)
+
+    def has_unsettled_writes(self, key: SharePartitionKey) -> bool:
+        """Tell whether something of a live share-partition is not durable yet, but for who holds what."""
+        live = self._live.get(key)
+        return live is not None and live.unsettled_writes > 0
+
+    def begin_write(self, key: SharePartitionKey) -> LiveWrite:
+        """Note that a live share-partition is being written; return the token to settle that with."""
+        live = self._live[key]
+        live.unsettled_writes += 1
+        return LiveWrite(live.share_partition, live.state_epoch, live.leader_epoch)
+
+    def settle_write(self, written: LiveWrite, *, is_durable: bool) -> None:
+        """Note that a write ended. Unless `is_durable`, what it was made from is discarded."""
+        live = self._live.get(written.key)
+        if live is None or live.share_partition is not written.share_partition:
+            return
+        live.unsettled_writes -= 1
+        if is_durable:
+            self._drop_if_unwanted(written.key)
+        else:
+            self.discard(written.key, written.share_partition)
+
+    def note_deadline(self, key: SharePartitionKey) -> None:
+        """See to it that `expired` finds the share-partition in time; to be called when locks were taken."""
+        live = self._live.get(key)
+        deadline_ms = None if live is None else live.share_partition.next_deadline_ms()
+        if deadline_ms is None:
+            self._ring_at_ms.pop(key, None)
+            return
+        noted_ms = self._ring_at_ms.get(key)
+        if noted_ms is None or deadline_ms < noted_ms:
+            self._ring_at_ms[key] = deadline_ms
+            heappush(self._deadlines, (deadline_ms, next(self._deadline_numbers), key))
+            self._ports.alarm.ring_by(deadline_ms)
+
+    def due(self, now_ms: int) -> Iterable[SharePartitionKey]:
+        """Return the share-partitions in which a lock may have ended by `now_ms`, each once.
+
+        The caller expires their locks and calls `note_deadline` for each.
+        """
+        keys: list[SharePartitionKey] = []
+        while self._deadlines and self._deadlines[0][0] <= now_ms:
+            deadline_ms, _, key = heappop(self._deadlines)
+            if self._ring_at_ms.get(key) == deadline_ms:
+                del self._ring_at_ms[key]
+                keys.append(key)
+        return keys
+
+    def next_deadline_ms(self) -> int | None:
+        """Return a moment no later than the first end of a lock (maybe earlier), None without locks."""
+        while self._deadlines:
+            deadline_ms, _, key = self._deadlines[0]
+            if self._ring_at_ms.get(key) == deadline_ms:
+                return deadline_ms
+            heappop(self._deadlines)
+        return None
+
+    async def _load(self, key: SharePartitionKey, load: LoadUnderWay) -> None:
+        failure: Exception | None = None
+        try:
+            live = await self._build(key, load)
+            load.require_up_to_date(key)
+            self._require_wanted(key)
+            self._live[key] = live
+        except Exception as raised:  # noqa: BLE001 - the fetches that wait are told
+            failure = raised
+        finally:
+            del self._loading[key]
+            load.end(failure)
+            self._ports.availability.signal(key)
+
+    def _require_wanted(self, key: SharePartitionKey) -> None:
+        """Raise ShareStateStillLoading when the last session of the group has left: nobody would unload it again."""
+        if not self._is_wanted(key.group_id):
+            raise ShareStateStillLoading(f"nobody fetches for the group of {key} any more")
+
+    async def _build(self, key: SharePartitionKey, load: LoadUnderWay) -> _Live:
+        with _told_to_clients(key):
+            state = await self._ports.state_log.load(key)
+        if state is None:
+            raise ShareStateNotInitialized(f"there is no state of {key}, no member asked for it yet")
+        start_offset = state.start_offset
+        if start_offset == UNKNOWN_START_OFFSET:
+            start_offset = await self._choose_start_offset(key, state, load)
+        self._require_ready(key)
+        share_partition = SharePartition(
+            key,
+            start_offset=start_offset,
+            state_batches=state.state_batches,
+            limits=self._limits_of(key.group_id),
+        )
+        return _Live(share_partition, state.state_epoch, state.leader_epoch)
+
+    def _require_ready(self, key: SharePartitionKey) -> None:
+        """Raise unless both are known, the state and the configurations of the group."""
+        with _told_to_clients(key):
+            self._ports.state_log.require_ready(key)
+            self._ports.group_log.require_ready(key.group_id)
+
+    async def _choose_start_offset(
+        self, key: SharePartitionKey, state: DurableShareState, load: LoadUnderWay
+    ) -> int:
+        """Return where the share-partition begins, once that is durable.
+
+        A choice that only memory knew would be made again after a crash, and "the end of the log" is then behind
+        records that members held already. Source: KIP-932, "share.auto.offset.reset"; Kafka's
+        `SharePartition.maybeInitialize` leaves it to the first write.
+        """
+        # Again, in the turn in which the configurations are read: the load may have outlived the group's slot.
+        self._require_ready(key)
+        timestamp = self._offset_reset_of(key.group_id).timestamp(self._ports.wall_clock.now_ms())
+        try:
+            start_offset = await self._ports.reader.find_offset(key.topic_id, key.partition, timestamp)
+        except BrokerUnavailable as failure:
+            raise OffsetNotAvailable(f"the leader names no start offset for {key}: {failure}") from failure
+        load.require_up_to_date(key)
+        with _told_to_clients(key):
+            await self._ports.state_log.persist(
+                key,
+                StateDelta(start_offset, 0, ()),
+                state_epoch=state.state_epoch,
+                leader_epoch=state.leader_epoch,
+                actors=(TAKEOVER,),
+            )
+        return start_offset
+
+    def _drop_if_unwanted(self, key: SharePartitionKey) -> None:
+        live = self._live[key]
+        if not live.is_unwanted or live.unsettled_writes:
+            return
+        live.is_unwanted = not self._is_wanted(key.group_id)
+        if live.is_unwanted:
+            self.discard(key)
+
+
+@contextmanager
+def _told_to_clients(key: SharePartitionKey) -> Iterator[None]:
+    """Turn what the logs say into what is told of one share-partition."""
+    try:
+        yield
+    except CoordinatorLoadInProgress as loading:
+        raise ShareStateStillLoading(f"the slot of {key} is being replayed") from loading
+    except NotCoordinator as moved:
+        raise SharePartitionElsewhere(f"another process owns {key}: {moved}") from moved
+    except CoordinatorNotAvailable as failure:
+        raise ShareStateNotReadable(f"the state of {key} cannot be read: {failure}") from failure
+    except (FencedLeaderEpoch, FencedStateEpoch, InvalidRequest) as overtaken:
+        # It was initialized anew, deleted or loaded by another process since it was read.
+        raise ShareStateStillLoading(f"the state of {key} was changed meanwhile: {overtaken}") from overtaken

@@ -1,0 +1,31 @@
+"""What the share-partition side of the handlers stands on, in one value."""
+
+from dataclasses import dataclass, field
+
+from kproxy.handlers.live.fetch_signals import HeardAvailability
+from kproxy.handlers.live.leadership import Leadership
+from kproxy.handlers.live.member_clients import MemberClients
+from kproxy.handlers.live.parked_fetches import ParkedFetches
+from kproxy.handlers.live.read_turns import ReadTurns
+from kproxy.handlers.live.share_counters import ShareCounters
+from kproxy.handlers.live.share_partitions import SharePartitionDirectory
+from kproxy.handlers.ports import Clock, Observer, PartitionReader, StateLog
+from kproxy.share.share_session import ShareSessionCache
+
+
+@dataclass(frozen=True, slots=True)
+class ShareServices:
+    """Shared by every request: the live state first, then the outside."""
+
+    sessions: ShareSessionCache
+    directory: SharePartitionDirectory
+    leadership: Leadership
+    counters: ShareCounters
+    state_log: StateLog
+    reader: PartitionReader
+    availability: HeardAvailability
+    clock: Clock
+    observer: Observer
+    parked: ParkedFetches
+    clients: MemberClients
+    turns: ReadTurns = field(default_factory=ReadTurns)

@@ -1,0 +1,87 @@
+"""The writes of one request, or of one moment of the timer: queued at once, settled together.
+
+Kafka writes before it answers; so does kproxy, but the change is in memory already. A write that fails, or
+whose end nobody waited for, leaves doubt, and then the share-partition it came from is discarded: in the turn in which
+that becomes known, long before the request that made the change may be answered, so that no other write carries on with
+what was refused.
+"""
+
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+
+from kproxy.errors import ApiError
+from kproxy.handlers.live.share_partitions import LiveWrite, SharePartitionDirectory
+from kproxy.handlers.ports import StateLog
+from kproxy.share.identifiers import SharePartitionKey
+from kproxy.share.state_batches import StateDelta
+from kproxy.statelog.actors import Actor
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    source: LiveWrite
+    outcome: Awaitable[None] | ApiError
+
+
+class StateWrites:
+    """Deltas that were handed to the state log. `settle` must be called, whatever happens in between."""
+
+    __slots__ = ("_directory", "_state_log", "_unsettled")
+
+    def __init__(self, directory: SharePartitionDirectory, state_log: StateLog) -> None:
+        self._directory = directory
+        self._state_log = state_log
+        self._unsettled: list[_Write] = []
+
+    def add(self, key: SharePartitionKey, delta: StateDelta, actors: tuple[Actor, ...]) -> None:
+        """Queue what a live share-partition returned, before anything else changes it. Raises nothing.
+
+        `actors` are those who changed it.
+        """
+        if delta.is_empty:
+            return
+        source = self._directory.begin_write(key)
+        outcome: Awaitable[None] | ApiError
+        try:
+            outcome = self._state_log.persist(
+                key,
+                delta,
+                state_epoch=source.state_epoch,
+                leader_epoch=source.leader_epoch,
+                actors=actors,
+                on_refused=lambda _: self._directory.discard(key, source.share_partition),
+            )
+        except ApiError as refusal:
+            self._directory.discard(key, source.share_partition)
+            outcome = refusal
+        self._unsettled.append(_Write(source, outcome))
+
+    async def settle(self) -> Mapping[SharePartitionKey, ApiError]:
+        """Wait until every write is durable or refused; return the refusals.
+
+        When the wait itself is cut short, all that is not settled yet counts as refused.
+        """
+        refused: dict[SharePartitionKey, ApiError] = {}
+        try:
+            while self._unsettled:
+                write = self._unsettled[0]
+                refusal = await _refusal_of(write.outcome)
+                del self._unsettled[0]
+                self._directory.settle_write(write.source, is_durable=refusal is None)
+                if refusal is not None:
+                    refused[write.source.key] = refusal
+        finally:
+            for write in self._unsettled:
+                self._directory.settle_write(write.source, is_durable=False)
+            self._unsettled.clear()
+        return refused
+
+
+async def _refusal_of(outcome: Awaitable[None] | ApiError) -> ApiError | None:
+    if isinstance(outcome, ApiError):
+        return outcome
+    try:
+        await outcome
+    except ApiError as refusal:
+        return refusal
+    return None

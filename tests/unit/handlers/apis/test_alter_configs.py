@@ -1,0 +1,31 @@
+"""AlterConfigs of share groups is refused, with what to use instead."""
+
+from kproxy.error_codes import ErrorCode
+from kproxy.handlers.apis.alter_configs import AlterConfigsHandler
+from kproxy.handlers.ports import RequestContext
+from kproxy.wire.messages.alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsRequest,
+    AlterConfigsResource,
+)
+from tests.in_memory.recording_observer import RecordingObserver
+
+CONTEXT = RequestContext(1, 1, 33, 2, "client", "/127.0.0.1")
+
+
+async def test_every_resource_is_refused_in_order_with_the_api_to_use_as_one_event() -> None:
+    # Given
+    observer = RecordingObserver()
+    configs = [AlterableConfig("share.auto.offset.reset", "earliest")]
+    request = AlterConfigsRequest([AlterConfigsResource(32, name, configs) for name in ("g", "h")])
+
+    # When
+    answer = await AlterConfigsHandler(observer).serve(request, CONTEXT)
+
+    # Then
+    assert [(each.resource_name, each.error_code) for each in answer.responses] == [
+        ("g", ErrorCode.INVALID_REQUEST),
+        ("h", ErrorCode.INVALID_REQUEST),
+    ]
+    assert "use IncrementalAlterConfigs" in (answer.responses[0].error_message or "")
+    assert observer.reasons == ["invalid_request"]

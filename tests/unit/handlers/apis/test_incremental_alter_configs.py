@@ -1,0 +1,178 @@
+"""IncrementalAlterConfigs: one result for each resource, in order."""
+
+import pytest
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import (
+    ApiError,
+    CoordinatorLoadInProgress,
+    InvalidRequest,
+    StateLogUnavailable,
+    StateNotWritten,
+)
+from kproxy.handlers.apis.incremental_alter_configs import IncrementalAlterConfigsHandler
+from kproxy.handlers.groups.group_configs import MOST_GROUPS_PER_REQUEST, GroupConfigBounds, GroupConfigs
+from kproxy.handlers.ports import RequestContext
+from kproxy.wire.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from tests.in_memory.breakable_group_log import BreakableGroupLog
+from tests.in_memory.recording_observer import RecordingObserver
+
+CONTEXT = RequestContext(1, 1, 44, 1, "client", "/127.0.0.1")
+LOCK = "share.record.lock.duration.ms"
+
+
+def a_resource(group_id: str, value: str | None, *, name: str = LOCK) -> AlterConfigsResource:
+    return AlterConfigsResource(32, group_id, [AlterableConfig(name, 0, value)])
+
+
+async def test_each_resource_gets_its_own_result_and_good_ones_take_effect() -> None:
+    # Given
+    configs, observer = GroupConfigs(GroupConfigBounds()), RecordingObserver()
+    handler = IncrementalAlterConfigsHandler(configs, BreakableGroupLog(), observer)
+    resources = [a_resource("g", "15000"), a_resource("h", "1"), a_resource("", "15000")]
+
+    # When
+    answer = await handler.serve(IncrementalAlterConfigsRequest(resources), CONTEXT)
+
+    # Then
+    results = [(result.resource_type, result.resource_name, result.error_code) for result in answer.responses]
+    assert results == [
+        (32, "g", ErrorCode.NONE),
+        (32, "h", ErrorCode.INVALID_CONFIG),
+        (32, "", ErrorCode.INVALID_REQUEST),
+    ]
+    assert answer.responses[0].error_message is None
+    assert answer.responses[1].error_message == f"{LOCK} must be between 15000 and 60000, not 1"
+    assert [configs.record_lock_duration_ms(group_id) for group_id in ("g", "h")] == [15_000, 30_000]
+    assert observer.reasons == ["invalid_config", "invalid_request"]
+
+
+async def test_a_resource_that_stands_twice_is_refused_both_times() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+    handler = IncrementalAlterConfigsHandler(configs, BreakableGroupLog(), RecordingObserver())
+
+    # When
+    answer = await handler.serve(
+        IncrementalAlterConfigsRequest([a_resource("g", "15000"), a_resource("g", "20000")]), CONTEXT
+    )
+
+    # Then
+    assert [result.error_code for result in answer.responses] == [ErrorCode.INVALID_REQUEST] * 2
+    assert configs.record_lock_duration_ms("g") == 30_000
+
+
+async def test_validating_alone_answers_the_same_and_changes_nothing() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+    handler = IncrementalAlterConfigsHandler(configs, BreakableGroupLog(), RecordingObserver())
+    request = IncrementalAlterConfigsRequest([a_resource("g", "15000")], validate_only=True)
+
+    # When
+    answer = await handler.serve(request, CONTEXT)
+
+    # Then
+    assert answer.responses[0].error_code == ErrorCode.NONE
+    assert configs.record_lock_duration_ms("g") == 30_000
+
+
+async def test_what_was_altered_is_durable_when_it_is_answered() -> None:
+    # Given
+    log = BreakableGroupLog()
+    handler = IncrementalAlterConfigsHandler(GroupConfigs(GroupConfigBounds()), log, RecordingObserver())
+
+    # When
+    await handler.serve(IncrementalAlterConfigsRequest([a_resource("g", "15000")]), CONTEXT)
+
+    # Then
+    assert log.replayed().configs() == {"g": {LOCK: "15000"}}
+
+
+@pytest.mark.parametrize(
+    ("failure", "unreadiness", "told"),
+    [
+        (StateLogUnavailable("no quorum"), None, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (None, CoordinatorLoadInProgress("replaying"), ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+    ],
+    ids=["in_doubt", "loading"],
+)
+async def test_what_is_not_durable_is_refused(
+    failure: ApiError | None, unreadiness: ApiError | None, told: ErrorCode
+) -> None:
+    # Given
+    log = BreakableGroupLog()
+    log.persist_failure, log.unreadiness = failure, unreadiness
+    handler = IncrementalAlterConfigsHandler(GroupConfigs(GroupConfigBounds()), log, RecordingObserver())
+
+    # When
+    answer = await handler.serve(IncrementalAlterConfigsRequest([a_resource("g", "15000")]), CONTEXT)
+
+    # Then
+    assert answer.responses[0].error_code == told
+    assert log.replayed().configs() == {}
+
+
+async def test_a_refused_change_is_neither_in_effect_nor_made_durable_by_the_next_one() -> None:
+    # Given
+    log, configs = BreakableGroupLog(), GroupConfigs(GroupConfigBounds())
+    handler = IncrementalAlterConfigsHandler(configs, log, RecordingObserver())
+    await handler.serve(IncrementalAlterConfigsRequest([a_resource("g", "20000")]), CONTEXT)
+    log.persist_failure = StateNotWritten("the append was refused")
+    await handler.serve(IncrementalAlterConfigsRequest([a_resource("g", "15000")]), CONTEXT)
+    log.persist_failure = None
+    in_effect = configs.record_lock_duration_ms("g")
+
+    # When
+    await handler.serve(
+        IncrementalAlterConfigsRequest([a_resource("g", "earliest", name="share.auto.offset.reset")]), CONTEXT
+    )
+
+    # Then
+    assert in_effect == 20_000
+    assert log.replayed().configs() == {"g": {LOCK: "20000", "share.auto.offset.reset": "earliest"}}
+
+
+async def test_dead_letters_are_not_served_yet_and_the_answer_says_so() -> None:
+    # Given
+    handler = IncrementalAlterConfigsHandler(
+        GroupConfigs(GroupConfigBounds()), BreakableGroupLog(), RecordingObserver()
+    )
+    resource = a_resource("g", "dead", name="errors.deadletterqueue.topic.name")
+
+    # When
+    answer = await handler.serve(IncrementalAlterConfigsRequest([resource]), CONTEXT)
+
+    # Then
+    assert answer.responses[0].error_code == ErrorCode.INVALID_CONFIG
+    assert "is not served by kproxy" in (answer.responses[0].error_message or "")
+
+
+async def test_a_request_that_names_very_many_groups_is_refused_and_changes_none() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+    handler = IncrementalAlterConfigsHandler(configs, BreakableGroupLog(), RecordingObserver())
+    resources = [a_resource(f"g{number}", "15000") for number in range(MOST_GROUPS_PER_REQUEST + 1)]
+
+    # When
+    with pytest.raises(InvalidRequest, match=r"1001 groups .* 1000 at most"):
+        await handler.serve(IncrementalAlterConfigsRequest(resources), CONTEXT)
+
+    # Then
+    assert configs.record_lock_duration_ms("g0") == 30_000
+
+
+async def test_refusals_of_many_groups_are_one_event_for_each_error() -> None:
+    # Given
+    observer = RecordingObserver()
+    handler = IncrementalAlterConfigsHandler(GroupConfigs(GroupConfigBounds()), BreakableGroupLog(), observer)
+    resources = [a_resource(f"g{number}", "1") for number in range(100)]
+
+    # When
+    await handler.serve(IncrementalAlterConfigsRequest(resources), CONTEXT)
+
+    # Then
+    assert observer.reasons == ["invalid_config"]

@@ -1,0 +1,118 @@
+"""WriteShareGroupState: what a leader says."""
+
+from kproxy.error_codes import ErrorCode
+from kproxy.handlers.apis.share_state_requests import share_partition_key
+from kproxy.handlers.apis.write_share_group_state import write_share_group_state
+from kproxy.share import state_batches
+from kproxy.share.record_state import RecordState
+from kproxy.wire.messages.write_share_group_state_request import (
+    PartitionData,
+    StateBatch,
+    WriteShareGroupStateRequest,
+    WriteStateData,
+)
+from kproxy.wire.messages.write_share_group_state_response import (
+    PartitionResult,
+    WriteShareGroupStateResponse,
+    WriteStateResult,
+)
+from tests.unit.handlers.share_state_world import CONTEXT, GROUP, TOPIC, UNKNOWN_TOPIC, ShareStateWorld
+
+
+def a_request(
+    *partitions: PartitionData, group_id: str = GROUP, topic_id: bytes = TOPIC
+) -> WriteShareGroupStateRequest:
+    return WriteShareGroupStateRequest(group_id, [WriteStateData(topic_id, list(partitions))])
+
+
+async def answers(world: ShareStateWorld, request: WriteShareGroupStateRequest) -> list[PartitionResult]:
+    """Serve `request`; return its only topic's results."""
+    response = await write_share_group_state(world.services).serve(request, CONTEXT)
+    assert isinstance(response, WriteShareGroupStateResponse)
+    (topic,) = response.results
+    assert topic.topic_id == request.topics[0].topic_id
+    return topic.partitions
+
+
+async def test_a_write_is_laid_over_the_state() -> None:
+    # Given
+    world = await ShareStateWorld().begin()
+
+    # When
+    (result,) = await answers(
+        world, a_request(PartitionData(0, 3, 1, 11, 4, [StateBatch(12, 15, 2, 1), StateBatch(17, 17, 0, 2)]))
+    )
+
+    # Then
+    assert result == PartitionResult(0)
+    state = world.state_of(0)
+    assert state is not None
+    assert (state.leader_epoch, state.start_offset, state.delivery_complete_count) == (0, 11, 4)
+    assert state.state_batches == (
+        state_batches.StateBatch(12, 15, RecordState.ACKNOWLEDGED, 1),
+        state_batches.StateBatch(17, 17, RecordState.AVAILABLE, 2),
+    )
+
+
+async def test_each_partition_hears_why_it_was_refused() -> None:
+    # Given
+    world = await ShareStateWorld().begin()
+    await world.store.read_state(share_partition_key(GROUP, TOPIC, 0), leader_epoch=5)
+
+    # When
+    results = await answers(
+        world,
+        a_request(
+            PartitionData(0, 2, 5, 10),
+            PartitionData(0, 3, 4, 10),
+            PartitionData(1, 0, 0, 0),
+            PartitionData(0, 3, 5, 10, 0, [StateBatch(12, 15, 1, 1)]),
+            PartitionData(0, 3, 5, 10, 0, [StateBatch(12, 15, 3, 1)]),
+            PartitionData(2, 3, 5, 10),
+        ),
+    )
+
+    # Then
+    assert [result.error_code for result in results] == [
+        ErrorCode.FENCED_STATE_EPOCH,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.INVALID_REQUEST,
+    ]
+
+
+async def test_a_request_without_a_group_is_answered_with_nothing() -> None:
+    # Given
+    world = await ShareStateWorld().begin()
+
+    # When
+    response = await write_share_group_state(world.services).serve(
+        a_request(PartitionData(0, 3, 0, 10), group_id=""), CONTEXT
+    )
+
+    # Then
+    assert response == WriteShareGroupStateResponse([])
+
+
+async def test_without_a_state_it_does_not_matter_whether_there_is_such_a_topic() -> None:
+    # Given
+    world = await ShareStateWorld().begin()
+
+    # When
+    (result,) = await answers(world, a_request(PartitionData(0, 3, 0, 10), topic_id=UNKNOWN_TOPIC))
+
+    # Then
+    assert result.error_code == ErrorCode.INVALID_REQUEST
+    assert world.observer.reasons == ["invalid_request"]
+
+
+def test_a_request_is_refused_partition_by_partition() -> None:
+    response = write_share_group_state(ShareStateWorld().services).refusal_of(
+        a_request(PartitionData(0, 3, 0, 10)), ErrorCode.COORDINATOR_NOT_AVAILABLE, "later"
+    )
+
+    assert response == WriteShareGroupStateResponse(
+        [WriteStateResult(TOPIC, [PartitionResult(0, ErrorCode.COORDINATOR_NOT_AVAILABLE, "later")])]
+    )

@@ -1,0 +1,206 @@
+"""Group configurations: which keys there are, what they may say, all or nothing."""
+
+import pytest
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import ApiError, InvalidRequest
+from kproxy.handlers.groups.group_configs import (
+    ConfigChange,
+    ConfigOperation,
+    GroupConfigBounds,
+    GroupConfigs,
+)
+from kproxy.handlers.live.offset_reset import OffsetReset
+
+SET, DELETE, APPEND, SUBTRACT = ConfigOperation
+RESET, LOCK = "share.auto.offset.reset", "share.record.lock.duration.ms"
+
+
+def values(configs: GroupConfigs, group_id: str = "g") -> dict[str, str]:
+    return {entry.definition.name: entry.value for entry in configs.describe(group_id)}
+
+
+def test_a_group_that_sets_nothing_gets_what_the_operator_set() -> None:
+    # When
+    configs = GroupConfigs(GroupConfigBounds(record_lock_duration_ms=40_000))
+
+    # Then
+    assert values(configs) == {RESET: "latest", LOCK: "40000"}
+    assert configs.record_lock_duration_ms("g") == 40_000
+    assert configs.offset_reset("g") == OffsetReset("latest")
+
+
+def test_a_group_may_choose_and_change_its_mind() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+    chosen = [ConfigChange(RESET, SET, "by_duration:PT1S"), ConfigChange(LOCK, SET, " 15000 ")]
+    configs.alter("g", chosen, validate_only=False)
+    while_chosen = (configs.offset_reset("g"), configs.record_lock_duration_ms("g"), values(configs, "h"))
+
+    # When
+    deletions = [ConfigChange(name, DELETE, None) for name in (RESET, LOCK)]
+    configs.alter("g", deletions, validate_only=False)
+
+    # Then
+    others = {RESET: "latest", LOCK: "30000"}
+    assert while_chosen == (OffsetReset("by_duration", 1_000), 15_000, others)
+    assert values(configs) == others
+
+
+def test_a_value_stands_as_it_will_be_read() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+
+    # When
+    configs.alter("g", [ConfigChange(LOCK, SET, "+020000")], validate_only=False)
+
+    # Then
+    assert values(configs)[LOCK] == "20000"
+
+
+def test_validating_alone_changes_nothing() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+
+    # When
+    configs.alter("g", [ConfigChange(LOCK, SET, "15000")], validate_only=True)
+
+    # Then
+    assert values(configs)[LOCK] == "30000"
+
+
+def test_one_bad_key_leaves_the_good_ones_unset() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+    changes = [ConfigChange(LOCK, SET, "15000"), ConfigChange(RESET, SET, "tomorrow")]
+
+    # When
+    with pytest.raises(ApiError):
+        configs.alter("g", changes, validate_only=False)
+
+    # Then
+    assert values(configs)[LOCK] == "30000"
+
+
+@pytest.mark.parametrize(
+    ("change", "error_code", "told"),
+    [
+        (ConfigChange(LOCK, SET, "14999"), ErrorCode.INVALID_CONFIG, "between 15000 and 60000"),
+        (ConfigChange(LOCK, SET, "60001"), ErrorCode.INVALID_CONFIG, "between 15000 and 60000"),
+        (ConfigChange(LOCK, SET, "30s"), ErrorCode.INVALID_CONFIG, "'30s'"),
+        (ConfigChange(LOCK, SET, ""), ErrorCode.INVALID_CONFIG, "no number"),
+        (ConfigChange(LOCK, SET, "9" * 5_000), ErrorCode.INVALID_CONFIG, "no number"),
+        (ConfigChange(RESET, SET, "none"), ErrorCode.INVALID_CONFIG, "'none'"),
+        (ConfigChange("share.delivery.count.limit", SET, "5"), ErrorCode.INVALID_CONFIG, RESET),
+        (ConfigChange("share.isolation.level", DELETE, None), ErrorCode.INVALID_CONFIG, LOCK),
+        (ConfigChange(RESET, APPEND, "latest"), ErrorCode.INVALID_CONFIG, "no list"),
+        (ConfigChange(LOCK, SUBTRACT, "1"), ErrorCode.INVALID_CONFIG, "no list"),
+        (ConfigChange(LOCK, 4, "15000"), ErrorCode.INVALID_REQUEST, "operation 4"),
+        (ConfigChange(LOCK, SET, None), ErrorCode.INVALID_REQUEST, "null value"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_reason(
+    change: ConfigChange, error_code: ErrorCode, told: str
+) -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+
+    # When
+    with pytest.raises(ApiError) as refusal:
+        configs.alter("g", [change], validate_only=False)
+
+    # Then
+    assert refusal.value.error_code is error_code
+    assert told in str(refusal.value)
+
+
+def test_a_key_that_is_named_twice_is_refused() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+    changes = [ConfigChange(LOCK, SET, "15000"), ConfigChange(LOCK, DELETE, None)]
+
+    # When
+    with pytest.raises(InvalidRequest) as refusal:
+        configs.alter("g", changes, validate_only=False)
+
+    # Then
+    assert "duplicate" in str(refusal.value)
+
+
+def test_a_group_must_be_named() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+
+    # When
+    with pytest.raises(InvalidRequest):
+        configs.alter("", [], validate_only=False)
+
+    # Then
+    with pytest.raises(InvalidRequest):
+        configs.describe("")
+
+
+def test_the_smallest_lock_duration_is_a_second_whatever_the_operator_says() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds(min_record_lock_duration_ms=1))
+
+    # When
+    with pytest.raises(ApiError) as refusal:
+        configs.alter("g", [ConfigChange(LOCK, SET, "999")], validate_only=False)
+
+    # Then
+    assert "between 1000 and 60000" in str(refusal.value)
+
+
+# ---- what is durable
+
+
+def test_what_was_restored_is_in_effect() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+
+    # When
+    configs.restore("g", {LOCK: "20000", RESET: "earliest"})
+
+    # Then
+    assert configs.record_lock_duration_ms("g") == 20_000
+    assert configs.own_values("g") == {LOCK: "20000", RESET: "earliest"}
+
+
+def test_what_means_nothing_here_is_not_restored() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+
+    # When
+    configs.restore("g", {"share.of.a.newer.kproxy": "1", LOCK: "soon"})
+
+    # Then
+    assert configs.own_values("g") == {}
+    assert configs.record_lock_duration_ms("g") == 30_000
+
+
+@pytest.mark.parametrize(("value", "effective_ms"), [("1000", 15_000), ("90000", 60_000)])
+def test_what_was_set_under_other_bounds_is_brought_within_those_of_today(
+    value: str, effective_ms: int
+) -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+
+    # When
+    configs.restore("g", {LOCK: value})
+
+    # Then
+    assert configs.record_lock_duration_ms("g") == effective_ms
+
+
+def test_only_the_groups_that_belong_there_are_forgotten() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+    configs.restore("g", {LOCK: "20000"})
+    configs.restore("h", {LOCK: "20000"})
+
+    # When
+    configs.forget_all(lambda group_id: group_id == "g")
+
+    # Then
+    assert [bool(configs.own_values(group_id)) for group_id in ("g", "h")] == [False, True]

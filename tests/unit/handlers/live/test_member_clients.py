@@ -1,0 +1,76 @@
+"""Who stands behind a lock, also when its member is gone."""
+
+from kproxy.handlers.live import member_clients
+from kproxy.handlers.live.member_clients import MemberClients
+from kproxy.handlers.live.write_actors import UNKNOWN_CLIENT, Client
+from kproxy.handlers.ports import RequestContext
+from kproxy.share.identifiers import GroupId, MemberId
+from kproxy.statelog.actors import MAX_TEXT_LENGTH
+
+ORDERS, ALICE = GroupId("orders"), MemberId("alice")
+
+
+def a_request(client_id: str) -> RequestContext:
+    return RequestContext(
+        connection_id=1,
+        node_id=1,
+        api_key=78,
+        api_version=2,
+        client_id=client_id,
+        client_host="/10.0.0.7",
+    )
+
+
+def nobody(_group_id: GroupId, _member_id: MemberId) -> Client:
+    return UNKNOWN_CLIENT
+
+
+def test_a_member_that_acquired_is_known_by_what_it_asked_with_last() -> None:
+    # Given
+    clients = MemberClients(nobody)
+    clients.note(ORDERS, ALICE, a_request("before"))
+
+    # When
+    clients.note(ORDERS, ALICE, a_request("app-1"))
+
+    # Then
+    assert clients.of(ORDERS, ALICE) == Client("app-1", "/10.0.0.7")
+
+
+def test_a_member_that_acquired_nothing_is_known_by_its_heartbeats() -> None:
+    # Given
+    shown = Client("app-2", "/10.0.0.8")
+    clients = MemberClients(lambda *_: shown)
+
+    # When
+    known = clients.of(ORDERS, ALICE)
+
+    # Then
+    assert known == shown
+
+
+def test_the_member_that_acquired_nothing_for_longest_is_forgotten_first() -> None:
+    # Given
+    clients = MemberClients(nobody)
+    members = [MemberId(f"member-{number}") for number in range(member_clients.MOST_HOLDERS + 1)]
+    for member_id in members[:-1]:
+        clients.note(ORDERS, member_id, a_request("app"))
+    clients.note(ORDERS, members[0], a_request("app"))
+
+    # When
+    clients.note(ORDERS, members[-1], a_request("app"))
+
+    # Then
+    forgotten = [member_id for member_id in members if clients.of(ORDERS, member_id) is UNKNOWN_CLIENT]
+    assert forgotten == [members[1]]
+
+
+def test_no_more_is_remembered_of_a_text_than_the_log_has_room_for() -> None:
+    # Given
+    clients = MemberClients(nobody)
+
+    # When
+    clients.note(ORDERS, ALICE, a_request("x" * 30_000))
+
+    # Then
+    assert len(clients.of(ORDERS, ALICE).client_id) == MAX_TEXT_LENGTH

@@ -1,0 +1,122 @@
+"""One read in flight per share-partition, and who owes whom a call."""
+
+import asyncio
+
+from kproxy.handlers.live.read_turns import ReadTurns
+from kproxy.share.identifiers import SharePartitionKey
+from tests.unit.handlers.share_group_world import ShareGroupWorld, acquired, until_all_wait
+
+KEY = ShareGroupWorld.key()
+
+
+async def a_world() -> ShareGroupWorld:
+    world = ShareGroupWorld(passes_time=False)
+    await world.initialize()
+    return world
+
+
+def test_only_one_fetch_reads_a_share_partition_and_it_owes_the_other_a_call() -> None:
+    # Given
+    turns = ReadTurns()
+    owed_by_first: set[SharePartitionKey] = set()
+    owed_by_second: set[SharePartitionKey] = set()
+    turns.take(KEY, owed_by_first)
+
+    # When
+    is_taken = turns.take(KEY, owed_by_second)
+
+    # Then
+    assert not is_taken
+    assert owed_by_first == {KEY}
+    assert owed_by_second == set()
+
+
+def test_a_turn_that_was_given_back_can_be_taken_by_another() -> None:
+    # Given
+    turns = ReadTurns()
+    turns.take(KEY, set())
+
+    # When
+    turns.give_back(KEY)
+
+    # Then
+    assert turns.take(KEY, set())
+
+
+async def test_a_partition_that_another_fetch_reads_is_not_read_twice() -> None:
+    # Given
+    world = await a_world()
+    world.produce(3)
+    world.produce(3)
+    alice, bob = world.member("alice"), world.member("bob")
+    await alice.open()
+    await bob.open()
+    is_released = asyncio.Event()
+
+    async def hold() -> None:
+        await is_released.wait()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        world.reader.before_read = hold
+        first = tasks.create_task(alice.fetch(max_records=3))
+        second = tasks.create_task(bob.fetch(max_records=3))
+        await until_all_wait()
+        waited_for = world.availability.waits[-1][0]
+        is_released.set()
+
+    # Then
+    assert waited_for == {KEY: None}
+    assert acquired(first.result()) == [(0, 2, 1)]
+    assert acquired(second.result()) == [(3, 5, 1)]
+    assert [read.offset for read in world.reader.reads] == [0, 3]
+
+
+async def test_fetches_that_find_nothing_do_not_wake_each_other_for_ever() -> None:
+    # Given
+    world = await a_world()
+    members = [world.member(name) for name in ("alice", "bob", "carol", "dave")]
+    for member in members:
+        await member.open()
+
+    async def let_others_run() -> None:
+        await asyncio.sleep(0)
+
+    world.reader.before_read = let_others_run
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        for member in members:
+            tasks.create_task(member.fetch(max_wait_ms=500))
+        await until_all_wait(200)
+        read_count = len(world.reader.reads)
+        world.clock.advance(500)
+
+    # Then
+    assert read_count == 1
+
+
+async def test_who_waits_for_another_reader_is_called_when_that_fetch_ends_without_records() -> None:
+    # Given
+    world = await a_world()
+    alice, bob = world.member("alice"), world.member("bob")
+    await alice.open()
+    await bob.open()
+
+    async def let_others_run() -> None:
+        await asyncio.sleep(0)
+
+    world.reader.before_read = let_others_run
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(alice.fetch(max_wait_ms=100))
+        fetch = tasks.create_task(bob.fetch(max_wait_ms=5_000))
+        await until_all_wait()
+        world.clock.advance(100)
+        await until_all_wait()
+        world.produce(2)
+
+    # Then
+    assert acquired(fetch.result()) == [(0, 1, 1)]
+    assert world.clock.now_ms() == 1_100

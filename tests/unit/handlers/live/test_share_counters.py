@@ -1,0 +1,73 @@
+"""Counters of share groups: records, not requests."""
+
+from kproxy.handlers.live.share_counters import ShareCounters
+from kproxy.share.acknowledgement import AcknowledgementBatch
+from kproxy.share.acquisition import AcquiredRange
+from kproxy.share.record_state import RecordState
+from kproxy.share.state_batches import NO_CHANGE, StateBatch, StateDelta
+from tests.in_memory.recording_observer import RecordingObserver
+
+
+def test_first_deliveries_are_told_from_repeated_ones() -> None:
+    # Given
+    observer = RecordingObserver()
+
+    # When
+    ShareCounters(observer).delivered(
+        [AcquiredRange(0, 9, 1), AcquiredRange(10, 12, 2), AcquiredRange(13, 13, 1)]
+    )
+
+    # Then
+    assert observer.counts == {("share_deliveries", "true"): 11, ("share_deliveries", "false"): 3}
+
+
+def test_acknowledgements_are_counted_by_type_and_archived_records_by_reason() -> None:
+    # Given
+    observer = RecordingObserver()
+    batches = [AcknowledgementBatch(0, 9, [1]), AcknowledgementBatch(10, 14, [0, 2, 2, 3, 4])]
+    archived = (
+        StateBatch(10, 10, RecordState.ARCHIVED, 1),
+        StateBatch(12, 13, RecordState.ARCHIVED, 5),
+    )
+
+    # When
+    ShareCounters(observer).acknowledged(batches, StateDelta(0, 13, archived))
+
+    # Then
+    assert observer.counts == {
+        ("share_acknowledgements", "accept"): 10,
+        ("share_acknowledgements", "gap"): 1,
+        ("share_acknowledgements", "release"): 2,
+        ("share_acknowledgements", "reject"): 1,
+        ("share_acknowledgements", "renew"): 1,
+        ("share_archived", "rejected"): 1,
+        ("share_archived", "gap"): 1,
+        ("share_archived", "delivery_limit"): 1,
+    }
+
+
+def test_a_lock_that_ends_counts_whatever_becomes_of_the_record() -> None:
+    # Given
+    observer = RecordingObserver()
+    batches = (StateBatch(0, 3, RecordState.AVAILABLE, 1), StateBatch(4, 4, RecordState.ARCHIVED, 5))
+
+    # When
+    ShareCounters(observer).locks_expired(StateDelta(0, 1, batches))
+
+    # Then
+    assert observer.counts == {("share_lock_timeouts",): 5, ("share_archived", "delivery_limit"): 1}
+
+
+def test_nothing_is_counted_for_nothing() -> None:
+    # Given
+    observer = RecordingObserver()
+    counters = ShareCounters(observer)
+
+    # When
+    counters.released(NO_CHANGE)
+    counters.locks_expired(NO_CHANGE)
+    counters.overtaken_by_log_start(0)
+    counters.sessions_evicted([])
+
+    # Then
+    assert observer.counts == {}

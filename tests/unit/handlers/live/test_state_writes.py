@@ -1,0 +1,147 @@
+"""Writes of one request: queued at once, settled together, and each failure discards what it came from."""
+
+import asyncio
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import StateLogUnavailable
+from kproxy.handlers.live.state_writes import StateWrites
+from kproxy.share.identifiers import SharePartitionKey
+from kproxy.share.record_state import RecordState
+from kproxy.share.state_batches import NO_CHANGE, StateBatch, StateDelta
+from kproxy.statelog.actors import Actor, Cause
+from tests.unit.handlers.share_group_world import ORDERS, ShareGroupWorld, until_all_wait
+
+BY_ALICE = (Actor(Cause.ACKNOWLEDGE, "alice", offset_ranges=((1, 1),)),)
+DELTA = StateDelta(0, 1, (StateBatch(1, 1, RecordState.ACKNOWLEDGED, 1),))
+
+
+async def two_live_partitions(world: ShareGroupWorld) -> list[SharePartitionKey]:
+    world.metadata.create_topic("orders", ORDERS, partition_count=2)
+    keys = [await world.initialize(partition=partition) for partition in range(2)]
+    alice = world.member()
+    await alice.fetch(add=[(ORDERS, 0), (ORDERS, 1)], max_wait_ms=0)
+    return keys
+
+
+async def test_nothing_is_written_for_a_change_that_is_not_durable() -> None:
+    # Given
+    world = ShareGroupWorld()
+    first, _ = await two_live_partitions(world)
+    writes = StateWrites(world.groups.directory, world.state_log)
+
+    # When
+    writes.add(first, NO_CHANGE, BY_ALICE)
+
+    # Then
+    assert await writes.settle() == {}
+    assert world.state_log.deltas == []
+
+
+async def test_a_delta_is_queued_before_anybody_waits() -> None:
+    # Given
+    world = ShareGroupWorld()
+    first, _ = await two_live_partitions(world)
+    writes = StateWrites(world.groups.directory, world.state_log)
+
+    # When
+    writes.add(first, DELTA, BY_ALICE)
+
+    # Then
+    assert world.state_log.deltas == [(first, DELTA)]
+    assert world.state_log.actors == [BY_ALICE]
+    assert await writes.settle() == {}
+
+
+async def test_one_refusal_discards_one_share_partition() -> None:
+    # Given
+    world = ShareGroupWorld()
+    first, second = await two_live_partitions(world)
+    writes = StateWrites(world.groups.directory, world.state_log)
+    world.state_log.persist_failure = StateLogUnavailable("no quorum")
+    writes.add(first, DELTA, BY_ALICE)
+    world.state_log.persist_failure = None
+    writes.add(second, DELTA, BY_ALICE)
+
+    # When
+    refused = await writes.settle()
+
+    # Then
+    assert {key: refusal.error_code for key, refusal in refused.items()} == {
+        first: ErrorCode.COORDINATOR_NOT_AVAILABLE
+    }
+    assert world.groups.directory.find(first) is None
+    assert world.groups.directory.find(second) is not None
+
+
+async def test_a_share_partition_is_discarded_when_its_write_is_refused_and_not_when_somebody_hears_of_it() -> (
+    None
+):
+    # Given
+    world = ShareGroupWorld()
+    first, _ = await two_live_partitions(world)
+    writes = StateWrites(world.groups.directory, world.state_log)
+    world.state_log.hold_writes = asyncio.Event()
+    writes.add(first, DELTA, BY_ALICE)
+
+    # When
+    world.state_log.refuse_held_writes(StateLogUnavailable("no quorum"))
+
+    # Then
+    assert world.groups.directory.find(first) is None
+    assert set(await writes.settle()) == {first}
+
+
+async def test_a_log_that_refuses_at_once_is_no_different() -> None:
+    # Given
+    class RefusingStateLog:
+        def persist(self, key: SharePartitionKey, delta: StateDelta, **_: object) -> None:
+            raise StateLogUnavailable(f"no {delta} for {key}")
+
+    world = ShareGroupWorld()
+    first, _ = await two_live_partitions(world)
+    writes = StateWrites(world.groups.directory, RefusingStateLog())  # type: ignore[arg-type]  # only persist is asked for
+    writes.add(first, DELTA, BY_ALICE)
+
+    # When
+    refused = await writes.settle()
+
+    # Then
+    assert set(refused) == {first}
+    assert world.groups.directory.find(first) is None
+
+
+async def test_a_wait_that_is_cut_short_discards_everything_that_was_not_settled() -> None:
+    # Given
+    world = ShareGroupWorld()
+    first, second = await two_live_partitions(world)
+    writes = StateWrites(world.groups.directory, world.state_log)
+    world.state_log.hold_writes = asyncio.Event()
+    writes.add(first, DELTA, BY_ALICE)
+    world.state_log.hold_writes.set()
+    world.state_log.hold_writes = asyncio.Event()
+    writes.add(second, DELTA, BY_ALICE)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        settling = tasks.create_task(writes.settle())
+        await until_all_wait()
+        settling.cancel()
+
+    # Then
+    assert world.groups.directory.find(first) is not None
+    assert world.groups.directory.find(second) is None
+
+
+async def test_settling_again_waits_for_nothing() -> None:
+    # Given
+    world = ShareGroupWorld()
+    first, _ = await two_live_partitions(world)
+    writes = StateWrites(world.groups.directory, world.state_log)
+    writes.add(first, DELTA, BY_ALICE)
+    await writes.settle()
+
+    # When
+    refused = await writes.settle()
+
+    # Then
+    assert refused == {}
