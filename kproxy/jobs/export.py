@@ -19,16 +19,11 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as sql
 
 from kproxy.errors import ExitCode
-from kproxy.jobs.carried_folds import CarriedFolds
 from kproxy.jobs.failures import JobFailed, told_to_driver
-from kproxy.jobs.folding import log_partitions
-from kproxy.jobs.job import Job, JobContext, JobResult
-from kproxy.jobs.log_files import filesystem_of, pattern_of, uri_of
-from kproxy.jobs.log_reader import Gap, LogRange, gaps_below, ranges_between
-from kproxy.jobs.output import write_parquet
-from kproxy.jobs.raw_records import records_of
-from kproxy.jobs.selection import is_lost, report_losses
-from kproxy.jobs.silver import (
+from kproxy.jobs.folds.carried_folds import CarriedFolds
+from kproxy.jobs.folds.folding import log_partitions
+from kproxy.jobs.history.selection import is_lost, report_losses
+from kproxy.jobs.history.silver import (
     SILVER_SCHEMA,
     SilverRow,
     SilverWriter,
@@ -36,6 +31,11 @@ from kproxy.jobs.silver import (
     missing_row,
     silver_rows,
 )
+from kproxy.jobs.job import Job, JobContext, JobResult
+from kproxy.jobs.output import write_parquet
+from kproxy.jobs.sources.log_files import filesystem_of, pattern_of, uri_of
+from kproxy.jobs.sources.log_reader import Gap, LogRange, gaps_below, ranges_between
+from kproxy.jobs.sources.raw_records import records_of
 from kproxy.statelog.fold import FoldImage
 
 if TYPE_CHECKING:

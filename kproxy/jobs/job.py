@@ -12,7 +12,7 @@ from kproxy.errors import ExitCode
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from kproxy.jobs.log_reader import BatchFunction, Gap, LogRange, LogReader
+    from kproxy.jobs.sources.log_reader import BatchFunction, Gap, LogRange, LogReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +111,6 @@ class JobContext:
 
     def silver(self, *, since_ms: int | None = None, until_ms: int | None = None) -> "DataFrame":
         """Return rows of SILVER_SCHEMA from `since_ms` on and before `until_ms`, in log time; None is no bound."""
-        from kproxy.jobs.silver import silver_of
+        from kproxy.jobs.history.silver import silver_of
 
         return silver_of(self, since_ms=since_ms, until_ms=until_ms)

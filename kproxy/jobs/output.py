@@ -22,7 +22,7 @@ from pyspark.sql import functions as sql
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
-from kproxy.jobs.log_files import uri_of
+from kproxy.jobs.sources.log_files import uri_of
 
 _GAP: Final = "  "
 

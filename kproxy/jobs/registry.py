@@ -27,18 +27,22 @@ JOBS: Final[Mapping[str, LazyJob]] = {
         "kproxy.jobs.state_at", "The state of every share-partition at a time or log offset."
     ),
     "verify": LazyJob(
-        "kproxy.jobs.verify", "Compare the log with a running kproxy, and check its invariants."
+        "kproxy.jobs.verify.verify", "Compare the log with a running kproxy, and check its invariants."
     ),
     "export": LazyJob("kproxy.jobs.export", "Write the history as Parquet, one row per state batch."),
     "snapshot": LazyJob("kproxy.jobs.snapshot", "Write a compact log: one snapshot per share-partition."),
     "throughput": LazyJob(
-        "kproxy.jobs.throughput", "Acknowledgements by type, group, member and time; fairness."
+        "kproxy.jobs.analyses.throughput", "Acknowledgements by type, group, member and time; fairness."
     ),
     "redeliveries": LazyJob(
-        "kproxy.jobs.redeliveries", "Where and when records were delivered again: a heat map."
+        "kproxy.jobs.analyses.redeliveries", "Where and when records were delivered again: a heat map."
     ),
-    "lag-history": LazyJob("kproxy.jobs.lag_history", "How far behind each share-partition was, over time."),
-    "stuck": LazyJob("kproxy.jobs.stuck", "Records that block the start offset or near the delivery limit."),
-    "audit": LazyJob("kproxy.jobs.audit", "All that happened to a record, or that a member did."),
+    "lag-history": LazyJob(
+        "kproxy.jobs.analyses.lag_history", "How far behind each share-partition was, over time."
+    ),
+    "stuck": LazyJob(
+        "kproxy.jobs.analyses.stuck", "Records that block the start offset or near the delivery limit."
+    ),
+    "audit": LazyJob("kproxy.jobs.analyses.audit", "All that happened to a record, or that a member did."),
 }
 """The jobs, in the order of the help text."""

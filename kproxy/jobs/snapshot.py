@@ -12,10 +12,10 @@ from pyspark.sql import functions as sql
 from kproxy.errors import ExitCode
 from kproxy.jobs.export import StreamingLog
 from kproxy.jobs.failures import JobFailed, told_to_driver
-from kproxy.jobs.fold_rows import STATE, key_of, state_of
-from kproxy.jobs.folding import OnCorrupt, folded_states
+from kproxy.jobs.folds.fold_rows import STATE, key_of, state_of
+from kproxy.jobs.folds.folding import OnCorrupt, folded_states
 from kproxy.jobs.job import Job, JobContext, JobResult
-from kproxy.jobs.raw_records import RAW_ARROW_SCHEMA, RAW_SCHEMA
+from kproxy.jobs.sources.raw_records import RAW_ARROW_SCHEMA, RAW_SCHEMA
 from kproxy.jobs.state_at import ON_CORRUPT, facts, ranges_until
 from kproxy.jobs.times import TIME, TIME_FORMS
 from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, SnapshotEpoch

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
-from kproxy.jobs.kafka_log import KafkaTopic
-from kproxy.jobs.log_reader import LogReader
+from kproxy.jobs.sources.kafka_log import KafkaTopic
+from kproxy.jobs.sources.log_reader import LogReader
 
 _OLDEST_FOR_PYTHON: Final = (4, 2)
 """The first Spark whose Python data sources admit what a stream reads in parts."""
@@ -60,7 +60,7 @@ def open_log(spark: SparkSession, options: SourceOptions) -> LogReader:
         return open_early_files(spark, options)
     if options.files is not None:
         return open_files(spark, options.files, options.groups_topic)
-    from kproxy.jobs.kafka_readers import JarLog, PythonLog, require_jar
+    from kproxy.jobs.sources.kafka_readers import JarLog, PythonLog, require_jar
 
     state, groups = options.topic(options.state_topic), options.topic(options.groups_topic)
     if options.way == "jar" or (options.way == "auto" and has_jar(spark)):
@@ -72,10 +72,10 @@ def open_log(spark: SparkSession, options: SourceOptions) -> LogReader:
 
 def open_files(spark: SparkSession, place: str, groups_topic: str) -> LogReader:
     """Return the reader of the files at a path or URI. Raises JobFailed when it cannot be told what they are."""
-    from kproxy.jobs.dump_log import DumpLog
-    from kproxy.jobs.log_files import find_files
-    from kproxy.jobs.parquet_log import ParquetLog
-    from kproxy.jobs.silver_files import SilverFiles, is_silver
+    from kproxy.jobs.history.silver_files import SilverFiles, is_silver
+    from kproxy.jobs.sources.dump_log import DumpLog
+    from kproxy.jobs.sources.log_files import find_files
+    from kproxy.jobs.sources.parquet_log import ParquetLog
 
     found = find_files(place)
     if found.is_parquet:
@@ -91,9 +91,9 @@ def open_files(spark: SparkSession, place: str, groups_topic: str) -> LogReader:
 
 def open_early_files(spark: SparkSession, options: SourceOptions) -> LogReader:
     """Return the reader of files in an earlier record form. Raises JobFailed when there are none."""
-    from kproxy.jobs.early_log import EarlyLog
-    from kproxy.jobs.early_records import EARLY_FORMS
-    from kproxy.jobs.log_files import find_files
+    from kproxy.jobs.sources.early_log import EarlyLog
+    from kproxy.jobs.sources.early_records import EARLY_FORMS
+    from kproxy.jobs.sources.log_files import find_files
 
     if options.files is None:
         raise JobFailed(f"--format {options.form} is for files: give --files PATH", ExitCode.USAGE)
@@ -103,7 +103,7 @@ def open_early_files(spark: SparkSession, options: SourceOptions) -> LogReader:
 
 def has_jar(spark: SparkSession) -> bool:
     """Return whether Spark's own Kafka source is on the class path of the driver."""
-    from kproxy.jobs.kafka_readers import jar_version
+    from kproxy.jobs.sources.kafka_readers import jar_version
 
     return jar_version(spark) is not None
 

@@ -9,11 +9,11 @@ from pyspark.sql import functions as sql
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
-from kproxy.jobs.fold_rows import ORPHAN, PARTITION, STATE
-from kproxy.jobs.folding import OnCorrupt, folded_states
+from kproxy.jobs.folds.fold_rows import ORPHAN, PARTITION, STATE
+from kproxy.jobs.folds.folding import OnCorrupt, folded_states
+from kproxy.jobs.history.selection import beginnings, begun_late, known_in, with_topic_names
 from kproxy.jobs.job import Job, JobContext, JobResult
-from kproxy.jobs.log_reader import Gap, LogRange
-from kproxy.jobs.selection import beginnings, begun_late, known_in, with_topic_names
+from kproxy.jobs.sources.log_reader import Gap, LogRange
 from kproxy.jobs.times import TIME, TIME_FORMS, time_text
 
 _WORTH_AN_INDEX: Final = 100_000
@@ -36,7 +36,7 @@ def run(  # noqa: PLR0913 - the options of the command line
     lost: Sequence[Gap] | None = None
     is_worth_an_index = index is not None or sum(part.length for part in ranges) >= _WORTH_AN_INDEX
     if is_worth_an_index and not no_index:
-        from kproxy.jobs.snapshot_index import shortened
+        from kproxy.jobs.folds.snapshot_index import shortened
 
         ranges, claims, lost = shortened(context, ranges, index, on_corrupt)
     folded = folded_states(context, ranges, claims=claims, on_corrupt=on_corrupt).persist()

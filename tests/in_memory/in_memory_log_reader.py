@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from kproxy.jobs.log_reader import LogRange
+from kproxy.jobs.sources.log_reader import LogRange
 
 
 class InMemoryLogReader:

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from kproxy.jobs.log_reader import LogRange
-from kproxy.jobs.raw_records import batch_of
+from kproxy.jobs.sources.log_reader import LogRange
+from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.wire.records import Record
 
 

@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 from pyspark.sql import functions as sql
 
 from kproxy.jobs import command_line
-from kproxy.jobs.data_source import FORMAT, StateLogSource
-from kproxy.jobs.kafka_log import KafkaTopic
-from kproxy.jobs.kafka_readers import PythonLog, source_options
+from kproxy.jobs.sources.data_source import FORMAT, StateLogSource
+from kproxy.jobs.sources.kafka_log import KafkaTopic
+from kproxy.jobs.sources.kafka_readers import PythonLog, source_options
 from tests.kafka.administration import create_topic, produce, set_group_settings, unique_name
 from tests.kafka.cluster import KafkaCluster
 from tests.kafka.kproxy_process import KproxyProcess, state_topic_settings

@@ -23,8 +23,8 @@ from kproxy.handlers.live.write_actors import (
     released_by,
     timed_out,
 )
-from kproxy.jobs.raw_records import batch_of
-from kproxy.jobs.silver import silver_batches
+from kproxy.jobs.history.silver import silver_batches
+from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.identifiers import MemberId, SharePartitionKey, StateEpoch, topic_id_text
 from kproxy.share.limits import ShareLimits

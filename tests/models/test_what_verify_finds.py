@@ -22,7 +22,7 @@ from kproxy.handlers.live.write_actors import (
     released_by,
     timed_out,
 )
-from kproxy.jobs.verify_rules import NOTICE, VIOLATION, Examiner, Problem
+from kproxy.jobs.verify.verify_rules import NOTICE, VIOLATION, Examiner, Problem
 from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.identifiers import (
     GroupId,

@@ -12,8 +12,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from confluent_kafka import Producer
 
-from kproxy.jobs.raw_records import batch_of
-from kproxy.jobs.silver import SILVER_ARROW_SCHEMA, silver_batches
+from kproxy.jobs.history.silver import SILVER_ARROW_SCHEMA, silver_batches
+from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.share.identifiers import topic_id_text
 from kproxy.statelog.fold import StateLogFold
 from kproxy.wire.records import Record

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kproxy.cli.log_lines import LogTopic, json_of, line_of
-from kproxy.jobs.raw_records import RAW_ARROW_SCHEMA, batch_of
+from kproxy.jobs.sources.raw_records import RAW_ARROW_SCHEMA, batch_of
 from kproxy.share.identifiers import (
     GroupId,
     LeaderEpoch,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kproxy.jobs.job import JobContext
-from kproxy.jobs.log_reader import LogRange
+from kproxy.jobs.sources.log_reader import LogRange
 
 
 class NamedTopics:

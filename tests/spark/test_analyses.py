@@ -9,14 +9,14 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from kproxy.jobs import lag_history, redeliveries, stuck, throughput
-from kproxy.jobs.audit import PASSED
-from kproxy.jobs.audit import run as audit
-from kproxy.jobs.buckets import offset_step, time_step_ms
-from kproxy.jobs.changes import ACKNOWLEDGEMENTS, RETURNS
-from kproxy.jobs.raw_records import batch_of
-from kproxy.jobs.redeliveries import Steps
-from kproxy.jobs.silver import silver_rows
+from kproxy.jobs.analyses import lag_history, redeliveries, stuck, throughput
+from kproxy.jobs.analyses.audit import PASSED
+from kproxy.jobs.analyses.audit import run as audit
+from kproxy.jobs.analyses.redeliveries import Steps
+from kproxy.jobs.history.buckets import offset_step, time_step_ms
+from kproxy.jobs.history.changes import ACKNOWLEDGEMENTS, RETURNS
+from kproxy.jobs.history.silver import silver_rows
+from kproxy.jobs.sources.raw_records import batch_of
 from tests.spark.consumptions import STEPS, Consumption, Fact, Step, consumption_of
 from tests.spark.silver_contexts import SilverContext
 

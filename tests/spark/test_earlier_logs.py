@@ -7,7 +7,7 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 import pytest
 
-from kproxy.jobs.silver import ADDED_COLUMNS
+from kproxy.jobs.history.silver import ADDED_COLUMNS
 from tests.spark.replays import answer_of, replay
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]

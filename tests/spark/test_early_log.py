@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import pytest
 
-from kproxy.jobs.early_log import EarlyLog
-from kproxy.jobs.log_files import find_files
-from kproxy.jobs.log_reader import LogRange
-from kproxy.jobs.raw_records import records_of
-from kproxy.jobs.silver import silver_rows
+from kproxy.jobs.history.silver import silver_rows
+from kproxy.jobs.sources.early_log import EarlyLog
+from kproxy.jobs.sources.log_files import find_files
+from kproxy.jobs.sources.log_reader import LogRange
+from kproxy.jobs.sources.raw_records import records_of
 from kproxy.statelog.fold import StateLogFold
 from kproxy.wire.records import Record
 

@@ -14,12 +14,12 @@ from pyspark.sql.types import StructType
 from kproxy.errors import ExitCode
 from kproxy.jobs import export
 from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.history.silver import CORRUPT, MISSING
 from kproxy.jobs.job import JobContext, JobResult
-from kproxy.jobs.log_reader import LogRange
-from kproxy.jobs.raw_records import RAW_SCHEMA, batch_of
-from kproxy.jobs.silver import CORRUPT, MISSING
+from kproxy.jobs.sources.log_reader import LogRange
+from kproxy.jobs.sources.raw_records import RAW_SCHEMA, batch_of
+from kproxy.jobs.sources.stream_reader import StateLogStreamReader
 from kproxy.jobs.spark_session import spark_failures
-from kproxy.jobs.stream_reader import StateLogStreamReader
 from kproxy.wire.records import Record
 from tests.in_memory.in_memory_log_reader import InMemoryLogReader
 from tests.in_memory.in_memory_topic import InMemoryTopic

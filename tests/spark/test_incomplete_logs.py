@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kproxy.jobs.folds.snapshot_index import SnapshotIndex, index_batches
+from kproxy.jobs.history.silver import SILVER_ARROW_SCHEMA, batch_of_silver, missing_row
 from kproxy.jobs.job import JobContext
-from kproxy.jobs.log_reader import Gap, LogRange
 from kproxy.jobs.output import write_parquet
-from kproxy.jobs.raw_records import batch_of
-from kproxy.jobs.silver import SILVER_ARROW_SCHEMA, batch_of_silver, missing_row
-from kproxy.jobs.snapshot_index import SnapshotIndex, index_batches
+from kproxy.jobs.sources.log_reader import Gap, LogRange
+from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
 from kproxy.wire.records import Record

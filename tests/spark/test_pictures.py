@@ -8,11 +8,11 @@ from typing import Any, Final
 import pyarrow as pa
 import pytest
 
-from kproxy.jobs import lag_history, redeliveries, throughput
+from kproxy.jobs.analyses import lag_history, redeliveries, throughput
+from kproxy.jobs.history.silver import silver_rows
 from kproxy.jobs.job import JobResult
 from kproxy.jobs.pictures.paper import step_text
-from kproxy.jobs.raw_records import batch_of
-from kproxy.jobs.silver import silver_rows
+from kproxy.jobs.sources.raw_records import batch_of
 from tests.spark.consumptions import Step, consumption_of
 from tests.spark.silver_contexts import SilverContext
 

@@ -10,11 +10,11 @@ from pyspark.sql import functions as sql
 from kproxy.cli.log_lines import LogTopic, json_of, line_of
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
-from kproxy.jobs.log_reader import LogRange, LogReader
+from kproxy.jobs.history.silver import silver_rows
 from kproxy.jobs.output import write_parquet
-from kproxy.jobs.silver import silver_rows
 from kproxy.jobs.source_options import open_files
-from kproxy.jobs.verify import examine
+from kproxy.jobs.sources.log_reader import LogRange, LogReader
+from kproxy.jobs.verify.verify import examine
 from tests.spark.log_generator import FIRST_MS, records_of_partition, write_partition
 
 COUNT = 400

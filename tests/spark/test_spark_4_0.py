@@ -8,8 +8,8 @@ import pyarrow.dataset as ds
 import pytest
 
 from kproxy.errors import ExitCode
-from kproxy.jobs.raw_records import RAW_ARROW_SCHEMA
-from kproxy.jobs.silver import MISSING
+from kproxy.jobs.history.silver import MISSING
+from kproxy.jobs.sources.raw_records import RAW_ARROW_SCHEMA
 from kproxy.wire.records import Record
 from tests.kafka.administration import unique_name
 from tests.kafka.cluster import KafkaCluster
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.soak, pytest.mar
 OURS: Final = "__kproxy_share_state"
 KAFKAS: Final = "__share_group_state"
 """Internal to Kafka, which Spark's Kafka source passes over in silence unless it is told otherwise."""
-_NEWER: Final = frozenset({"kproxy.jobs.stream_reader"})
+_NEWER: Final = frozenset({"kproxy.jobs.sources.stream_reader"})
 """What only the source in Python needs, which asks for Spark 4.2 before it gets there."""
 _IMPORT_ALL: Final = f"""
 import importlib, pkgutil, kproxy.jobs

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkAttributeError
 
-from kproxy.jobs.spark_tasks import mapped_by_tasks, slots_of, unchanged
+from kproxy.jobs.sources.spark_tasks import mapped_by_tasks, slots_of, unchanged
 
 pytestmark = pytest.mark.spark
 

@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from kproxy.errors import ExitCode
+from kproxy.jobs.analyses.stuck import run
+from kproxy.jobs.analyses.waiting import NO_ACQUISITIONS, NO_ENDS
 from kproxy.jobs.failures import JobFailed
-from kproxy.jobs.log_reader import TopicEnd
-from kproxy.jobs.raw_records import batch_of
-from kproxy.jobs.silver import silver_rows
-from kproxy.jobs.stuck import run
-from kproxy.jobs.waiting import NO_ACQUISITIONS, NO_ENDS
+from kproxy.jobs.history.silver import silver_rows
+from kproxy.jobs.sources.log_reader import TopicEnd
+from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.share.identifiers import topic_id_text
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch

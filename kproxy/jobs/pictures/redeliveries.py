@@ -16,8 +16,8 @@ from matplotlib.ticker import MaxNLocator
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from kproxy.jobs.buckets import step_of
-from kproxy.jobs.local_rows import local_frame
+from kproxy.jobs.history.buckets import step_of
+from kproxy.jobs.history.silver import SHARE_PARTITION, SILVER_ARROW_SCHEMA
 from kproxy.jobs.pictures.paper import (
     HEAT,
     INK,
@@ -28,7 +28,7 @@ from kproxy.jobs.pictures.paper import (
     show_time,
     step_text,
 )
-from kproxy.jobs.silver import SHARE_PARTITION, SILVER_ARROW_SCHEMA
+from kproxy.jobs.sources.local_rows import local_frame
 
 _MOST_MAPS: Final = 6
 _MOST_COLUMNS: Final = 240

@@ -10,8 +10,8 @@ from matplotlib.ticker import EngFormatter
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from kproxy.jobs.buckets import step_of
-from kproxy.jobs.changes import is_at_delivery_limit
+from kproxy.jobs.history.buckets import step_of
+from kproxy.jobs.history.changes import is_at_delivery_limit
 from kproxy.jobs.pictures.paper import (
     COLOUR_OF_EVENT,
     FAINT,

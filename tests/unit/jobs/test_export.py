@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kproxy.errors import ExitCode
-from kproxy.jobs.carried_folds import CarriedFolds
 from kproxy.jobs.export import begun_at, require_continuation, require_same_log, silver_of_batch
 from kproxy.jobs.failures import JobFailed
-from kproxy.jobs.log_reader import LogRange
-from kproxy.jobs.raw_records import batch_of
-from kproxy.jobs.silver import MISSING, silver_batches
+from kproxy.jobs.folds.carried_folds import CarriedFolds
+from kproxy.jobs.history.silver import MISSING, silver_batches
+from kproxy.jobs.sources.log_reader import LogRange
+from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.wire.records import Record
 from tests.spark.histories import KEYS, History, histories
 

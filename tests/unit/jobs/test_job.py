@@ -1,5 +1,5 @@
 from kproxy.jobs.job import JobContext
-from kproxy.jobs.log_reader import Gap, LogRange
+from kproxy.jobs.sources.log_reader import Gap, LogRange
 from tests.in_memory.in_memory_log_reader import InMemoryLogReader
 
 HELD = [LogRange(0, 10, 100), LogRange(1, 0, 50)]

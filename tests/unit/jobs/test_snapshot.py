@@ -2,9 +2,9 @@ from dataclasses import replace
 
 from hypothesis import given
 
-from kproxy.jobs.fold_rows import Counts, batch_of_rows, rows_of_fold
-from kproxy.jobs.raw_records import records_of
+from kproxy.jobs.folds.fold_rows import Counts, batch_of_rows, rows_of_fold
 from kproxy.jobs.snapshot import snapshot_batches, snapshot_record
+from kproxy.jobs.sources.raw_records import records_of
 from kproxy.share.identifiers import LeaderEpoch, SnapshotEpoch, StateEpoch
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.fold import StateLogFold

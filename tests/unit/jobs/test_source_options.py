@@ -2,8 +2,8 @@ import pytest
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
-from kproxy.jobs.kafka_log import KafkaTopic
 from kproxy.jobs.source_options import SourceOptions, require_python_source
+from kproxy.jobs.sources.kafka_log import KafkaTopic
 
 
 def options(**more: object) -> dict[str, object]:

@@ -4,7 +4,7 @@ import pytest
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.job import JobContext
-from kproxy.jobs.log_reader import Gap, LogRange
+from kproxy.jobs.sources.log_reader import Gap, LogRange
 from kproxy.jobs.state_at import PARTITION_OFFSET, ranges_until
 from tests.in_memory.in_memory_log_reader import InMemoryLogReader
 

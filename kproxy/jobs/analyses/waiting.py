@@ -1,0 +1,106 @@
+"""Share-partitions that stand still before records: what the log alone cannot tell, because it has no topic's end."""
+
+import time
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as sql
+
+from kproxy.errors import ExitCode
+from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.history.silver import SHARE_PARTITION
+from kproxy.jobs.job import JobContext
+from kproxy.jobs.sources.local_rows import local_frame
+from kproxy.jobs.sources.log_reader import KnowsTopics
+
+NO_ACQUISITIONS: Final = (
+    "which records are with a member, or were never delivered: acquisitions are not written to the log"
+)
+NO_ENDS: Final = "where the topics ended: that is not written to the log"
+
+_ENDS_SCHEMA: Final = pa.schema(
+    [
+        ("topic_id", pa.string()),
+        ("partition", pa.int32()),
+        ("end_offset", pa.int64()),
+        ("earlier_end_offset", pa.int64()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicEnds:
+    """Where the consumed topics end, one row for each partition; `unknown` says what is not known, None without rows.
+
+    `earlier_ms` is the time that `earlier_end_offset` of a row is of: what lies below it has waited since then.
+    """
+
+    frame: DataFrame | None
+    earlier_ms: int = 0
+    unknown: tuple[str, ...] = ()
+    exit_code: ExitCode = ExitCode.OK
+
+
+def topic_ends(context: JobContext, *, quiet_ms: int, until_ms: int | None) -> TopicEnds:
+    """Ask the cluster, if there is one and the question is about now, where its topics end and ended `quiet_ms` ago."""
+    if until_ms is not None:
+        return _unknown(context, f"{NO_ENDS}, and with --until the cluster is not asked")
+    if not isinstance(context.reader, KnowsTopics):
+        return _unknown(context, f"{NO_ENDS}; give -b to ask the cluster")
+    earlier_ms = time.time_ns() // 1_000_000 - quiet_ms
+    try:
+        ends = context.reader.topic_ends(context.topic_names(), earlier_ms=earlier_ms)
+    except JobFailed as failure:
+        unknown = f"{NO_ENDS}, and the cluster does not say: {failure}"
+        return TopicEnds(None, 0, _unknown(context, unknown).unknown, ExitCode.PARTIAL_FAILURE)
+    rows = (
+        {
+            "topic_id": topic_id,
+            "partition": partition,
+            "end_offset": end.end_offset,
+            "earlier_end_offset": end.earlier_end_offset,
+        }
+        for (topic_id, partition), end in ends.items()
+    )
+    return TopicEnds(local_frame(context.spark, rows, _ENDS_SCHEMA), earlier_ms)
+
+
+def waiting_in(silver: DataFrame, ends: DataFrame, *, before_ms: int) -> DataFrame:
+    """Return the share-partitions that have made no progress since `before_ms` and have older records before them.
+
+    Progress is start offset and delivery-complete count together; `lag` is KIP-1226's, `stood_since_ms` when progress
+    was made last. Of a share-partition without a start offset nothing is known: it is not among them.
+    """
+    every = Window.partitionBy(*SHARE_PARTITION)
+    deleted_at = sql.max(sql.when(sql.col("kind") == "tombstone", sql.col("log_offset"))).over(every)
+    progress = sql.col("start_offset") + sql.greatest("delivery_complete_count", sql.lit(0))
+    first_with_most = sql.max_by("log_ts_ms", sql.struct("progress", -sql.col("log_offset")))
+    stood = (
+        silver.where(sql.col("outcome") == "applied")
+        .withColumn("deleted_at", sql.coalesce(deleted_at, sql.lit(-1)))
+        .where((sql.col("log_offset") > sql.col("deleted_at")) & (sql.col("start_offset") >= 0))
+        .withColumn("progress", progress)
+        .groupBy(*SHARE_PARTITION)
+        .agg(sql.max("progress").alias("done"), first_with_most.alias("stood_since_ms"))
+    )
+    return (
+        stood.join(sql.broadcast(ends), ["topic_id", "partition"])
+        .where((sql.col("stood_since_ms") <= before_ms) & (sql.col("done") < sql.col("earlier_end_offset")))
+        .select(*SHARE_PARTITION, (sql.col("end_offset") - sql.col("done")).alias("lag"), "stood_since_ms")
+    )
+
+
+def nothing_waiting(share_partitions: DataFrame) -> DataFrame:
+    """Return what `waiting_in` does when nothing waits."""
+    none = sql.lit(None).cast("bigint")
+    columns = [none.alias("lag"), none.alias("stood_since_ms")]
+    return share_partitions.where(sql.lit(False)).select(*SHARE_PARTITION, *columns)
+
+
+def _unknown(context: JobContext, what: str) -> TopicEnds:
+    context.say(
+        f"Note: not known: {what}; so a queue whose first record was never finished may be missing here"
+    )
+    return TopicEnds(None, 0, (what,))

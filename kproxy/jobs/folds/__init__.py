@@ -1,0 +1,1 @@
+"""Folding log partitions on executors, by the proxy's own `StateLogFold`."""

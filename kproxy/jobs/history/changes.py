@@ -1,0 +1,109 @@
+"""What the rows of the silver table tell of changes: who did what to which offsets, each change once.
+
+A snapshot repeats what the updates before it said, so only those of its rows count that name who acted: the write
+that became this snapshot. A row without delivery state was overtaken within one log record: by what was done later to
+the same records, or by a start offset behind it.
+
+What the log does not say is never guessed. The first form of its headers did not have the types of acknowledgements: a
+record that one of them archived may have been rejected, released at the delivery limit, or a gap.
+"""
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+
+from kproxy.jobs.history.silver import CAUSES_OF_RECORDS
+from kproxy.share.record_state import TERMINAL_STATES, RecordState
+from kproxy.statelog.actors import Cause, RecordEnd
+
+ACCEPT: Final = "accept"
+RELEASE: Final = "release"
+REJECT: Final = "reject"
+GAP: Final = "gap"
+"""What a member was given with its neighbours, and found to be no record."""
+FINISHED: Final = "finished"
+"""Done with: in which way was not recorded."""
+
+ACKNOWLEDGEMENTS: Final = (ACCEPT, RELEASE, REJECT, FINISHED)
+"""The events that are acknowledgements of records."""
+
+NOT_RECORDED: Final = "not-recorded"
+"""What ended records of which the log does not say it."""
+
+RETURNS: Final = (RELEASE, Cause.LOCK_TIMEOUT.value, Cause.SESSION_CLOSE.value)
+"""The events after which records are delivered again, unless that ended them."""
+
+_CAUSES_OF_CHANGES: Final = tuple(cause.value for cause in Cause if cause not in CAUSES_OF_RECORDS)
+_TERMINAL: Final = tuple(sorted(state.value for state in TERMINAL_STATES))
+
+
+def changes_of(silver: DataFrame) -> DataFrame:
+    """Return the rows that say what happened to records, with two columns more: `event` and `record_count`.
+
+    An event is `accept`, `release`, `reject`, `gap` or `finished`, else the cause as the log spells it. `ended_by` is
+    filled: null for records that go on, `not-recorded` where the log does not say what ended them. Logs that do not say
+    who acted, such as Kafka's own, have releases and expired locks both as `release`.
+    """
+    return (
+        silver.where(is_change())
+        .withColumn("event", event())
+        .withColumn("ended_by", _ended_by())
+        .withColumn("record_count", sql.col("last_offset") - sql.col("first_offset") + 1)
+    )
+
+
+def event() -> Column:
+    """Return what a row of the silver table tells, in one word."""
+    by_state = (
+        sql.when(sql.col("state") == RecordState.ACKNOWLEDGED.value, ACCEPT)
+        .when(sql.col("state") == RecordState.AVAILABLE.value, RELEASE)
+        .otherwise(FINISHED)
+    )
+    is_untold = sql.col("cause").isNull() | (sql.col("cause") == Cause.ACKNOWLEDGE.value)
+    return sql.coalesce("acknowledge_type", sql.when(is_untold, by_state).otherwise(sql.col("cause")))
+
+
+def is_at_delivery_limit() -> Column:
+    """Return whether a change ended its records because of the delivery limit; never null."""
+    return sql.coalesce(sql.col("ended_by") == RecordEnd.DELIVERY_LIMIT.value, sql.lit(False))
+
+
+def _ended_by() -> Column:
+    """Return what ended the records of a change whose `event` is known; null when they go on."""
+    happened = sql.col("event")
+    is_terminal = sql.coalesce(sql.col("state").isin(*_TERMINAL), sql.lit(False))
+    return sql.coalesce(
+        "ended_by",
+        sql.when(happened == ACCEPT, RecordEnd.ACCEPT.value)
+        .when(happened == Cause.DELIVERY_LIMIT.value, RecordEnd.DELIVERY_LIMIT.value)
+        .when(is_terminal & (happened == Cause.OPERATOR.value), Cause.OPERATOR.value)
+        .when(is_terminal | (happened == FINISHED), NOT_RECORDED),
+    )
+
+
+def is_done(state: str = "state") -> Column:
+    """Return whether records in the state of this column will never be delivered again; null is done with."""
+    return sql.col(state).isNull() | sql.col(state).isin(*_TERMINAL)
+
+
+def counted(name: str, *events: str) -> Column:
+    """Return how many records of a group of changes have one of `events`."""
+    return records(sql.col("event").isin(*events), name)
+
+
+def records(is_counted: Column, name: str) -> Column:
+    """Return how many records are in those of a group of changes that count."""
+    return sql.sum(sql.when(is_counted, sql.col("record_count")).otherwise(0)).alias(name)
+
+
+def is_change() -> Column:
+    """Return whether a row of the silver table tells of a change, and not of what stood before."""
+    is_update = sql.col("kind") == "update"
+    # The early forms of the log fill in records that were never given back: available, delivered 0 times.
+    is_filler = (sql.col("state") == RecordState.AVAILABLE.value) & (sql.col("delivery_count") == 0)
+    is_untold = sql.col("cause").isNull() & is_update & ~is_filler
+    # What a log lost is no part of the state any more; the other rows of such a record repeat what stood before.
+    is_lost = (sql.col("cause") == Cause.LOG_START_MOVED.value) & sql.col("state").isNull()
+    is_told = sql.coalesce(sql.col("cause").isin(*_CAUSES_OF_CHANGES) | is_lost, sql.lit(False))
+    return (sql.col("outcome") == "applied") & sql.col("first_offset").isNotNull() & (is_told | is_untold)

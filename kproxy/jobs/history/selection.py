@@ -1,0 +1,218 @@
+"""Which part of the history an analysis looks at: the options that all of them have, and what that part lacks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Final
+
+import click
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+
+from kproxy.errors import ExitCode
+from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.history.silver import CORRUPT, MISSING
+from kproxy.jobs.history.silver_files import SilverFiles
+from kproxy.jobs.job import JobContext
+from kproxy.jobs.sources.early_log import EarlyLog
+from kproxy.jobs.sources.local_rows import local_frame
+from kproxy.jobs.sources.log_reader import Gap, LogRange
+from kproxy.jobs.times import TIME, TIME_FORMS
+from kproxy.share.identifiers import topic_id_of
+
+SELECTION_OPTIONS: Final = (
+    click.Option(["-g", "--group"], metavar="ID", help="Only this share group."),
+    click.Option(["--topic"], metavar="NAME|ID", help="Only this consumed topic."),
+    click.Option(["--partition"], type=click.IntRange(min=0), help="Only this partition of consumed topics."),
+    click.Option(["--since", "since_ms"], type=TIME, help=f"From this time on, of the log: {TIME_FORMS}."),
+    click.Option(["--until", "until_ms"], type=TIME, help="Before this time, of the log."),
+)
+"""Handed to a job under the names of the fields of `Selection`."""
+
+
+_NAMES_SCHEMA: Final = pa.schema([("topicId", pa.string()), ("topicName", pa.string())])
+_MOST_TOLD: Final = 20
+"""Of records that cannot be used, how many are told of one by one."""
+_FEW: Final = 5
+"""How many names or places a line has room for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """Something that was asked for by its name, the column that has such names, and which rows are of it."""
+
+    kind: str
+    value: object
+    column: str
+    is_it: Column
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What to look at; None is all. `topic` is a name or an id; `until_ms` is exclusive."""
+
+    group: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+
+    def silver(self, context: JobContext, *, member: str | None = None) -> DataFrame:
+        """Return these rows of the silver table, of one member if it is given. A log is decoded once, and kept.
+
+        Who asks is told what the history lacks: records that cannot be used or are gone, and a beginning that is.
+        Raises JobFailed: NOT_FOUND for a group, topic, partition or member that the log has never heard of.
+        """
+        named = self._named(context, member)
+        is_selected = reduce(and_, (each.is_it for each in named), sql.lit(True))
+        rows = context.silver(since_ms=self.since_ms, until_ms=self.until_ms).where(is_selected | is_lost())
+        if not isinstance(context.reader, SilverFiles):
+            rows = rows.persist(StorageLevel.DISK_ONLY)
+        self._tell_beginning(context)
+        report_losses(context, rows.where(is_lost() & (sql.col("group").isNull() | is_selected)))
+        selected = rows.where(is_selected)
+        if named and selected.isEmpty():
+            _require_known(context, named)
+        return selected
+
+    def _named(self, context: JobContext, member: str | None) -> list[_Named]:
+        named = []
+        if self.group is not None:
+            named.append(_Named("group", self.group, "group", sql.col("group") == self.group))
+        if self.topic is not None:
+            is_topic = _is_topic(context, self.topic)
+            named.append(_Named("topic", self.topic, "topic_id", is_topic))
+        if self.partition is not None:
+            is_partition = sql.col("partition") == self.partition
+            named.append(_Named("partition", self.partition, "partition", is_partition))
+        if member is not None:
+            named.append(_Named("member or client", member, "member", _is_member(member)))
+        return named
+
+    def _tell_beginning(self, context: JobContext) -> None:
+        """Say which log partitions begin later than what is asked for. How much was there, nobody can tell."""
+        if isinstance(context.reader, SilverFiles):
+            return
+        begun = begun_late(context, context.reader.ranges())
+        if begun and self.since_ms is not None:
+            first = context.reader.offsets_at(self.since_ms)
+            begun = [part for part in begun if first.get(part.partition, 0) <= part.first_offset]
+        if begun:
+            context.say(f"Warning: {beginnings(begun)}: what was written before that is not in the answer")
+
+
+def begun_late(context: JobContext, ranges: Sequence[LogRange]) -> list[LogRange]:
+    """Return those of `ranges`, which begin with the log, before which there was more of it once."""
+    # The records of early forms stand among others: their first offset tells nothing.
+    is_early = isinstance(context.reader, EarlyLog)
+    return [part for part in ranges if part.first_offset > 0 and not is_early]
+
+
+def beginnings(ranges: Sequence[LogRange]) -> str:
+    """Return in words where log partitions begin."""
+    places = [f"partition {part.partition} at offset {part.first_offset}" for part in ranges[:_FEW]]
+    more = [f"{len(ranges) - _FEW} more"] if len(ranges) > _FEW else []
+    return f"the log begins late, {', '.join([*places, *more])}"
+
+
+def known_in(names: DataFrame, column: str, shown: Mapping[str, str] | None = None) -> str:
+    """Return in words which values a column has, the first few of them, as `shown` calls them."""
+    few = names.select(column).where(sql.col(column).isNotNull()).distinct().orderBy(column).limit(_FEW)
+    values = [str(row[0]) for row in few.collect()]
+    return f"known are {', '.join((shown or {}).get(value, value) for value in values) or 'none'}"
+
+
+def with_topic_names(frame: DataFrame, names: Mapping[str, str]) -> DataFrame:
+    """Return `frame` with `topicName` behind its `topicId`; null where the name is not known."""
+    columns = frame.columns
+    place = columns.index("topicId") + 1
+    if not names:
+        return frame.select(
+            *columns[:place], sql.lit(None).cast("string").alias("topicName"), *columns[place:]
+        )
+    rows = ({"topicId": topic_id, "topicName": name} for topic_id, name in names.items())
+    named = local_frame(frame.sparkSession, rows, _NAMES_SCHEMA)
+    joined = frame.join(sql.broadcast(named), "topicId", "left")
+    return joined.select(*columns[:place], "topicName", *columns[place:])
+
+
+def is_lost() -> Column:
+    """Return which silver rows stand for records that are gone, or that no fold can take."""
+    return sql.col("outcome").isin(CORRUPT, MISSING)
+
+
+def report_losses(context: JobContext, lost: DataFrame) -> None:
+    """Report rows that stand for records which are gone, or which no fold can take; the summary counts the latter."""
+    by_place = lost.dropDuplicates(["log_partition", "log_offset"])
+    found = by_place.orderBy("log_partition", "log_offset").limit(_MOST_TOLD + 1).collect()
+    context.report(
+        [
+            Gap(
+                row["log_partition"],
+                row["log_offset"],
+                row["log_offset"] + 1,
+                f"the record cannot be used: {row['error']}",
+            )
+            if row["outcome"] == CORRUPT
+            else Gap(
+                row["log_partition"],
+                row["first_offset"],
+                row["last_offset"] + 1,
+                "deleted before they were read",
+            )
+            for row in found[:_MOST_TOLD]
+        ]
+    )
+    counted = sum(row["outcome"] == CORRUPT for row in found)
+    if len(found) > _MOST_TOLD:
+        context.say("Warning: further records are missing, or cannot be used")
+        counted = by_place.where(sql.col("outcome") == CORRUPT).count()
+    context.summary["corrupt"] = counted
+
+
+def _require_known(context: JobContext, named: Sequence[_Named]) -> None:
+    """Raise JobFailed unless the log, at any time, has something of all that was asked for by name."""
+    read = len(context.ranges_read)
+    rows = context.silver().select("group", "topic_id", "partition", "member", "client_id", "kind")
+    names = rows.distinct().persist()
+    # The summary tells of them once.
+    del context.ranges_read[read:]
+    for number, each in enumerate(named):
+        found = names.where(each.is_it)
+        if found.isEmpty():
+            of = "".join(f" of {before.kind} {before.value!r}" for before in reversed(named[:number]))
+            raise JobFailed(
+                f"there is no {each.kind} {each.value!r}{of} in {context.reader.name}; "
+                f"{known_in(names, each.column, context.topic_names())}",
+                ExitCode.NOT_FOUND,
+            )
+        names = found
+
+
+def _is_member(member: str) -> Column:
+    """Return which rows are of a member: by its id, or by the id of its client. The owner of a claim is no client."""
+    is_client = (sql.col("client_id") == member) & (sql.col("kind") != "claim")
+    return sql.coalesce((sql.col("member") == member) | is_client, sql.lit(False))
+
+
+def _is_topic(context: JobContext, topic: str) -> Column:
+    """Return which rows are of a topic: by its name, and what is none is taken for an id."""
+    names = context.topic_names()
+    ids = [topic_id for topic_id, name in names.items() if name == topic]
+    if not ids and not _is_topic_id(topic):
+        known = ", ".join(sorted(set(names.values()))[:_FEW]) or "none: give its id"
+        raise JobFailed(
+            f"there is no topic {topic!r} in {context.reader.name}; known are {known}", ExitCode.NOT_FOUND
+        )
+    return sql.col("topic_id").isin(*ids or [topic])
+
+
+def _is_topic_id(text: str) -> bool:
+    try:
+        topic_id_of(text)
+    except ValueError:
+        return False
+    return True

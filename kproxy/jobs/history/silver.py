@@ -1,0 +1,284 @@
+"""History in rows that questions are asked of: one per state batch, and per who made the change.
+
+A change of several actors is cut where their offsets meet. What one of them did that another did anew within the same
+record has rows without a delivery state. A record without state batches has one row, and so has one that nobody can
+decode. Rows of a record stand together, and offsets rise within a log partition.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+
+from kproxy.jobs.failures import told_to_driver
+from kproxy.jobs.folds.folded_records import FoldedRecord, folded
+from kproxy.jobs.folds.folding import log_partitions
+from kproxy.jobs.sources.raw_records import records_of
+from kproxy.share.identifiers import SharePartitionKey, topic_id_text
+from kproxy.share.state_batches import StateBatch
+from kproxy.statelog.actors import Actor, Cause, OffsetRange, parts_outside, without_overlaps
+from kproxy.statelog.claims import Claim
+from kproxy.statelog.fold import FoldImage, StateLogFold
+from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, StateRecord
+from kproxy.wire.records import Record
+
+if TYPE_CHECKING:
+    from kproxy.jobs.job import JobContext
+
+SILVER_SCHEMA: Final = """
+    group string, topic_id string, partition int, log_partition int, log_offset bigint, log_ts_ms bigint,
+    kind string, outcome string, claim_epoch bigint, snapshot_epoch int, state_epoch int, leader_epoch int,
+    start_offset bigint, delivery_complete_count int,
+    first_offset bigint, last_offset bigint, state int, delivery_count int,
+    member string, client_id string, client_host string, cause string, acknowledge_type string, ended_by string,
+    error string
+"""
+"""The columns. Offsets of batches are inclusive; `state` is Kafka's number; what a record does not say is null.
+
+`ended_by` is what ended the records for good, as far as the header of the log record says it.
+"""
+
+ADDED_COLUMNS: Final = frozenset({"acknowledge_type", "ended_by"})
+"""What earlier exports did not have."""
+
+CORRUPT: Final = "corrupt"
+"""The outcome of a record that no fold can take; `error` says why."""
+UNDECODABLE: Final = "undecodable"
+"""The kind of a record that is none."""
+
+MISSING: Final = "missing"
+"""The kind of a row that stands for log records that are gone: its offsets are theirs, in the log itself."""
+
+_COLUMNS: Final = tuple(line.split()[0] for line in SILVER_SCHEMA.split(",") if line.strip())
+_WHOLE_NUMBERS: Final = frozenset(
+    {"partition", "log_partition", "snapshot_epoch", "state_epoch", "leader_epoch", "delivery_complete_count"}
+    | {"state", "delivery_count"}
+)
+_LONGS: Final = frozenset(
+    {"log_offset", "log_ts_ms", "claim_epoch", "start_offset", "first_offset", "last_offset"}
+)
+SILVER_ARROW_SCHEMA: Final = pa.schema(
+    [
+        (name, pa.int32() if name in _WHOLE_NUMBERS else pa.int64() if name in _LONGS else pa.string())
+        for name in _COLUMNS
+    ]
+)
+"""The same for pyarrow."""
+
+SHARE_PARTITION: Final = ("group", "topic_id", "partition")
+"""The columns that name a share-partition."""
+
+CAUSES_OF_RECORDS: Final = frozenset(
+    {
+        Cause.INITIALIZE,
+        Cause.LOAD,
+        Cause.SNAPSHOT,
+        Cause.ALTER_OFFSETS,
+        Cause.DELETE,
+        Cause.LOG_START_MOVED,
+    }
+)
+"""The causes of whole records; every other changes certain offsets."""
+
+SilverRow = dict[str, Any]
+
+
+def silver_of(
+    context: "JobContext", *, since_ms: int | None = None, until_ms: int | None = None
+) -> DataFrame:
+    """Return the silver rows of a log from `since_ms` on and before `until_ms`; None is no bound.
+
+    State epochs and outcomes are those of a fold from the beginning of the log, whatever `since_ms` says.
+    """
+    from kproxy.jobs.history.silver_files import SilverFiles
+
+    if isinstance(context.reader, SilverFiles):
+        rows = context.reader.rows()
+    else:
+        rows = silver_rows(context.records(context.ranges(until_ms=until_ms)))
+    if since_ms is not None:
+        rows = rows.where(sql.col("log_ts_ms") >= since_ms)
+    if until_ms is not None:
+        rows = rows.where(sql.col("log_ts_ms") < until_ms)
+    return rows
+
+
+def silver_rows(records: DataFrame, images: Mapping[int, FoldImage] | None = None) -> DataFrame:
+    """Return the silver rows of `records`, which come from a `LogReader`.
+
+    `images` has the folds of what came before the first record, by log partition.
+    """
+    return records.mapInArrow(partial(silver_batches, images=dict(images or {})), SILVER_SCHEMA)
+
+
+def silver_batches(
+    batches: Iterator[pa.RecordBatch], *, images: Mapping[int, FoldImage]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the silver rows of what one task reads."""
+    with told_to_driver():
+        for number, found in log_partitions(batches):
+            writer = SilverWriter.after(number, images.get(number))
+            for batch in found:
+                yield batch_of_silver([row for _, record in records_of(batch) for row in writer.rows(record)])
+
+
+def batch_of_silver(rows: Sequence[SilverRow]) -> pa.RecordBatch:
+    """Return rows as a batch of SILVER_ARROW_SCHEMA."""
+    arrays = [
+        pa.array([row.get(name) for row in rows], SILVER_ARROW_SCHEMA.field(name).type) for name in _COLUMNS
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=SILVER_ARROW_SCHEMA)
+
+
+def missing_row(log_partition: int, first_offset: int, end_offset: int, timestamp_ms: int) -> SilverRow:
+    """Return the row for records that were deleted before they were read; the next one was written at this time."""
+    return {
+        "log_partition": log_partition,
+        "log_offset": first_offset,
+        "log_ts_ms": timestamp_ms,
+        "kind": MISSING,
+        "outcome": MISSING,
+        "first_offset": first_offset,
+        "last_offset": end_offset - 1,
+        "error": f"log offsets {first_offset}-{end_offset - 1} were deleted before they were read",
+    }
+
+
+@dataclass(slots=True)
+class SilverWriter:
+    """Makes the rows of one log partition, record after record, and folds along. It never stops at a corrupt one."""
+
+    log_partition: int
+    fold: StateLogFold = field(default_factory=lambda: StateLogFold(on_corrupt="skip"))
+
+    @staticmethod
+    def after(log_partition: int, image: FoldImage | None) -> "SilverWriter":
+        """Return the writer that goes on after `image`, or begins."""
+        if image is None:
+            return SilverWriter(log_partition)
+        return SilverWriter(log_partition, StateLogFold.resume(image, on_corrupt="skip"))
+
+    def rows(self, record: Record) -> list[SilverRow]:
+        """Return the rows of the next record."""
+        place = {
+            "log_partition": self.log_partition,
+            "log_offset": record.offset,
+            "log_ts_ms": record.timestamp_ms,
+        }
+        found = folded(record, self.fold)
+        decoded = found.decoded
+        if decoded is None:
+            return [{**place, "kind": UNDECODABLE, **_outcome_columns(found)}]
+        whole = {**place, "claim_epoch": decoded.claim_epoch, **_outcome_columns(found)}
+        whole |= self._record_columns(decoded.record)
+        return [whole | part for part in _parts(decoded.record, found.actors)]
+
+    def _record_columns(self, record: StateRecord) -> SilverRow:
+        if isinstance(record, Claim):
+            return {"kind": "claim", "client_id": record.owner}
+        columns = _key_columns(record.key)
+        if isinstance(record, ShareSnapshot):
+            return columns | _value_columns(record) | {"kind": "snapshot", "state_epoch": record.state_epoch}
+        if isinstance(record, ShareUpdate):
+            state = self.fold.states.get(record.key)
+            state_epoch = None if state is None else state.state_epoch
+            return columns | _value_columns(record) | {"kind": "update", "state_epoch": state_epoch}
+        return columns | {"kind": "tombstone"}
+
+
+def _outcome_columns(found: FoldedRecord) -> SilverRow:
+    if found.outcome is None:
+        return {"outcome": CORRUPT, "error": found.error}
+    return {"outcome": found.outcome.value}
+
+
+def _key_columns(key: SharePartitionKey) -> SilverRow:
+    return {"group": key.group_id, "topic_id": topic_id_text(key.topic_id), "partition": key.partition}
+
+
+def _value_columns(record: ShareSnapshot | ShareUpdate) -> SilverRow:
+    return {
+        "snapshot_epoch": record.snapshot_epoch,
+        "leader_epoch": record.leader_epoch,
+        "start_offset": record.start_offset,
+        "delivery_complete_count": record.delivery_complete_count,
+    }
+
+
+def _parts(record: StateRecord, actors: Sequence[Actor]) -> list[SilverRow]:
+    """Return what differs between the rows of a record: the parts of its state batches, and who made them.
+
+    Of what an actor did before another one did something else, and outside of all batches, where the start offset has
+    overtaken it, neither state nor delivery count is known. In the latter case the records are done with.
+    """
+    batches = record.state_batches if isinstance(record, ShareSnapshot | ShareUpdate) else ()
+    # Such an actor made the whole record what it is: a load, a snapshot, an initialization.
+    whole = next((actor for actor in actors if actor.cause in CAUSES_OF_RECORDS), None)
+    last_actors = without_overlaps(actors)
+    by_offset = sorted(
+        ((first, last, actor) for actor in last_actors for first, last in actor.offset_ranges),
+        key=itemgetter(0),
+    )
+    parts = [part for batch in batches for part in _parts_of_batch(batch, by_offset, whole)]
+    spans = sorted((batch.first_offset, batch.last_offset) for batch in batches)
+    parts += [
+        part for first, last, actor in by_offset for part in _parts_outside((first, last), spans, actor)
+    ]
+    for actor, last_actor in zip(actors, last_actors, strict=True):
+        if actor is not last_actor:
+            left = last_actor.offset_ranges
+            parts += [part for span in actor.offset_ranges for part in _parts_outside(span, left, actor)]
+    return parts or [_actor_columns(actors[0] if actors else None)]
+
+
+def _parts_outside(span: OffsetRange, taken: Sequence[OffsetRange], actor: Actor) -> Iterator[SilverRow]:
+    for first, last in parts_outside(span, taken):
+        yield _offset_columns(first, last) | _actor_columns(actor)
+
+
+def _parts_of_batch(
+    batch: StateBatch, by_offset: Sequence[tuple[int, int, Actor]], whole: Actor | None
+) -> Iterator[SilverRow]:
+    next_offset = batch.first_offset
+    for first, last, actor in islice(by_offset, bisect_left(by_offset, next_offset, key=itemgetter(1)), None):
+        if first > batch.last_offset:
+            break
+        if first > next_offset:
+            yield _batch_columns(batch, next_offset, first - 1) | _repeated(whole)
+        begin, end = max(first, next_offset), min(last, batch.last_offset)
+        yield _batch_columns(batch, begin, end) | _actor_columns(actor)
+        next_offset = end + 1
+    if next_offset <= batch.last_offset:
+        yield _batch_columns(batch, next_offset, batch.last_offset) | _repeated(whole)
+
+
+def _batch_columns(batch: StateBatch, first_offset: int, last_offset: int) -> SilverRow:
+    told = {"state": int(batch.state), "delivery_count": batch.delivery_count}
+    return _offset_columns(first_offset, last_offset) | told
+
+
+def _offset_columns(first_offset: int, last_offset: int) -> SilverRow:
+    return {"first_offset": first_offset, "last_offset": last_offset}
+
+
+def _repeated(whole: Actor | None) -> SilverRow:
+    """Return why a record says again what stood before it: it has ended nothing by that."""
+    return _actor_columns(whole) | {"ended_by": None}
+
+
+def _actor_columns(actor: Actor | None) -> SilverRow:
+    if actor is None:
+        return {}
+    texts = {"member": actor.member_id, "client_id": actor.client_id, "client_host": actor.client_host}
+    if actor.acknowledge_type is not None:
+        texts["acknowledge_type"] = actor.acknowledge_type.name.lower()
+    if actor.end is not None:
+        texts["ended_by"] = actor.end.value
+    return {"cause": actor.cause.value, **{name: text for name, text in texts.items() if text}}

@@ -1,0 +1,120 @@
+"""`kproxy-statelog` as a stream: micro-batches of offset ranges. Needs Spark 4.2."""
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from kproxy.errors import ExitCode
+from kproxy.jobs.failures import JobFailed, told_to_driver
+from kproxy.jobs.sources.data_source import TaskPartition, read_ranges, slots_in
+from kproxy.jobs.sources.kafka_log import LogTopic
+from kproxy.jobs.sources.log_reader import Gap, LogRange, gaps_below
+from kproxy.jobs.sources.packing import packed
+
+log = logging.getLogger(__name__)
+
+Offsets = dict[str, int]
+"""The next offset to read by partition; JSON knows no other keys than texts."""
+
+
+def admitted(start: Mapping[int, int], end: Mapping[int, int], most: int) -> dict[int, int]:
+    """Return how far to read from `start` towards `end` when at most `most` records are to be read.
+
+    Each partition gets its share of what it lags, at least one record, until `most` is used up; so a small lag is not
+    behind a large one for ever.
+    """
+    lags = {number: max(0, last - start[number]) for number, last in end.items()}
+    total, left = sum(lags.values()), most
+    reached = {}
+    for number in sorted(lags):
+        taken = (
+            lags[number] if total <= most else min(lags[number], left, max(1, most * lags[number] // total))
+        )
+        reached[number] = start[number] + taken
+        left -= taken
+    return reached
+
+
+class StateLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads the log as it grows. Partitions that are added later are read from their beginning."""
+
+    def __init__(self, topic: LogTopic, options: Mapping[str, str]) -> None:
+        self._topic = topic
+        self._starting: Final = {
+            int(number): int(offset)
+            for number, offset in json.loads(options.get("startingOffsets", "{}")).items()
+        }
+        self._most: Final = int(options.get("maxRecordsPerTrigger", "0"))
+        self._is_failing_on_gap: Final = options.get("onGap", "fail") != "report"
+        self._slots: Final = slots_in(options)
+        self._target: dict[int, int] | None = None
+
+    def initialOffset(self) -> Offsets:  # noqa: N802 - Spark's
+        """Return where the stream begins."""
+        return _texts({held.partition: held.first_offset for held in self._held()} | self._starting)
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's
+        """Return how much a micro-batch reads."""
+        return ReadMaxRows(self._most) if self._most > 0 else ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's
+        """Note where the log ends now: a run of availableNow goes so far and no further."""
+        self._target = {held.partition: held.end_offset for held in self._held()}
+
+    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802 - Spark's
+        """Return how far the next micro-batch reads."""
+        held = self._held()
+        end = self._target or {part.partition: part.end_offset for part in held}
+        first = {part.partition: part.first_offset for part in held}
+        begun = {number: start.get(str(number), first.get(number, 0)) for number in end}
+        end = {number: max(offset, begun[number]) for number, offset in end.items()}
+        return _texts(admitted(begun, end, limit.max_rows) if isinstance(limit, ReadMaxRows) else end)
+
+    def reportLatestOffset(self) -> Offsets:  # noqa: N802 - Spark's
+        """Return where the log ends now, for the progress of the query."""
+        return _texts({held.partition: held.end_offset for held in self._held()})
+
+    def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
+        """Return what each task of a micro-batch reads. Raises for a gap, so that the driver knows it, or reports it.
+
+        A partition that is not in `start` was added since: its records begin at 0.
+        """
+        held = {part.partition: part for part in self._held()}
+        begun = {int(number): start.get(number, 0) for number in end}
+        with told_to_driver():
+            self._look_for_gaps(gaps_below(held.values(), begun), end)
+        ranges = [held[number].within(first, end[str(number)]) for number, first in sorted(begun.items())]
+        return [TaskPartition(task) for task in packed(ranges, slots=self._slots)]
+
+    def _look_for_gaps(self, gaps: Sequence[Gap], end: Offsets) -> None:
+        for gap in gaps:
+            lost = min(gap.end_offset, end[str(gap.partition)])
+            said = (
+                f"partition {gap.partition}, offsets {gap.first_offset}-{lost - 1} are missing: {gap.reason}"
+            )
+            if self._is_failing_on_gap:
+                raise JobFailed(f"{said}; --on-gap report goes on without them", ExitCode.NOT_FOUND)
+            log.warning("%s", said)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the records that a task reads."""
+        assert isinstance(partition, TaskPartition)
+        return read_ranges(self._topic, partition.ranges)
+
+    def _held(self) -> Sequence[LogRange]:
+        with told_to_driver(), self._topic.consumer() as consumer:
+            return consumer.ranges()
+
+
+def _texts(offsets: Mapping[Any, int]) -> Offsets:
+    return {str(number): offset for number, offset in sorted(offsets.items())}

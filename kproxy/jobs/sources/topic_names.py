@@ -1,0 +1,51 @@
+"""The names of the topics that share groups consume, out of the records of the groups topic."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from kproxy.errors import CorruptStateRecord
+from kproxy.jobs.sources.raw_records import records_of
+from kproxy.share.identifiers import topic_id_text
+from kproxy.statelog.group_parts import StatePartitionMetadata
+from kproxy.statelog.group_records import decode_group_record
+from kproxy.wire.records import Record
+
+NAMES_SCHEMA: Final = "topic_id string, topic_name string"
+_ARROW_SCHEMA: Final = pa.schema([("topic_id", pa.string()), ("topic_name", pa.string())])
+
+
+def topic_names_in(found: DataFrame) -> Mapping[str, str]:
+    """Return topic names by the id in Kafka's text form. `found` is what `named` made of records."""
+    return {row["topic_id"]: row["topic_name"] for row in found.collect()}
+
+
+def names_of(record: Record) -> Mapping[str, str]:
+    """Return what one record tells: nothing, unless it lists the topics of a group."""
+    try:
+        decoded = decode_group_record(record).record
+    except CorruptStateRecord:
+        return {}
+    if not isinstance(decoded, StatePartitionMetadata):
+        return {}
+    listed = (decoded.initializing, decoded.initialized, decoded.deleting)
+    return {
+        topic_id_text(topic_id): partitions.topic_name
+        for topics in listed
+        for topic_id, partitions in topics.items()
+        if partitions.topic_name
+    }
+
+
+def named(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the names that records tell, rows of NAMES_SCHEMA: records of the groups topic, or any others."""
+    names: dict[str, str] = {}
+    for batch in batches:
+        for _, record in records_of(batch):
+            names.update(names_of(record))
+    yield pa.RecordBatch.from_arrays(
+        [pa.array(list(names), pa.string()), pa.array(list(names.values()), pa.string())],
+        schema=_ARROW_SCHEMA,
+    )

@@ -1,0 +1,148 @@
+"""What must hold of every record of the log, whatever state it leads to."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kproxy.jobs.folds.folded_records import FoldedRecord, folded
+from kproxy.jobs.folds.offsets_read import OffsetsRead
+from kproxy.jobs.verify.write_rules import (
+    impossible_writes,
+    offsets_passed_over,
+    overlaps,
+    too_often,
+    uncounted_offsets,
+)
+from kproxy.share.identifiers import SharePartitionKey
+from kproxy.statelog.fold import Outcome, StateLogFold
+from kproxy.statelog.partitioning import state_partition
+from kproxy.statelog.state_records import Claim, ShareSnapshot, ShareUpdate
+from kproxy.wire.records import Record
+
+VIOLATION = "violation"
+"""Something that must not be."""
+NOTICE = "notice"
+"""Something that may be, and is worth a look.
+
+An owner that was superseded wrote once more, and every fold passes over that. Offsets of the log are missing, as in a
+dump of parts of it. A share-partition passed offsets of its topic, or counted them, that nobody said were done with:
+they hold no record, or none any more.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a record, and of which share-partition it speaks; None when nobody can tell."""
+
+    what: str
+    offset: int
+    key: SharePartitionKey | None
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogPlace:
+    """Which log partition is examined, of how many."""
+
+    partition: int
+    partition_count: int
+
+
+class Examiner:
+    """Folds one log partition, and examines each record before it does. A corrupt record is passed over.
+
+    Whether a record belongs into the log partition is known with a `place` only. What follows from one cause record
+    after record is told once: that is a share-partition in the wrong place, a claim that nobody made, and each notice
+    about the offsets of a share-partition.
+    """
+
+    def __init__(self, fold: StateLogFold, delivery_limit: int, place: LogPlace | None = None) -> None:
+        self.fold = fold
+        """Skips corrupt records."""
+        self.record_count = 0
+        self._delivery_limit = delivery_limit
+        self._place = place
+        self._read = OffsetsRead()
+        self._claims: set[int] = set()
+        self._told: set[tuple[str, SharePartitionKey]] = set()
+
+    def examine(self, record: Record) -> Iterator[Problem]:
+        """Yield what is wrong with the next record, and fold it."""
+        self.record_count += 1
+        missing = self._read.take(record.offset)
+        found = folded(record, self.fold)
+        if missing:
+            yield Problem(
+                NOTICE, record.offset, None, f"offsets {missing[0]}-{missing[-1]} before it are missing"
+            )
+        if found.outcome is None:
+            yield Problem(VIOLATION, record.offset, found.key, found.error)
+        for what, detail in self._complaints(found, record.offset):
+            yield Problem(what, record.offset, found.key, detail)
+
+    def orphans(self) -> Iterator[Problem]:
+        """Yield, at the end, the share-partitions that have updates but no snapshot."""
+        for key, offset in self.fold.image().orphans.items():
+            yield Problem(VIOLATION, offset, key, "updates without a snapshot before or after them")
+
+    def _complaints(self, found: FoldedRecord, offset: int) -> Iterator[tuple[str, str]]:
+        if found.record is None or isinstance(found.record, Claim):
+            self._claims.add(offset)  # What cannot be decoded may have been one.
+            return
+        yield from self._complaints_about_claim(found, offset)
+        yield from self._complaints_about_place(found.record.key)
+        if found.outcome is Outcome.APPLIED and isinstance(found.record, ShareSnapshot | ShareUpdate):
+            yield from self._complaints_about_values(found, found.record)
+
+    def _complaints_about_claim(self, found: FoldedRecord, offset: int) -> Iterator[tuple[str, str]]:
+        claim_epoch = found.claim_epoch
+        if found.outcome is Outcome.IGNORED_UNCLAIMED:
+            yield VIOLATION, "written by nobody who claimed the log partition"
+        elif found.outcome is Outcome.IGNORED_STALE_CLAIM:
+            yield NOTICE, f"written under claim {claim_epoch}, when {self.fold.claim_epoch} was in force"
+        if claim_epoch is None or claim_epoch in self._claims or not claim_epoch < offset:
+            return
+        if self._read.holds(claim_epoch):
+            self._claims.add(claim_epoch)
+            yield VIOLATION, f"written under claim {claim_epoch}, and the record at that offset is no claim"
+
+    def _complaints_about_place(self, key: SharePartitionKey) -> Iterator[tuple[str, str]]:
+        place = self._place
+        if place is None:
+            return
+        belongs_to = state_partition(key, place.partition_count)
+        if belongs_to != place.partition and self._is_new("place", key):
+            yield VIOLATION, f"belongs to log partition {belongs_to} of {place.partition_count}"
+
+    def _complaints_about_values(
+        self, found: FoldedRecord, record: ShareSnapshot | ShareUpdate
+    ) -> Iterator[tuple[str, str]]:
+        for detail in (
+            *overlaps(record.state_batches),
+            *too_often(record.state_batches, self._delivery_limit),
+        ):
+            yield VIOLATION, detail
+        if found.claim_epoch is None:
+            return  # It was imported: who knows what wrote it.
+        after = self.fold.states[record.key]
+        for detail in impossible_writes(record, found.actors, found.before, after):
+            yield VIOLATION, detail
+        passed = offsets_passed_over(record, found.actors, found.before)
+        if passed and self._is_new("passed", record.key):
+            yield (
+                NOTICE,
+                f"passes {passed} offsets, by start offset {record.start_offset}, that nobody was done with",
+            )
+        uncounted = uncounted_offsets(record, after)
+        if uncounted and self._is_new("uncounted", record.key):
+            count = record.delivery_complete_count
+            yield (
+                NOTICE,
+                f"delivery-complete count {count}, {uncounted} more than there are offsets in the log",
+            )
+
+    def _is_new(self, what: str, key: SharePartitionKey) -> bool:
+        """Return whether this was not told of the share-partition yet, and note that it is told now."""
+        if (what, key) in self._told:
+            return False
+        self._told.add((what, key))
+        return True
