@@ -36,7 +36,7 @@ from kproxy.jobs.output import write_parquet
 from kproxy.jobs.sources.log_files import filesystem_of, pattern_of, uri_of
 from kproxy.jobs.sources.log_reader import Gap, LogRange, gaps_below, ranges_between
 from kproxy.jobs.sources.raw_records import records_of
-from kproxy.statelog.fold import FoldImage
+from kproxy.statelog.state_log_fold import FoldImage
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

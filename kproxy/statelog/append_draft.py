@@ -1,4 +1,4 @@
-"""What waits for an append of share-partition state, and the append in the making. See `group_commit`."""
+"""What waits for an append of share-partition state, and the append in the making. See `state_queue`."""
 
 from typing import Final, TypeAlias
 

@@ -18,7 +18,6 @@ from kproxy.errors import CorruptStateRecord, UnsupportedStateRecord
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.claims import Claim
-from kproxy.statelog.fold import NO_CLAIM, NO_OFFSET, Outcome
 from kproxy.statelog.group_parts import GroupPart, image_of
 from kproxy.statelog.group_records import (
     GroupConfigs,
@@ -29,6 +28,7 @@ from kproxy.statelog.group_records import (
     decode_group_record,
 )
 from kproxy.statelog.group_values import PART_RECORD_TYPES
+from kproxy.statelog.state_log_fold import NO_CLAIM, NO_OFFSET, Outcome
 from kproxy.wire.messages.kproxy_group_configs_key import KproxyGroupConfigsKey
 from kproxy.wire.messages.kproxy_recovery_point_key import KproxyRecoveryPointKey
 from kproxy.wire.messages.kproxy_state_topic_facts_key import KproxyStateTopicFactsKey

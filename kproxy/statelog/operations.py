@@ -1,4 +1,4 @@
-"""What may be asked of the state of share-partitions, as it waits for its append. See `group_commit`."""
+"""What may be asked of the state of share-partitions, as it waits for its append. See `state_queue`."""
 
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias

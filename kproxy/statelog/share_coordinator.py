@@ -30,7 +30,7 @@ from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import UNKNOWN_START_OFFSET, StateBatch, StateDelta, lay_over
 from kproxy.statelog.actors import Actor
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.fold import StateLogFold
+from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, StateRecord, StateTombstone
 
 Response = TypeVar("Response")

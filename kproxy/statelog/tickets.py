@@ -1,6 +1,6 @@
 """What waits for an append, and the append: the seam between the pure queues of a slot and the shell.
 
-A queue (`GroupCommit`, `GroupStore`) turns what was submitted into an `Append`; the shell sends it, and tells the
+A queue (`StateQueue`, `GroupQueue`) turns what was submitted into an `Append`; the shell sends it, and tells the
 queue what became of it; the queue settles the tickets.
 """
 

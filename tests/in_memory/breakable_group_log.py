@@ -9,8 +9,8 @@ from kproxy.handlers.ports import OnRefused
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.claims import STATE_FORMAT_VERSION, Claim
+from kproxy.statelog.group_queue import ConfigWrite, GroupOperation, GroupQueue, GroupWrite
 from kproxy.statelog.group_records import encode_group_record
-from kproxy.statelog.group_store import ConfigWrite, GroupOperation, GroupStore, GroupWrite
 from kproxy.wire.records import Record
 
 _LARGEST_APPEND_BYTES = 2**20
@@ -31,7 +31,7 @@ class BreakableGroupLog:
         self.images: list[ShareGroupImage] = []
         """Every picture that was to be written, in order."""
         self.records: list[Record] = []
-        self.store = GroupStore()
+        self.store = GroupQueue()
         self._append(encode_group_record(Claim("in memory", STATE_FORMAT_VERSION), claim_epoch=None))
         self.store.replay(self.records[0])
 
@@ -59,9 +59,9 @@ class BreakableGroupLog:
             ConfigWrite(group_id, values), on_refused, self.persist_failure, self.hold_writes
         )
 
-    def replayed(self) -> GroupStore:
+    def replayed(self) -> GroupQueue:
         """Return what a process that starts now makes of the log."""
-        store = GroupStore()
+        store = GroupQueue()
         for record in self.records:
             store.replay(record)
         return store

@@ -11,10 +11,10 @@ from kproxy.share.state_batches import StateDelta
 from kproxy.statelog.actors import Actor
 from kproxy.statelog.claims import STATE_FORMAT_VERSION, Claim
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.fold import StateLogFold
-from kproxy.statelog.group_commit import GroupCommit
 from kproxy.statelog.operations import Delete, Initialize, Load, Operation, Write
 from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
+from kproxy.statelog.state_log_fold import StateLogFold
+from kproxy.statelog.state_queue import StateQueue
 from kproxy.statelog.state_records import encode_state_record
 from kproxy.statelog.tickets import Ticket
 from kproxy.wire.records import Record
@@ -29,7 +29,7 @@ class InMemoryStateLog:
         self.records: list[Record] = []
         self.fold = StateLogFold()
         self.now_ms = 0
-        self._commit = GroupCommit(ShareCoordinator(self.fold, limits or CoordinatorLimits()))
+        self._commit = StateQueue(ShareCoordinator(self.fold, limits or CoordinatorLimits()))
         self._log(encode_state_record(Claim("in memory", STATE_FORMAT_VERSION), claim_epoch=None, actors=()))
         self.fold.apply(self.records[0])
 

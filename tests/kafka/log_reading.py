@@ -7,8 +7,8 @@ from typing import Final
 from kproxy.share.identifiers import SharePartitionKey, TopicId
 from kproxy.share.record_state import RecordState
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.fold import Outcome, StateLogFold
 from kproxy.statelog.group_log_fold import GroupLogFold
+from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, decode_state_record
 from kproxy.wire.record_batches import batch_extents
 from kproxy.wire.records import Record, decode_records

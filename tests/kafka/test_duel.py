@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from kproxy.cli.exit_codes import ExitCode
 from kproxy.cli.main import cli
 from kproxy.error_codes import ErrorCode
-from kproxy.statelog.fold import Outcome
+from kproxy.statelog.state_log_fold import Outcome
 from tests.kafka import administration, log_reading
 from tests.kafka.administration import unique_name
 from tests.kafka.cluster import KafkaCluster

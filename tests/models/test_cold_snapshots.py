@@ -3,8 +3,8 @@
 import pytest
 
 from kproxy.statelog.actors import Actor, Cause
-from kproxy.statelog.fold import StateLogFold
 from kproxy.statelog.share_coordinator import CoordinatorLimits, CoordinatorResult, ShareCoordinator
+from kproxy.statelog.state_log_fold import StateLogFold
 from tests.unit.statelog.state_log_builders import (
     KEY,
     OTHER_KEY,

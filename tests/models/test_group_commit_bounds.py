@@ -7,10 +7,10 @@ from kproxy.errors import (
     StateLogUnavailable,
 )
 from kproxy.share.identifiers import StateEpoch
-from kproxy.statelog.fold import StateLogFold
-from kproxy.statelog.group_commit import GroupCommit
 from kproxy.statelog.operations import ColdSnapshots, Delete, Initialize, Load
 from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
+from kproxy.statelog.state_log_fold import StateLogFold
+from kproxy.statelog.state_queue import StateQueue
 from kproxy.wire.record_batch_builder import record_size_bytes
 from tests.unit.statelog.group_commit_driver import (
     KEYS,
@@ -163,7 +163,7 @@ def test_only_what_is_in_flight_succeeds() -> None:
 
 
 def test_records_of_a_claim_that_is_not_held_do_not_pass_for_durable() -> None:
-    queue = GroupCommit(ShareCoordinator(StateLogFold(), CoordinatorLimits()))
+    queue = StateQueue(ShareCoordinator(StateLogFold(), CoordinatorLimits()))
     queue.fold.replay(a_claim(), claim_epoch=None, offset=9, timestamp_ms=0)
     queue.submit(Initialize(KEY, StateEpoch(1), 0))
     next_append(queue)
@@ -175,7 +175,7 @@ def test_records_of_a_claim_that_is_not_held_do_not_pass_for_durable() -> None:
 # ------------------------------------------------ cold snapshots
 
 
-def a_queue_with_cold_states() -> GroupCommit:
+def a_queue_with_cold_states() -> StateQueue:
     """All of `KEYS` were written at 1000 ms; the last one was updated many times."""
     return a_queue(*map(a_snapshot, KEYS), *[an_update(KEYS[4])] * 12, updates_per_snapshot=1)
 

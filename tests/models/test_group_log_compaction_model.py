@@ -14,8 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from kproxy.share.identifiers import GroupId
 from kproxy.statelog.claims import STATE_FORMAT_VERSION, Claim
+from kproxy.statelog.group_queue import ConfigWrite, DisplacedRecords, GroupQueue
 from kproxy.statelog.group_records import GroupConfigs, encode_group_record, encode_group_tombstone
-from kproxy.statelog.group_store import ConfigWrite, DisplacedRecords, GroupStore
 from kproxy.wire.records import Record
 
 GROUPS: Final = ["a", "b", "c"]
@@ -89,8 +89,8 @@ class OwnersAndCompaction(RuleBasedStateMachine):
         self.log.append(replace(record, offset=self.end))
         self.end += 1
 
-    def _read(self) -> GroupStore:
-        store = GroupStore()
+    def _read(self) -> GroupQueue:
+        store = GroupQueue()
         for record in self.log:
             store.replay(record)
         return store

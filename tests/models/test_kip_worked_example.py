@@ -33,10 +33,10 @@ from kproxy.share.record_state import AcknowledgeType
 from kproxy.share.share_partition import SharePartition
 from kproxy.share.state_batches import NO_CHANGE, StateDelta
 from kproxy.statelog.actors import Actor, Cause
-from kproxy.statelog.fold import StateLogFold
-from kproxy.statelog.group_commit import GroupCommit
 from kproxy.statelog.operations import Initialize, Operation, Write
 from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
+from kproxy.statelog.state_log_fold import StateLogFold
+from kproxy.statelog.state_queue import StateQueue
 from kproxy.statelog.state_records import ShareSnapshot, decode_state_record
 from kproxy.wire.records import Record
 
@@ -218,7 +218,7 @@ class Example:
         assert isinstance(snapshot, ShareSnapshot)
         self.key = snapshot.key
         self.fold = StateLogFold()
-        self.commit = GroupCommit(ShareCoordinator(self.fold, CoordinatorLimits()))
+        self.commit = StateQueue(ShareCoordinator(self.fold, CoordinatorLimits()))
         self.state_epoch = snapshot.state_epoch
         self.first_record = self.written(
             Initialize(self.key, snapshot.state_epoch, -1), now_ms=snapshot.create_timestamp_ms

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
-from kproxy.statelog.group_store import GroupStore
+from kproxy.statelog.group_queue import GroupQueue
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
 from tests.unit.net.slot_scenes import CONFIGS, on_cluster, served_again, with_state
 from tests.unit.net.state_logs import StateLogBacking, drained, groups_log, refusal_of
@@ -68,7 +68,7 @@ def test_what_was_removed_is_removed_again() -> None:
 def configs_after_compaction(cluster: ScriptedStateLog) -> object:
     """Return the configurations that are found where only the last record of each key is left."""
     last = {record.key: record for record in cluster.records(groups_log())}
-    store = GroupStore()
+    store = GroupQueue()
     for record in sorted(last.values(), key=lambda record: record.offset):
         store.replay(record)
     return store.configs()

@@ -15,7 +15,7 @@ from kproxy.handlers.groups.topic_deletions import CONFIRMATION_MS
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey
 from kproxy.share.share_group_image import ShareGroupImage
-from kproxy.statelog.group_store import GroupOperation
+from kproxy.statelog.group_queue import GroupOperation
 from tests.in_memory.breakable_group_log import BreakableGroupLog
 from tests.in_memory.breakable_state_log import BreakableStateLog
 from tests.unit.handlers.share_group_world import ORDERS, ShareGroupWorld

@@ -22,11 +22,11 @@ from kproxy.share.state_batches import StateDelta
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.claims import STATE_FORMAT_VERSION, Claim
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.fold import StateLogFold
-from kproxy.statelog.group_commit import GroupCommit
 from kproxy.statelog.operations import ColdSnapshots, Delete, Initialize, Load, Operation, Write
 from kproxy.statelog.pruning import prune_before
 from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
+from kproxy.statelog.state_log_fold import StateLogFold
+from kproxy.statelog.state_queue import StateQueue
 from kproxy.statelog.state_records import encode_state_record
 from kproxy.statelog.tickets import Append, Ticket
 from kproxy.wire.records import Record
@@ -99,7 +99,7 @@ class StateLogMachine(RuleBasedStateMachine):
         self.claim_epoch = self.append((encode_state_record(claim, claim_epoch=None, actors=()),))
         fold = self.folded(from_offset=self.recovery_point)
         assert dict(fold.states) == dict(self.folded(from_offset=self.log_start).states)
-        self.commit = GroupCommit(ShareCoordinator(fold, CoordinatorLimits(updates_per_snapshot=3)))
+        self.commit = StateQueue(ShareCoordinator(fold, CoordinatorLimits(updates_per_snapshot=3)))
         self.live = {}
         self.in_flight = None
 

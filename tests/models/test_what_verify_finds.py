@@ -39,8 +39,6 @@ from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.fold import StateLogFold
-from kproxy.statelog.group_commit import GroupCommit
 from kproxy.statelog.operations import (
     ColdSnapshots,
     Delete,
@@ -50,6 +48,8 @@ from kproxy.statelog.operations import (
     requested_write,
 )
 from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
+from kproxy.statelog.state_log_fold import StateLogFold
+from kproxy.statelog.state_queue import StateQueue
 from kproxy.statelog.state_records import encode_state_record
 from kproxy.wire.records import Record
 
@@ -106,7 +106,7 @@ class World:
         self.fold = StateLogFold()
         for record in self.records:
             self.fold.apply(record)
-        self.commit = GroupCommit(ShareCoordinator(self.fold, COORDINATOR))
+        self.commit = StateQueue(ShareCoordinator(self.fold, COORDINATOR))
 
     def append(self, records: Sequence[Record]) -> int:
         base_offset = self.next_offset

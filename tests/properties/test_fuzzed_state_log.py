@@ -19,10 +19,10 @@ from kproxy.share.share_partition import SharePartition
 from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.claims import CLAIM_HEADER, STATE_FORMAT_VERSION, Claim
-from kproxy.statelog.fold import StateLogFold
-from kproxy.statelog.group_commit import GroupCommit
 from kproxy.statelog.operations import Delete, Initialize, Load, Operation, Write
 from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
+from kproxy.statelog.state_log_fold import StateLogFold
+from kproxy.statelog.state_queue import StateQueue
 from kproxy.statelog.state_records import encode_state_record
 from kproxy.wire.record_batch_builder import build_batch
 from kproxy.wire.records import Record, decode_records
@@ -63,7 +63,7 @@ def a_log(history: Sequence[Operation]) -> list[Record]:
     log = [replace(claim, offset=0, timestamp_ms=0)]
     fold = StateLogFold()
     fold.apply(log[0])
-    commit = GroupCommit(ShareCoordinator(fold, CoordinatorLimits(updates_per_snapshot=2)))
+    commit = StateQueue(ShareCoordinator(fold, CoordinatorLimits(updates_per_snapshot=2)))
     for operation in history:
         commit.submit(operation)
         append = commit.next_append(0, max_bytes=2**20, claim_epoch=0)

@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from kproxy.jobs.history.silver import SILVER_ARROW_SCHEMA, silver_batches
 from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.share.identifiers import topic_id_text
-from kproxy.statelog.fold import StateLogFold
+from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.wire.records import Record
 from tests.spark.consumptions import MEMBERS, STEP_KINDS, Consumption, Step, consumption_of
 

@@ -11,7 +11,7 @@ from kproxy.jobs.sources.early_log import EarlyLog
 from kproxy.jobs.sources.log_files import find_files
 from kproxy.jobs.sources.log_reader import LogRange
 from kproxy.jobs.sources.raw_records import records_of
-from kproxy.statelog.fold import StateLogFold
+from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.wire.records import Record
 
 pytestmark = pytest.mark.spark

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kproxy.jobs.sources.raw_records import records_of
-from kproxy.statelog.fold import Outcome, StateLogFold
+from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 from kproxy.statelog.state_records import ShareSnapshot, decode_state_record, encode_state_record
 from tests.spark.log_generator import UPDATES_PER_SNAPSHOT, changes_of, records_of_partition, write_partition
 

@@ -12,7 +12,7 @@ from pyarrow import fs
 
 from kproxy.jobs.folds.fold_rows import FOLD_ARROW_SCHEMA, Counts, batch_of_rows, image_of_rows, rows_of_fold
 from kproxy.jobs.sources.log_files import filesystem_of
-from kproxy.statelog.fold import FoldImage, StateLogFold
+from kproxy.statelog.state_log_fold import FoldImage, StateLogFold
 
 _SUFFIX: Final = ".arrow"
 _KEPT: Final = 2

@@ -21,7 +21,7 @@ from kproxy.share.identifiers import (
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.fold import FoldImage, SnapshotPlace, StateLogFold
+from kproxy.statelog.state_log_fold import FoldImage, SnapshotPlace, StateLogFold
 
 STATE: Final = "state"
 """A row with the state of a share-partition."""

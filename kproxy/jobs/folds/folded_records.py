@@ -7,7 +7,7 @@ from kproxy.errors import CorruptStateRecord
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.statelog.actors import Actor
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.fold import Outcome, StateLogFold
+from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 from kproxy.statelog.state_records import DecodedStateRecord, StateRecord, decode_state_record
 from kproxy.wire.records import Record
 

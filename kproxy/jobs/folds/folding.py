@@ -24,7 +24,7 @@ from kproxy.jobs.job import JobContext
 from kproxy.jobs.sources.log_reader import LogRange
 from kproxy.jobs.sources.raw_records import records_of
 from kproxy.statelog.claims import Claim
-from kproxy.statelog.fold import Outcome, StateLogFold
+from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 
 OnCorrupt = Literal["stop", "skip"]
 

@@ -32,7 +32,7 @@ from kproxy.jobs.sources.log_files import filesystem_of, pattern_of, uri_of
 from kproxy.jobs.sources.log_reader import Gap, LogRange
 from kproxy.jobs.state_at import without_snapshots
 from kproxy.share.identifiers import topic_id_text
-from kproxy.statelog.fold import Outcome
+from kproxy.statelog.state_log_fold import Outcome
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, StateTombstone, decode_state_message
 
 _SCHEMA: Final = (

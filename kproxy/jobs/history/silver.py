@@ -25,7 +25,7 @@ from kproxy.share.identifiers import SharePartitionKey, topic_id_text
 from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.actors import Actor, Cause, OffsetRange, parts_outside, without_overlaps
 from kproxy.statelog.claims import Claim
-from kproxy.statelog.fold import FoldImage, StateLogFold
+from kproxy.statelog.state_log_fold import FoldImage, StateLogFold
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, StateRecord
 from kproxy.wire.records import Record
 

@@ -32,7 +32,7 @@ from kproxy.jobs.sources.raw_records import records_of
 from kproxy.jobs.verify.live_state import LiveSlot, live_delivery_limit, live_log, live_slots
 from kproxy.jobs.verify.verify_rules import NOTICE, VIOLATION, Examiner, LogPlace, Problem
 from kproxy.share.identifiers import topic_id_text
-from kproxy.statelog.fold import StateLogFold
+from kproxy.statelog.state_log_fold import StateLogFold
 
 DIFFERENCE: Final = "difference"
 """A share-partition that the running kproxy and the log disagree about."""

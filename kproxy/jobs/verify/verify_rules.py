@@ -13,8 +13,8 @@ from kproxy.jobs.verify.write_rules import (
     uncounted_offsets,
 )
 from kproxy.share.identifiers import SharePartitionKey
-from kproxy.statelog.fold import Outcome, StateLogFold
 from kproxy.statelog.partitioning import state_partition
+from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 from kproxy.statelog.state_records import Claim, ShareSnapshot, ShareUpdate
 from kproxy.wire.records import Record
 

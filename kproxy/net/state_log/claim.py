@@ -36,11 +36,11 @@ from kproxy.net.state_log.topic_facts import require_same_facts
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.claims import STATE_FORMAT_VERSION, Claim
-from kproxy.statelog.fold import Outcome, StateLogFold
-from kproxy.statelog.group_commit import GroupCommit
+from kproxy.statelog.group_queue import DisplacedRecords, GroupOperation, GroupQueue
 from kproxy.statelog.group_records import RecoveryPoint, StateTopicFacts, encode_group_record
-from kproxy.statelog.group_store import DisplacedRecords, GroupOperation, GroupStore
 from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
+from kproxy.statelog.state_log_fold import Outcome, StateLogFold
+from kproxy.statelog.state_queue import StateQueue
 from kproxy.statelog.state_records import decode_state_record, encode_state_record
 from kproxy.telemetry import logs
 from kproxy.wire.record_batch_builder import build_batch
@@ -67,8 +67,8 @@ class LoadedSlot:
 
     number: int
     fold: StateLogFold
-    commit: GroupCommit
-    store: GroupStore
+    commit: StateQueue
+    store: GroupQueue
     images: Mapping[GroupId, ShareGroupImage]
     """The groups as they were found."""
     facts: StateTopicFacts
@@ -251,7 +251,7 @@ class SlotClaims:
         return LoadedSlot(
             claimed.number,
             fold,
-            GroupCommit(coordinator),
+            StateQueue(coordinator),
             store,
             images,
             facts,
@@ -262,7 +262,7 @@ class SlotClaims:
 
     async def _load_groups(
         self, claimed: ClaimedPartition
-    ) -> tuple[GroupStore, Mapping[GroupId, ShareGroupImage], int]:
+    ) -> tuple[GroupQueue, Mapping[GroupId, ShareGroupImage], int]:
         """Return the groups with their durable pictures, and how many records it took."""
         store, count = await self._loader.from_log_start(0, partial(self._replay_groups, claimed))
         try:
@@ -270,8 +270,8 @@ class SlotClaims:
         except CorruptStateRecord as corrupt:
             raise CorruptStateRecord(f"{claimed}: {corrupt}") from corrupt
 
-    async def _replay_groups(self, claimed: ClaimedPartition, first_offset: int) -> tuple[GroupStore, int]:
-        store = GroupStore(on_corrupt=self._policy.on_corrupt)
+    async def _replay_groups(self, claimed: ClaimedPartition, first_offset: int) -> tuple[GroupQueue, int]:
+        store = GroupQueue(on_corrupt=self._policy.on_corrupt)
         count = await self._loader.read(
             claimed.topic,
             claimed.partition,

@@ -18,7 +18,7 @@ from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.group_store import ConfigWrite, GroupOperation, GroupWrite
+from kproxy.statelog.group_queue import ConfigWrite, GroupOperation, GroupWrite
 from kproxy.statelog.operations import (
     Delete,
     Initialize,

@@ -13,7 +13,7 @@ from kproxy.handlers.ports import (
     PartitionReader,
     TopicDescription,
 )
-from kproxy.statelog.fold import Outcome
+from kproxy.statelog.state_log_fold import Outcome
 from kproxy.telemetry import logs
 from kproxy.wire.record_batches import batch_extents
 from kproxy.wire.records import DecodedRecords, Record, decode_records

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from kproxy.errors import BrokerUnavailable, KproxyError
 from kproxy.net.state_log.reports import SlotReports
-from kproxy.statelog.fold import NO_OFFSET
+from kproxy.statelog.state_log_fold import NO_OFFSET
 
 DECIDING_SLOT: Final = 0
 

@@ -47,7 +47,7 @@ class Doubt(Enum):
 
 
 class AppendQueue(Protocol):
-    """What `GroupCommit` and `GroupStore` have in common."""
+    """What `StateQueue` and `GroupQueue` have in common."""
 
     def next_append(self, now_ms: int, *, max_bytes: int, claim_epoch: int) -> Append | None:
         """Make records of what waits; None when nothing has to be written."""

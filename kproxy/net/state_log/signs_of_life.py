@@ -20,8 +20,8 @@ from kproxy.net.state_log.ownership import DECIDING_SLOT
 from kproxy.net.state_log.slots import StateSlots
 from kproxy.net.state_log.state_topics import SlotTopics
 from kproxy.statelog.claims import Claim
-from kproxy.statelog.fold import Outcome
 from kproxy.statelog.group_records import RecoveryPoint, SignOfLife, decode_group_record
+from kproxy.statelog.state_log_fold import Outcome
 from kproxy.telemetry import logs
 from kproxy.wire.records import Record
 

@@ -35,11 +35,11 @@ from kproxy.net.state_log.ownership import DECIDING_SLOT, ClaimLost, SlotOwnersh
 from kproxy.net.state_log.partition_writer import Doubt, PartitionWriter
 from kproxy.net.state_log.reports import SlotReports
 from kproxy.share.share_group_image import ShareGroupImage
-from kproxy.statelog.fold import NO_OFFSET
+from kproxy.statelog.group_queue import GroupOperation
 from kproxy.statelog.group_records import RecoveryPoint
-from kproxy.statelog.group_store import GroupOperation
 from kproxy.statelog.operations import Operation
 from kproxy.statelog.slot_status import AppliedStates, SlotState, SlotStatus
+from kproxy.statelog.state_log_fold import NO_OFFSET
 from kproxy.statelog.tickets import Ticket
 from kproxy.telemetry import logs
 

@@ -10,9 +10,9 @@ from kproxy.net.state_log.log_scan import SlotLoader
 from kproxy.net.state_log.ownership import DECIDING_SLOT
 from kproxy.net.state_log.state_topics import SlotTopics, StateTopicUnusable
 from kproxy.statelog.claims import STATE_FORMAT_VERSION
-from kproxy.statelog.fold import Outcome
 from kproxy.statelog.group_log_fold import GroupLogFold
 from kproxy.statelog.group_records import StateTopicFacts
+from kproxy.statelog.state_log_fold import Outcome
 from kproxy.wire.records import Record
 
 

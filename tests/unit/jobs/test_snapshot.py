@@ -7,8 +7,8 @@ from kproxy.jobs.snapshot import snapshot_batches, snapshot_record
 from kproxy.jobs.sources.raw_records import records_of
 from kproxy.share.identifiers import LeaderEpoch, SnapshotEpoch, StateEpoch
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.fold import StateLogFold
 from kproxy.statelog.partitioning import state_partition
+from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.statelog.state_records import ShareSnapshot, decode_state_record
 from tests.spark.histories import KEYS, History, histories
 

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.share.identifiers import StateEpoch
-from kproxy.statelog.group_store import ConfigWrite
+from kproxy.statelog.group_queue import ConfigWrite
 from kproxy.statelog.operations import Initialize
 from tests.in_memory.scripted_state_log import ScriptedStateLog
 from tests.unit.net.backing import run

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from kproxy.net.state_log.partition_writer import ClaimedPartition, Doubt, PartitionWriter
 from kproxy.net.state_log.producer_identities import ProducerIdentity
 from kproxy.share.identifiers import StateEpoch
-from kproxy.statelog.fold import StateLogFold
-from kproxy.statelog.group_commit import GroupCommit
 from kproxy.statelog.operations import Initialize
 from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
+from kproxy.statelog.state_log_fold import StateLogFold
+from kproxy.statelog.state_queue import StateQueue
 from kproxy.statelog.tickets import Ticket
 from tests.in_memory.scripted_state_log import ScriptedStateLog
 from tests.in_memory.written_log import a_claim
@@ -34,7 +34,7 @@ class Written:
         self.cluster = cluster
         self.backing = backing
         self.doubts: list[tuple[Doubt, str]] = []
-        self.commit = GroupCommit(ShareCoordinator(StateLogFold(), CoordinatorLimits()))
+        self.commit = StateQueue(ShareCoordinator(StateLogFold(), CoordinatorLimits()))
         self.on_doubt: Callable[[], None] = lambda: None
 
     async def claimed(self) -> "Written":

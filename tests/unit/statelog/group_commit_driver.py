@@ -3,9 +3,9 @@
 from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, StateEpoch
 from kproxy.share.state_batches import StateDelta
 from kproxy.statelog.actors import Actor, Cause
-from kproxy.statelog.group_commit import GroupCommit
 from kproxy.statelog.operations import Write
 from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
+from kproxy.statelog.state_queue import StateQueue
 from kproxy.statelog.state_records import (
     DecodedStateRecord,
     StateRecord,
@@ -23,10 +23,10 @@ KEYS = [SharePartitionKey(KEY.group_id, KEY.topic_id, partition) for partition i
 PLENTY = 2**20
 
 
-def a_queue(*records: StateRecord, updates_per_snapshot: int = 500, max_waiting: int = 100) -> GroupCommit:
+def a_queue(*records: StateRecord, updates_per_snapshot: int = 500, max_waiting: int = 100) -> StateQueue:
     """Return the queue of a log that holds a claim at offset 0 and `records` behind it."""
     coordinator = ShareCoordinator(a_claimed_fold_of(*records), CoordinatorLimits(updates_per_snapshot))
-    return GroupCommit(coordinator, max_waiting=max_waiting)
+    return StateQueue(coordinator, max_waiting=max_waiting)
 
 
 def an_actor(member_id: str, *ranges: tuple[int, int]) -> Actor:
@@ -52,7 +52,7 @@ def an_acknowledgement(offset: int, *, key: SharePartitionKey = KEY, leader_epoc
     )
 
 
-def next_append(queue: GroupCommit, *, now_ms: int = 5000, max_bytes: int = PLENTY) -> Append | None:
+def next_append(queue: StateQueue, *, now_ms: int = 5000, max_bytes: int = PLENTY) -> Append | None:
     return queue.next_append(now_ms, max_bytes=max_bytes, claim_epoch=0)
 
 
@@ -64,7 +64,7 @@ def records_of(append: Append | None) -> list[StateRecord]:
     return [record.record for record in decoded(append)]
 
 
-def append_everything(queue: GroupCommit) -> list[list[StateRecord]]:
+def append_everything(queue: StateQueue) -> list[list[StateRecord]]:
     """Let append after append succeed until nothing waits; return what each wrote."""
     appends = []
     while (append := next_append(queue)) is not None:

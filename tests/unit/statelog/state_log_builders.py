@@ -13,7 +13,7 @@ from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.claims import STATE_FORMAT_VERSION, Claim
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.fold import Outcome, StateLogFold
+from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, StateRecord
 
 KEY = SharePartitionKey(GroupId("orders"), TopicId(b"t" * 16), 0)

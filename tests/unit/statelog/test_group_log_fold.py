@@ -10,7 +10,6 @@ from kproxy.errors import CorruptStateRecord, UnsupportedStateRecord
 from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.claims import Claim
-from kproxy.statelog.fold import Outcome
 from kproxy.statelog.group_log_fold import GroupLogFold, place_of
 from kproxy.statelog.group_parts import GroupMetadata, TargetAssignmentMetadata, parts_of
 from kproxy.statelog.group_records import (
@@ -21,6 +20,7 @@ from kproxy.statelog.group_records import (
     encode_group_record,
     encode_group_tombstone,
 )
+from kproxy.statelog.state_log_fold import Outcome
 from kproxy.wire.records import Record
 from tests.in_memory.group_images import GROUP, images
 

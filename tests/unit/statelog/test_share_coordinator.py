@@ -10,7 +10,6 @@ from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import NO_CHANGE, StateDelta
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.fold import StateLogFold
 from kproxy.statelog.share_coordinator import (
     LAST_EPOCH,
     CoordinatorLimits,
@@ -18,6 +17,7 @@ from kproxy.statelog.share_coordinator import (
     ShareCoordinator,
     require_possible_write,
 )
+from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.statelog.state_records import StateTombstone
 from tests.unit.statelog.state_log_builders import (
     ALICE,

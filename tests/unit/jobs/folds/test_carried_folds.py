@@ -4,7 +4,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 
 from kproxy.jobs.folds.carried_folds import CarriedFolds
-from kproxy.statelog.fold import StateLogFold
+from kproxy.statelog.state_log_fold import StateLogFold
 from tests.spark.histories import KEYS, History, histories
 
 

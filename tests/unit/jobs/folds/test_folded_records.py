@@ -4,7 +4,7 @@ from hypothesis import given
 
 from kproxy.jobs.folds.folded_records import folded
 from kproxy.statelog.actors import ACTOR_HEADER
-from kproxy.statelog.fold import Outcome, StateLogFold
+from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 from kproxy.wire.records import Record
 from tests.spark.histories import KEYS, History, histories
 

@@ -13,7 +13,7 @@ from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.folds.fold_rows import ORPHAN, PARTITION, STATE, image_of_rows, key_of, state_of
 from kproxy.jobs.folds.folding import by_log_partition, fold_batches, log_partitions
 from kproxy.jobs.sources.raw_records import batch_of
-from kproxy.statelog.fold import StateLogFold
+from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.wire.records import Record
 from tests.spark.histories import KEYS, Expected, History, by_offset_of, histories
 

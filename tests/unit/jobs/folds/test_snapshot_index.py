@@ -10,7 +10,7 @@ from kproxy.jobs.folds.snapshot_index import default_place, index_batches
 from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.share.identifiers import topic_id_text
 from kproxy.statelog.claims import Claim
-from kproxy.statelog.fold import StateLogFold
+from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.wire.records import Record
 from tests.spark.histories import KEYS, History, histories
 

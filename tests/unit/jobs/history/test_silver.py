@@ -18,7 +18,7 @@ from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, SnapshotEpo
 from kproxy.share.record_state import AcknowledgeType, RecordState
 from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.actors import Actor, Cause
-from kproxy.statelog.fold import StateLogFold
+from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, encode_state_record
 from kproxy.wire.records import Record
 from tests.spark.histories import KEYS, History, histories

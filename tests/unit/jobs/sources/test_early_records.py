@@ -23,7 +23,7 @@ from kproxy.jobs.sources.early_records import EarlyForm, translated
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.fold import Outcome, StateLogFold
+from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 from kproxy.statelog.state_records import decode_state_record
 
 DATA: Final = Path(__file__).parent / "data"

@@ -11,8 +11,8 @@ from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.jobs.verify.live_state import LiveSlot
 from kproxy.jobs.verify.verify import barrier_ranges, examine_batches, require_log_of_kproxy
 from kproxy.jobs.verify.verify_rules import VIOLATION
-from kproxy.statelog.fold import StateLogFold
 from kproxy.statelog.partitioning import state_partition
+from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.wire.records import Record
 from tests.spark.histories import KEYS, History, histories
 

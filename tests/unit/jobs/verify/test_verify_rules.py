@@ -14,8 +14,8 @@ from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.actors import ACTOR_HEADER, Actor, Cause
 from kproxy.statelog.claims import CLAIM_HEADER, Claim, claim_header
-from kproxy.statelog.fold import StateLogFold
 from kproxy.statelog.partitioning import state_partition
+from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, encode_state_record
 from kproxy.wire.records import Record
 from tests.spark.consumptions import STEPS, Step, consumption_of

@@ -10,7 +10,7 @@ from kproxy.errors import BrokerUnavailable, CorruptStateRecord
 from kproxy.handlers.ports import TopicDescription
 from kproxy.net.state_log import log_scan as slot_loader
 from kproxy.net.state_log.log_scan import LogTruncated, SlotLoader
-from kproxy.statelog.fold import Outcome
+from kproxy.statelog.state_log_fold import Outcome
 from kproxy.wire.records import Record
 from tests.in_memory.scripted_partition_reader import InMemoryLog, ScriptedPartitionReader
 from tests.unit.net.state_logs import STATE, STATE_ID, alarms

@@ -10,7 +10,7 @@ from kproxy.net.state_log.lost_states import LostStates
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, GroupId, StateEpoch
 from kproxy.share.share_group_image import ShareGroupImage, StatePartitions
-from kproxy.statelog.group_store import GroupWrite
+from kproxy.statelog.group_queue import GroupWrite
 from tests.in_memory.scripted_state_log import ScriptedStateLog
 from tests.unit.net.backing import ORDERS, run
 from tests.unit.net.state_log_process import HERE, THERE, Process

@@ -8,7 +8,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import StateLogUnavailable
 from kproxy.net.state_log import partition_writer
 from kproxy.net.state_log.partition_writer import Doubt
-from kproxy.statelog.group_commit import GroupCommit
+from kproxy.statelog.state_queue import StateQueue
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import Fate
@@ -222,10 +222,10 @@ def test_an_append_that_cannot_be_taken_in_is_read_from_the_log_instead(
 ) -> None:
     async def scenario(written: Written) -> None:
         # Given
-        def broken(_: GroupCommit, __: int) -> None:
+        def broken(_: StateQueue, __: int) -> None:
             raise RuntimeError("a fault of kproxy itself")
 
-        monkeypatch.setattr(GroupCommit, "succeeded", broken)
+        monkeypatch.setattr(StateQueue, "succeeded", broken)
 
         # When
         written.submit(BEGINNING)

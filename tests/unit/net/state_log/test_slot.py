@@ -9,10 +9,10 @@ from kproxy.errors import CoordinatorLoadInProgress, StateLogUnavailable
 from kproxy.net.state_log.claim import ClaimedSlot, LoadedSlot
 from kproxy.net.state_log.log_scan import LogTruncated
 from kproxy.share.identifiers import SharePartitionKey, StateEpoch
-from kproxy.statelog.fold import Outcome, StateLogFold
 from kproxy.statelog.operations import Initialize
 from kproxy.statelog.share_coordinator import ShareCoordinator
 from kproxy.statelog.slot_status import SlotState
+from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 from kproxy.statelog.state_records import StateRecord
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.records import Record

@@ -12,6 +12,7 @@ from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.share.share_group_member import ShareGroupMember
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_parts import CurrentMemberAssignment, GroupMetadata
+from kproxy.statelog.group_queue import ConfigWrite, DisplacedRecords, GroupOperation, GroupQueue, GroupWrite
 from kproxy.statelog.group_records import (
     GroupConfigs,
     GroupTombstone,
@@ -20,7 +21,6 @@ from kproxy.statelog.group_records import (
     decode_group_record,
     encode_group_record,
 )
-from kproxy.statelog.group_store import ConfigWrite, DisplacedRecords, GroupOperation, GroupStore, GroupWrite
 from kproxy.statelog.tickets import Append, Ticket
 from kproxy.wire.records import Record
 from tests.in_memory.group_images import ALICE, GROUP, images
@@ -36,7 +36,7 @@ class Log:
 
     def __init__(self) -> None:
         self.records: list[Record] = []
-        self.store = GroupStore()
+        self.store = GroupQueue()
         self.claim_anew()
         self.store.replay(self.records[0])
 
@@ -63,8 +63,8 @@ class Log:
             self.land(append)
         return ticket
 
-    def replayed(self) -> GroupStore:
-        store = GroupStore()
+    def replayed(self) -> GroupQueue:
+        store = GroupQueue()
         for record in self.records:
             store.replay(record)
         return store

@@ -1,8 +1,8 @@
 """The groups of one slot: what is durable of them, and the queue of what is to be written.
 
-As in `group_commit`, operations wait and records do not: an append is drafted when the one before has been
+As in `state_queue`, operations wait and records do not: an append is drafted when the one before has been
 replayed, and holds exactly the records that differ from what is durable. Of all that was submitted for one
-group meanwhile, the latest counts. The shell drives it like a `GroupCommit`.
+group meanwhile, the latest counts. The shell drives it like a `StateQueue`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,6 @@ from typing import Final, Literal, TypeAlias
 from kproxy.errors import ApiError, UnwritableStateRecord
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group_image import ShareGroupImage
-from kproxy.statelog.fold import Outcome
 from kproxy.statelog.group_log_fold import GroupLogFold, RecordPlace, place_of
 from kproxy.statelog.group_parts import parts_of
 from kproxy.statelog.group_records import (
@@ -24,6 +23,7 @@ from kproxy.statelog.group_records import (
     encode_group_tombstone,
 )
 from kproxy.statelog.group_values import PART_RECORD_TYPES
+from kproxy.statelog.state_log_fold import Outcome
 from kproxy.statelog.tickets import Append, Ticket, refuse_all, settle_all, size_within
 from kproxy.wire.records import Record
 
@@ -90,7 +90,7 @@ class _Flight:
         return True
 
 
-class GroupStore:
+class GroupQueue:
     """One partition of the groups topic. `on_corrupt` is as in `GroupLogFold`."""
 
     __slots__ = ("_fold", "_in_flight", "_queue")

@@ -19,7 +19,6 @@ from kproxy.errors import ApiError, CoordinatorNotAvailable, InvalidRequest, Unw
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.statelog.append_draft import AppendDraft, DecidedOperation, WaitingOperation
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.fold import Outcome, StateLogFold
 from kproxy.statelog.operations import (
     ColdSnapshots,
     Delete,
@@ -31,6 +30,7 @@ from kproxy.statelog.operations import (
     Write,
 )
 from kproxy.statelog.share_coordinator import ShareCoordinator, require_possible_write
+from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 from kproxy.statelog.tickets import Append, Ticket, refuse_all, settle_all
 
 MAX_WAITING: Final = 100_000
@@ -50,7 +50,7 @@ class _ColdRun:
         self.refusal: UnwritableStateRecord | None = None
 
 
-class GroupCommit:
+class StateQueue:
     """Turns operations on the share-partitions of one state-log partition into appends, one at a time.
 
     An operation is decided when its append is drafted, on state that holds everything before it. It has at most
