@@ -78,7 +78,7 @@ demo: prerequisites $(DEMO_INSTALLED) ## three share consumers on a real Kafka t
 
 .PHONY: kafka
 kafka: prerequisites $(DEMO_INSTALLED) ## a real local cluster until Ctrl-C: KAFKA_VERSION=4.3.1 BROKERS=1 SHARE=0
-	@exec $(BIN)/python -m tests.kafka --version $(KAFKA_VERSION) --brokers $(BROKERS) --share $(SHARE)
+	@exec $(BIN)/python -m tests.real_kafka --version $(KAFKA_VERSION) --brokers $(BROKERS) --share $(SHARE)
 
 # ------------------------------------------------ benchmarks
 

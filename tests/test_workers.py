@@ -13,7 +13,7 @@ from typing import Final
 import psutil
 import pytest
 
-from tests.kafka.paths import PROJECT_ROOT
+from tests.real_kafka.paths import PROJECT_ROOT
 from tests.workers import FILES_WITH_SPARK, LAST, LONGEST_FIRST, SPARK, share_of
 
 END_TIMEOUT_SECONDS: Final = 120.0
@@ -31,7 +31,7 @@ WAITS_WITH_A_CHILD: Final = """
 import sys
 from pathlib import Path
 
-from tests.kafka.child import Child
+from tests.real_kafka.child import Child
 
 def test_waits():
     with Child("child", [Path(sys.executable), "-c", "print(1, flush=True); import time; time.sleep(600)"]) as child:

@@ -19,13 +19,13 @@ from tests.benchmarks.replaying_spark import JobBroke
 from tests.benchmarks.result_files import Result, write_result
 from tests.benchmarks.share_soundness import KproxyBroke
 from tests.demo.interruption import Interrupted, raise_on_stop_signals
-from tests.kafka.administration import NotInTime
-from tests.kafka.child import ChildEnded, ChildTimedOut
-from tests.kafka.jars import FetchFailed
-from tests.kafka.node import NodeFailed
-from tests.kafka.paths import PROJECT_ROOT
-from tests.kafka.prerequisites import MissingPrerequisite
-from tests.kafka.storage_format import FormatFailed
+from tests.real_kafka.administration import NotInTime
+from tests.real_kafka.child import ChildEnded, ChildTimedOut
+from tests.real_kafka.jars import FetchFailed
+from tests.real_kafka.node import NodeFailed
+from tests.real_kafka.paths import PROJECT_ROOT
+from tests.real_kafka.prerequisites import MissingPrerequisite
+from tests.real_kafka.storage_format import FormatFailed
 
 FAILURES: Final = (
     ChildEnded,

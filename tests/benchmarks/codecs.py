@@ -13,7 +13,7 @@ from kproxy.wire.messages import metadata_response, share_fetch_request, share_f
 from kproxy.wire.messages.metadata_response import MetadataResponse
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
-from tests.properties.both_codecs import CODEC_KINDS, selected
+from tests.worlds.both_codecs import CODEC_KINDS, selected
 
 TOPIC_ID = bytes(range(16))
 

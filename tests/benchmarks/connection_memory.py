@@ -14,7 +14,7 @@ from tests.benchmarks.comparison import Quantity
 from tests.benchmarks.frame_connection import FrameConnection, request_frame
 from tests.benchmarks.process_accounting import cpu_use, resident_bytes
 from tests.benchmarks.workload import Arm
-from tests.kafka.raw_connection import RawConnection
+from tests.real_kafka.raw_connection import RawConnection
 
 IDLE_CONNECTIONS: Final = 1_000
 STREAMS: Final = 50

@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 from typing import Final
 
-from tests.kafka.child import Child, ChildEnded, ChildTimedOut
-from tests.kafka.ports import ReservedPort
-from tests.kafka.prerequisites import MissingPrerequisite
+from tests.real_kafka.child import Child, ChildEnded, ChildTimedOut
+from tests.real_kafka.ports import ReservedPort
+from tests.real_kafka.prerequisites import MissingPrerequisite
 
 PACKAGE: Final = "haproxy"
 SYSTEM_PATH: Final = "/usr/sbin:/sbin"

@@ -12,7 +12,7 @@ import confluent_kafka
 
 from kproxy import __version__
 from tests.benchmarks.haproxy_process import haproxy_program
-from tests.kafka.versions import REFERENCE
+from tests.real_kafka.versions import REFERENCE
 
 UNKNOWN: Final = "unknown"
 

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 from tests.benchmarks.comparison import Quantity
 from tests.benchmarks.process_accounting import cpu_use
 from tests.benchmarks.workload import Arm
-from tests.kafka import administration
+from tests.real_kafka import administration
 
 PARTITIONS: Final = 4
 TIMEOUT_SECONDS: Final = 60.0

@@ -15,10 +15,10 @@ from tests.benchmarks.refused_members import be_refused
 from tests.benchmarks.result_files import Result
 from tests.benchmarks.steps import shown_steps
 from tests.benchmarks.tables import Table, bar_table
-from tests.kafka import administration
-from tests.kafka.administration import unique_name
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.kproxy_process import KproxyProcess, MetricValues, state_topic_settings
+from tests.real_kafka import administration
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.kproxy_process import KproxyProcess, MetricValues, state_topic_settings
 
 MEMBERS: Final = 100
 MOST_PERCENT: Final = 2.0

@@ -10,9 +10,9 @@ from tests.benchmarks.haproxy_process import HaproxyProcess
 from tests.benchmarks.placement import Cores, place
 from tests.benchmarks.relayed_listener import add_relayed_listener
 from tests.benchmarks.workload import Arm
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.kproxy_process import KproxyProcess
-from tests.kafka.ports import ReservedPort
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.kproxy_process import KproxyProcess
+from tests.real_kafka.ports import ReservedPort
 
 DIRECT: Final = "direct"
 KPROXY: Final = "kproxy"

@@ -7,8 +7,8 @@ through haproxy, and whoever comes to the first listener is told of the first.
 
 from typing import Final
 
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.ports import ReservedPort
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.ports import ReservedPort
 
 NAME: Final = "RELAYED"
 

@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, Producer
 
 from kproxy.wire.records import Record
 from tests.benchmarks.record_streams import PRODUCER_SETTINGS, TIMEOUT_SECONDS, RecordsLost
-from tests.kafka import administration
+from tests.real_kafka import administration
 from tests.spark.log_generator import PartitionWriter, records_of_partition, write_log
 
 LOG_PARTITIONS: Final = 8

@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from tests.benchmarks.replaying_spark import ReplayingSpark, newest_spark, spark_with_jar
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.paths import PROJECT_ROOT
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.paths import PROJECT_ROOT
 from tests.spark.spark_4_0.environment import spark_4_0
 
 HEAP: Final = "1g"

@@ -14,7 +14,7 @@ import psutil
 from tests.benchmarks.process_accounting import busy_seconds_of_machine, cpu_seconds
 from tests.benchmarks.replay_job import Replayed
 from tests.benchmarks.replay_logs import Log
-from tests.kafka.child import Child
+from tests.real_kafka.child import Child
 from tests.spark.spark_4_0.environment import Spark40
 
 START_TIMEOUT_SECONDS: Final = 120.0

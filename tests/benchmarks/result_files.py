@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.benchmarks.tables import Table
-from tests.kafka.paths import PROJECT_ROOT
+from tests.real_kafka.paths import PROJECT_ROOT
 
 RESULT_FOLDER: Final = PROJECT_ROOT / "build" / "bench"
 

@@ -9,7 +9,7 @@ from tests.benchmarks.record_streams import RecordsLost
 from tests.benchmarks.share_job import ConsumeJob, MemberReport
 from tests.benchmarks.share_members import ConsumingMembers
 from tests.benchmarks.workload import Arm
-from tests.kafka import administration
+from tests.real_kafka import administration
 
 RECORD_RATE: Final = Quantity("rate", "records/s", 0)
 """From the first record that any member received to the last commit that was answered to any."""

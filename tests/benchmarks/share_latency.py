@@ -11,7 +11,7 @@ from tests.benchmarks.record_streams import TIMEOUT_SECONDS, RecordsLost
 from tests.benchmarks.share_consumption import new_group
 from tests.benchmarks.share_job import share_consumer
 from tests.benchmarks.workload import Arm
-from tests.kafka import administration
+from tests.real_kafka import administration
 
 COMMIT_MEDIAN: Final = Quantity("commit_sync p50", "ms", 2)
 COMMIT_LATE: Final = Quantity("commit_sync p99", "ms", 2)

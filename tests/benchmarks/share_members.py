@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.benchmarks.share_job import ConsumeJob, MemberReport
-from tests.kafka.child import Child
+from tests.real_kafka.child import Child
 
 BYTES_PER_COUNT: Final = 8
 JOB_TIMEOUT_SECONDS: Final = 120.0

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.benchmarks.workload import Arm
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.kproxy_process import KproxyProcess
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.kproxy_process import KproxyProcess
 
 KPROXY: Final = "kproxy"
 NATIVE: Final = "stock broker"

@@ -29,8 +29,8 @@ from kproxy.net.tasks import TaskKeeper
 from kproxy.settings import HostPort, Settings
 from tests.benchmarks.metadata_stand_in import metadata_stand_in
 from tests.benchmarks.process_accounting import cpu_use
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.versions import REFERENCE
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.versions import REFERENCE
 
 PARTITIONS_PER_REQUEST: Final = 1_000
 """A KRaft controller refuses to do very much at once."""

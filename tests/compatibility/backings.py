@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from tests.kafka.node_settings import Settings
-from tests.kafka.versions import (
+from tests.real_kafka.node_settings import Settings
+from tests.real_kafka.versions import (
     FIRST_YEARS_OF_KRAFT,
     OLDEST,
     REFERENCE,

@@ -16,7 +16,7 @@ from tests.compatibility.namespaces import (
     run_ip,
     start_again_on_brokers_host,
 )
-from tests.kafka.child import Child
+from tests.real_kafka.child import Child
 
 MODULE: Final = "tests.compatibility.isolation"
 PORT: Final = 9092

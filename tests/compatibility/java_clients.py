@@ -10,9 +10,9 @@ from tests.compatibility.backings import rack_of
 from tests.compatibility.clients.probe import expect, expect_equal
 from tests.compatibility.java_ground import JavaGround, text_of
 from tests.compatibility.scenarios import COMPRESSIONS, Scenario
-from tests.kafka import administration
-from tests.kafka.administration import unique_name
-from tests.kafka.tools import CONSOLE_CONSUMER, CONSOLE_PRODUCER, JsonEvent, ToolResult
+from tests.real_kafka import administration
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.tools import CONSOLE_CONSUMER, CONSOLE_PRODUCER, JsonEvent, ToolResult
 
 VERIFIABLE_PRODUCER: Final = "org.apache.kafka.tools.VerifiableProducer"
 VERIFIABLE_CONSUMER: Final = "org.apache.kafka.tools.VerifiableConsumer"

@@ -13,9 +13,9 @@ from tests.compatibility.backings import Backing
 from tests.compatibility.clients.probe import ANSWER_TIMEOUT_SECONDS, expect, expect_equal
 from tests.compatibility.clients.propagation import wait_until_known_everywhere
 from tests.compatibility.namespaces import BROKERS_ADDRESS
-from tests.kafka import administration, tools
-from tests.kafka.administration import unique_name
-from tests.kafka.tools import ToolResult
+from tests.real_kafka import administration, tools
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.tools import ToolResult
 
 TOOL_TIMEOUT_SECONDS: Final = 90.0
 

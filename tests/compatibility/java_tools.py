@@ -9,9 +9,9 @@ from tests.compatibility.clients.probe import eventually, expect, expect_equal
 from tests.compatibility.java_clients import CONSUMER_PERFORMANCE, PRODUCER_PERFORMANCE, JavaCheck
 from tests.compatibility.java_ground import JavaGround, expect_text, text_of
 from tests.compatibility.scenarios import Scenario
-from tests.kafka import administration
-from tests.kafka.administration import unique_name
-from tests.kafka.tools import CONFIG_COMMAND, END_TO_END_LATENCY, TOPIC_COMMAND
+from tests.real_kafka import administration
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.tools import CONFIG_COMMAND, END_TO_END_LATENCY, TOPIC_COMMAND
 
 TOOLS: Final = "org.apache.kafka.tools"
 ACL_COMMAND: Final = f"{TOOLS}.AclCommand"

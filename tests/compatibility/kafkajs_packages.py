@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from tests.kafka.file_lock import file_lock
-from tests.kafka.paths import PROJECT_ROOT
+from tests.real_kafka.file_lock import file_lock
+from tests.real_kafka.paths import PROJECT_ROOT
 
 SOURCES: Final = Path(__file__).resolve().parent / "kafkajs"
 PROBE: Final = SOURCES / "probe.cjs"

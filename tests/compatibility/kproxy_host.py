@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Any, Final
 
 from tests.compatibility.namespaces import KPROXY_BACK_ADDRESS, KPROXY_FRONT_ADDRESS, ThreeHosts
-from tests.kafka.child import Child, ChildEnded, ChildTimedOut
-from tests.kafka.paths import kept_logs_folder
+from tests.real_kafka.child import Child, ChildEnded, ChildTimedOut
+from tests.real_kafka.paths import kept_logs_folder
 
 LISTENING_PORT: Final = 19092
 ADMIN_PORT: Final = 9644

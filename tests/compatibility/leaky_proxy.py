@@ -10,7 +10,7 @@ from typing import Final
 
 from tests.compatibility.kproxy_host import LISTENING_PORT
 from tests.compatibility.namespaces import KPROXY_FRONT_ADDRESS, ThreeHosts
-from tests.kafka.child import Child
+from tests.real_kafka.child import Child
 
 MODULE: Final = "tests.compatibility.leaky_proxy"
 START_TIMEOUT_SECONDS: Final = 60.0

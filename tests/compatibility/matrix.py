@@ -15,7 +15,7 @@ from tests.compatibility.backings import BACKINGS, Backing
 from tests.compatibility.results import Result
 from tests.compatibility.roster import AIOKAFKA, CLIENTS, CONFLUENT, KAFKA_PYTHON, Client
 from tests.compatibility.scenarios import Scenario
-from tests.kafka.paths import PROJECT_ROOT
+from tests.real_kafka.paths import PROJECT_ROOT
 
 MATRIX_FILE: Final = PROJECT_ROOT / "build" / "compatibility" / "matrix.md"
 BEGIN_MARKER: Final = "<!-- matrix begin -->"

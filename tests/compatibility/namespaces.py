@@ -18,8 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NoReturn, Self, TypeAlias
 
-from tests.kafka.child import Child
-from tests.kafka.prerequisites import MissingPrerequisite
+from tests.real_kafka.child import Child
+from tests.real_kafka.prerequisites import MissingPrerequisite
 
 CLIENTS_ADDRESS: Final = "192.0.2.10"
 KPROXY_FRONT_ADDRESS: Final = "192.0.2.20"

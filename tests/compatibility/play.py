@@ -27,8 +27,8 @@ from tests.compatibility.roster import (
     Client,
 )
 from tests.compatibility.scenarios import Scenario
-from tests.kafka.child import Child, ChildEnded, ChildTimedOut
-from tests.kafka.prerequisites import MissingPrerequisite
+from tests.real_kafka.child import Child, ChildEnded, ChildTimedOut
+from tests.real_kafka.prerequisites import MissingPrerequisite
 
 PROBE_TIMEOUT_SECONDS: Final = 240.0
 """For all scenarios of one client together."""

@@ -24,10 +24,10 @@ from tests.compatibility.namespaces import (
     ThreeHosts,
     start_again_on_brokers_host,
 )
-from tests.kafka import administration, jars
-from tests.kafka.administration import unique_name
-from tests.kafka.child import Child
-from tests.kafka.cluster import KafkaCluster
+from tests.real_kafka import administration, jars
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.child import Child
+from tests.real_kafka.cluster import KafkaCluster
 
 MODULE: Final = "tests.compatibility.rolling_restart"
 LOAD_MODULE: Final = "tests.compatibility.clients.load"

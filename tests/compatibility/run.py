@@ -33,10 +33,10 @@ from tests.compatibility.play import Stage, play
 from tests.compatibility.results import Result
 from tests.compatibility.roster import CLIENTS, Client
 from tests.compatibility.scenarios import Scenario
-from tests.kafka import jars, tools
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.prerequisites import MissingPrerequisite
-from tests.kafka.versions import REFERENCE
+from tests.real_kafka import jars, tools
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.prerequisites import MissingPrerequisite
+from tests.real_kafka.versions import REFERENCE
 
 EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2

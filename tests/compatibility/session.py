@@ -8,7 +8,7 @@ from typing import Final
 from tests.compatibility.backings import Backing
 from tests.compatibility.matrix import MATRIX_FILE, matrix
 from tests.compatibility.results import Result
-from tests.kafka.child import Child
+from tests.real_kafka.child import Child
 
 RUN_MODULE: Final = "tests.compatibility.run"
 RUN_TIMEOUT_SECONDS: Final = 600.0

@@ -11,9 +11,9 @@ import pytest
 from tests.compatibility import isolation, namespaces
 from tests.compatibility.results import Result
 from tests.compatibility.session import RUN_MODULE
-from tests.kafka.child import Child
-from tests.kafka.paths import PROJECT_ROOT
-from tests.kafka.prerequisites import MissingPrerequisite
+from tests.real_kafka.child import Child
+from tests.real_kafka.paths import PROJECT_ROOT
+from tests.real_kafka.prerequisites import MissingPrerequisite
 
 FORBID_NAMESPACES = 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"'
 ASK_FOR_NAMESPACES = (

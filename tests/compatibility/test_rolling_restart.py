@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from tests.compatibility.rolling_restart import MODULE, RollingRestart
-from tests.kafka.child import Child
-from tests.kafka.versions import FIRST_YEARS_OF_KRAFT, OLDEST, REFERENCE, WITHOUT_SHARE_GROUPS
+from tests.real_kafka.child import Child
+from tests.real_kafka.versions import FIRST_YEARS_OF_KRAFT, OLDEST, REFERENCE, WITHOUT_SHARE_GROUPS
 
 ROLL_TIMEOUT_SECONDS = 400.0
 

@@ -20,12 +20,12 @@ from tests.demo.plan import Plan
 from tests.demo.stage import LOG_FOLDER
 from tests.demo.story import perform
 from tests.demo.view import View
-from tests.kafka.administration import NotInTime
-from tests.kafka.jars import FetchFailed
-from tests.kafka.node import NodeFailed
-from tests.kafka.paths import PROJECT_ROOT, kept_logs_folder
-from tests.kafka.prerequisites import MissingPrerequisite
-from tests.kafka.storage_format import FormatFailed
+from tests.real_kafka.administration import NotInTime
+from tests.real_kafka.jars import FetchFailed
+from tests.real_kafka.node import NodeFailed
+from tests.real_kafka.paths import PROJECT_ROOT, kept_logs_folder
+from tests.real_kafka.prerequisites import MissingPrerequisite
+from tests.real_kafka.storage_format import FormatFailed
 
 FAILURES: Final = (DemoFailed, FetchFailed, FormatFailed, KafkaException, NodeFailed, NotInTime)
 WIDEST: Final = 100

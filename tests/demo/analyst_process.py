@@ -17,8 +17,8 @@ import psutil
 from tests.demo.answers import Answer, Started
 from tests.demo.failures import AnalystFailed
 from tests.demo.kproxy_process import clean_environment
-from tests.kafka import prerequisites, processes
-from tests.kafka.paths import PROJECT_ROOT
+from tests.real_kafka import prerequisites, processes
+from tests.real_kafka.paths import PROJECT_ROOT
 
 COMMAND: Final = (sys.executable, "-m", "tests.demo.analyst")
 NO_START: Final = "Spark does not start"

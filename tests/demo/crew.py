@@ -12,8 +12,8 @@ from typing import IO, Final, Self
 
 from tests.demo.events import Event, Finished, parse
 from tests.demo.failures import PerformerFailed
-from tests.kafka import processes
-from tests.kafka.paths import PROJECT_ROOT
+from tests.real_kafka import processes
+from tests.real_kafka.paths import PROJECT_ROOT
 
 READ_BYTES: Final = 65_536
 END_GRACE_SECONDS: Final = 5.0

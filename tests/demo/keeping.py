@@ -9,8 +9,8 @@ from tests.demo.interruption import Interrupted
 from tests.demo.plan import GROUP, TOPIC
 from tests.demo.stage import Stage
 from tests.demo.view import View
-from tests.kafka.paths import PROJECT_ROOT, cache_folder
-from tests.kafka.versions import REFERENCE
+from tests.real_kafka.paths import PROJECT_ROOT, cache_folder
+from tests.real_kafka.versions import REFERENCE
 
 WATCH_SECONDS: Final = 0.5
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from tests.demo.failures import KproxyFailed
-from tests.kafka import processes
-from tests.kafka.paths import PROJECT_ROOT
-from tests.kafka.ports import ReservedPort
+from tests.real_kafka import processes
+from tests.real_kafka.paths import PROJECT_ROOT
+from tests.real_kafka.ports import ReservedPort
 
 START_TIMEOUT_SECONDS: Final = 30.0
 POLL_SECONDS: Final = 0.05

@@ -14,10 +14,10 @@ from tests.demo.kproxy_process import KproxyProcess
 from tests.demo.plain_clients import refusal_of_a_share_consumer
 from tests.demo.plan import GROUP, LOCK_SECONDS, PARTITIONS, TOPIC, Plan
 from tests.demo.view import View
-from tests.kafka import administration, jars
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.paths import PROJECT_ROOT
-from tests.kafka.versions import REFERENCE
+from tests.real_kafka import administration, jars
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.paths import PROJECT_ROOT
+from tests.real_kafka.versions import REFERENCE
 
 LOG_FOLDER: Final = PROJECT_ROOT / "build" / "demo"
 WORTH_A_LINE_SECONDS: Final = 1.0

@@ -9,7 +9,7 @@ from typing import Any, Final
 from tests.demo.failures import DemoFailed
 from tests.demo.kproxy_process import clean_environment
 from tests.demo.ledger import RecordId
-from tests.kafka.paths import PROJECT_ROOT
+from tests.real_kafka.paths import PROJECT_ROOT
 
 DUMP_TIMEOUT_SECONDS: Final = 60.0
 SHARE_KEY_TYPES: Final = frozenset({0, 1})

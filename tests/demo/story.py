@@ -30,7 +30,7 @@ from tests.demo.replaying import ask, audit_answers, questions
 from tests.demo.stage import LOG_FOLDER, Stage, set_up
 from tests.demo.state_log import dump, finished_records
 from tests.demo.view import View
-from tests.kafka.paths import PROJECT_ROOT
+from tests.real_kafka.paths import PROJECT_ROOT
 
 REPLAY_FOLDER: Final = LOG_FOLDER / "replay"
 REFRESH_SECONDS: Final = 0.1

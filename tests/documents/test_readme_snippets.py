@@ -4,8 +4,8 @@ import ast
 
 import pytest
 
-from tests.kafka.paths import PROJECT_ROOT
-from tests.kafka.readme_snippets import (
+from tests.real_kafka.paths import PROJECT_ROOT
+from tests.real_kafka.readme_snippets import (
     LANGUAGES,
     RUN_BY,
     beginning_of,

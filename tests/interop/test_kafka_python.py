@@ -7,8 +7,8 @@ from hypothesis import given
 
 from kproxy.wire.codecs import Message
 from tests.interop.kafka_python_messages import kafka_python_class, to_kafka_python
-from tests.properties.both_codecs import decode_with, encode_with
-from tests.properties.message_values import Values, few_examples, message_versions, name_of_version
+from tests.worlds.both_codecs import decode_with, encode_with
+from tests.worlds.message_values import Values, few_examples, message_versions, name_of_version
 
 KNOWN_TO_BOTH = [
     (message_class, version)

@@ -11,8 +11,8 @@ from kio.serial import entity_reader, entity_writer
 
 from kproxy.wire.codecs import Message
 from tests.interop.kio_messages import kio_class, to_kio
-from tests.properties.both_codecs import decode_with, encode_with
-from tests.properties.message_values import Values, few_examples, message_versions, name_of_version
+from tests.worlds.both_codecs import decode_with, encode_with
+from tests.worlds.message_values import Values, few_examples, message_versions, name_of_version
 
 UNKNOWN_TO_KIO = {
     ("ApiVersionsRequest", 5),

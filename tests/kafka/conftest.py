@@ -6,9 +6,9 @@ from typing import Final
 
 import pytest
 
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.session_clusters import ClusterOfSession, SessionClusters
-from tests.kafka.share_endpoint import EndpointsOfSession
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.session_clusters import ClusterOfSession, SessionClusters
+from tests.real_kafka.share_endpoint import EndpointsOfSession
 
 THIS_FOLDER: Final = Path(__file__).resolve().parent
 

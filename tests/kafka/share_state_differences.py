@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
-from tests.kafka.share_state_client import (
+from tests.real_kafka.share_state_client import (
     Answer,
     Batch,
     Initialize,

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, Final
 
-from tests.kafka import administration
-from tests.kafka.kproxy_process import STATE_TOPIC_PARTITIONS
 from tests.kafka.share_state_differences import joined
-from tests.kafka.tools import console_consumer
+from tests.real_kafka import administration
+from tests.real_kafka.kproxy_process import STATE_TOPIC_PARTITIONS
+from tests.real_kafka.tools import console_consumer
 
 FORMATTER: Final = "org.apache.kafka.tools.consumer.group.share.ShareGroupStateMessageFormatter"
 

@@ -5,10 +5,11 @@ from contextlib import ExitStack
 from typing import Final, Self
 
 from kproxy.share.identifiers import TopicId
-from tests.kafka.administration import unique_name
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.kproxy_process import KproxyProcess
-from tests.kafka.share_state_client import (
+from tests.kafka.share_state_differences import is_answered_alike, joined
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.kproxy_process import KproxyProcess
+from tests.real_kafka.share_state_client import (
     Answer,
     Batch,
     Delete,
@@ -19,7 +20,6 @@ from tests.kafka.share_state_client import (
     Summarize,
     Write,
 )
-from tests.kafka.share_state_differences import is_answered_alike, joined
 
 STEPS: Final = 25
 CANDIDATES: Final = 1_000

@@ -28,10 +28,10 @@ from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.share_coordinator import CoordinatorLimits
-from tests.kafka.backing_topics import looking_at
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.written_history import share_partitions, write_history
-from tests.unit.net.backing import Backing
+from tests.real_kafka.backing_topics import looking_at
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.written_history import share_partitions, write_history
+from tests.worlds.backing import Backing
 
 HISTORY: Final = 300_000
 KEYS: Final = 100

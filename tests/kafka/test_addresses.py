@@ -24,11 +24,11 @@ from kproxy.wire.messages.metadata_response import MetadataResponse, MetadataRes
 from kproxy.wire.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from kproxy.wire.messages.produce_response import ProduceResponse
 from tests.in_memory.record_batch_bytes import record_batch
-from tests.kafka import administration
-from tests.kafka.java_probe import JavaShareMember
-from tests.kafka.kproxy_process import KproxyProcess
-from tests.kafka.raw_connection import RawConnection
-from tests.kafka.share_endpoint import (
+from tests.real_kafka import administration
+from tests.real_kafka.java_probe import JavaShareMember
+from tests.real_kafka.kproxy_process import KproxyProcess
+from tests.real_kafka.raw_connection import RawConnection
+from tests.real_kafka.share_endpoint import (
     KPROXY_OLDEST,
     KPROXY_REFERENCE,
     KPROXY_THREE_BROKERS,
@@ -36,8 +36,8 @@ from tests.kafka.share_endpoint import (
     EndpointsOfSession,
     ShareEndpoint,
 )
-from tests.kafka.share_member import AcknowledgeType
-from tests.kafka.share_members import ConfluentShareMember
+from tests.real_kafka.share_member import AcknowledgeType
+from tests.real_kafka.share_members import ConfluentShareMember
 
 TIMEOUT_SECONDS: Final = 60.0
 GROUP: Final = "whose-coordinator-is-sought"

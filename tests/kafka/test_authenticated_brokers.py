@@ -5,11 +5,11 @@ from typing import Final
 
 import pytest
 
-from tests.kafka import administration
-from tests.kafka.administration import unique_name
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.kproxy_process import KproxyProcess
-from tests.kafka.node_settings import CLIENT_LISTENER, CONTROLLER_LISTENER
+from tests.real_kafka import administration
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.kproxy_process import KproxyProcess
+from tests.real_kafka.node_settings import CLIENT_LISTENER, CONTROLLER_LISTENER
 
 JAAS: Final = (
     "org.apache.kafka.common.security.plain.PlainLoginModule required "

@@ -9,11 +9,11 @@ import pytest
 
 from kproxy.share.identifiers import GroupId, SharePartitionKey
 from tests.in_memory.availability_contract import AVAILABILITY_CONTRACT, AvailabilityWorld
-from tests.kafka.backing_topics import BackingTopic, backing_topic
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.everyday import for_soak
-from tests.kafka.session_clusters import ClusterOfSession
-from tests.unit.net.backing import Backing, run, share_partition
+from tests.real_kafka.backing_topics import BackingTopic, backing_topic
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.everyday import for_soak
+from tests.real_kafka.session_clusters import ClusterOfSession
+from tests.worlds.backing import Backing, run, share_partition
 
 VERSIONS = ("4.3.1", "3.9.2", "2.8.2")
 PARTITIONS = 100

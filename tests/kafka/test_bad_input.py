@@ -13,15 +13,15 @@ from kproxy.error_codes import ErrorCode
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.metadata_request import MetadataRequest
 from kproxy.wire.messages.metadata_response import MetadataResponse
-from tests.kafka import administration
-from tests.kafka.accounts import RecordId, values_by_id
-from tests.kafka.administration import unique_name
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.kproxy_process import KproxyProcess
-from tests.kafka.raw_connection import RawConnection
-from tests.kafka.raw_share_member import RawShareMember
-from tests.kafka.share_member import AcknowledgeType, ReceivedRecord, ShareMember
-from tests.kafka.share_members import ConfluentShareMember
+from tests.real_kafka import administration
+from tests.real_kafka.accounts import RecordId, values_by_id
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.kproxy_process import KproxyProcess
+from tests.real_kafka.raw_connection import RawConnection
+from tests.real_kafka.raw_share_member import RawShareMember
+from tests.real_kafka.share_member import AcknowledgeType, ReceivedRecord, ShareMember
+from tests.real_kafka.share_members import ConfluentShareMember
 
 FRAME_DEADLINE_MS: Final = 1_000
 ACCEPT: Final = 1

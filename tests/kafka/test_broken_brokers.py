@@ -10,17 +10,17 @@ import pytest
 
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.metadata_request import MetadataRequest
-from tests.kafka import accounts, administration
-from tests.kafka.accounts import misaccounted
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.consumption import accept, consume_together, settled
-from tests.kafka.faulty_forwarder import Fault, FaultyForwarder
-from tests.kafka.kproxy_process import KproxyProcess
-from tests.kafka.node_settings import CLIENT_LISTENER
-from tests.kafka.ports import LOOPBACK, ReservedPort
-from tests.kafka.raw_connection import RawConnection
-from tests.kafka.share_endpoint import SHORT_LOCK_MS, ShareEndpoint
-from tests.kafka.share_members import MEMBER_KINDS, ConfluentShareMember, ShareMemberFactory
+from tests.real_kafka import accounts, administration
+from tests.real_kafka.accounts import misaccounted
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.consumption import accept, consume_together, settled
+from tests.real_kafka.faulty_forwarder import Fault, FaultyForwarder
+from tests.real_kafka.kproxy_process import KproxyProcess
+from tests.real_kafka.node_settings import CLIENT_LISTENER
+from tests.real_kafka.ports import LOOPBACK, ReservedPort
+from tests.real_kafka.raw_connection import RawConnection
+from tests.real_kafka.share_endpoint import SHORT_LOCK_MS, ShareEndpoint
+from tests.real_kafka.share_members import MEMBER_KINDS, ConfluentShareMember, ShareMemberFactory
 
 METADATA_VERSION: Final = 12
 SERVICE_UNAVAILABLE: Final = 503

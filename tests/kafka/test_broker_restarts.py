@@ -10,15 +10,15 @@ from typing import Final
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from tests.kafka import accounts
-from tests.kafka.accounts import RecordId, misaccounted, received_after_the_end
-from tests.kafka.administration import unique_name
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.consumption import accept, consume_together, settled
-from tests.kafka.kproxy_process import KproxyProcess
-from tests.kafka.share_endpoint import SHORT_LOCK_MS, ShareEndpoint
-from tests.kafka.share_member import ReceivedRecord, ShareMember
-from tests.kafka.share_members import MEMBER_KINDS, ConfluentShareMember, ShareMemberFactory
+from tests.real_kafka import accounts
+from tests.real_kafka.accounts import RecordId, misaccounted, received_after_the_end
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.consumption import accept, consume_together, settled
+from tests.real_kafka.kproxy_process import KproxyProcess
+from tests.real_kafka.share_endpoint import SHORT_LOCK_MS, ShareEndpoint
+from tests.real_kafka.share_member import ReceivedRecord, ShareMember
+from tests.real_kafka.share_members import MEMBER_KINDS, ConfluentShareMember, ShareMemberFactory
 
 PARTITIONS: Final = 6
 TIMEOUT_SECONDS: Final = 120.0

@@ -7,10 +7,10 @@ from kproxy.net.cluster.rounds import MetadataTiming
 from kproxy.net.cluster.share_support import ShareSupport
 from kproxy.settings.addresses import HostPort
 from kproxy.share.identifiers import TopicId
-from tests.kafka.backing_topics import addresses, backing_topic, looking_at
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.session_clusters import ClusterOfSession
-from tests.unit.net.backing import Backing, run
+from tests.real_kafka.backing_topics import addresses, backing_topic, looking_at
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.session_clusters import ClusterOfSession
+from tests.worlds.backing import Backing, run
 
 JAAS = (
     'org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="b" user_a="b";'

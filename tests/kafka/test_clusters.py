@@ -14,23 +14,23 @@ from typing import Final
 import psutil
 import pytest
 
-from tests.kafka import administration, jars, prerequisites
-from tests.kafka.administration import unique_name
-from tests.kafka.child import Child
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.java_probe import JavaShareMember
-from tests.kafka.node import NodeFailed
-from tests.kafka.paths import CACHE_VARIABLE, PROJECT_ROOT, runs_folder
-from tests.kafka.prerequisites import MissingPrerequisite
-from tests.kafka.session_clusters import ClusterOfSession
-from tests.kafka.share_member import MemberError
-from tests.kafka.versions import EVERYDAY_RELEASES, OLDEST, REFERENCE, UnknownVersion
+from tests.real_kafka import administration, jars, prerequisites
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.child import Child
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.java_probe import JavaShareMember
+from tests.real_kafka.node import NodeFailed
+from tests.real_kafka.paths import CACHE_VARIABLE, PROJECT_ROOT, runs_folder
+from tests.real_kafka.prerequisites import MissingPrerequisite
+from tests.real_kafka.session_clusters import ClusterOfSession
+from tests.real_kafka.share_member import MemberError
+from tests.real_kafka.versions import EVERYDAY_RELEASES, OLDEST, REFERENCE, UnknownVersion
 
 END_TIMEOUT_SECONDS: Final = 60.0
 
 RUN_A_CLUSTER_FROM_A_THREAD_THAT_ENDS: Final = """
 import sys, threading
-from tests.kafka.cluster import KafkaCluster
+from tests.real_kafka.cluster import KafkaCluster
 
 cluster = KafkaCluster(sys.argv[1])
 starter = threading.Thread(target=cluster.start)
@@ -214,7 +214,7 @@ def test_an_interrupted_download_is_done_again_once_by_callers_at_the_same_time(
     # Given
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     maven_log = tmp_path / OLDEST.version / jars.MAVEN_LOG
-    script = "from tests.kafka import jars, versions; print(1, flush=True); jars.fetch(versions.OLDEST)"
+    script = "from tests.real_kafka import jars, versions; print(1, flush=True); jars.fetch(versions.OLDEST)"
     interrupted = Child("fetching", [Path(sys.executable), "-c", script])
     interrupted.next_line(timeout_seconds=20)
     _wait_until_it_exists(maven_log, interrupted)

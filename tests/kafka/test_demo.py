@@ -8,8 +8,8 @@ from typing import Final
 
 import psutil
 
-from tests.kafka import processes
-from tests.kafka.paths import PROJECT_ROOT
+from tests.real_kafka import processes
+from tests.real_kafka.paths import PROJECT_ROOT
 
 COMMAND: Final = [sys.executable, "-m", "tests.demo"]
 ENDS_WITHIN_SECONDS: Final = 300

@@ -15,13 +15,13 @@ from kproxy.cli.exit_codes import ExitCode
 from kproxy.cli.main import cli
 from kproxy.error_codes import ErrorCode
 from kproxy.statelog.state_log_fold import Outcome
-from tests.kafka import administration, log_reading
-from tests.kafka.administration import unique_name
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.faulty_forwarder import FaultyForwarder
-from tests.kafka.kproxy_process import KproxyProcess, MetricValues, state_topic_settings
-from tests.kafka.node_settings import CLIENT_LISTENER
-from tests.kafka.raw_share_member import RawShareMember
+from tests.real_kafka import administration, log_reading
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.faulty_forwarder import FaultyForwarder
+from tests.real_kafka.kproxy_process import KproxyProcess, MetricValues, state_topic_settings
+from tests.real_kafka.node_settings import CLIENT_LISTENER
+from tests.real_kafka.raw_share_member import RawShareMember
 
 ACCEPT: Final = 1
 RECORDS: Final = 20

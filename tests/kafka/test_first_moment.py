@@ -8,13 +8,13 @@ from typing import Final
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 from kproxy.wire import codecs
 from kproxy.wire.codecs import Message
-from tests.kafka import administration
-from tests.kafka.administration import unique_name
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.mortal_kproxy import MortalKproxy
-from tests.kafka.raw_connection import LENGTH_BYTES, RawConnection
-from tests.kafka.raw_share_member import RawShareMember
-from tests.models.state_log_requests import NOT_YET, error_codes, newest_version, requests_about
+from tests.real_kafka import administration
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.mortal_kproxy import MortalKproxy
+from tests.real_kafka.raw_connection import LENGTH_BYTES, RawConnection
+from tests.real_kafka.raw_share_member import RawShareMember
+from tests.worlds.state_log_requests import NOT_YET, error_codes, newest_version, requests_about
 
 CONNECT_SECONDS: Final = 10.0
 FETCH_WAIT_MS: Final = 2_000

@@ -25,9 +25,9 @@ from kproxy.wire.messages.offset_commit_response import (
 )
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
-from tests.kafka.administration import unique_name
-from tests.kafka.raw_connection import RawConnection
-from tests.kafka.share_endpoint import (
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.raw_connection import RawConnection
+from tests.real_kafka.share_endpoint import (
     KPROXY_OLDEST,
     KPROXY_REFERENCE,
     KPROXY_WITHOUT_SHARE_GROUPS,

@@ -15,19 +15,19 @@ from typing import Final
 
 import pytest
 
-from tests.kafka import administration, log_reading
-from tests.kafka.acceptances import Acceptances
-from tests.kafka.accepter import QUICK_CLIENTS, Accepter
-from tests.kafka.administration import unique_name
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.kproxy_process import state_topic_settings
-from tests.kafka.kproxy_with_failpoints import Failpoint
-from tests.kafka.log_reading import PartitionLog, WrittenBatch
-from tests.kafka.mortal_kproxy import NEVER, Death, MortalKproxy
-from tests.kafka.session_clusters import QUICK_HEARTBEATS, ClusterOfSession
-from tests.kafka.share_member import ShareMember
-from tests.kafka.share_members import MEMBER_KINDS
-from tests.kafka.steady_production import SteadyProduction
+from tests.real_kafka import administration, log_reading
+from tests.real_kafka.acceptances import Acceptances
+from tests.real_kafka.accepter import QUICK_CLIENTS, Accepter
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.kproxy_process import state_topic_settings
+from tests.real_kafka.kproxy_with_failpoints import Failpoint
+from tests.real_kafka.log_reading import PartitionLog, WrittenBatch
+from tests.real_kafka.mortal_kproxy import NEVER, Death, MortalKproxy
+from tests.real_kafka.session_clusters import QUICK_HEARTBEATS, ClusterOfSession
+from tests.real_kafka.share_member import ShareMember
+from tests.real_kafka.share_members import MEMBER_KINDS
+from tests.real_kafka.steady_production import SteadyProduction
 
 KILLS_OF_A_SOAK: Final = 500
 """Of each client."""

@@ -8,15 +8,15 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
-from tests.kafka import accounts, administration
-from tests.kafka.accepter import QUICK_CLIENTS
-from tests.kafka.administration import unique_name
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.mortal_kproxy import MortalKproxy
-from tests.kafka.raw_share_member import RawShareMember
-from tests.kafka.session_clusters import QUICK_HEARTBEATS
-from tests.kafka.share_member import AcknowledgeType, ReceivedRecord, ShareMember
-from tests.kafka.share_members import MEMBER_KINDS
+from tests.real_kafka import accounts, administration
+from tests.real_kafka.accepter import QUICK_CLIENTS
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.mortal_kproxy import MortalKproxy
+from tests.real_kafka.raw_share_member import RawShareMember
+from tests.real_kafka.session_clusters import QUICK_HEARTBEATS
+from tests.real_kafka.share_member import AcknowledgeType, ReceivedRecord, ShareMember
+from tests.real_kafka.share_members import MEMBER_KINDS
 
 RECORDS: Final = 10
 LEAST_DELIVERY_LIMIT: Final = 2

@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 from kproxy.cli.main import cli
-from tests.kafka import administration
-from tests.kafka.kproxy_process import KproxyProcess
-from tests.kafka.share_endpoint import KPROXY_OLDEST, KPROXY_REFERENCE, EndpointsOfSession
-from tests.kafka.share_members import ConfluentShareMember
+from tests.real_kafka import administration
+from tests.real_kafka.kproxy_process import KproxyProcess
+from tests.real_kafka.share_endpoint import KPROXY_OLDEST, KPROXY_REFERENCE, EndpointsOfSession
+from tests.real_kafka.share_members import ConfluentShareMember
 
 RECORDS: Final = 5000
 

@@ -10,10 +10,10 @@ from confluent_kafka import Consumer, TopicPartition
 
 from kproxy.wire.records import Record
 from tests.in_memory.written_log import a_claim, a_snapshot, a_tombstone, an_update
-from tests.kafka.administration import create_topic, produce, set_group_settings, unique_name
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.kproxy_process import KproxyProcess, state_topic_settings
-from tests.kafka.raw_share_member import RawShareMember
+from tests.real_kafka.administration import create_topic, produce, set_group_settings, unique_name
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.kproxy_process import KproxyProcess, state_topic_settings
+from tests.real_kafka.raw_share_member import RawShareMember
 
 # It reads its schemas, while it is imported, in a way that Python 3.11 warns about.
 with warnings.catch_warnings():

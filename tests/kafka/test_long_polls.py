@@ -9,9 +9,9 @@ from typing import Final
 import pytest
 
 from kproxy.wire.messages.share_fetch_response import PartitionData
-from tests.kafka import administration
-from tests.kafka.raw_share_member import RawShareMember
-from tests.kafka.share_endpoint import (
+from tests.real_kafka import administration
+from tests.real_kafka.raw_share_member import RawShareMember
+from tests.real_kafka.share_endpoint import (
     KPROXY_QUICK_GROUPS,
     KPROXY_REFERENCE,
     KPROXY_WITHOUT_SHARE_GROUPS,

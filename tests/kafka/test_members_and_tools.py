@@ -5,15 +5,15 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.kafka import administration, tools
-from tests.kafka.administration import unique_name
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.consumption import consume_together, release_first_delivery_of_every, settled
-from tests.kafka.java_probe import JavaShareMember
-from tests.kafka.session_clusters import ClusterOfSession
-from tests.kafka.share_member import AcknowledgeType, MemberError
-from tests.kafka.share_members import MEMBER_KINDS, ConfluentShareMember
-from tests.kafka.tools import JsonEvent
+from tests.real_kafka import administration, tools
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.consumption import consume_together, release_first_delivery_of_every, settled
+from tests.real_kafka.java_probe import JavaShareMember
+from tests.real_kafka.session_clusters import ClusterOfSession
+from tests.real_kafka.share_member import AcknowledgeType, MemberError
+from tests.real_kafka.share_members import MEMBER_KINDS, ConfluentShareMember
+from tests.real_kafka.tools import JsonEvent
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ from typing import Final
 import pytest
 from confluent_kafka import ShareConsumer
 
-from tests.kafka import administration
-from tests.kafka.administration import unique_name
-from tests.kafka.share_endpoint import KPROXY_REFERENCE, EndpointsOfSession, ShareEndpoint
-from tests.kafka.share_member import AcknowledgeType, ShareMember
-from tests.kafka.share_members import MEMBER_KINDS, ShareMemberFactory
+from tests.real_kafka import administration
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.share_endpoint import KPROXY_REFERENCE, EndpointsOfSession, ShareEndpoint
+from tests.real_kafka.share_member import AcknowledgeType, ShareMember
+from tests.real_kafka.share_members import MEMBER_KINDS, ShareMemberFactory
 
 PARTITIONS: Final = 4
 MEMBERS: Final = 8

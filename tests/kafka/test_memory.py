@@ -12,11 +12,11 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
-from tests.kafka import administration
-from tests.kafka.administration import unique_name
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.kproxy_process import KproxyProcess
-from tests.kafka.raw_connection import RawConnection
+from tests.real_kafka import administration
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.kproxy_process import KproxyProcess
+from tests.real_kafka.raw_connection import RawConnection
 
 MIB: Final = 1024 * 1024
 RECORD_BYTES: Final = MIB // 2

@@ -8,12 +8,12 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.wire.api_keys import ApiKey
 from tests.in_memory.partition_reader_contract import PARTITION_READER_CONTRACT, ReaderWorld, extents
-from tests.kafka import backing_topics
-from tests.kafka.backing_topics import backing_topic, looking_at
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.everyday import for_soak
-from tests.kafka.session_clusters import ClusterOfSession
-from tests.unit.net.backing import BOTH_LOOPS, run
+from tests.real_kafka import backing_topics
+from tests.real_kafka.backing_topics import backing_topic, looking_at
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.everyday import for_soak
+from tests.real_kafka.session_clusters import ClusterOfSession
+from tests.worlds.backing import BOTH_LOOPS, run
 
 VERSIONS = ("4.3.1", "3.9.2", "2.8.2")
 

@@ -9,18 +9,18 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from tests.kafka import accounts, administration, kafka_python_clients, tools
-from tests.kafka.accounts import values_by_id
-from tests.kafka.administration import unique_name
-from tests.kafka.everyday import for_soak
-from tests.kafka.share_endpoint import (
+from tests.real_kafka import accounts, administration, kafka_python_clients, tools
+from tests.real_kafka.accounts import values_by_id
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.everyday import for_soak
+from tests.real_kafka.share_endpoint import (
     KPROXY_OLDEST,
     KPROXY_REFERENCE,
     KPROXY_WITHOUT_SHARE_GROUPS,
     EndpointsOfSession,
     ShareEndpoint,
 )
-from tests.kafka.share_members import ConfluentShareMember
+from tests.real_kafka.share_members import ConfluentShareMember
 
 TIMEOUT_SECONDS: Final = 60.0
 RECORDS_OF_EACH: Final = 50

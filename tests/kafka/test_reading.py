@@ -5,11 +5,11 @@ from typing import Final
 
 import pytest
 
-from tests.kafka import accounts, administration
-from tests.kafka.accounts import counts_by_id, values_by_id
-from tests.kafka.everyday import clients_behind
-from tests.kafka.share_endpoint import KPROXY_REFERENCE, NATIVE, EndpointsOfSession
-from tests.kafka.share_members import ConfluentShareMember, ShareMemberFactory
+from tests.real_kafka import accounts, administration
+from tests.real_kafka.accounts import counts_by_id, values_by_id
+from tests.real_kafka.everyday import clients_behind
+from tests.real_kafka.share_endpoint import KPROXY_REFERENCE, NATIVE, EndpointsOfSession
+from tests.real_kafka.share_members import ConfluentShareMember, ShareMemberFactory
 
 PARTITIONS: Final = 100
 SILENT_PARTITION: Final = 57

@@ -18,13 +18,13 @@ import pytest
 from click.testing import CliRunner
 
 from kproxy.jobs import command_line
-from tests.kafka.child import Child
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.ports import ReservedPort
 from tests.kafka.readme_addresses import ReadmeAddresses
-from tests.kafka.readme_snippets import readme_commands, readme_programs, without_comment
-from tests.kafka.session_clusters import ClusterOfSession
-from tests.kafka.tools import CONFIG_COMMAND, JavaTool
+from tests.real_kafka.child import Child
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.ports import ReservedPort
+from tests.real_kafka.readme_snippets import readme_commands, readme_programs, without_comment
+from tests.real_kafka.session_clusters import ClusterOfSession
+from tests.real_kafka.tools import CONFIG_COMMAND, JavaTool
 
 KPROXY: Final = Path(sys.executable).with_name("kproxy")
 ENV: Final = Path(shutil.which("env") or "env")

@@ -8,9 +8,9 @@ from typing import Final
 
 import pytest
 
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.kproxy_process import KproxyProcess, state_topic_settings
-from tests.kafka.written_history import GROUP, UPDATES_AFTER_A_SNAPSHOT, write_history
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.kproxy_process import KproxyProcess, state_topic_settings
+from tests.real_kafka.written_history import GROUP, UPDATES_AFTER_A_SNAPSHOT, write_history
 
 LIVE: Final = 1_000
 SHORT_HISTORY: Final = 100_000

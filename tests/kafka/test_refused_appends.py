@@ -1,11 +1,11 @@
 """Appends that brokers did not take: what is certainly not in the state log costs its writers and nobody else."""
 
 from kproxy.error_codes import ErrorCode
-from tests.kafka import administration
-from tests.kafka.administration import unique_name
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.kproxy_process import KproxyProcess, state_topic_settings
-from tests.kafka.share_state_client import Batch, Initialize, Read, ShareStateClient, Write, request_of
+from tests.real_kafka import administration
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.kproxy_process import KproxyProcess, state_topic_settings
+from tests.real_kafka.share_state_client import Batch, Initialize, Read, ShareStateClient, Write, request_of
 
 AVAILABLE, ACKNOWLEDGED = 0, 2
 

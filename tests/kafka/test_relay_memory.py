@@ -18,10 +18,10 @@ from tests.benchmarks.connection_memory import (
     fetch_frame,
 )
 from tests.benchmarks.workload import Arm
-from tests.kafka import administration
-from tests.kafka.administration import unique_name
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.kproxy_process import KproxyProcess
+from tests.real_kafka import administration
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.kproxy_process import KproxyProcess
 
 KPROXY: Final = Arm("kproxy", bootstrap_servers="", relay_process_id=None)
 MOST_KB_PER_PAIR: Final = 10

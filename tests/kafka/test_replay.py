@@ -14,10 +14,10 @@ from kproxy.jobs import command_line
 from kproxy.jobs.sources.data_source import FORMAT, StateLogSource
 from kproxy.jobs.sources.kafka_log import KafkaTopic
 from kproxy.jobs.sources.kafka_readers import PythonLog, source_options
-from tests.kafka.administration import create_topic, produce, set_group_settings, unique_name
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.kproxy_process import KproxyProcess, state_topic_settings
-from tests.kafka.raw_share_member import RawShareMember
+from tests.real_kafka.administration import create_topic, produce, set_group_settings, unique_name
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.kproxy_process import KproxyProcess, state_topic_settings
+from tests.real_kafka.raw_share_member import RawShareMember
 
 ACCEPT = 1
 RELEASE = 2

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Final
 
-from tests.kafka import accounts
-from tests.kafka.accounts import misaccounted
-from tests.kafka.consumption import Delivery, Rule, accept, consume_together, settled
-from tests.kafka.everyday import pairs_with_clients
-from tests.kafka.share_endpoint import (
+from tests.real_kafka import accounts
+from tests.real_kafka.accounts import misaccounted
+from tests.real_kafka.consumption import Delivery, Rule, accept, consume_together, settled
+from tests.real_kafka.everyday import pairs_with_clients
+from tests.real_kafka.share_endpoint import (
     KPROXY_CONSTRUCT,
     KPROXY_OLDEST,
     KPROXY_QUICK_GROUPS,
@@ -21,8 +21,8 @@ from tests.kafka.share_endpoint import (
     SHORT_LOCK_MS,
     EndpointsOfSession,
 )
-from tests.kafka.share_member import AcknowledgeType, ReceivedRecord, ShareMember
-from tests.kafka.share_members import ShareMemberFactory
+from tests.real_kafka.share_member import AcknowledgeType, ReceivedRecord, ShareMember
+from tests.real_kafka.share_members import ShareMemberFactory
 
 RECORDS: Final = 160
 BATCHES: Final = 8

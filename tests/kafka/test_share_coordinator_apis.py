@@ -11,13 +11,16 @@ from kproxy.share.identifiers import TopicId
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
-from tests.kafka import administration
-from tests.kafka.administration import unique_name
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.kproxy_process import KproxyProcess, state_topic_settings
-from tests.kafka.raw_connection import RawConnection
-from tests.kafka.share_endpoint import KPROXY_REFERENCE, EndpointsOfSession
-from tests.kafka.share_state_client import (
+from tests.kafka.share_state_differences import DIFFERENCES, Difference, essence
+from tests.kafka.share_state_records import printed_records
+from tests.kafka.share_state_sequences import SAME_EVERYWHERE, STEPS, Pair, play
+from tests.real_kafka import administration
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.kproxy_process import KproxyProcess, state_topic_settings
+from tests.real_kafka.raw_connection import RawConnection
+from tests.real_kafka.share_endpoint import KPROXY_REFERENCE, EndpointsOfSession
+from tests.real_kafka.share_state_client import (
     Delete,
     Initialize,
     Operation,
@@ -28,9 +31,6 @@ from tests.kafka.share_state_client import (
     find_coordinators,
     request_of,
 )
-from tests.kafka.share_state_differences import DIFFERENCES, Difference, essence
-from tests.kafka.share_state_records import printed_records
-from tests.kafka.share_state_sequences import SAME_EVERYWHERE, STEPS, Pair, play
 
 UPDATES_PER_SNAPSHOT: Final = {"share.coordinator.snapshot.update.records.per.snapshot": 4}
 STOCK_SETTINGS: Final = {**UPDATES_PER_SNAPSHOT, "share.coordinator.append.linger.ms": 0}

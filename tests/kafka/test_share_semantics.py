@@ -14,11 +14,11 @@ from typing import Final
 
 import pytest
 
-from tests.kafka import accounts, administration
-from tests.kafka.accounts import RecordId, counts_by_id, received_after_the_end, values_by_id
-from tests.kafka.consumption import accept, consume_together, settled
-from tests.kafka.everyday import clients_behind, for_soak
-from tests.kafka.share_endpoint import (
+from tests.real_kafka import accounts, administration
+from tests.real_kafka.accounts import RecordId, counts_by_id, received_after_the_end, values_by_id
+from tests.real_kafka.consumption import accept, consume_together, settled
+from tests.real_kafka.everyday import clients_behind, for_soak
+from tests.real_kafka.share_endpoint import (
     KPROXY_CONSTRUCT,
     KPROXY_REFERENCE,
     KPROXY_WITHOUT_SHARE_GROUPS,
@@ -27,8 +27,8 @@ from tests.kafka.share_endpoint import (
     EndpointsOfSession,
     ShareEndpoint,
 )
-from tests.kafka.share_member import AcknowledgeType, CommitOutcome, ReceivedRecord, ShareMember
-from tests.kafka.share_members import MEMBER_KINDS, ShareMemberFactory
+from tests.real_kafka.share_member import AcknowledgeType, CommitOutcome, ReceivedRecord, ShareMember
+from tests.real_kafka.share_members import MEMBER_KINDS, ShareMemberFactory
 
 SOON_SECONDS: Final = 20.0
 """Far less than a lock of `LONG_LOCK_MS`, and more than a busy machine adds to what happens at once."""

@@ -5,16 +5,16 @@ from typing import Final
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
-from tests.kafka import accounts, administration
-from tests.kafka.administration import unique_name
-from tests.kafka.everyday import clients_behind
-from tests.kafka.share_endpoint import (
+from tests.real_kafka import accounts, administration
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.everyday import clients_behind
+from tests.real_kafka.share_endpoint import (
     KPROXY_QUICK_GROUPS,
     KPROXY_REFERENCE,
     NATIVE,
     EndpointsOfSession,
 )
-from tests.kafka.share_members import MEMBER_KINDS, ShareMemberFactory
+from tests.real_kafka.share_members import MEMBER_KINDS, ShareMemberFactory
 
 TIMEOUT_SECONDS: Final = 60.0
 POLLS: Final = 60

@@ -10,19 +10,19 @@ from typing import Any, Final
 
 import pytest
 
-from tests.kafka import accounts, tools
-from tests.kafka.accounts import received_after_the_end
-from tests.kafka.child import ChildTimedOut
-from tests.kafka.everyday import for_soak
-from tests.kafka.java_probe import JavaShareMember
-from tests.kafka.share_endpoint import (
+from tests.real_kafka import accounts, tools
+from tests.real_kafka.accounts import received_after_the_end
+from tests.real_kafka.child import ChildTimedOut
+from tests.real_kafka.everyday import for_soak
+from tests.real_kafka.java_probe import JavaShareMember
+from tests.real_kafka.share_endpoint import (
     KPROXY_OLDEST,
     KPROXY_REFERENCE,
     KPROXY_WITHOUT_SHARE_GROUPS,
     EndpointsOfSession,
 )
-from tests.kafka.share_members import ConfluentShareMember
-from tests.kafka.tools import JsonEvent, VerifiableShareConsumer
+from tests.real_kafka.share_members import ConfluentShareMember
+from tests.real_kafka.tools import JsonEvent, VerifiableShareConsumer
 
 RECORDS: Final = 96
 """Over all partitions of a topic."""

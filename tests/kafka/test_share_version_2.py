@@ -3,10 +3,10 @@
 import time
 from typing import Final
 
-from tests.kafka import accounts, administration
-from tests.kafka.java_probe import JavaShareMember
-from tests.kafka.share_endpoint import KPROXY_QUICK_GROUPS, KPROXY_REFERENCE, EndpointsOfSession
-from tests.kafka.share_member import AcknowledgeType
+from tests.real_kafka import accounts, administration
+from tests.real_kafka.java_probe import JavaShareMember
+from tests.real_kafka.share_endpoint import KPROXY_QUICK_GROUPS, KPROXY_REFERENCE, EndpointsOfSession
+from tests.real_kafka.share_member import AcknowledgeType
 
 LOCK_MS: Final = 8_000
 RENEWALS: Final = 3

@@ -7,13 +7,13 @@ from typing import Final
 
 import pytest
 
-from tests.kafka import administration
-from tests.kafka.accounts import counts_by_id, received_after_the_end
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.kproxy_process import KproxyProcess
-from tests.kafka.share_endpoint import ShareEndpoint
-from tests.kafka.share_member import AcknowledgeType
-from tests.kafka.share_members import MEMBER_KINDS
+from tests.real_kafka import administration
+from tests.real_kafka.accounts import counts_by_id, received_after_the_end
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.kproxy_process import KproxyProcess
+from tests.real_kafka.share_endpoint import ShareEndpoint
+from tests.real_kafka.share_member import AcknowledgeType
+from tests.real_kafka.share_members import MEMBER_KINDS
 
 IDLE_LIMIT_MS: Final = 5_000
 KEEPALIVE_MS: Final = 2_000

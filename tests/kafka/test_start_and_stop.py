@@ -12,14 +12,14 @@ from kproxy.error_codes import ErrorCode
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from kproxy.wire.messages.fetch_response import FetchResponse
-from tests.kafka import accounts, administration
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.kproxy_process import KproxyProcess
-from tests.kafka.ports import LOOPBACK
-from tests.kafka.raw_connection import RawConnection
-from tests.kafka.raw_share_member import RawShareMember
-from tests.kafka.share_endpoint import ShareEndpoint
-from tests.kafka.share_members import MEMBER_KINDS, ShareMemberFactory
+from tests.real_kafka import accounts, administration
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.kproxy_process import KproxyProcess
+from tests.real_kafka.ports import LOOPBACK
+from tests.real_kafka.raw_connection import RawConnection
+from tests.real_kafka.raw_share_member import RawShareMember
+from tests.real_kafka.share_endpoint import ShareEndpoint
+from tests.real_kafka.share_members import MEMBER_KINDS, ShareMemberFactory
 
 EXIT_FAILED: Final = 1
 SERVICE_UNAVAILABLE: Final = 503

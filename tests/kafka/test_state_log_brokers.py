@@ -9,15 +9,15 @@ from typing import Final
 
 import pytest
 
-from tests.kafka import administration
-from tests.kafka.acceptances import Acceptances
-from tests.kafka.accepter import QUICK_CLIENTS, Accepter, StartMember
-from tests.kafka.administration import unique_name
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.kproxy_process import KproxyProcess, state_topic_settings
-from tests.kafka.session_clusters import QUICK_HEARTBEATS
-from tests.kafka.share_members import MEMBER_KINDS
-from tests.kafka.steady_production import SteadyProduction
+from tests.real_kafka import administration
+from tests.real_kafka.acceptances import Acceptances
+from tests.real_kafka.accepter import QUICK_CLIENTS, Accepter, StartMember
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.kproxy_process import KproxyProcess, state_topic_settings
+from tests.real_kafka.session_clusters import QUICK_HEARTBEATS
+from tests.real_kafka.share_members import MEMBER_KINDS
+from tests.real_kafka.steady_production import SteadyProduction
 
 SAFE: Final = {"min.insync.replicas": "2"}
 PARTITIONS: Final = 3

@@ -28,11 +28,11 @@ from kproxy.wire.messages.produce_request import PartitionProduceData, ProduceRe
 from kproxy.wire.messages.produce_response import ProduceResponse
 from kproxy.wire.record_batch_builder import build_batch
 from kproxy.wire.records import Record
-from tests.kafka import administration, worked_example
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.raw_connection import RawConnection
-from tests.kafka.tools import console_consumer
-from tests.kafka.worked_example import CLUSTER_SETTINGS, GOLDEN_FILE
+from tests.real_kafka import administration, worked_example
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.raw_connection import RawConnection
+from tests.real_kafka.tools import console_consumer
+from tests.real_kafka.worked_example import CLUSTER_SETTINGS, GOLDEN_FILE
 
 FORMATTER: Final = "org.apache.kafka.tools.consumer.group.share.ShareGroupStateMessageFormatter"
 PRODUCE_VERSION: Final = 9

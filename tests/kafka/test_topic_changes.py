@@ -15,9 +15,9 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 
 from kproxy.error_codes import ErrorCode
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
-from tests.kafka import administration
-from tests.kafka.raw_share_member import RawShareMember
-from tests.kafka.share_endpoint import (
+from tests.real_kafka import administration
+from tests.real_kafka.raw_share_member import RawShareMember
+from tests.real_kafka.share_endpoint import (
     KPROXY_OLDEST,
     KPROXY_REFERENCE,
     KPROXY_THREE_BROKERS,

@@ -9,15 +9,15 @@ import pytest
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
-from tests.kafka import accounts, administration
-from tests.kafka.administration import unique_name
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.everyday import for_soak
-from tests.kafka.kproxy_process import KproxyProcess
-from tests.kafka.raw_connection import RawConnection
-from tests.kafka.session_clusters import ClusterOfSession
-from tests.kafka.share_members import ConfluentShareMember
-from tests.kafka.versions import EVERYDAY_RELEASES, PINNED_RELEASES
+from tests.real_kafka import accounts, administration
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.everyday import for_soak
+from tests.real_kafka.kproxy_process import KproxyProcess
+from tests.real_kafka.raw_connection import RawConnection
+from tests.real_kafka.session_clusters import ClusterOfSession
+from tests.real_kafka.share_members import ConfluentShareMember
+from tests.real_kafka.versions import EVERYDAY_RELEASES, PINNED_RELEASES
 
 SHARE_KEYS: Final = {76, 77, 78, 79, 83, 84, 85, 86, 87, 90, 91, 92}
 SERVED_VERSIONS: Final = {76: (1, 1), 78: (1, 2), 79: (1, 2)}

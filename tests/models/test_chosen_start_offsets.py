@@ -2,7 +2,7 @@
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import StateNotWritten
-from tests.unit.handlers.share_group_world import ORDERS, ShareGroupWorld, acquired, partitions_of
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, acquired, partitions_of
 
 KEY = ShareGroupWorld.key()
 

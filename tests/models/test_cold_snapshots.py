@@ -5,7 +5,7 @@ import pytest
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.share_coordinator import CoordinatorLimits, CoordinatorResult, ShareCoordinator
 from kproxy.statelog.state_log_fold import StateLogFold
-from tests.unit.statelog.state_log_builders import (
+from tests.worlds.state_log_builders import (
     KEY,
     OTHER_KEY,
     a_batch,

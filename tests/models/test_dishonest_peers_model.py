@@ -18,8 +18,8 @@ from kproxy.interception.response_slots import ResponseSlot
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.wire import codecs
 from kproxy.wire.messages.api_versions_response import ApiVersion, ApiVersionsResponse
-from tests.properties.message_values import messages_of
-from tests.unit.interception.conversing import SERVED, Conversation, request, response
+from tests.worlds.conversing import SERVED, Conversation, request, response
+from tests.worlds.message_values import messages_of
 
 DECODED: Final = sorted(
     route

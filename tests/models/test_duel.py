@@ -25,9 +25,9 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest
 from tests.in_memory.answering_broker import Answer, Reply
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
-from tests.unit.net.backing import run
-from tests.unit.net.state_log_process import HERE, THERE, Process, begun
-from tests.unit.net.state_logs import (
+from tests.worlds.backing import run
+from tests.worlds.state_log_process import HERE, THERE, Process, begun
+from tests.worlds.state_logs import (
     SLOT_COUNT,
     StateLogBacking,
     alarms,

@@ -8,7 +8,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, CoordinatorLoadInProgress, NotCoordinator, StateLogUnavailable
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
-from tests.unit.handlers.share_group_world import ORDERS, ShareGroupWorld, until_all_wait
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, until_all_wait
 
 
 def assigned(answer: ShareGroupHeartbeatResponse) -> dict[bytes, list[int]] | None:

@@ -8,7 +8,7 @@ from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.net.relay.answer_budget import AnswerBudget
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.share.limits import ShareLimits
-from tests.unit.handlers.share_group_world import (
+from tests.worlds.share_group_world import (
     ORDERS,
     ShareGroupWorld,
     acquired,

@@ -13,7 +13,7 @@ from kproxy.errors import (
     StateLogUnavailable,
 )
 from kproxy.handlers.readiness import AlwaysReady, StateNeed
-from tests.unit.handlers.share_group_world import (
+from tests.worlds.share_group_world import (
     ORDERS,
     ShareGroupWorld,
     acquired,

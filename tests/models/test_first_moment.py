@@ -19,11 +19,11 @@ from kproxy.share.identifiers import StateEpoch
 from kproxy.statelog.operations import Initialize
 from kproxy.wire.codecs import Message
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
-from tests.models.state_log_requests import NOT_YET, describe_configs, error_codes, requests_about
-from tests.unit.net.backing import ORDERS, run
-from tests.unit.net.sharing_process import KEY, TOPIC_PARTITIONS, SharingProcess
-from tests.unit.net.state_log_process import HERE, THERE
-from tests.unit.net.state_logs import StateLogBacking, create_state_topics, key_of_slot, state_log, until
+from tests.worlds.backing import ORDERS, run
+from tests.worlds.sharing_process import KEY, TOPIC_PARTITIONS, SharingProcess
+from tests.worlds.state_log_process import HERE, THERE
+from tests.worlds.state_log_requests import NOT_YET, describe_configs, error_codes, requests_about
+from tests.worlds.state_logs import StateLogBacking, create_state_topics, key_of_slot, state_log, until
 
 REQUESTS: Final = requests_about(KEY, topic="orders")
 

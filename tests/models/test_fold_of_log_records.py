@@ -9,7 +9,7 @@ from kproxy.statelog.claims import CLAIM_HEADER, Claim
 from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 from kproxy.statelog.state_records import StateRecord, encode_state_record
 from kproxy.wire.records import Record
-from tests.unit.statelog.state_log_builders import (
+from tests.worlds.state_log_builders import (
     ACKNOWLEDGED,
     ALICE,
     KEY,

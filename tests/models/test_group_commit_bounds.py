@@ -12,15 +12,7 @@ from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinato
 from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.statelog.state_queue import StateQueue
 from kproxy.wire.record_batch_builder import record_size_bytes
-from tests.unit.statelog.group_commit_driver import (
-    KEYS,
-    a_queue,
-    an_acknowledgement,
-    append_everything,
-    next_append,
-    records_of,
-)
-from tests.unit.statelog.state_log_builders import (
+from tests.worlds.state_log_builders import (
     KEY,
     OTHER_KEY,
     a_batch,
@@ -28,6 +20,14 @@ from tests.unit.statelog.state_log_builders import (
     a_snapshot,
     a_state,
     an_update,
+)
+from tests.worlds.state_queue_driver import (
+    KEYS,
+    a_queue,
+    an_acknowledgement,
+    append_everything,
+    next_append,
+    records_of,
 )
 
 ONE_RECORD_BYTES = 300

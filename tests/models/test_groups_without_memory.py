@@ -6,7 +6,7 @@ from kproxy.share.identifiers import StateEpoch
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.share_coordinator import CoordinatorLimits, CoordinatorResult, ShareCoordinator
 from kproxy.statelog.state_records import ShareSnapshot
-from tests.unit.statelog.state_log_builders import KEY, a_batch, a_fold_of, a_snapshot
+from tests.worlds.state_log_builders import KEY, a_batch, a_fold_of, a_snapshot
 
 
 def begin(coordinator: ShareCoordinator, *, state_epoch: int, start_offset: int) -> CoordinatorResult[None]:

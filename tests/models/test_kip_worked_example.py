@@ -1,8 +1,8 @@
 """KIP-932's worked example of state changes, step by step: live state, durable state and log records.
 
 The records are compared with what the share coordinator of a real Kafka 4.3.1 wrote when real members took the same
-steps (`tests/unit/statelog/data/kip_worked_example.json`, made by `tests.kafka.worked_example`): byte for byte, keys
-and values, as both have the same topic id, leader epoch 0 and creation time here.
+steps (`tests/unit/statelog/data/kip_worked_example.json`, made by `tests.real_kafka.worked_example`): byte for byte,
+keys and values, as both have the same topic id, leader epoch 0 and creation time here.
 
 Where the wiki's drafts say otherwise than Kafka 4.3.1, and so than kproxy:
 

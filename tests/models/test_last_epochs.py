@@ -6,19 +6,19 @@ from kproxy.errors import InvalidRequest
 from kproxy.share.identifiers import LeaderEpoch, StateEpoch
 from kproxy.statelog.operations import ColdSnapshots, Delete, Initialize, Load, Operation, Read
 from kproxy.statelog.share_coordinator import LAST_EPOCH
-from tests.unit.statelog.group_commit_driver import (
-    a_queue,
-    a_write,
-    an_acknowledgement,
-    append_everything,
-)
-from tests.unit.statelog.state_log_builders import (
+from tests.worlds.state_log_builders import (
     KEY,
     a_batch,
     a_delta,
     a_snapshot,
     a_state,
     an_update,
+)
+from tests.worlds.state_queue_driver import (
+    a_queue,
+    a_write,
+    an_acknowledgement,
+    append_everything,
 )
 
 OF_THE_LAST_LEADER = [

@@ -9,8 +9,8 @@ from typing import Final
 from kproxy.error_codes import ErrorCode
 from kproxy.statelog.group_queue import GroupQueue
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
-from tests.unit.net.slot_scenes import CONFIGS, on_cluster, served_again, with_state
-from tests.unit.net.state_logs import StateLogBacking, drained, groups_log, refusal_of
+from tests.worlds.slot_scenes import CONFIGS, on_cluster, served_again, with_state
+from tests.worlds.state_logs import StateLogBacking, drained, groups_log, refusal_of
 
 KEPT: Final = {"share.auto.offset.reset": "latest"}
 OTHERS: Final = replace(CONFIGS, group_id="others")

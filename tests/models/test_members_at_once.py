@@ -20,7 +20,7 @@ from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.limits import ShareLimits
 from tests.in_memory.ordered_state_log import OrderedStateLog
-from tests.unit.handlers.share_group_world import (
+from tests.worlds.share_group_world import (
     ORDERS,
     Acks,
     Member,

@@ -11,8 +11,8 @@ from kproxy.net.state_log.slot import StateSlot
 from kproxy.statelog.group_records import StateTopicFacts
 from kproxy.wire.api_keys import ApiKey
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.unit.net.slot_scenes import on_cluster, served_again
-from tests.unit.net.state_logs import (
+from tests.worlds.slot_scenes import on_cluster, served_again
+from tests.worlds.state_logs import (
     SLOT_COUNT,
     StateLogBacking,
     acknowledged,
@@ -21,7 +21,7 @@ from tests.unit.net.state_logs import (
     state_log,
     until,
 )
-from tests.unit.net.written_partition import BEGINNING, KEY, OTHER_BEGINNING, Written, write
+from tests.worlds.written_partition import BEGINNING, KEY, OTHER_BEGINNING, Written, write
 
 
 def test_an_append_that_could_not_be_sent_is_sent_again_and_nothing_is_in_doubt() -> None:

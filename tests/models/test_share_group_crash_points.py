@@ -18,7 +18,7 @@ from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.group_queue import GroupOperation
 from tests.in_memory.breakable_group_log import BreakableGroupLog
 from tests.in_memory.breakable_state_log import BreakableStateLog
-from tests.unit.handlers.share_group_world import ORDERS, ShareGroupWorld
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
 
 GROUP, ALICE = GroupId("g"), MemberId("alice")
 MOST_WRITES = 4

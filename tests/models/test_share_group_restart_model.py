@@ -19,7 +19,7 @@ from kproxy.share.group_coordinator import ShareGroupView
 from kproxy.share.identifiers import GroupId, MemberId, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
-from tests.unit.handlers.share_group_world import ShareGroupWorld
+from tests.worlds.share_group_world import ShareGroupWorld
 
 GROUP = GroupId("g")
 NAMES = ["paid", "sent"]

@@ -17,7 +17,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import StateLogUnavailable
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.limits import ShareLimits
-from tests.unit.handlers.share_group_world import (
+from tests.worlds.share_group_world import (
     ORDERS,
     Member,
     ShareGroupWorld,

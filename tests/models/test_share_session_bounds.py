@@ -15,15 +15,15 @@ from kproxy.share.share_session import (
     ShareSessionKey,
     ShareSessionLimits,
 )
-from tests.unit.handlers.share_group_world import (
+from tests.worlds.share_builders import ALICE, BOB, ORDERS, OTHER_TOPIC, TOPIC, partitions_of
+from tests.worlds.share_group_world import (
     NO_SUCH_TOPIC,
     ShareGroupWorld,
     until_all_wait,
 )
-from tests.unit.handlers.share_group_world import (
+from tests.worlds.share_group_world import (
     ORDERS as ORDERS_TOPIC,
 )
-from tests.unit.share.builders import ALICE, BOB, ORDERS, OTHER_TOPIC, TOPIC, partitions_of
 
 P0, P1, P2 = partitions_of(TOPIC, [0, 1, 2])
 

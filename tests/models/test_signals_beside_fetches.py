@@ -3,7 +3,7 @@
 import asyncio
 
 from kproxy.errors import CoordinatorLoadInProgress
-from tests.unit.handlers.share_group_world import (
+from tests.worlds.share_group_world import (
     ORDERS,
     ShareGroupWorld,
     acquired,

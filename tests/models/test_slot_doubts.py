@@ -19,9 +19,9 @@ from kproxy.statelog.state_records import (
 )
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
 from tests.in_memory.written_log import a_claim
-from tests.unit.net.backing import run
-from tests.unit.net.slot_scenes import BEGINNING, CONFIGS, KEY, on_cluster, served_again, with_state
-from tests.unit.net.state_logs import (
+from tests.worlds.backing import run
+from tests.worlds.slot_scenes import BEGINNING, CONFIGS, KEY, on_cluster, served_again, with_state
+from tests.worlds.state_logs import (
     STATE,
     StateLogBacking,
     acknowledged,

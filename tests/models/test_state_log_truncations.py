@@ -14,8 +14,8 @@ from kproxy.statelog.operations import Load
 from kproxy.statelog.slot_status import SlotState
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
 from tests.in_memory.written_log import a_claim, a_snapshot
-from tests.unit.net.slot_scenes import BEGINNING, KEY, OTHER, on_cluster, served_again, with_state
-from tests.unit.net.state_logs import (
+from tests.worlds.slot_scenes import BEGINNING, KEY, OTHER, on_cluster, served_again, with_state
+from tests.worlds.state_logs import (
     StateLogBacking,
     acknowledged,
     alarms,

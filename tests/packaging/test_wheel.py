@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from kproxy import __version__
-from tests.kafka.readme_snippets import readme_commands
+from tests.real_kafka.readme_snippets import readme_commands
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DISTRIBUTION: Final = "kproxy_share_groups"

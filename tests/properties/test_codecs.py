@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from kproxy.errors import MalformedMessage
 from kproxy.wire.codecs import Message
-from tests.properties.both_codecs import CODEC_KINDS, CodecKind, decode_with, encode_with, outcome
-from tests.properties.message_values import (
+from tests.worlds.both_codecs import CODEC_KINDS, CodecKind, decode_with, encode_with, outcome
+from tests.worlds.message_values import (
     few_examples,
     is_flexible,
     message_versions,

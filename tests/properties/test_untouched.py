@@ -16,8 +16,8 @@ from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
-from tests.properties.message_values import messages_of
-from tests.unit.interception.conversing import Conversation, response
+from tests.worlds.conversing import Conversation, response
+from tests.worlds.message_values import messages_of
 
 FEW = settings(max_examples=5)
 """There are nearly three hundred routes."""

@@ -6,9 +6,9 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.kafka import prerequisites
-from tests.kafka.file_lock import file_lock
-from tests.kafka.progress import progress
+from tests.real_kafka import prerequisites
+from tests.real_kafka.file_lock import file_lock
+from tests.real_kafka.progress import progress
 
 
 def fetched(folder: Path, pins: Sequence[Path], what: str, fetch: Callable[[], None]) -> None:

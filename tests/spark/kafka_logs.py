@@ -17,7 +17,7 @@ from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.share.identifiers import topic_id_text
 from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.wire.records import Record
-from tests.spark.consumptions import MEMBERS, STEP_KINDS, Consumption, Step, consumption_of
+from tests.worlds.consumptions import MEMBERS, STEP_KINDS, Consumption, Step, consumption_of
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from tests.kafka import processes
-from tests.kafka.ports import LOOPBACK, ReservedPort
+from tests.real_kafka import processes
+from tests.real_kafka.ports import LOOPBACK, ReservedPort
 from tests.spark.spark_4_0.environment import Spark40
 
 _START_TIMEOUT_S: Final = 60.0

@@ -17,8 +17,8 @@ from kproxy.jobs.history.buckets import offset_step, time_step_ms
 from kproxy.jobs.history.changes import ACKNOWLEDGEMENTS, RETURNS
 from kproxy.jobs.history.silver import silver_rows
 from kproxy.jobs.sources.raw_records import batch_of
-from tests.spark.consumptions import STEPS, Consumption, Fact, Step, consumption_of
 from tests.spark.silver_contexts import SilverContext
+from tests.worlds.consumptions import STEPS, Consumption, Fact, Step, consumption_of
 
 pytestmark = pytest.mark.spark
 

@@ -14,7 +14,7 @@ import psutil
 import pyspark
 import pytest
 
-from tests.kafka import processes
+from tests.real_kafka import processes
 from tests.spark.log_generator import write_log, write_partition
 from tests.spark.spark_4_0.environment import Spark40
 from tests.spark.standalone import StandaloneCluster

@@ -23,9 +23,9 @@ from kproxy.jobs.spark_session import spark_failures
 from kproxy.wire.records import Record
 from tests.in_memory.in_memory_log_reader import InMemoryLogReader
 from tests.in_memory.in_memory_topic import InMemoryTopic
-from tests.spark.histories import FIRST_MS, KEYS, History
 from tests.spark.kafka_logs import silver_at
 from tests.spark.replays import answer_of, replay, summary_of
+from tests.worlds.histories import FIRST_MS, KEYS, History
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 

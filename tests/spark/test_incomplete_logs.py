@@ -19,8 +19,8 @@ from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
 from kproxy.wire.records import Record
 from tests.in_memory.in_memory_log_reader import InMemoryLogReader
-from tests.spark.histories import FIRST_MS, KEYS, History
 from tests.spark.replays import answer_of, replay, summary_of
+from tests.worlds.histories import FIRST_MS, KEYS, History
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 

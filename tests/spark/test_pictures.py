@@ -13,8 +13,8 @@ from kproxy.jobs.history.silver import silver_rows
 from kproxy.jobs.job import JobResult
 from kproxy.jobs.pictures.paper import step_text
 from kproxy.jobs.sources.raw_records import batch_of
-from tests.spark.consumptions import Step, consumption_of
 from tests.spark.silver_contexts import SilverContext
+from tests.worlds.consumptions import Step, consumption_of
 
 pytestmark = pytest.mark.spark
 

@@ -11,8 +11,8 @@ from kproxy.errors import ExitCode
 from kproxy.jobs.history.silver import MISSING
 from kproxy.jobs.sources.raw_records import RAW_ARROW_SCHEMA
 from kproxy.wire.records import Record
-from tests.kafka.administration import unique_name
-from tests.kafka.cluster import KafkaCluster
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.cluster import KafkaCluster
 from tests.spark.kafka_logs import (
     append,
     create_log,

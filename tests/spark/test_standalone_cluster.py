@@ -12,10 +12,9 @@ import psutil
 import pytest
 
 from kproxy.errors import ExitCode
-from tests.kafka.administration import unique_name
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.paths import PROJECT_ROOT
-from tests.spark.consumptions import Consumption
+from tests.real_kafka.administration import unique_name
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.paths import PROJECT_ROOT
 from tests.spark.kafka_logs import (
     append,
     create_log,
@@ -30,6 +29,7 @@ from tests.spark.kafka_logs import (
 from tests.spark.spark_4_0.environment import Spark40, spark_4_0
 from tests.spark.spark_4_0.jobs import Ended, run
 from tests.spark.standalone import StandaloneCluster, clean_environment, submitted
+from tests.worlds.consumptions import Consumption
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(1800)]
 

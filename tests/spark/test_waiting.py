@@ -18,9 +18,9 @@ from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.share.identifiers import topic_id_text
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
-from tests.spark.histories import FIRST_MS, KEYS, History
 from tests.spark.replays import replay, summary_of
 from tests.spark.silver_contexts import NamedTopics, SilverContext
+from tests.worlds.histories import FIRST_MS, KEYS, History
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kafka.cluster import KafkaCluster
-from tests.kafka.paths import PROJECT_ROOT
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.paths import PROJECT_ROOT
 from tests.spark.kafka_logs import (
     append,
     create_log,

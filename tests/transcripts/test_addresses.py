@@ -24,7 +24,7 @@ from kproxy.wire.messages.metadata_response import (
 from kproxy.wire.messages.produce_request import ProduceRequest
 from kproxy.wire.messages.produce_response import NodeEndpoint, ProduceResponse
 from tests.transcripts.transcript import BROKER, CHUNK_SIZES, CLIENT, Binds, Refuses, play
-from tests.unit.interception.conversing import (
+from tests.worlds.conversing import (
     Conversation,
     opaque_request,
     opaque_response,

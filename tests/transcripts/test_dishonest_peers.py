@@ -14,7 +14,7 @@ from kproxy.wire.messages.metadata_request import MetadataRequest
 from kproxy.wire.messages.metadata_response import MetadataResponse
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 from tests.transcripts.transcript import BROKER, CHUNK_SIZES, CLIENT, Answers, Anything, Refuses, Step, play
-from tests.unit.interception.conversing import (
+from tests.worlds.conversing import (
     Conversation,
     opaque_request,
     opaque_response,

@@ -26,7 +26,7 @@ from tests.transcripts.transcript import (
     PassesOn,
     play,
 )
-from tests.unit.interception.conversing import (
+from tests.worlds.conversing import (
     Conversation,
     joined,
     opaque_request,

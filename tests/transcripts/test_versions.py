@@ -33,7 +33,7 @@ from tests.transcripts.transcript import (
     Serves,
     play,
 )
-from tests.unit.interception.conversing import (
+from tests.worlds.conversing import (
     SERVED,
     Conversation,
     opaque_request,

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from kproxy.errors import PeerViolation
 from kproxy.interception.broker_addresses import AdvertisedAddress
 from kproxy.interception.client_session import Call
-from tests.unit.interception.conversing import Conversation, joined
+from tests.worlds.conversing import Conversation, joined
 
 WHOLE: Final = 1 << 30
 """A chunk size: everything that arrives arrives at once."""

@@ -7,7 +7,7 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kproxy.wire.messages.metadata_response import MetadataResponse
 from tests.compatibility.clients.probe import eventually
-from tests.kafka.raw_connection import RawConnection
+from tests.real_kafka.raw_connection import RawConnection
 
 METADATA_VERSION: Final = 5
 """Old enough for Kafka 2.8, and for 4.x."""

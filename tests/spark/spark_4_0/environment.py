@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.kafka.paths import PROJECT_ROOT
+from tests.real_kafka.paths import PROJECT_ROOT
 from tests.spark.fetching import fetch_jars, fetched
 
 _HERE: Final = Path(__file__).parent

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.kafka.paths import PROJECT_ROOT
+from tests.real_kafka.paths import PROJECT_ROOT
 from tests.spark.spark_4_0.environment import Spark40
 
 TIMEOUT_S: Final = 600

@@ -10,9 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from tests.kafka import prerequisites, processes
-from tests.kafka.paths import PROJECT_ROOT
-from tests.kafka.ports import LOOPBACK, ReservedPort
+from tests.real_kafka import prerequisites, processes
+from tests.real_kafka.paths import PROJECT_ROOT
+from tests.real_kafka.ports import LOOPBACK, ReservedPort
 from tests.spark.fetching import fetch_jars, fetched
 from tests.spark.spark_4_0.environment import Spark40
 from tests.spark.standalone import clean_environment

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from tests.kafka.ports import LOOPBACK, ReservedPort
+from tests.real_kafka.ports import LOOPBACK, ReservedPort
 
 NOBODY: Final = f"{LOOPBACK}:1"
 """Where no cluster answers."""

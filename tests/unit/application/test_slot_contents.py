@@ -6,9 +6,9 @@ from kproxy.net.state_log.slots import StateSlots
 from kproxy.share.identifiers import GroupId, SharePartitionKey
 from kproxy.statelog.partitioning import group_partition, state_partition
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.unit.handlers.share_group_world import ORDERS, ShareGroupWorld
-from tests.unit.net.backing import run
-from tests.unit.net.state_logs import SLOT_COUNT, StateLogBacking, create_state_topics
+from tests.worlds.backing import run
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
+from tests.worlds.state_logs import SLOT_COUNT, StateLogBacking, create_state_topics
 
 PARTITION_COUNT = 8
 

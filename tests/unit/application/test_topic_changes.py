@@ -14,7 +14,8 @@ from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.wire.api_keys import ApiKey
 from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
 from tests.in_memory.scripted_cluster import ScriptedCluster
-from tests.unit.handlers.share_group_world import (
+from tests.worlds.backing import Backing, run
+from tests.worlds.share_group_world import (
     ORDERS,
     Member,
     ShareGroupWorld,
@@ -22,7 +23,6 @@ from tests.unit.handlers.share_group_world import (
     acquired,
     partitions_of,
 )
-from tests.unit.net.backing import Backing, run
 
 NEVER_MS = 300_000
 NEW_ORDERS = TopicId(b"topic-id-orders2")

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from kproxy.cli.main import cli
 from kproxy.net.relay.early_ports import EarlyPorts
 from kproxy.settings import HostPort, Settings
-from tests.kafka.ports import ReservedPort
+from tests.real_kafka.ports import ReservedPort
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from kproxy.wire.messages.incremental_alter_configs_response import IncrementalA
 from kproxy.wire.messages.initialize_share_group_state_request import InitializeShareGroupStateRequest
 from kproxy.wire.messages.write_share_group_state_request import WriteShareGroupStateRequest
 from tests.in_memory.in_memory_share_state_store import InMemoryShareStateStore
-from tests.unit.handlers.share_group_world import ORDERS, ShareGroupWorld, acquired
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, acquired
 
 
 def test_the_share_apis_are_advertised_and_those_for_configurations_are_not() -> None:

@@ -22,7 +22,7 @@ from kproxy.wire.messages.find_coordinator_response import FindCoordinatorRespon
 from kproxy.wire.messages.metadata_request import MetadataRequest
 from kproxy.wire.messages.metadata_response import MetadataResponse, MetadataResponseBroker
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
-from tests.unit.interception.conversing import (
+from tests.worlds.conversing import (
     Conversation,
     joined,
     opaque_request,

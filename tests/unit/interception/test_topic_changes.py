@@ -12,7 +12,7 @@ from kproxy.wire.messages.delete_records_response import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-from tests.unit.interception.conversing import (
+from tests.worlds.conversing import (
     Conversation,
     opaque_request,
     opaque_response,

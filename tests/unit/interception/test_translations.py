@@ -20,7 +20,7 @@ from kproxy.wire.messages.metadata_response import (
     MetadataResponseBroker,
     MetadataResponseTopic,
 )
-from tests.unit.interception.conversing import Conversation, joined, request, response
+from tests.worlds.conversing import Conversation, joined, request, response
 
 FIND, LIST, DELETE = ApiKey.FIND_COORDINATOR, ApiKey.LIST_GROUPS, ApiKey.DELETE_GROUPS
 OLD_BROKER = {18: (0, 3), 3: (0, 9), FIND: (0, 3), LIST: (0, 4), DELETE: (0, 2), 12: (0, 4)}

@@ -15,7 +15,7 @@ from kproxy.jobs.history.silver import MISSING, silver_batches
 from kproxy.jobs.sources.log_reader import LogRange
 from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.wire.records import Record
-from tests.spark.histories import KEYS, History, histories
+from tests.worlds.histories import KEYS, History, histories
 
 
 def exported(

@@ -10,7 +10,7 @@ from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.partitioning import state_partition
 from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.statelog.state_records import ShareSnapshot, decode_state_record
-from tests.spark.histories import KEYS, History, histories
+from tests.worlds.histories import KEYS, History, histories
 
 STATE = DurableShareState(StateEpoch(3), LeaderEpoch(7), SnapshotEpoch(5), 100, 2, ())
 

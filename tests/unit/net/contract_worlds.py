@@ -7,7 +7,7 @@ from tests.in_memory.in_memory_availability import InMemoryAvailability
 from tests.in_memory.manual_clock import ManualClock
 from tests.in_memory.scripted_cluster import ScriptedCluster
 from tests.in_memory.scripted_partition_reader import ScriptedPartitionReader
-from tests.unit.net.backing import ORDERS, Backing
+from tests.worlds.backing import ORDERS, Backing
 
 
 class DoubleReaderWorld:

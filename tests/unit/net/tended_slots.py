@@ -9,8 +9,8 @@ from kproxy.statelog.group_records import RecoveryPoint, decode_group_record
 from kproxy.statelog.operations import Initialize
 from kproxy.statelog.state_records import ShareSnapshot, decode_state_record
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.unit.net.backing import run
-from tests.unit.net.state_logs import (
+from tests.worlds.backing import run
+from tests.worlds.state_logs import (
     StateLogBacking,
     acknowledged,
     create_state_topics,

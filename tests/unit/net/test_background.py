@@ -4,7 +4,7 @@ import asyncio
 
 from kproxy.net.background import MOST_AT_ONCE, BackgroundTasks
 from kproxy.net.tasks import TaskKeeper
-from tests.unit.net.backing import run
+from tests.worlds.backing import run
 
 
 class Work:

@@ -7,7 +7,7 @@ import pytest
 
 from kproxy.net.deadlines import Deadlines, MonotonicClock, SystemWallClock
 from kproxy.net.tasks import TaskKeeper
-from tests.unit.net.backing import BOTH_LOOPS, run
+from tests.worlds.backing import BOTH_LOOPS, run
 
 
 async def nothing() -> None:

@@ -9,7 +9,7 @@ from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.dialing import connect
 from kproxy.settings.addresses import HostPort
 from tests.in_memory.answering_broker import AnsweringBroker
-from tests.unit.net.backing import BOTH_LOOPS, run
+from tests.worlds.backing import BOTH_LOOPS, run
 
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
 

@@ -4,7 +4,7 @@ import logging
 import pytest
 
 from kproxy.net.tasks import TaskKeeper
-from tests.unit.net.backing import run
+from tests.worlds.backing import run
 
 
 async def fail() -> None:

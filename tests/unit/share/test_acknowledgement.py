@@ -8,7 +8,7 @@ from kproxy.share.acknowledgement import AcknowledgementBatch, validate_acknowle
 from kproxy.share.limits import ShareLimits
 from kproxy.share.record_state import AcknowledgeType, RecordState
 from kproxy.share.state_batches import NO_CHANGE, StateBatch, StateDelta
-from tests.unit.share.builders import (
+from tests.worlds.share_builders import (
     ACCEPT,
     ALICE,
     BOB,

@@ -2,7 +2,7 @@
 
 from kproxy.share.acquisition import AcquiredRange, NewOffsets
 from kproxy.share.limits import ShareLimits
-from tests.unit.share.builders import (
+from tests.worlds.share_builders import (
     ACCEPT,
     ALICE,
     BOB,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kproxy.share.assignor import Assignment, assign
 from kproxy.share.identifiers import MemberId, TopicId, TopicIdPartition
-from tests.unit.share.builders import OTHER_TOPIC, TOPIC
+from tests.worlds.share_builders import OTHER_TOPIC, TOPIC
 
 MEMBERS = [MemberId(f"member-{number}") for number in range(12)]
 

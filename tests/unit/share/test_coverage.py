@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from kproxy.share.coverage import Coverage
 from kproxy.share.identifiers import MemberId, TopicIdPartition
 from kproxy.share.share_group_member import ShareGroupMember
-from tests.unit.share.builders import ALICE, BOB, OTHER_TOPIC, TOPIC
+from tests.worlds.share_builders import ALICE, BOB, OTHER_TOPIC, TOPIC
 
 CAROL = MemberId("carol")
 

@@ -11,7 +11,7 @@ from kproxy.share.identifiers import MemberId, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_member import ShareGroupMember
 from kproxy.share.state_partition_metadata import StatePartitionMetadata
-from tests.unit.share.builders import ALICE, BOB, TOPIC
+from tests.worlds.share_builders import ALICE, BOB, TOPIC
 
 LIMITS = GroupLimits(assignment_delay_ms=50, max_heartbeat_wait_ms=15_000)
 PAID = TopicPartitions(TOPIC, 2)

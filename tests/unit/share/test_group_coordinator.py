@@ -16,7 +16,7 @@ from kproxy.share.heartbeat import AssignedTopic, Heartbeat, HeartbeatAnswer, To
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group import ShareGroupState
-from tests.unit.share.builders import ALICE, BOB, ORDERS, OTHER_TOPIC, TOPIC
+from tests.worlds.share_builders import ALICE, BOB, ORDERS, OTHER_TOPIC, TOPIC
 
 TOPICS: Mapping[str, TopicPartitions | None] = {"paid": TopicPartitions(TOPIC, 2)}
 LIMITS = GroupLimits(session_timeout_ms=45_000, assignment_interval_ms=0)

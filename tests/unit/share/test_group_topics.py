@@ -7,7 +7,7 @@ from kproxy.share.heartbeat import TopicPartitions
 from kproxy.share.identifiers import TopicIdPartition
 from kproxy.share.share_group_member import ShareGroupMember
 from kproxy.share.state_partition_metadata import StatePartitionMetadata
-from tests.unit.share.builders import ALICE, OTHER_TOPIC, TOPIC
+from tests.worlds.share_builders import ALICE, OTHER_TOPIC, TOPIC
 
 PAID, SENT = TopicPartitions(TOPIC, 2), TopicPartitions(OTHER_TOPIC, 1)
 

@@ -8,7 +8,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import InvalidRequest
 from kproxy.share.heartbeat import Heartbeat
 from kproxy.share.identifiers import GroupId, MemberId
-from tests.unit.share.builders import ALICE, ORDERS
+from tests.worlds.share_builders import ALICE, ORDERS
 
 JOINING = Heartbeat(
     group_id=ORDERS,

@@ -5,7 +5,7 @@ from kproxy.share.limits import ShareLimits
 from kproxy.share.record_state import RecordState
 from kproxy.share.redelivery import DeliveryBatches
 from kproxy.share.state_batches import StateBatch
-from tests.unit.share.builders import (
+from tests.worlds.share_builders import (
     ACCEPT,
     ALICE,
     BOB,

@@ -11,7 +11,7 @@ from kproxy.share.heartbeat import AssignedTopic, Heartbeat, HeartbeatAnswer, To
 from kproxy.share.identifiers import MemberId, SharePartitionKey
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group import ShareGroup
-from tests.unit.share.builders import ALICE, BOB, ORDERS, OTHER_TOPIC, TOPIC
+from tests.worlds.share_builders import ALICE, BOB, ORDERS, OTHER_TOPIC, TOPIC
 
 LIMITS = GroupLimits(max_size=2, assignment_interval_ms=1_000)
 PAID: Mapping[str, TopicPartitions | None] = {"paid": TopicPartitions(TOPIC, 2)}

@@ -8,8 +8,8 @@ from kproxy.share.heartbeat import TopicPartitions
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.share.share_group import ShareGroup
 from kproxy.share.share_group_image import ShareGroupImage
-from tests.unit.share.builders import ALICE, BOB, ORDERS, TOPIC
 from tests.unit.share.test_share_group import LIMITS, PAID, assigned, said_by, serve
+from tests.worlds.share_builders import ALICE, BOB, ORDERS, TOPIC
 
 
 def joined(coordinator: GroupCoordinator) -> None:

@@ -2,7 +2,7 @@
 
 from kproxy.share.identifiers import MemberEpoch, TopicIdPartition
 from kproxy.share.share_group_member import ShareGroupMember
-from tests.unit.share.builders import ALICE, TOPIC
+from tests.worlds.share_builders import ALICE, TOPIC
 
 
 def test_a_member_restored_from_its_image_lacks_nothing_but_its_session() -> None:

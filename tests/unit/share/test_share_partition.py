@@ -11,7 +11,7 @@ from kproxy.share.limits import ShareLimits
 from kproxy.share.record_state import RecordState
 from kproxy.share.share_partition import InFlightRangeView, SharePartition, SharePartitionView
 from kproxy.share.state_batches import NO_CHANGE, StateBatch, StateDelta
-from tests.unit.share.builders import (
+from tests.worlds.share_builders import (
     ACCEPT,
     ALICE,
     BOB,

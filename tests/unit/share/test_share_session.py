@@ -20,7 +20,7 @@ from kproxy.share.share_session import (
     ShareSessionLimits,
     next_share_session_epoch,
 )
-from tests.unit.share.builders import ALICE, BOB, ORDERS, TOPIC, partitions_of
+from tests.worlds.share_builders import ALICE, BOB, ORDERS, TOPIC, partitions_of
 
 OF_ALICE = ShareSessionKey(node_id=1, group_id=ORDERS, member_id=ALICE)
 OF_BOB = ShareSessionKey(node_id=1, group_id=ORDERS, member_id=BOB)

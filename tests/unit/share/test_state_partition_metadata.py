@@ -3,7 +3,7 @@
 from kproxy.share.heartbeat import TopicPartitions
 from kproxy.share.share_group_image import StatePartitions
 from kproxy.share.state_partition_metadata import NewPartition, StatePartitionMetadata
-from tests.unit.share.builders import OTHER_TOPIC, TOPIC, partitions_of
+from tests.worlds.share_builders import OTHER_TOPIC, TOPIC, partitions_of
 
 RETRY_MS = 30_000
 

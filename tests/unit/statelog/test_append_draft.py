@@ -9,16 +9,7 @@ from kproxy.statelog.operations import ColdSnapshots, Delete, Read, ReadSummary
 from kproxy.statelog.share_coordinator import CoordinatorResult
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate
 from kproxy.statelog.tickets import Ticket
-from tests.unit.statelog.group_commit_driver import (
-    a_queue,
-    a_write,
-    an_acknowledgement,
-    an_actor,
-    append_everything,
-    next_append,
-    records_of,
-)
-from tests.unit.statelog.state_log_builders import (
+from tests.worlds.state_log_builders import (
     ALICE,
     KEY,
     OTHER_KEY,
@@ -27,6 +18,15 @@ from tests.unit.statelog.state_log_builders import (
     a_snapshot,
     a_state,
     an_update,
+)
+from tests.worlds.state_queue_driver import (
+    a_queue,
+    a_write,
+    an_acknowledgement,
+    an_actor,
+    append_everything,
+    next_append,
+    records_of,
 )
 
 SMALL_BYTES = 400

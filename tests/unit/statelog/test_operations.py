@@ -7,7 +7,7 @@ from kproxy.share.identifiers import LeaderEpoch, StateEpoch
 from kproxy.share.state_batches import StateDelta
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.operations import ColdSnapshots, Delete, Initialize, Load, Read, requested_write
-from tests.unit.statelog.state_log_builders import KEY, a_batch, a_delta
+from tests.worlds.state_log_builders import KEY, a_batch, a_delta
 
 
 @pytest.mark.parametrize(

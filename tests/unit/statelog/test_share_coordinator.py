@@ -19,7 +19,7 @@ from kproxy.statelog.share_coordinator import (
 )
 from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.statelog.state_records import StateTombstone
-from tests.unit.statelog.state_log_builders import (
+from tests.worlds.state_log_builders import (
     ALICE,
     AVAILABLE,
     BOB,

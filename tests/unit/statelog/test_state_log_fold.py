@@ -5,7 +5,7 @@ import pytest
 from kproxy.errors import CorruptStateRecord, SnapshotMissing
 from kproxy.statelog.state_log_fold import NO_CLAIM, NO_OFFSET, Outcome, SnapshotPlace, StateLogFold
 from kproxy.statelog.state_records import StateRecord, StateTombstone
-from tests.unit.statelog.state_log_builders import (
+from tests.worlds.state_log_builders import (
     AVAILABLE,
     KEY,
     OTHER_KEY,

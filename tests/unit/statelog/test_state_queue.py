@@ -19,17 +19,7 @@ from kproxy.statelog.state_records import (
     StateTombstone,
 )
 from kproxy.statelog.tickets import Ticket
-from tests.unit.statelog.group_commit_driver import (
-    a_queue,
-    a_write,
-    an_acknowledgement,
-    an_actor,
-    append_everything,
-    decoded,
-    next_append,
-    records_of,
-)
-from tests.unit.statelog.state_log_builders import (
+from tests.worlds.state_log_builders import (
     AVAILABLE,
     KEY,
     OTHER_KEY,
@@ -38,6 +28,16 @@ from tests.unit.statelog.state_log_builders import (
     a_snapshot,
     a_state,
     an_update,
+)
+from tests.worlds.state_queue_driver import (
+    a_queue,
+    a_write,
+    an_acknowledgement,
+    an_actor,
+    append_everything,
+    decoded,
+    next_append,
+    records_of,
 )
 
 # ------------------------------------------------ one operation

@@ -12,8 +12,8 @@ from kproxy.wire.message_struct import message_struct
 from kproxy.wire.messages.fetch_response import FetchResponse
 from kproxy.wire.messages.produce_request import ProduceRequest
 from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
-from tests.properties.message_values import Values
 from tests.unit.wire.sample_message import SAMPLE, SAMPLE_V2, SampleMessage
+from tests.worlds.message_values import Values
 
 CODECS = EmittedCodecs()
 

@@ -32,7 +32,7 @@ from kproxy.wire.messages.sasl_handshake_response import SaslHandshakeResponse
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
 from kproxy.wire.messages.share_snapshot_key import ShareSnapshotKey
-from tests.properties.both_codecs import CODEC_KINDS, CodecKind
+from tests.worlds.both_codecs import CODEC_KINDS, CodecKind
 
 HEARTBEAT = ShareGroupHeartbeatRequest("orders", "m1", 0, None, ["t"])
 HEARTBEAT_BODY = b"\x07orders" + b"\x03m1" + b"\x00\x00\x00\x00" + b"\x00" + b"\x02\x02t" + b"\x00"

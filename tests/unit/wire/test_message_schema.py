@@ -4,8 +4,8 @@ import pytest
 
 from kproxy.wire.message_schema import LATEST, VersionRange, default_values
 from kproxy.wire.messages.share_fetch_request import FetchTopic, ShareFetchRequest
-from tests.properties.message_values import message_classes
 from tests.unit.wire.sample_message import Point, SampleMessage
+from tests.worlds.message_values import message_classes
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from kproxy.wire.messages.initialize_share_group_state_response import (
     InitializeStateResult,
     PartitionResult,
 )
-from tests.unit.handlers.share_state_world import CONTEXT, GROUP, TOPIC, UNKNOWN_TOPIC, ShareStateWorld
+from tests.worlds.share_state_world import CONTEXT, GROUP, TOPIC, UNKNOWN_TOPIC, ShareStateWorld
 
 
 def a_request(

@@ -8,7 +8,7 @@ from kproxy.handlers.ports import PartitionLeader
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
 from kproxy.wire.messages.share_acknowledge_response import ShareAcknowledgeResponse
-from tests.unit.handlers.share_group_world import (
+from tests.worlds.share_group_world import (
     NO_SUCH_TOPIC,
     ORDERS,
     Member,

@@ -15,7 +15,7 @@ from kproxy.wire.messages.share_fetch_request import (
     ShareFetchRequest,
 )
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
-from tests.unit.handlers.share_group_world import (
+from tests.worlds.share_group_world import (
     NO_SUCH_TOPIC,
     ORDERS,
     ShareGroupWorld,

@@ -10,7 +10,7 @@ from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.identifiers import GroupId, MemberId, TopicIdPartition
 from kproxy.share.share_session import ShareSession, ShareSessionKey
 from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
-from tests.unit.handlers.share_group_world import ORDERS, ShareGroupWorld, acquired, partitions_of
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, acquired, partitions_of
 
 BOTH = ((ORDERS, 0), (ORDERS, 1))
 FIRST, SECOND = TopicIdPartition(ORDERS, 0), TopicIdPartition(ORDERS, 1)

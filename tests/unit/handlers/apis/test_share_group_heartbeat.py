@@ -13,7 +13,7 @@ from kproxy.share.limits import GroupLimits
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
-from tests.unit.handlers.share_group_world import ORDERS, PAYMENTS, ShareGroupWorld, acquired
+from tests.worlds.share_group_world import ORDERS, PAYMENTS, ShareGroupWorld, acquired
 
 
 def assigned(answer: ShareGroupHeartbeatResponse) -> dict[bytes, list[int]] | None:

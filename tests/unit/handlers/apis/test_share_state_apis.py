@@ -13,7 +13,7 @@ from kproxy.wire.messages.read_share_group_state_response import (
     ReadShareGroupStateResponse,
     ReadStateResult,
 )
-from tests.unit.handlers.share_state_world import CONTEXT, GROUP, TOPIC, ShareStateWorld
+from tests.worlds.share_state_world import CONTEXT, GROUP, TOPIC, ShareStateWorld
 
 
 async def nobody_cares(_connection_id: int) -> None:

@@ -4,7 +4,7 @@ from kproxy.errors import ApiError, CoordinatorNotAvailable, InvalidRequest, Unk
 from kproxy.handlers.apis.share_state_requests import share_partition_key
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.statelog.durable_state import DurableShareState
-from tests.unit.handlers.share_state_world import CONTEXT, GROUP, TOPIC, UNKNOWN_TOPIC, ShareStateWorld
+from tests.worlds.share_state_world import CONTEXT, GROUP, TOPIC, UNKNOWN_TOPIC, ShareStateWorld
 
 
 async def summary(world: ShareStateWorld, key: SharePartitionKey) -> DurableShareState | ApiError | None:

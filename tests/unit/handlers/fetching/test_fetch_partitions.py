@@ -10,7 +10,7 @@ from kproxy.handlers.ports import PartitionLeader
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.share.limits import ShareLimits
-from tests.unit.handlers.share_group_world import (
+from tests.worlds.share_group_world import (
     ORDERS,
     ShareGroupWorld,
     acquired,

@@ -5,7 +5,7 @@ import pytest
 from kproxy.handlers.fetching.fetch_terms import FetchTerms
 from kproxy.handlers.ports import RequestContext
 from kproxy.share.identifiers import GroupId, MemberId, TopicIdPartition
-from tests.unit.handlers.share_group_world import ORDERS, ShareGroupWorld
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
 
 
 def terms(*, max_records: int, max_bytes: int) -> FetchTerms:

@@ -7,7 +7,7 @@ from kproxy.share.limits import ShareLimits
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.wire.record_batches import batch_extents
 from tests.in_memory.scripted_partition_reader import LogBatch
-from tests.unit.handlers.share_group_world import (
+from tests.worlds.share_group_world import (
     ORDERS,
     Member,
     ShareGroupWorld,

@@ -18,7 +18,7 @@ from kproxy.handlers.ports import GroupLog
 from kproxy.share.identifiers import GroupId
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_image import ShareGroupImage
-from tests.unit.handlers.share_group_world import ShareGroupWorld, until_all_wait
+from tests.worlds.share_group_world import ShareGroupWorld, until_all_wait
 
 GROUP = GroupId("g")
 

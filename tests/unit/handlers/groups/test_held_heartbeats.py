@@ -4,7 +4,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.limits import GroupLimits
 from tests.unit.handlers.held_heartbeat_world import DELAY_MS, HeldWorld
-from tests.unit.handlers.share_group_world import until_all_wait
+from tests.worlds.share_group_world import until_all_wait
 
 
 def covered(world: HeldWorld) -> list[int]:

@@ -9,7 +9,7 @@ from kproxy.handlers.groups.topic_deletions import CONFIRMATION_MS
 from kproxy.share.identifiers import GroupId, SharePartitionKey
 from kproxy.share.share_group_image import ShareGroupImage
 from tests.in_memory.breakable_state_log import BreakableStateLog
-from tests.unit.handlers.share_group_world import (
+from tests.worlds.share_group_world import (
     ORDERS,
     PAYMENTS,
     ShareGroupWorld,

@@ -1,7 +1,7 @@
 """Which topics are looked at: those that share groups are about."""
 
 from kproxy.handlers.groups.topic_deletions import CONFIRMATION_MS
-from tests.unit.handlers.share_group_world import ORDERS, PAYMENTS, ShareGroupWorld
+from tests.worlds.share_group_world import ORDERS, PAYMENTS, ShareGroupWorld
 
 
 async def test_without_share_groups_there_are_none() -> None:

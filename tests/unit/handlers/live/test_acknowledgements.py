@@ -15,7 +15,7 @@ from kproxy.share.record_state import AcknowledgeType
 from kproxy.statelog.actors import Actor, Cause, RecordEnd
 from kproxy.statelog.operations import Initialize
 from kproxy.wire.messages import share_acknowledge_request as wire
-from tests.unit.handlers.share_group_world import (
+from tests.worlds.share_group_world import (
     ORDERS,
     Member,
     ShareGroupWorld,

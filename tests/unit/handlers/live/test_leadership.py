@@ -5,7 +5,7 @@ from kproxy.handlers.live.leadership import Leadership, PartitionRefusal
 from kproxy.handlers.ports import PartitionLeader
 from kproxy.share.identifiers import TopicIdPartition
 from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
-from tests.unit.handlers.share_group_world import (
+from tests.worlds.share_group_world import (
     NO_SUCH_TOPIC,
     ORDERS,
     PAYMENTS,

@@ -5,7 +5,7 @@ import asyncio
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.identifiers import TopicIdPartition
 from kproxy.share.limits import ShareLimits
-from tests.unit.handlers.share_group_world import (
+from tests.worlds.share_group_world import (
     ORDERS,
     ShareGroupWorld,
     acknowledge_errors,

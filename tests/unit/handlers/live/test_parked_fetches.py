@@ -5,7 +5,7 @@ import asyncio
 from kproxy.handlers.live.parked_fetches import ParkedFetches
 from tests.in_memory.in_memory_availability import InMemoryAvailability
 from tests.in_memory.manual_clock import ManualClock
-from tests.unit.handlers.share_group_world import ShareGroupWorld, until_all_wait
+from tests.worlds.share_group_world import ShareGroupWorld, until_all_wait
 
 
 async def test_the_end_wakes_everybody_who_sleeps() -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 from kproxy.handlers.live.read_turns import ReadTurns
 from kproxy.share.identifiers import SharePartitionKey
-from tests.unit.handlers.share_group_world import ShareGroupWorld, acquired, until_all_wait
+from tests.worlds.share_group_world import ShareGroupWorld, acquired, until_all_wait
 
 KEY = ShareGroupWorld.key()
 

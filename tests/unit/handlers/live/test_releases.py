@@ -8,7 +8,7 @@ from kproxy.handlers.ports import PartitionLeader
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.limits import ShareLimits
 from kproxy.statelog.actors import Actor, Cause
-from tests.unit.handlers.share_group_world import (
+from tests.worlds.share_group_world import (
     ORDERS,
     Member,
     ShareGroupWorld,

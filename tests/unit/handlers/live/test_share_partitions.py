@@ -13,7 +13,7 @@ from kproxy.share.identifiers import GroupId
 from kproxy.share.limits import ShareLimits
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
-from tests.unit.handlers.share_group_world import (
+from tests.worlds.share_group_world import (
     ORDERS,
     WALL_CLOCK_MS,
     ShareGroupWorld,

@@ -19,7 +19,7 @@ from kproxy.share.record_state import AcknowledgeType, RecordState
 from kproxy.share.share_partition import InFlightRangeView, SharePartitionView
 from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause, RecordEnd
-from tests.unit.handlers.share_group_world import ShareGroupWorld
+from tests.worlds.share_group_world import ShareGroupWorld
 
 ALICE, BOB = MemberId("alice"), MemberId("bob")
 CLIENT = Client("client-1", "/10.0.0.7")

@@ -14,7 +14,7 @@ from kproxy.wire.messages.produce_response import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from tests.unit.interception.conversing import SERVED, joined, response
+from tests.worlds.conversing import SERVED, joined, response
 
 
 def versions_frame(correlation_id: int, highest: int = 4) -> memoryview:

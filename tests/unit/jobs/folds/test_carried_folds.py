@@ -5,7 +5,7 @@ from hypothesis import given
 
 from kproxy.jobs.folds.carried_folds import CarriedFolds
 from kproxy.statelog.state_log_fold import StateLogFold
-from tests.spark.histories import KEYS, History, histories
+from tests.worlds.histories import KEYS, History, histories
 
 
 def folded(history: History) -> StateLogFold:

@@ -2,7 +2,7 @@ from hypothesis import given
 
 from kproxy.jobs.folds.fold_rows import FOLD_ARROW_SCHEMA, Counts, batch_of_rows, image_of_rows, rows_of_fold
 from kproxy.statelog.state_log_fold import StateLogFold
-from tests.spark.histories import History, histories
+from tests.worlds.histories import History, histories
 
 
 @given(history=histories())

@@ -6,7 +6,7 @@ from kproxy.jobs.folds.folded_records import folded
 from kproxy.statelog.actors import ACTOR_HEADER
 from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 from kproxy.wire.records import Record
-from tests.spark.histories import KEYS, History, histories
+from tests.worlds.histories import KEYS, History, histories
 
 KEY = KEYS[0]
 

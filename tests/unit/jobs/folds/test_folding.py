@@ -15,7 +15,7 @@ from kproxy.jobs.folds.folding import by_log_partition, fold_batches, log_partit
 from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.wire.records import Record
-from tests.spark.histories import KEYS, Expected, History, by_offset_of, histories
+from tests.worlds.histories import KEYS, Expected, History, by_offset_of, histories
 
 FOLD = partial(fold_batches, claims={}, on_corrupt="stop")
 

@@ -12,7 +12,7 @@ from kproxy.share.identifiers import topic_id_text
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.wire.records import Record
-from tests.spark.histories import KEYS, History, histories
+from tests.worlds.histories import KEYS, History, histories
 
 
 def entries_of(records: Sequence[Record], *, since: int = 0) -> list[dict[str, Any]]:

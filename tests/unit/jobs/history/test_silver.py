@@ -21,7 +21,7 @@ from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, encode_state_record
 from kproxy.wire.records import Record
-from tests.spark.histories import KEYS, History, histories
+from tests.worlds.histories import KEYS, History, histories
 
 KEY = KEYS[0]
 RELEASE, REJECT = AcknowledgeType.RELEASE, AcknowledgeType.REJECT

@@ -21,7 +21,7 @@ from kproxy.jobs.sources.kafka_log import KafkaTopic
 from kproxy.jobs.sources.log_reader import LogRange
 from kproxy.jobs.sources.raw_records import RAW_SCHEMA, records_of
 from tests.in_memory.in_memory_topic import InMemoryTopic
-from tests.spark.histories import KEYS, History
+from tests.worlds.histories import KEYS, History
 
 
 def test_the_options_name_the_topic_and_the_properties_of_the_client() -> None:

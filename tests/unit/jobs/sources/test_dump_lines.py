@@ -17,7 +17,7 @@ from kproxy.statelog.group_records import RecoveryPoint, encode_group_record
 from kproxy.statelog.state_records import decode_state_record
 from kproxy.wire.records import Record
 from tests.in_memory.written_log import ALICE, ORDERS, a_claim, a_snapshot, a_tombstone, an_update
-from tests.spark.histories import History, histories
+from tests.worlds.histories import History, histories
 
 
 def dumped(record: Record, kind: LogTopic = LogTopic.STATE) -> str:

@@ -14,7 +14,7 @@ from kproxy.jobs.verify.verify_rules import VIOLATION
 from kproxy.statelog.partitioning import state_partition
 from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.wire.records import Record
-from tests.spark.histories import KEYS, History, histories
+from tests.worlds.histories import KEYS, History, histories
 
 
 def rows_of(

@@ -18,8 +18,8 @@ from kproxy.statelog.partitioning import state_partition
 from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, encode_state_record
 from kproxy.wire.records import Record
-from tests.spark.consumptions import STEPS, Step, consumption_of
-from tests.spark.histories import KEYS, History, histories
+from tests.worlds.consumptions import STEPS, Step, consumption_of
+from tests.worlds.histories import KEYS, History, histories
 
 KEY: Final = KEYS[0]
 ALICE: Final = Actor(Cause.ACKNOWLEDGE, "alice")

@@ -11,7 +11,7 @@ from kproxy.wire.codecs import DecodedRequest
 from kproxy.wire.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 from kproxy.wire.messages.metadata_request import MetadataRequest
 from tests.in_memory.answering_broker import AnsweringBroker, Reply, response_bytes
-from tests.unit.net.backing import BOTH_LOOPS, ask, broker_that, cluster_named, never, run
+from tests.worlds.backing import BOTH_LOOPS, ask, broker_that, cluster_named, never, run
 
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
 

@@ -12,7 +12,7 @@ from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.tasks import TaskKeeper
 from tests.in_memory.answering_broker import AnsweringBroker
 from tests.in_memory.manual_clock import ManualClock
-from tests.unit.net.backing import LIMITS, CountedThings, ask, broker_that, cluster_named, never, run
+from tests.worlds.backing import LIMITS, CountedThings, ask, broker_that, cluster_named, never, run
 
 
 class Connecting:

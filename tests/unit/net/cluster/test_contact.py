@@ -11,7 +11,7 @@ from kproxy.net.cluster.broker_client import BrokerClient
 from kproxy.net.cluster.contact import ClusterContact
 from kproxy.net.cluster.view import TopicIdsMissing
 from tests.in_memory.answering_broker import AnsweringBroker
-from tests.unit.net.backing import Backing, ask, broker_that, cluster_named, run
+from tests.worlds.backing import Backing, ask, broker_that, cluster_named, run
 
 
 def brokers(*running: AnsweringBroker) -> list[BackingBroker]:

@@ -8,8 +8,8 @@ from kproxy.errors import BrokerUnavailable
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.cluster.contact_watch import SILENCE_MS, ContactWatch
 from tests.in_memory.manual_clock import ManualClock
-from tests.unit.net.backing import run
-from tests.unit.net.state_logs import alarms
+from tests.worlds.backing import run
+from tests.worlds.state_logs import alarms
 
 REFUSED = BrokerFailure("connect", "127.0.0.1:9092: connection refused")
 

@@ -10,7 +10,7 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
 from tests.in_memory.scripted_cluster import ScriptedCluster
-from tests.unit.net.backing import Backing, run
+from tests.worlds.backing import Backing, run
 
 COORDINATOR = 2
 NEW, OLD = (0, 6), (0, 2)

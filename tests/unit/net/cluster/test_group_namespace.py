@@ -13,7 +13,7 @@ from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoor
 from kproxy.wire.messages.list_groups_response import ListedGroup, ListGroupsResponse
 from tests.in_memory.answering_broker import Answer, Reply
 from tests.in_memory.scripted_cluster import ScriptedCluster
-from tests.unit.net.backing import Backing, run
+from tests.worlds.backing import Backing, run
 
 COORDINATOR = 2
 NEW, OLD = (0, 6), (0, 2)

@@ -14,7 +14,7 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.metadata_request import MetadataRequest
 from kproxy.wire.messages.metadata_response import MetadataResponse, MetadataResponseBroker
 from tests.in_memory.scripted_cluster import ScriptedCluster
-from tests.unit.net.backing import ORDERS, PAYMENTS, Backing, run
+from tests.worlds.backing import ORDERS, PAYMENTS, Backing, run
 
 NEW_ORDERS = TopicId(b"topic-id-orders2")
 

@@ -17,7 +17,7 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest
 from tests.in_memory.answering_broker import Answer, Reply
 from tests.in_memory.scripted_cluster import ScriptedCluster
-from tests.unit.net.backing import ORDERS, PAYMENTS, Backing, run
+from tests.worlds.backing import ORDERS, PAYMENTS, Backing, run
 
 NAMES = frozenset({"orders", "payments"})
 NEW_ORDERS = TopicId(b"topic-id-orders2")

@@ -8,7 +8,7 @@ from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from tests.in_memory.answering_broker import response_bytes
-from tests.unit.net.backing import broker_that, cluster_named, run
+from tests.worlds.backing import broker_that, cluster_named, run
 
 LIMITS = ConnectionLimits(connect_timeout_ms=2_000, request_timeout_ms=2_000, frame_max_bytes=10_000)
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kproxy.net.cluster.read_buffers import MOST_BUFFERS, SMALLEST_BYTES, UNUSED_SECONDS, ReadBuffers
-from tests.unit.net.backing import run
+from tests.worlds.backing import run
 
 MOST_BYTES: Final = 4 * SMALLEST_BYTES
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kproxy.errors import PeerViolation
 from kproxy.net.cluster.read_buffers import SMALLEST_BYTES, ReadBuffers
 from kproxy.net.cluster.response_frames import ResponseFrames
-from tests.unit.net.backing import run
+from tests.worlds.backing import run
 
 bodies = st.lists(st.binary(min_size=4, max_size=60), max_size=6)
 

@@ -7,7 +7,7 @@ from kproxy.errors import BrokerUnavailable
 from kproxy.net.cluster.rounds import MetadataRound, MetadataRounds
 from kproxy.net.deadlines import MonotonicClock
 from kproxy.net.tasks import TaskKeeper
-from tests.unit.net.backing import ORDERS, PAYMENTS, run
+from tests.worlds.backing import ORDERS, PAYMENTS, run
 
 
 class Rounds:

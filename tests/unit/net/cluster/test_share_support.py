@@ -16,7 +16,7 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kproxy.wire.messages.share_group_describe_response import DescribedGroup, ShareGroupDescribeResponse
 from tests.in_memory.answering_broker import AnsweringBroker
-from tests.unit.net.backing import LIMITS, run
+from tests.worlds.backing import LIMITS, run
 
 DESCRIBE = ApiKey.SHARE_GROUP_DESCRIBE
 

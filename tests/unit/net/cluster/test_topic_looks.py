@@ -10,7 +10,7 @@ from kproxy.errors import BrokerUnavailable
 from kproxy.net.backoff import JITTER
 from kproxy.net.cluster.topic_looks import LEAST_INTERVAL_MS, ClusterLooks
 from kproxy.net.deadlines import MonotonicClock
-from tests.unit.net.backing import run
+from tests.worlds.backing import run
 
 NEVER_MS = 300_000
 

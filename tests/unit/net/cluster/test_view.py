@@ -12,7 +12,7 @@ from kproxy.wire.messages.metadata_response import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from tests.unit.net.backing import ORDERS, PAYMENTS
+from tests.worlds.backing import ORDERS, PAYMENTS
 
 RECREATED_ORDERS = TopicId(b"topic-id-orders2")
 

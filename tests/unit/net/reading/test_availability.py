@@ -10,8 +10,8 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.fetch_request import FetchRequest
 from tests.in_memory.availability_contract import AVAILABILITY_CONTRACT, AvailabilityWorld
 from tests.in_memory.scripted_cluster import ScriptedCluster
-from tests.unit.net.backing import BOTH_LOOPS, ORDERS, PAYMENTS, Backing, run, share_partition
 from tests.unit.net.contract_worlds import DoubleAvailabilityWorld, ScriptedAvailabilityWorld
+from tests.worlds.backing import BOTH_LOOPS, ORDERS, PAYMENTS, Backing, run, share_partition
 
 
 @pytest.mark.parametrize("clause", AVAILABILITY_CONTRACT)

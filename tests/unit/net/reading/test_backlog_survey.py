@@ -17,7 +17,7 @@ from tests.in_memory.backlog_contract import BACKLOG_CONTRACT, BacklogWorld
 from tests.in_memory.in_memory_backlogs import InMemoryBacklogs
 from tests.in_memory.scripted_cluster import ScriptedCluster
 from tests.in_memory.scripted_partition_reader import InMemoryLog
-from tests.unit.net.backing import ORDERS, Backing, run
+from tests.worlds.backing import ORDERS, Backing, run
 
 
 class DoubleWorld:

@@ -9,7 +9,7 @@ from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.wire.messages.fetch_request import FetchRequest
 from kproxy.wire.messages.fetch_response import FetchResponse
 from tests.in_memory.scripted_fetches import FetchSessions
-from tests.unit.net.backing import ORDERS
+from tests.worlds.backing import ORDERS
 
 
 def entry(partition: int, fetch_offset: int = 0) -> FetchEntry:

@@ -1,7 +1,7 @@
 from kproxy.net.reading.fetch_topics import FetchEntry, fetch_topics, fetched_partitions, forgotten_topics
 from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.wire.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
-from tests.unit.net.backing import ORDERS, PAYMENTS
+from tests.worlds.backing import ORDERS, PAYMENTS
 
 
 def entry(topic_id: TopicId, name: str, partition: int) -> FetchEntry:

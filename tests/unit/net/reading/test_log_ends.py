@@ -12,7 +12,7 @@ from kproxy.wire.messages.list_offsets_response import (
     ListOffsetsTopicResponse,
 )
 from tests.in_memory.scripted_cluster import ScriptedCluster
-from tests.unit.net.backing import ORDERS, Backing, run
+from tests.worlds.backing import ORDERS, Backing, run
 
 FIRST, SECOND, THIRD = (TopicIdPartition(ORDERS, partition) for partition in range(3))
 

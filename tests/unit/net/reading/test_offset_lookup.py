@@ -9,7 +9,7 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.list_offsets_request import ListOffsetsRequest
 from kproxy.wire.messages.list_offsets_response import ListOffsetsResponse
 from tests.in_memory.scripted_cluster import ScriptedCluster
-from tests.unit.net.backing import ORDERS, PAYMENTS, Backing, run
+from tests.worlds.backing import ORDERS, PAYMENTS, Backing, run
 
 
 def lookup(backing: Backing) -> OffsetLookup:

@@ -14,8 +14,8 @@ from tests.in_memory.answering_broker import Reply
 from tests.in_memory.partition_reader_contract import PARTITION_READER_CONTRACT, ReaderWorld, extents
 from tests.in_memory.record_batch_bytes import record_batch
 from tests.in_memory.scripted_cluster import ScriptedCluster
-from tests.unit.net.backing import BOTH_LOOPS, ORDERS, PAYMENTS, Backing, never, run
 from tests.unit.net.contract_worlds import DoubleReaderWorld, ScriptedReaderWorld
+from tests.worlds.backing import BOTH_LOOPS, ORDERS, PAYMENTS, Backing, never, run
 
 NEW_ORDERS = TopicId(b"topic-id-orders2")
 BY_ID = (4, 17)

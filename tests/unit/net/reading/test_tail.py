@@ -11,7 +11,7 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.fetch_request import FetchRequest
 from kproxy.wire.messages.fetch_response import FetchResponse
 from tests.in_memory.scripted_cluster import ScriptedCluster
-from tests.unit.net.backing import BOTH_LOOPS, ORDERS, Backing, run
+from tests.worlds.backing import BOTH_LOOPS, ORDERS, Backing, run
 
 
 def key(partition: int) -> TopicIdPartition:

@@ -24,8 +24,8 @@ from kproxy.wire.messages.fetch_request import FetchRequest
 from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
 from tests.in_memory.written_log import a_claim, a_snapshot, an_update
-from tests.unit.net.backing import run
-from tests.unit.net.state_logs import (
+from tests.worlds.backing import run
+from tests.worlds.state_logs import (
     GROUPS,
     STATE,
     StateLogBacking,

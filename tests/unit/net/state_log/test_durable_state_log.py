@@ -29,8 +29,8 @@ from kproxy.statelog.actors import Cause
 from kproxy.statelog.state_records import decode_state_record
 from kproxy.statelog.tickets import Ticket
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
-from tests.unit.net.backing import run
-from tests.unit.net.state_logs import (
+from tests.worlds.backing import run
+from tests.worlds.state_logs import (
     StateLogBacking,
     create_state_topics,
     drained,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from kproxy.net.state_log.load_turns import LoadTurns
-from tests.unit.net.backing import run
+from tests.worlds.backing import run
 
 
 class Loads:

@@ -13,8 +13,8 @@ from kproxy.wire.messages.produce_response import ProduceResponse
 from kproxy.wire.record_batch_builder import build_batch
 from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import WRITING_VERSIONS, Fate, ScriptedStateLog
-from tests.unit.net.backing import ORDERS, run
-from tests.unit.net.state_logs import (
+from tests.worlds.backing import ORDERS, run
+from tests.worlds.state_logs import (
     GROUPS,
     STATE,
     StateLogBacking,

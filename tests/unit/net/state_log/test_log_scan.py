@@ -13,7 +13,7 @@ from kproxy.net.state_log.log_scan import LogTruncated, SlotLoader
 from kproxy.statelog.state_log_fold import Outcome
 from kproxy.wire.records import Record
 from tests.in_memory.scripted_partition_reader import InMemoryLog, ScriptedPartitionReader
-from tests.unit.net.state_logs import STATE, STATE_ID, alarms
+from tests.worlds.state_logs import STATE, STATE_ID, alarms
 
 TOPIC = TopicDescription(STATE_ID, STATE, 1)
 

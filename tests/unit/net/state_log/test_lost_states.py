@@ -12,9 +12,9 @@ from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, GroupId, State
 from kproxy.share.share_group_image import ShareGroupImage, StatePartitions
 from kproxy.statelog.group_queue import GroupWrite
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.unit.net.backing import ORDERS, run
-from tests.unit.net.state_log_process import HERE, THERE, Process
-from tests.unit.net.state_logs import (
+from tests.worlds.backing import ORDERS, run
+from tests.worlds.state_log_process import HERE, THERE, Process
+from tests.worlds.state_logs import (
     SLOT_COUNT,
     STATE,
     STATE_ID,

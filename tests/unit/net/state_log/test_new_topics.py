@@ -7,8 +7,8 @@ from kproxy.net.state_log import new_topics
 from kproxy.net.state_log.new_topics import await_leaders
 from kproxy.wire.api_keys import ApiKey
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.unit.net.backing import run
-from tests.unit.net.state_logs import GROUPS_ID, STATE_ID, StateLogBacking, create_state_topics
+from tests.worlds.backing import run
+from tests.worlds.state_logs import GROUPS_ID, STATE_ID, StateLogBacking, create_state_topics
 
 
 def test_topics_whose_partitions_are_all_led_are_looked_at_once() -> None:

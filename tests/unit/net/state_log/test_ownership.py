@@ -9,7 +9,7 @@ import pytest
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.state_log.ownership import UNKNOWN_OWNER, ClaimLost, SlotOwnership
 from kproxy.net.state_log.reports import SlotReports
-from tests.unit.net.state_logs import MeasuredThings, alarms
+from tests.worlds.state_logs import MeasuredThings, alarms
 
 
 @dataclass

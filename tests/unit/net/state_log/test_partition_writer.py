@@ -12,8 +12,8 @@ from kproxy.statelog.state_queue import StateQueue
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import Fate
-from tests.unit.net.state_logs import STATE, acknowledged, alarms, state_log, until
-from tests.unit.net.written_partition import BEGINNING, KEY, OTHER_BEGINNING, Written, write
+from tests.worlds.state_logs import STATE, acknowledged, alarms, state_log, until
+from tests.worlds.written_partition import BEGINNING, KEY, OTHER_BEGINNING, Written, write
 
 
 def test_what_is_submitted_in_one_turn_becomes_durable_in_one_append() -> None:

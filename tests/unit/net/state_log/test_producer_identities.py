@@ -13,8 +13,8 @@ from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoor
 from kproxy.wire.messages.init_producer_id_response import InitProducerIdResponse
 from tests.in_memory.answering_broker import Reply
 from tests.in_memory.scripted_state_log import WRITING_VERSIONS, ScriptedStateLog
-from tests.unit.net.backing import run
-from tests.unit.net.state_logs import StateLogBacking
+from tests.worlds.backing import run
+from tests.worlds.state_logs import StateLogBacking
 
 SLOT_0, SLOT_1 = "__kproxy_share_state-0", "__kproxy_share_state-1"
 

@@ -12,10 +12,10 @@ from kproxy.net.state_log import service as state_log_service
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
-from tests.unit.net.backing import run
-from tests.unit.net.sharing_process import GROUP, KEY
-from tests.unit.net.state_log_process import HERE, THERE, Process
-from tests.unit.net.state_logs import (
+from tests.worlds.backing import run
+from tests.worlds.sharing_process import GROUP, KEY
+from tests.worlds.state_log_process import HERE, THERE, Process
+from tests.worlds.state_logs import (
     SLOT_COUNT,
     STATE,
     StateLogBacking,

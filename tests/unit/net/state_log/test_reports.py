@@ -7,7 +7,7 @@ import pytest
 from kproxy.net.state_log.partition_writer import Doubt
 from kproxy.net.state_log.reports import DELAYS_BEFORE_WARNING, SlotReports
 from kproxy.telemetry.metrics import Metrics
-from tests.unit.net.state_logs import MeasuredThings, alarms
+from tests.worlds.state_logs import MeasuredThings, alarms
 
 
 @dataclass

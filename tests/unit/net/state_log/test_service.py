@@ -17,9 +17,9 @@ from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.group_records import StateTopicFacts, decode_group_record
 from kproxy.wire.api_keys import ApiKey
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.unit.net.backing import run
-from tests.unit.net.state_log_process import HERE, THERE, Process
-from tests.unit.net.state_logs import (
+from tests.worlds.backing import run
+from tests.worlds.state_log_process import HERE, THERE, Process
+from tests.worlds.state_logs import (
     GROUPS,
     GROUPS_ID,
     SLOT_COUNT,

@@ -6,9 +6,9 @@ from kproxy.error_codes import ErrorCode
 from kproxy.net.state_log.signs_of_life import ALIVE_MS, SIGN_MS, SignsOfLife, warn_of_living_owner
 from kproxy.statelog.group_records import RecoveryPoint, SignOfLife, decode_group_record
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.unit.net.slot_scenes import on_cluster
-from tests.unit.net.state_log_process import Process
-from tests.unit.net.state_logs import GROUPS_ID, NOW_MS, StateLogBacking, alarms, groups_log
+from tests.worlds.slot_scenes import on_cluster
+from tests.worlds.state_log_process import Process
+from tests.worlds.state_logs import GROUPS_ID, NOW_MS, StateLogBacking, alarms, groups_log
 
 
 def signs(cluster: ScriptedStateLog) -> list[SignOfLife]:

@@ -17,8 +17,8 @@ from kproxy.statelog.state_records import StateRecord
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.unit.net.slot_scenes import BEGINNING, CONFIGS, KEY, OTHER, on_cluster, with_state
-from tests.unit.net.state_logs import (
+from tests.worlds.slot_scenes import BEGINNING, CONFIGS, KEY, OTHER, on_cluster, with_state
+from tests.worlds.state_logs import (
     StateLogBacking,
     acknowledged,
     alarms,

@@ -14,8 +14,8 @@ from kproxy.statelog.slot_status import SlotState
 from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
 from tests.in_memory.written_log import a_claim
-from tests.unit.net.backing import run
-from tests.unit.net.state_logs import (
+from tests.worlds.backing import run
+from tests.worlds.state_logs import (
     STATE,
     StateLogBacking,
     create_state_topics,

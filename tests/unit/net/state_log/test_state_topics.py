@@ -9,8 +9,8 @@ from kproxy.errors import BrokerUnavailable
 from kproxy.net.state_log.state_topics import SlotTopics, StateTopicPlan, StateTopicUnusable
 from kproxy.wire.api_keys import ApiKey
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.unit.net.backing import run
-from tests.unit.net.state_logs import (
+from tests.worlds.backing import run
+from tests.worlds.state_logs import (
     GROUPS,
     STATE,
     StateLogBacking,

@@ -13,8 +13,8 @@ from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_records import StateTopicFacts, encode_group_record
 from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.unit.net.backing import run
-from tests.unit.net.state_logs import SLOT_COUNT, STATE, StateLogBacking, create_state_topics, groups_log
+from tests.worlds.backing import run
+from tests.worlds.state_logs import SLOT_COUNT, STATE, StateLogBacking, create_state_topics, groups_log
 
 Scenario = Callable[[ScriptedStateLog, StateLogBacking], Coroutine[object, object, None]]
 

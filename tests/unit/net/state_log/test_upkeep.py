@@ -8,14 +8,14 @@ from kproxy.statelog.operations import Initialize
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.delete_records_response import DeleteRecordsResponse
 from tests.in_memory.scripted_state_log import Fate
-from tests.unit.net.state_logs import (
+from tests.unit.net.tended_slots import COLD, ELSEWHERE, MINUTE_MS, Tended, on_slots
+from tests.worlds.state_logs import (
     STATE,
     alarms,
     groups_log,
     state_log,
     until,
 )
-from tests.unit.net.tended_slots import COLD, ELSEWHERE, MINUTE_MS, Tended, on_slots
 
 
 def test_what_nobody_writes_any_more_is_snapshotted_and_holds_nothing_back() -> None:

@@ -1,0 +1,168 @@
+"""What a cluster consists of before anything runs: ports, formatted data folders, settings files, nodes."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.real_kafka import jars, prerequisites
+from tests.real_kafka.java_command import ClassData, java_command
+from tests.real_kafka.node import Node, NodePlan
+from tests.real_kafka.node_settings import (
+    BrokerPorts,
+    Settings,
+    kraft_settings,
+    write_settings,
+    zookeeper_broker_settings,
+    zookeeper_settings,
+)
+from tests.real_kafka.ports import ReservedPort
+from tests.real_kafka.run_folder import RunFolder
+from tests.real_kafka.storage_format import format_data_folder, random_kafka_id
+from tests.real_kafka.versions import KafkaRelease, MetadataMode
+
+BROKER_MAIN_CLASS: Final = "kafka.Kafka"
+BROKER_READY_TEXTS: Final = {
+    MetadataMode.KRAFT: "Kafka Server started",
+    MetadataMode.ZOOKEEPER: "] started (kafka.server.KafkaServer)",
+}
+ZOOKEEPER_MAIN_CLASS: Final = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+ZOOKEEPER_READY_TEXT: Final = "binding to port"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPlan:
+    """What was asked for."""
+
+    release: KafkaRelease
+    host: str
+    """The IPv4 address that brokers listen on and advertise."""
+    node_ids: tuple[int, ...]
+    share_groups: bool
+    broker_settings: Settings
+    settings_by_node: Mapping[int, Settings]
+    """Settings of single brokers by node id, over those of all."""
+    jvm_options: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLayout:
+    """The nodes of one run, running or not, and their ports, which are held until `release_ports`."""
+
+    run: RunFolder
+    ports: Mapping[int, BrokerPorts]
+    brokers: Mapping[int, Node]
+    zookeeper_port: ReservedPort | None
+    zookeeper: Node | None
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """ZooKeeper, if there is one, and all brokers."""
+        return [*([self.zookeeper] if self.zookeeper else []), *self.brokers.values()]
+
+    def release_ports(self) -> None:
+        """Give all ports back."""
+        for ports in self.ports.values():
+            ports.client.release()
+            ports.controller.release()
+        if self.zookeeper_port is not None:
+            self.zookeeper_port.release()
+
+
+def lay_out(plan: ClusterPlan) -> ClusterLayout:
+    """Reserve ports, write settings, and format data folders where the release wants that; starts nothing.
+
+    Raises what fetching jars and formatting raise, and `MissingPrerequisite`; nothing is reserved then.
+    """
+    prerequisites.java()
+    jars.fetch(plan.release)
+    run = RunFolder.create(f"kafka-{plan.release.version}")
+    try:
+        return _lay_out_in(run, plan)
+    except BaseException:
+        run.remove()
+        raise
+
+
+def _lay_out_in(run: RunFolder, plan: ClusterPlan) -> ClusterLayout:
+    uses_zookeeper = plan.release.metadata_mode is MetadataMode.ZOOKEEPER
+    if not uses_zookeeper:
+        _format_data_folders(run, plan)
+    ports = {
+        node_id: BrokerPorts(node_id, ReservedPort(plan.host), ReservedPort(plan.host))
+        for node_id in plan.node_ids
+    }
+    zookeeper_port = ReservedPort() if uses_zookeeper else None
+    zookeeper = _zookeeper_node(run, plan, zookeeper_port) if zookeeper_port else None
+    brokers = {node_id: _broker_node(run, plan, ports, node_id, zookeeper_port) for node_id in plan.node_ids}
+    return ClusterLayout(run, ports, brokers, zookeeper_port, zookeeper)
+
+
+def _format_data_folders(run: RunFolder, plan: ClusterPlan) -> None:
+    cluster_id = random_kafka_id()
+    for node_id in plan.node_ids:
+        format_data_folder(
+            plan.release,
+            _data_folder(run, node_id),
+            node_id=node_id,
+            cluster_id=cluster_id,
+            share_groups=plan.share_groups,
+        )
+
+
+def _broker_node(
+    run: RunFolder,
+    plan: ClusterPlan,
+    ports: Mapping[int, BrokerPorts],
+    node_id: int,
+    zookeeper_port: ReservedPort | None,
+) -> Node:
+    own, every, data = ports[node_id], list(ports.values()), _data_folder(run, node_id)
+    if zookeeper_port is None:
+        settings = kraft_settings(own, every, data)
+    else:
+        settings = zookeeper_broker_settings(own, every, data, zookeeper_port)
+    name = f"broker-{node_id}"
+    settings_path = run.logs / f"{name}.properties"
+    more_settings = {**plan.broker_settings, **plan.settings_by_node.get(node_id, {})}
+    write_settings(settings_path, {**settings, **more_settings})
+    return Node(
+        NodePlan(
+            name=name,
+            command=functools.partial(_command, plan, BROKER_MAIN_CLASS, settings_path),
+            log=run.logs / f"{name}.log",
+            port=own.client,
+            ready_text=BROKER_READY_TEXTS[plan.release.metadata_mode],
+            class_data=ClassData(plan.release, "broker", recorder=f"{run.path.name}-{name}"),
+            # Recording takes seconds at the end: one broker of a cluster is enough.
+            may_record_class_data=node_id == min(plan.node_ids),
+        )
+    )
+
+
+def _zookeeper_node(run: RunFolder, plan: ClusterPlan, port: ReservedPort) -> Node:
+    settings_path = run.logs / "zookeeper.properties"
+    write_settings(settings_path, zookeeper_settings(port, run.path / "zookeeper-data"))
+    return Node(
+        NodePlan(
+            name="zookeeper",
+            command=functools.partial(_command, plan, ZOOKEEPER_MAIN_CLASS, settings_path),
+            log=run.logs / "zookeeper.log",
+            port=port,
+            ready_text=ZOOKEEPER_READY_TEXT,
+            class_data=ClassData(plan.release, "zookeeper", recorder=run.path.name),
+            may_record_class_data=True,
+        )
+    )
+
+
+def _command(
+    plan: ClusterPlan, main_class: str, settings_path: Path, class_data_options: list[str]
+) -> list[str | Path]:
+    options = [*plan.jvm_options, *class_data_options]
+    return java_command(plan.release, main_class, [settings_path], options=options, log_role="node")
+
+
+def _data_folder(run: RunFolder, node_id: int) -> Path:
+    return run.path / f"broker-{node_id}-data"

@@ -1,0 +1,162 @@
+"""A share group member that says exactly what a test wants it to say, request by request."""
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Final, Self
+
+from kproxy.error_codes import ErrorCode
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from kproxy.wire.messages.metadata_response import MetadataResponse
+from kproxy.wire.messages.share_acknowledge_request import (
+    AcknowledgementBatch,
+    AcknowledgePartition,
+    AcknowledgeTopic,
+    ShareAcknowledgeRequest,
+)
+from kproxy.wire.messages.share_acknowledge_response import ShareAcknowledgeResponse
+from kproxy.wire.messages.share_fetch_request import FetchPartition, FetchTopic, ShareFetchRequest
+from kproxy.wire.messages.share_fetch_response import PartitionData, ShareFetchResponse
+from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
+from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
+from tests.real_kafka.raw_connection import RawConnection
+
+METADATA_VERSION: Final = 11
+"""The newest that Kafka 2.8 knows, and new enough for topic ids."""
+HEARTBEAT_VERSION: Final = 1
+SHARE_VERSION: Final = 2
+"""Of ShareFetch and ShareAcknowledge."""
+FINAL_EPOCH: Final = -1
+MAX_BYTES: Final = 52_428_800
+MAX_RECORDS: Final = 500
+JOIN_SECONDS: Final = 30.0
+PAUSE_SECONDS: Final = 0.1
+NOT_YET: Final = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
+"""Heartbeats that are answered so are sent again."""
+
+
+class RawShareMember:
+    """One connection, one member, one topic; counts the epochs of its share session."""
+
+    def __init__(self, address: str, *, group: str, topic: str, member_id: str = "raw-member") -> None:
+        """Connect to `HOST:PORT`, which leads every partition of `topic`; nothing is joined yet."""
+        self._connection = RawConnection(address)
+        self._group, self._topic, self._member_id = group, topic, member_id
+        self._topic_id = self._ask_for_topic_id()
+        self._session_epoch = 0
+
+    @property
+    def topic_id(self) -> bytes:
+        """The id of its topic."""
+        return self._topic_id
+
+    def join(self) -> ShareGroupHeartbeatResponse:
+        """Send the heartbeat that joins, again while there is no coordinator yet, as every client does.
+
+        Every later one is left out: sessions time out after 45 s.
+        """
+        request = ShareGroupHeartbeatRequest(
+            group_id=self._group, member_id=self._member_id, subscribed_topic_names=[self._topic]
+        )
+        deadline = time.monotonic() + JOIN_SECONDS
+        while True:
+            response = self.heartbeat(request)
+            if response.error_code not in NOT_YET or time.monotonic() > deadline:
+                break
+            time.sleep(PAUSE_SECONDS)
+        assert response.error_code == ErrorCode.NONE, response
+        return response
+
+    def heartbeat(self, request: ShareGroupHeartbeatRequest) -> ShareGroupHeartbeatResponse:
+        """Send any heartbeat."""
+        return self._connection.ask(
+            ApiKey.SHARE_GROUP_HEARTBEAT, HEARTBEAT_VERSION, request, ShareGroupHeartbeatResponse
+        )
+
+    def send_fetch(self, partitions: Sequence[int] = (0,), *, max_wait_ms: int) -> None:
+        """Send a ShareFetch that adds `partitions` to the session; the first one opens it."""
+        wanted = [FetchPartition(partition_index=partition) for partition in partitions]
+        request = ShareFetchRequest(
+            group_id=self._group,
+            member_id=self._member_id,
+            share_session_epoch=self._next_session_epoch(),
+            max_wait_ms=max_wait_ms,
+            min_bytes=1,
+            max_bytes=MAX_BYTES,
+            max_records=MAX_RECORDS,
+            batch_size=MAX_RECORDS,
+            topics=[FetchTopic(topic_id=self._topic_id, partitions=wanted)],
+        )
+        self._connection.send_request(ApiKey.SHARE_FETCH, SHARE_VERSION, request)
+
+    def receive_fetched(self) -> list[PartitionData]:
+        """What the answer to a ShareFetch that was sent says of each partition it names."""
+        response = self._connection.receive_response(ApiKey.SHARE_FETCH, SHARE_VERSION, ShareFetchResponse)
+        assert response.error_code == ErrorCode.NONE, response
+        return [partition for topic in response.responses for partition in topic.partitions]
+
+    def fetch(self, partitions: Sequence[int] = (0,), *, max_wait_ms: int = 500) -> list[PartitionData]:
+        """Fetch; what the answer says of each partition it names."""
+        self.send_fetch(partitions, max_wait_ms=max_wait_ms)
+        return self.receive_fetched()
+
+    def acknowledge(self, first_offset: int, last_offset: int, how: int, *, partition: int = 0) -> int:
+        """Acknowledge a range of offsets, both inclusive, in one way; the error code of the partition."""
+        batch = AcknowledgementBatch(
+            first_offset=first_offset, last_offset=last_offset, acknowledge_types=[how]
+        )
+        of_partition = AcknowledgePartition(partition_index=partition, acknowledgement_batches=[batch])
+        request = ShareAcknowledgeRequest(
+            group_id=self._group,
+            member_id=self._member_id,
+            share_session_epoch=self._next_session_epoch(),
+            topics=[AcknowledgeTopic(topic_id=self._topic_id, partitions=[of_partition])],
+        )
+        response = self._connection.ask(
+            ApiKey.SHARE_ACKNOWLEDGE, SHARE_VERSION, request, ShareAcknowledgeResponse
+        )
+        assert response.error_code == ErrorCode.NONE, response
+        return response.responses[0].partitions[0].error_code
+
+    def leave(self) -> None:
+        """Close the share session: what the member holds is released."""
+        request = ShareAcknowledgeRequest(
+            group_id=self._group, member_id=self._member_id, share_session_epoch=FINAL_EPOCH
+        )
+        response = self._connection.ask(
+            ApiKey.SHARE_ACKNOWLEDGE, SHARE_VERSION, request, ShareAcknowledgeResponse
+        )
+        assert response.error_code == ErrorCode.NONE, response
+
+    def is_closed_by_peer(self, *, timeout_seconds: float) -> bool:
+        """Whether the other end closes in time without having sent anything more."""
+        return self._connection.is_closed_by_peer(timeout_seconds=timeout_seconds)
+
+    def close(self) -> None:
+        """Drop the connection, as a member does that dies. May be called again."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        error_class: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _next_session_epoch(self) -> int:
+        epoch, self._session_epoch = self._session_epoch, self._session_epoch + 1
+        return epoch
+
+    def _ask_for_topic_id(self) -> bytes:
+        request = MetadataRequest(
+            topics=[MetadataRequestTopic(name=self._topic)], allow_auto_topic_creation=False
+        )
+        response = self._connection.ask(ApiKey.METADATA, METADATA_VERSION, request, MetadataResponse)
+        [topic] = response.topics
+        assert topic.error_code == ErrorCode.NONE, topic
+        return topic.topic_id

@@ -1,0 +1,1 @@
+"""Scenes in memory that tests of several packages play in."""

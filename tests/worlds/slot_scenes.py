@@ -1,0 +1,51 @@
+"""What scenarios of one slot begin with: a cluster that has the state topics, and a slot that has some state."""
+
+from collections.abc import Callable, Coroutine
+from typing import TypeAlias
+
+from kproxy.net.state_log.slot import StateSlot
+from kproxy.share.identifiers import StateEpoch
+from kproxy.statelog.group_queue import ConfigWrite
+from kproxy.statelog.operations import Initialize
+from tests.in_memory.scripted_state_log import ScriptedStateLog
+from tests.worlds.backing import run
+from tests.worlds.state_logs import (
+    StateLogBacking,
+    acknowledged,
+    create_state_topics,
+    drained,
+    key_of_slot,
+    until,
+)
+
+KEY, OTHER = key_of_slot(0), key_of_slot(0, skip=1)
+BEGINNING = Initialize(KEY, StateEpoch(0), 0)
+CONFIGS = ConfigWrite("workers", {"share.auto.offset.reset": "earliest"})
+
+Scenario: TypeAlias = Callable[[ScriptedStateLog, StateLogBacking], Coroutine[object, object, None]]
+
+
+def on_cluster(scenario: Scenario) -> None:
+    """Run `scenario` on a cluster that has the state topics."""
+
+    async def wired() -> None:
+        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+            create_state_topics(cluster)
+            await scenario(cluster, backing)
+
+    run(wired)
+
+
+async def with_state(backing: StateLogBacking) -> StateSlot:
+    """Return a slot that serves, with a share-partition of which records 0 to 4 are acknowledged."""
+    slot = await backing.ready_slot()
+    slot.submit(BEGINNING)
+    slot.submit(acknowledged(KEY, 0, 4))
+    await drained(slot)
+    return slot
+
+
+async def served_again(backing: StateLogBacking, slot: StateSlot) -> None:
+    """Return when a slot that was lost is loaded anew, and its first writes are durable."""
+    await until(lambda: backing.listener.events[-2:] == ["lost 0", "loaded 0"])
+    await drained(slot)

@@ -1,0 +1,88 @@
+"""A claimed partition of the state log with its queue and its writer, for scenarios of single appends."""
+
+import asyncio
+from collections.abc import Callable
+
+from kproxy.net.state_log.partition_writer import ClaimedPartition, Doubt, PartitionWriter
+from kproxy.net.state_log.producer_identities import ProducerIdentity
+from kproxy.share.identifiers import StateEpoch
+from kproxy.statelog.operations import Initialize
+from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
+from kproxy.statelog.state_log_fold import StateLogFold
+from kproxy.statelog.state_queue import StateQueue
+from kproxy.statelog.tickets import Ticket
+from tests.in_memory.scripted_state_log import ScriptedStateLog
+from tests.in_memory.written_log import a_claim
+from tests.worlds.backing import run
+from tests.worlds.state_logs import (
+    StateLogBacking,
+    create_state_topics,
+    key_of_slot,
+    state_log,
+    until,
+)
+
+KEY, OTHER = key_of_slot(0), key_of_slot(0, skip=1)
+BEGINNING = Initialize(KEY, StateEpoch(0), 0)
+OTHER_BEGINNING = Initialize(OTHER, StateEpoch(0), 0)
+
+
+class Written:
+    """Partition 0 of the state topic, claimed at offset 0, with its queue and its writer."""
+
+    def __init__(self, cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
+        self.cluster = cluster
+        self.backing = backing
+        self.doubts: list[tuple[Doubt, str]] = []
+        self.commit = StateQueue(ShareCoordinator(StateLogFold(), CoordinatorLimits()))
+        self.on_doubt: Callable[[], None] = lambda: None
+
+    async def claimed(self) -> "Written":
+        """Claim the partition as its owner would."""
+        create_state_topics(self.cluster)
+        topics = await self.backing.found()
+        self.cluster.write_foreign(state_log(), a_claim())
+        self.commit.fold.apply(self.cluster.records(state_log())[0])
+        self.writer = PartitionWriter(
+            ClaimedPartition(topics.state, 0, ProducerIdentity(7, 0), 0),
+            self.commit,
+            appender=self.backing.appender,
+            wall_clock=self.backing.wall_clock,
+            max_batch_bytes=100_000,
+            observer=self.backing.reports,
+            on_doubt=lambda doubt, detail: self.doubts.append((doubt, detail)),
+        )
+        return self
+
+    def submit(self, operation: object) -> Ticket:
+        """Queue an operation and wake the writer."""
+        ticket = self.commit.submit(operation)  # type: ignore[arg-type]  # whatever a queue takes
+        self.writer.wake()
+        return ticket
+
+    async def settled(self, *operations: object) -> list[Ticket]:
+        """Submit, and return when all is settled."""
+        tickets = [self.submit(operation) for operation in operations]
+        await until(lambda: all(ticket.is_done for ticket in tickets))
+        return tickets
+
+    async def doubt(self) -> tuple[Doubt, str]:
+        """Return why the writer gave up, once it has."""
+        await until(lambda: bool(self.doubts))
+        (doubt,) = self.doubts
+        return doubt
+
+    @property
+    def values(self) -> int:
+        """How many records there are beside the claim."""
+        return len(self.cluster.records(state_log())) - 1
+
+
+def write(scenario: Callable[[Written], "asyncio.Future[None] | object"]) -> None:
+    """Run `scenario` on a claimed partition."""
+
+    async def wired() -> None:
+        async with ScriptedStateLog((1, 2)) as cluster, StateLogBacking(cluster) as backing:
+            await scenario(await Written(cluster, backing).claimed())  # type: ignore[misc]  # a coroutine function
+
+    run(wired)
