@@ -30,7 +30,9 @@ def members_of_kproxy() -> set[str]:
 def contract_of_ladder() -> list[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     (ladder,) = [
-        contract for contract in project["tool"]["importlinter"]["contracts"] if contract["type"] == "layers"
+        contract
+        for contract in project["tool"]["importlinter"]["contracts"]
+        if contract["type"] == "layers" and contract["containers"] == ["kproxy"]
     ]
     layers = ladder["layers"]
     assert isinstance(layers, list)

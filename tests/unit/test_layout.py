@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -11,6 +12,12 @@ import pytest
 ROOT: Final = Path(__file__).resolve().parents[2]
 LONGEST_FILE: Final = 400
 """Hand-written lines that one file may have (style guide, rule 4)."""
+
+MOST_MODULES: Final = 24
+"""Modules that a folder may have at one level."""
+
+FLAT_ON_PURPOSE: Final = frozenset({"messages", "cli"})
+"""The generated messages, and the command line: one module for each command."""
 
 JUNK_DRAWERS: Final = frozenset(
     {"utils", "util", "helpers", "helper", "common", "base", "core", "manager", "misc", "types"}
@@ -168,6 +175,17 @@ def test_no_hand_written_file_is_longer_than_400_lines() -> None:
         f"{path.relative_to(ROOT)}: {length}" for path, length in lengths.items() if length > LONGEST_FILE
     ]
     assert not too_long, "split these by ideas:\n  " + "\n  ".join(too_long)
+
+
+def test_no_folder_of_kproxy_has_more_than_24_modules_beside_each_other() -> None:
+    # When
+    counts = Counter(source.parent for source in source_files() if source.parent.name not in FLAT_ON_PURPOSE)
+
+    # Then
+    crowded = [
+        f"{folder.relative_to(ROOT)}: {count}" for folder, count in counts.items() if count > MOST_MODULES
+    ]
+    assert not crowded, "give what belongs together a folder of its own:\n  " + "\n  ".join(crowded)
 
 
 def test_no_module_is_a_junk_drawer() -> None:
