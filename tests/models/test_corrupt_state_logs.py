@@ -1,12 +1,11 @@
 """Records that cannot be used: the slot that holds them stops, or passes over them when the operator says so."""
 
-from collections.abc import Callable, Coroutine
 from dataclasses import replace
 
 import pytest
 
 from kproxy.errors import CorruptStateRecord, StateLogUnavailable, UnsupportedStateRecord
-from kproxy.net.state_log.claim import LoadedSlot, SlotClaims
+from kproxy.net.state_log.claim import SlotClaims
 from kproxy.share.identifiers import AssignmentEpoch, GroupId, TopicIdPartition
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_parts import TargetAssignmentMetadata
@@ -15,13 +14,12 @@ from kproxy.statelog.slot_status import SlotState
 from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import ScriptedStateLog
 from tests.in_memory.written_log import a_claim, a_snapshot, an_update
-from tests.worlds.backing import run
+from tests.worlds.claim_scenes import on_cluster, opened
 from tests.worlds.state_logs import (
     GROUPS,
     STATE,
     StateLogBacking,
     alarms,
-    create_state_topics,
     groups_log,
     key_of_slot,
     state_log,
@@ -32,25 +30,6 @@ KEY, OTHER = key_of_slot(0), key_of_slot(0, skip=1)
 NOT_A_RECORD = Record(b"\x00\x63what", b"?")
 
 PARTITIONS = pytest.mark.parametrize("partition", [state_log(), groups_log()], ids=[STATE, GROUPS])
-
-Scenario = Callable[[ScriptedStateLog, StateLogBacking, SlotClaims], Coroutine[object, object, None]]
-
-
-def on_cluster(scenario: Scenario, **policy: object) -> None:
-    """Run `scenario` on a cluster that has the state topics."""
-
-    async def wired() -> None:
-        async with ScriptedStateLog((1, 2)) as cluster, StateLogBacking(cluster) as backing:
-            create_state_topics(cluster)
-            claims = backing.claims(await backing.found(), **policy)  # type: ignore[arg-type]  # passed on
-            await scenario(cluster, backing, claims)
-
-    run(wired)
-
-
-async def opened(claims: SlotClaims) -> LoadedSlot:
-    """Claim slot 0 and load it."""
-    return await claims.load(await claims.claim(0))
 
 
 def test_updates_without_a_snapshot_in_the_whole_log_are_corrupt() -> None:

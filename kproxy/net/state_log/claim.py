@@ -1,24 +1,22 @@
-"""`SlotClaims`: how a slot becomes this process's own, and how its durable state is found in the log."""
+"""`SlotClaims`: how a slot becomes this process's own."""
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final, Literal
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import (
     BrokerUnavailable,
     CorruptStateRecord,
-    SnapshotMissing,
 )
 from kproxy.handlers.ports import TopicDescription, WallClock
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.state_log.append_outcome import AppendFate, AppendOutcome
 from kproxy.net.state_log.log_appender import LogAppender
 from kproxy.net.state_log.log_scan import SlotLoader
-from kproxy.net.state_log.ownership import DECIDING_SLOT, ClaimLost
+from kproxy.net.state_log.ownership import ClaimLost
 from kproxy.net.state_log.partition_writer import (
     AppendObserver,
     AppendQueue,
@@ -31,16 +29,12 @@ from kproxy.net.state_log.producer_identities import (
     ProducerIdentity,
     slot_transactional_id,
 )
+from kproxy.net.state_log.replay import ClaimedSlot, LoadedSlot, SlotReplay
 from kproxy.net.state_log.state_topics import SlotTopics
-from kproxy.net.state_log.topic_facts import require_same_facts
-from kproxy.share.identifiers import GroupId
-from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.claims import STATE_FORMAT_VERSION, Claim
-from kproxy.statelog.group_queue import DisplacedRecords, GroupOperation, GroupQueue
-from kproxy.statelog.group_records import RecoveryPoint, StateTopicFacts, encode_group_record
-from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
-from kproxy.statelog.state_log_fold import Outcome, StateLogFold
-from kproxy.statelog.state_queue import StateQueue
+from kproxy.statelog.group_records import encode_group_record
+from kproxy.statelog.share_coordinator import CoordinatorLimits
+from kproxy.statelog.state_log_fold import Outcome
 from kproxy.statelog.state_records import decode_state_record, encode_state_record
 from kproxy.telemetry import logs
 from kproxy.wire.record_batch_builder import build_batch
@@ -50,43 +44,6 @@ log = logs.logger("net.state_log.claim")
 
 BATCH_OVERHEAD_BYTES: Final = 1024
 """What a batch may take beyond the sum of its records, with room to spare."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimedSlot:
-    """Both partitions of a slot, claimed under one identity."""
-
-    number: int
-    state: ClaimedPartition
-    groups: ClaimedPartition
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedSlot:
-    """The durable state of a slot, and the queues that change it from now on."""
-
-    number: int
-    fold: StateLogFold
-    commit: StateQueue
-    store: GroupQueue
-    images: Mapping[GroupId, ShareGroupImage]
-    """The groups as they were found."""
-    facts: StateTopicFacts
-    record_count: int
-    """Records read to get here, of both partitions."""
-    seconds: float
-    truncation: str = ""
-    """What of the state topic's partition is gone that was durable, in one sentence; empty when nothing is."""
-
-    def recovery_point(self) -> RecoveryPoint:
-        """Return where the next replay may begin, as of now."""
-        return RecoveryPoint(self.fold.recovery_point(), self.fold.applied_offset)
-
-    def first_writes(self) -> Sequence[GroupOperation]:
-        """Return what is to be written down right after loading, in order. The facts stand in slot 0 alone."""
-        mending = (DisplacedRecords(),) if self.store.displaced_count else ()
-        is_told = self.number != DECIDING_SLOT or self.store.state_topic_facts is not None
-        return (*mending, *(() if is_told else (self.facts,)), self.recovery_point())
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +64,7 @@ class ClaimPolicy:
 
 
 class SlotClaims:
-    """Claims slots and loads them."""
+    """Claims slots, and has them loaded by `SlotReplay`."""
 
     def __init__(  # noqa: PLR0913 - keyword-only collaborators
         self,
@@ -123,11 +80,11 @@ class SlotClaims:
     ) -> None:
         self._topics = topics
         self._policy = policy
-        self._is_skipping = policy.on_corrupt == "skip"
         self._metadata = metadata
         self._identities = identities
         self._appender = appender
         self._loader = loader
+        self._replay = SlotReplay(topics, loader, on_corrupt=policy.on_corrupt, limits=policy.coordinator)
         self._wall_clock = wall_clock
         self._observer = observer
 
@@ -226,100 +183,8 @@ class SlotClaims:
     # ------------------------------------------------ loading
 
     async def load(self, claimed: ClaimedSlot) -> LoadedSlot:
-        """Read both partitions up to the claim records.
-
-        Raises:
-            CorruptStateRecord: a record cannot be used, and the operator did not say to skip such.
-            BrokerUnavailable: a broker does not answer, or the log is not what it was.
-        """
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        store, images, group_count = await self._load_groups(claimed.groups)
-        facts = StateTopicFacts(self._topics.slot_count, STATE_FORMAT_VERSION)
-        require_same_facts(store.state_topic_facts, facts, claimed.state.topic.name)
-        truncation = _truncation(claimed.state, store.recovery_point)
-        needed_from = 0 if store.recovery_point is None else store.recovery_point.offset
-        fold, state_count, first_offset = await self._load_states(
-            claimed.state, 0 if truncation else needed_from
-        )
-        if store.recovery_point is not None and first_offset > needed_from:
-            truncation = (
-                f"{claimed.state} begins at offset {first_offset}, and {needed_from} was still needed"
-            )
-        coordinator = ShareCoordinator(fold, self._policy.coordinator)
-        seconds = loop.time() - began
-        return LoadedSlot(
-            claimed.number,
-            fold,
-            StateQueue(coordinator),
-            store,
-            images,
-            facts,
-            group_count + state_count,
-            seconds,
-            truncation,
-        )
-
-    async def _load_groups(
-        self, claimed: ClaimedPartition
-    ) -> tuple[GroupQueue, Mapping[GroupId, ShareGroupImage], int]:
-        """Return the groups with their durable pictures, and how many records it took."""
-        store, count = await self._loader.from_log_start(0, partial(self._replay_groups, claimed))
-        try:
-            return store, store.durable_images(), count
-        except CorruptStateRecord as corrupt:
-            raise CorruptStateRecord(f"{claimed}: {corrupt}") from corrupt
-
-    async def _replay_groups(self, claimed: ClaimedPartition, first_offset: int) -> tuple[GroupQueue, int]:
-        store = GroupQueue(on_corrupt=self._policy.on_corrupt)
-        count = await self._loader.read(
-            claimed.topic,
-            claimed.partition,
-            first_offset=first_offset,
-            last_offset=claimed.claim_epoch,
-            take=store.replay,
-            is_skipping=self._is_skipping,
-        )
-        return store, count
-
-    async def _load_states(self, claimed: ClaimedPartition, not_before: int) -> tuple[StateLogFold, int, int]:
-        """Return the fold, how many records it took, and the offset of the log at which it began."""
-        return await self._loader.from_log_start(not_before, partial(self._complete_fold, claimed))
-
-    async def _complete_fold(
-        self, claimed: ClaimedPartition, first_offset: int
-    ) -> tuple[StateLogFold, int, int]:
-        """Fold from `first_offset`, or from the log start if that turns out to be too late."""
-        fold, count = await self._fold_from(claimed, first_offset)
-        try:
-            fold.require_snapshots()
-        except SnapshotMissing as missing:
-            log_start = await self._loader.log_start(claimed.topic, claimed.partition)
-            if first_offset <= log_start:
-                self._judge_missing(claimed, missing)
-                return fold, count, first_offset
-            log.warning(
-                "recovery_point_too_late", partition=claimed, recovery_point=first_offset, detail=missing
-            )
-            return await self._complete_fold(claimed, log_start)
-        return fold, count, first_offset
-
-    def _judge_missing(self, claimed: ClaimedPartition, missing: SnapshotMissing) -> None:
-        if not self._is_skipping:
-            raise CorruptStateRecord(f"{claimed}: {missing}") from missing
-        log.warning("corrupt_record_skipped", partition=claimed, detail=missing)
-
-    async def _fold_from(self, claimed: ClaimedPartition, first_offset: int) -> tuple[StateLogFold, int]:
-        fold = StateLogFold(on_corrupt=self._policy.on_corrupt)
-        count = await self._loader.read(
-            claimed.topic,
-            claimed.partition,
-            first_offset=first_offset,
-            last_offset=claimed.claim_epoch,
-            take=fold.apply,
-            is_skipping=self._is_skipping,
-        )
-        return fold, count
+        """Read both partitions up to the claim records. Raises as `SlotReplay.load`."""
+        return await self._replay.load(claimed)
 
 
 def _require_claimed(outcome: AppendOutcome, where: str) -> None:
@@ -329,13 +194,3 @@ def _require_claimed(outcome: AppendOutcome, where: str) -> None:
         raise BrokerUnavailable(f"kproxy's principal may not write to {where}: allow it Write on that topic")
     if outcome.fate is not AppendFate.DURABLE:
         raise BrokerUnavailable(f"{where} cannot be claimed: {outcome.detail or outcome.error_code.name}")
-
-
-def _truncation(claimed: ClaimedPartition, point: RecoveryPoint | None) -> str:
-    """Return what proves that the log lost its end: the claim stands where a durable record was already."""
-    if point is None or point.known_end < claimed.claim_epoch:
-        return ""
-    return (
-        f"{claimed}: it was claimed at offset {claimed.claim_epoch}, and was durable up to {point.known_end}: "
-        "its end is gone, or the topic was deleted and created anew"
-    )

@@ -6,8 +6,8 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress, StateLogUnavailable
-from kproxy.net.state_log.claim import ClaimedSlot, LoadedSlot
 from kproxy.net.state_log.log_scan import LogTruncated
+from kproxy.net.state_log.replay import ClaimedSlot, LoadedSlot
 from kproxy.share.identifiers import SharePartitionKey, StateEpoch
 from kproxy.statelog.operations import Initialize
 from kproxy.statelog.share_coordinator import ShareCoordinator
