@@ -6,6 +6,7 @@ Slot n is partition n of the state topic together with partition n of the groups
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.statelog.durable_state import DurableShareState
@@ -28,6 +29,28 @@ class SlotState(StrEnum):
     def is_under_way(self) -> bool:
         """Whether the slot is about to become READY, as far as anybody knows."""
         return self in {SlotState.CLAIMING, SlotState.LOADING}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the slot will never be READY again in this process."""
+        return self in {SlotState.STOPPED, SlotState.STEPPED_DOWN}
+
+
+TRANSITIONS: Final[Mapping[SlotState, frozenset[SlotState]]] = {
+    SlotState.CLAIMING: frozenset(
+        {SlotState.CLAIMING, SlotState.LOADING, SlotState.STOPPED, SlotState.STEPPED_DOWN}
+    ),
+    SlotState.LOADING: frozenset(
+        {SlotState.READY, SlotState.CLAIMING, SlotState.STOPPED, SlotState.STEPPED_DOWN}
+    ),
+    SlotState.READY: frozenset({SlotState.CLAIMING, SlotState.STOPPED, SlotState.STEPPED_DOWN}),
+    SlotState.STOPPED: frozenset({SlotState.STOPPED, SlotState.STEPPED_DOWN}),
+    SlotState.STEPPED_DOWN: frozenset({SlotState.STOPPED}),
+}
+"""What may follow each state. CLAIMING follows itself when a broker does not answer, and READY or LOADING on doubt.
+
+Of the states that are over the last reason counts: topics that are gone, or another process that owns the slot.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,7 @@ from tests.worlds.state_logs import (
     state_log,
 )
 
-SLOT_0 = f"{STATE}-0"
-KEY, OTHER = key_of_slot(0), key_of_slot(0, skip=1)
+KEY = key_of_slot(0)
 NOT_A_RECORD = Record(b"\x00\x63what", b"?")
 
 PARTITIONS = pytest.mark.parametrize("partition", [state_log(), groups_log()], ids=[STATE, GROUPS])

@@ -39,7 +39,7 @@ from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.group_queue import GroupOperation
 from kproxy.statelog.group_records import RecoveryPoint
 from kproxy.statelog.operations import Operation
-from kproxy.statelog.slot_status import AppliedStates, SlotState, SlotStatus
+from kproxy.statelog.slot_status import TRANSITIONS, AppliedStates, SlotState, SlotStatus
 from kproxy.statelog.state_log_fold import NO_OFFSET
 from kproxy.statelog.tickets import Ticket
 from kproxy.telemetry import logs
@@ -50,8 +50,6 @@ FIRST_RETRY_MS: Final = 50
 LAST_RETRY_MS: Final = 2_000
 FIRST_WRITES_AGAIN_SECONDS: Final = 60.0
 """After how long a slot is loaded again whose first writes were refused: rarely, for it ends every lock."""
-
-_OVER: Final = frozenset({SlotState.STEPPED_DOWN, SlotState.STOPPED})
 
 
 class SlotListener(Protocol):
@@ -69,11 +67,14 @@ class SlotListener(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class SlotDoubt:
-    """Why a slot has to be left."""
+class ServedClaim:
+    """What a slot has from one claim, between the moment it is loaded and the moment it is left."""
 
-    doubt: Doubt
-    detail: str
+    loaded: LoadedSlot
+    writers: tuple[PartitionWriter, PartitionWriter]
+    """Of the state topic's partition, and of the groups topic's."""
+    left: asyncio.Future[None]
+    """Done when the claim is not served any more."""
 
 
 class StateSlot:
@@ -112,14 +113,12 @@ class StateSlot:
         self._backoff = Backoff(clock, first_ms=FIRST_RETRY_MS, last_ms=LAST_RETRY_MS)
         self._state = SlotState.CLAIMING
         self._reason = "it was not claimed yet"
-        self._loaded: LoadedSlot | None = None
-        self._writers: tuple[PartitionWriter, PartitionWriter] | None = None
+        self._served: ServedClaim | None = None
         self._end_of_log = NO_OFFSET
         self._is_in_question = False
         self._is_alarm_raised = False
         self._was_claimed = asyncio.Event()
         self._life: asyncio.Task[None] | None = None
-        self._doubt: asyncio.Future[SlotDoubt] | None = None
         self._waiters: set[asyncio.Future[None]] = set()
         ownership.join(self)
 
@@ -143,8 +142,11 @@ class StateSlot:
             CoordinatorLoadInProgress: it is being claimed or loaded.
             StateLogUnavailable: it cannot be loaded, and an operator has to look.
         """
-        if self._state is SlotState.READY:
-            return
+        self._require_served()
+
+    def _require_served(self) -> ServedClaim:
+        if self._served is not None:
+            return self._served
         text = f"slot {self.number} of the state log: {self._reason}"
         if self._state is SlotState.STEPPED_DOWN:
             raise NotCoordinator(text)
@@ -170,20 +172,16 @@ class StateSlot:
 
     def submit(self, operation: Operation) -> Ticket:
         """Queue an operation on share-partition state. Raises as `require_ready`."""
-        self.require_ready()
-        assert self._loaded is not None
-        assert self._writers is not None
-        ticket = self._loaded.commit.submit(operation)
-        self._writers[0].wake()
+        served = self._require_served()
+        ticket = served.loaded.commit.submit(operation)
+        served.writers[0].wake()
         return ticket
 
     def submit_group(self, operation: GroupOperation) -> Ticket:
         """Queue a change of a group, or of what is kept beside groups. Raises as `require_ready`."""
-        self.require_ready()
-        assert self._loaded is not None
-        assert self._writers is not None
-        ticket = self._loaded.store.submit(operation)
-        self._writers[1].wake()
+        served = self._require_served()
+        ticket = served.loaded.store.submit(operation)
+        served.writers[1].wake()
         return ticket
 
     @property
@@ -194,7 +192,7 @@ class StateSlot:
     @property
     def owned_up_to(self) -> int:
         """The last offset of the state topic known to be written under this process's claim; -1 without one."""
-        applied = NO_OFFSET if self._loaded is None else self._loaded.fold.applied_offset
+        applied = NO_OFFSET if self._served is None else self._served.loaded.fold.applied_offset
         return max(self._end_of_log, applied)
 
     @property
@@ -204,11 +202,11 @@ class StateSlot:
 
     def loaded(self) -> LoadedSlot | None:
         """Return what is durable, as far as it is known; None while nothing is."""
-        return self._loaded if self.is_ready else None
+        return None if self._served is None else self._served.loaded
 
     def status(self) -> SlotStatus:
         """Return what people and probes are told."""
-        loaded = self._loaded
+        loaded = self.loaded()
         return SlotStatus(
             partition=self.number,
             state=self._state,
@@ -222,26 +220,27 @@ class StateSlot:
 
     @property
     def _waiting_count(self) -> int:
-        loaded = self._loaded
+        loaded = self.loaded()
         return 0 if loaded is None else loaded.commit.waiting_count + loaded.store.waiting_count
 
     def states(self) -> AppliedStates:
         """Return every durable state at one offset: a copy, so that writing goes on."""
-        if self._loaded is None:
-            return AppliedStates(-1, {})
-        return AppliedStates(self._loaded.fold.applied_offset, dict(self._loaded.fold.states))
+        loaded = self.loaded()
+        return (
+            AppliedStates(-1, {})
+            if loaded is None
+            else AppliedStates(loaded.fold.applied_offset, dict(loaded.fold.states))
+        )
 
     # ------------------------------------------------ its life
 
     async def run(self) -> None:
         """Claim, load and serve, again and again, until the slot is given up or the task is cancelled."""
         self._life = asyncio.current_task()
-        while self._state not in _OVER:
+        while not self._state.is_over:
             try:
-                await self._open()
-                assert self._doubt is not None
-                left = await self._doubt
-                self._reports.left(self.number, left.doubt, left.detail)
+                served = await self._open()
+                await served.left
             except ClaimLost as lost:
                 self._ownership.lose(lost)
             except BrokerUnavailable as failure:
@@ -257,26 +256,23 @@ class StateSlot:
         """Leave the slot for good, and refuse what waits: another process owns it. Ends `run`."""
         if self._state is SlotState.STEPPED_DOWN:
             return
-        self._enter(SlotState.STEPPED_DOWN, detail)
-        if self._loaded is not None:
-            self._have_doubt(Doubt.FENCED, detail)
-        self._end_life()
+        was_served = self._served is not None
+        self._give_up(SlotState.STEPPED_DOWN, Doubt.FENCED, detail)
+        if was_served:
+            self._reports.left(self.number, Doubt.FENCED, detail)
 
     def abandon(self, reason: str) -> None:
         """Leave the slot because its topics are no more, and refuse what waits. Ends `run`."""
-        self._enter(SlotState.STOPPED, reason)
-        if self._loaded is not None:
-            self._close(Doubt.TRUNCATED, reason)
-        self._end_life()
+        self._give_up(SlotState.STOPPED, Doubt.TRUNCATED, reason)
 
-    def _end_life(self) -> None:
-        """Tear `run` away from whatever it waits for, unless it is about to see the state."""
-        life, serves = self._life, self._doubt is not None and self._doubt.done()
-        if life is not None and life is not asyncio.current_task() and not serves:
-            life.cancel()
+    def _give_up(self, state: SlotState, doubt: Doubt, detail: str) -> None:
+        self._enter(state, detail)
+        if self._served is not None:
+            self._leave(self._served, doubt, detail)
+        elif self._life is not None and self._life is not asyncio.current_task():
+            self._life.cancel()
 
-    async def _open(self) -> None:
-        self._doubt = None
+    async def _open(self) -> ServedClaim:
         if self._is_in_question:
             await self._ownership.require_held()
         claimed = await self._claim()
@@ -284,7 +280,7 @@ class StateSlot:
         async with self._turns.turn(lambda: bool(self._waiters)):
             self._enter(SlotState.LOADING, f"it is being replayed up to offset {claimed.state.claim_epoch}")
             loaded = await self._claims.load(claimed)
-        self._serve(claimed, loaded)
+        return self._serve(claimed, loaded)
 
     async def _claim(self) -> ClaimedSlot:
         self._is_in_question = True
@@ -309,73 +305,79 @@ class StateSlot:
         self._is_alarm_raised = True
         self._reports.truncated(detail)
 
-    def _serve(self, claimed: ClaimedSlot, loaded: LoadedSlot) -> None:
-        self._doubt = asyncio.get_running_loop().create_future()
-        self._loaded = loaded
-        self._writers = (
-            self._claims.writer(claimed.state, loaded.commit, self._have_doubt),
-            self._claims.writer(claimed.groups, loaded.store, self._have_doubt),
-        )
+    def _serve(self, claimed: ClaimedSlot, loaded: LoadedSlot) -> ServedClaim:
+        served = self._served_by(claimed, loaded)
         self._backoff.succeeded()
         if loaded.truncation and not self._is_alarm_raised:
             self._raise_alarm(loaded.truncation)
         self._is_alarm_raised = False
         self._listener.slot_loaded(self.number, tuple(loaded.images.values()), loaded.store.configs())
+        self._served = served
         self._enter(SlotState.READY, "")
         self._reports.loaded(self.number, loaded)
         for operation in loaded.first_writes():
             ticket = self.submit_group(operation)
             if not isinstance(operation, RecoveryPoint):  # upkeep writes that down again
-                ticket.on_done = partial(self._first_write_ended, loaded)
+                ticket.on_done = partial(self._first_write_ended, served)
         self._on_ready()
+        return served
 
-    def _first_write_ended(self, loaded: LoadedSlot, ticket: Ticket) -> None:
+    def _served_by(self, claimed: ClaimedSlot, loaded: LoadedSlot) -> ServedClaim:
+        left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def have_doubt(doubt: Doubt, detail: str) -> None:
+            if self._served is not None and self._served.left is left:
+                self._have_doubt(self._served, doubt, detail)
+
+        writers = (
+            self._claims.writer(claimed.state, loaded.commit, have_doubt),
+            self._claims.writer(claimed.groups, loaded.store, have_doubt),
+        )
+        return ServedClaim(loaded, writers, left)
+
+    def _first_write_ended(self, served: ServedClaim, ticket: Ticket) -> None:
         if isinstance(ticket.refusal, StateNotWritten):
             loop = asyncio.get_running_loop()
-            loop.call_later(FIRST_WRITES_AGAIN_SECONDS, self._load_again, loaded, str(ticket.refusal))
+            loop.call_later(FIRST_WRITES_AGAIN_SECONDS, self._load_again, served, str(ticket.refusal))
 
-    def _load_again(self, loaded: LoadedSlot, detail: str) -> None:
+    def _load_again(self, served: ServedClaim, detail: str) -> None:
         """What stands before all other writes of a claim is written after the next one."""
-        if self._loaded is loaded:
-            self._have_doubt(Doubt.UNKNOWN_OUTCOME, f"what is to be written first was refused: {detail}")
+        if self._served is served:
+            detail = f"what is to be written first was refused: {detail}"
+            self._have_doubt(served, Doubt.UNKNOWN_OUTCOME, detail)
 
-    def _have_doubt(self, doubt: Doubt, detail: str) -> None:
+    def _have_doubt(self, served: ServedClaim, doubt: Doubt, detail: str) -> None:
         """Stop at once: what is queued must not be answered as if it were durable."""
-        assert self._doubt is not None
-        if self._doubt.done():
-            return
-        is_judged = self.number == DECIDING_SLOT and doubt is Doubt.FENCED
-        if is_judged and self._state is not SlotState.STEPPED_DOWN:
+        if self.number == DECIDING_SLOT and doubt is Doubt.FENCED:
             self._ownership.lose(ClaimLost(detail))  # which lets this slot step down, too
-            return
-        self._note_end_of_log(doubt)
-        self._doubt.set_result(SlotDoubt(doubt, detail))
-        self._close(doubt, detail)
+        else:
+            self._note_end_of_log(doubt)
+            self._enter(SlotState.CLAIMING, detail)
+            self._leave(served, doubt, detail)
+            self._reports.left(self.number, doubt, detail)
 
     def _note_end_of_log(self, doubt: Doubt) -> None:
         """Remember up to where the log is durable, for the next claim; a truncation is told once."""
         self._is_alarm_raised = doubt is Doubt.TRUNCATED
         self._end_of_log = NO_OFFSET if doubt is Doubt.TRUNCATED else self.owned_up_to
 
-    def _close(self, doubt: Doubt, detail: str) -> None:
-        assert self._loaded is not None
-        assert self._writers is not None
-        loaded = self._loaded
-        if self._state not in _OVER:
-            self._enter(SlotState.CLAIMING, detail)
-        for writer in self._writers:
+    def _leave(self, served: ServedClaim, doubt: Doubt, detail: str) -> None:
+        """Forget what was served, and refuse what waits."""
+        self._served = None
+        served.left.set_result(None)
+        for writer in served.writers:
             writer.end()
-        self._loaded = self._writers = None
         for_states, for_groups = _refusals(doubt, detail)
-        loaded.commit.fail(for_states)
-        loaded.store.fail(for_groups)
+        served.loaded.commit.fail(for_states)
+        served.loaded.store.fail(for_groups)
         self._listener.slot_lost(self.number)
 
     def _enter(self, state: SlotState, reason: str) -> None:
+        assert state in TRANSITIONS[self._state], f"{self._state.value} to {state.value}"
         self._state, self._reason = state, reason
         if state.is_under_way:
             return
-        if state in _OVER:
+        if state.is_over:
             self._was_claimed.set()
         for waiter in self._waiters:
             if not waiter.done():

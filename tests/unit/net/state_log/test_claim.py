@@ -24,13 +24,11 @@ from tests.worlds.state_logs import (
     STATE,
     StateLogBacking,
     groups_log,
-    key_of_slot,
     state_log,
     until,
 )
 
 SLOT_0 = f"{STATE}-0"
-KEY, OTHER = key_of_slot(0), key_of_slot(0, skip=1)
 NOT_A_RECORD = Record(b"\x00\x63what", b"?")
 
 

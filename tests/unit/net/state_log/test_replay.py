@@ -12,12 +12,10 @@ from kproxy.statelog.group_records import (
 )
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.fetch_request import FetchRequest
-from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import ScriptedStateLog
 from tests.in_memory.written_log import a_claim, a_snapshot, an_update
 from tests.worlds.claim_scenes import on_cluster, opened
 from tests.worlds.state_logs import (
-    STATE,
     StateLogBacking,
     alarms,
     groups_log,
@@ -25,9 +23,7 @@ from tests.worlds.state_logs import (
     state_log,
 )
 
-SLOT_0 = f"{STATE}-0"
 KEY, OTHER = key_of_slot(0), key_of_slot(0, skip=1)
-NOT_A_RECORD = Record(b"\x00\x63what", b"?")
 
 
 def test_an_empty_slot_has_no_state_and_writes_down_how_many_partitions_there_are() -> None:

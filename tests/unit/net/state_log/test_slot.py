@@ -1,13 +1,15 @@
 """The life of a slot: claimed, loaded, serving. What happens when appends fail: tests/models/test_slot_doubts.py."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import CoordinatorLoadInProgress, StateLogUnavailable
+from kproxy.errors import CoordinatorLoadInProgress, NotCoordinator, StateLogUnavailable
 from kproxy.net.state_log.log_scan import LogTruncated
 from kproxy.net.state_log.replay import ClaimedSlot, LoadedSlot
+from kproxy.net.state_log.slot import StateSlot
 from kproxy.share.identifiers import SharePartitionKey, StateEpoch
 from kproxy.statelog.operations import Initialize
 from kproxy.statelog.share_coordinator import ShareCoordinator
@@ -245,6 +247,68 @@ def test_work_is_what_waits_or_is_on_its_way() -> None:
         # Then
         assert while_in_flight == (True, 1)
         assert slot.status().key_count == 1
+
+    on_cluster(scenario)
+
+
+# ---------------------------------------------------- given up
+
+GIVEN_UP = {
+    SlotState.STEPPED_DOWN: lambda slot: slot.step_down("another process owns it"),
+    SlotState.STOPPED: lambda slot: slot.abandon("its topics are no more"),
+}
+
+
+async def slot_in(
+    state: SlotState, cluster: ScriptedStateLog, backing: StateLogBacking, patch: pytest.MonkeyPatch
+) -> StateSlot:
+    """Return a slot that is in `state`, and stays there."""
+    claims = backing.claims(await backing.found())
+    if state is SlotState.CLAIMING:
+        cluster.may_land.clear()
+    if state is SlotState.LOADING:
+        patch.setattr(claims, "load", never_loaded)
+    if state.is_under_way:
+        slot = backing.slot(claims)
+    else:
+        slot = await with_state(backing)
+    if state.is_over:
+        GIVEN_UP[state](slot)
+    await became(slot, state)
+    return slot
+
+
+async def never_loaded(_: ClaimedSlot) -> LoadedSlot:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+@pytest.mark.parametrize("end", GIVEN_UP, ids=str)
+@pytest.mark.parametrize("state", SlotState, ids=str)
+def test_a_slot_can_be_given_up_in_every_state_and_then_nobody_waits_for_it(
+    state: SlotState, end: SlotState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
+        # Given
+        slot = await slot_in(state, cluster, backing, monkeypatch)
+        waiting = [] if state is not SlotState.READY else [slot.submit(acknowledged(KEY, 5, 6))]
+
+        # When
+        GIVEN_UP[end](slot)
+
+        # Then
+        await slot.settled()
+        await slot.claimed()
+        await asyncio.wait([backing.lives[slot]], timeout=10)
+        assert backing.lives[slot].done()
+        assert slot.state is end
+        assert (slot.loaded(), slot.has_work) == (None, False)
+        for ticket in waiting:
+            await refusal_of(ticket)
+        was_served = not state.is_under_way
+        assert backing.listener.events == (["loaded 0", "lost 0"] if was_served else [])
+        with pytest.raises(NotCoordinator if end is SlotState.STEPPED_DOWN else StateLogUnavailable):
+            slot.require_ready()
 
     on_cluster(scenario)
 
