@@ -258,9 +258,9 @@ class StateLog(Protocol):
 
         The epochs are those that `load` returned. Each offset range of the delta is in one of `actors`. It is
         awaited once or, when the request is cut short, not at all; a cancelled wait leaves the write alone.
-        The call, or the wait, raises an ApiError when the write is refused or its outcome is unknown. Unless the
-        call raises, `on_refused` is called with that error in the very turn in which it becomes known, maybe before
-        the call returns: nothing more may be queued that rests on `delta`. It must not raise.
+        The call raises nothing; the wait raises an ApiError when the write is refused or its outcome is unknown.
+        `on_refused` is called with that error in the very turn in which it becomes known, maybe before the call
+        returns: nothing more may be queued that rests on `delta`. It must not raise.
         """
         ...
 
@@ -292,8 +292,8 @@ class GroupLog(Protocol):
     def persist(self, image: ShareGroupImage, *, on_refused: OnRefused | None = None) -> Awaitable[None]:
         """Queue the picture of a group at once; the awaitable is done when it, or a later one, is durable.
 
-        It is awaited once or not at all, and `on_refused` is called, as with `StateLog.persist`. The call, or the
-        wait, raises an ApiError when the outcome is not known to be good.
+        It is awaited once or not at all, and `on_refused` is called, as with `StateLog.persist`. The call raises
+        nothing; the wait raises an ApiError when the outcome is not known to be good.
         """
         ...
 

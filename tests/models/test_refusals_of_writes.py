@@ -15,7 +15,7 @@ async def outcome_of(ticket: Ticket, told: list[str]) -> None:
     def note(refusal: ApiError) -> None:
         told.append(f"first: {refusal}")
 
-    promise = _promise(ticket, note)
+    promise = _promise(lambda: ticket, note)
     try:
         await promise
     except StateLogUnavailable as refusal:

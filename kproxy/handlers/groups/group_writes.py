@@ -40,14 +40,11 @@ class GroupWrites:
         What others changed and still wait for is queued again: no answer may rest on it before it is durable.
         """
         group = self._coordinator.find(group_id)
-        outcome: Awaitable[None] | ApiError | None = None
+        outcome = None
         if group is not None and group.has_undurable_changes:
-            try:
-                outcome = self._group_log.persist(
-                    group.image(), on_refused=partial(self.give_up, group_id, group)
-                )
-            except ApiError as refusal:
-                outcome = refusal
+            outcome = self._group_log.persist(
+                group.image(), on_refused=partial(self.give_up, group_id, group)
+            )
         return GroupWrite(self, group_id, group, outcome)
 
     def find(self, group_id: GroupId) -> ShareGroup | None:
@@ -79,7 +76,7 @@ class GroupWrite:
         writes: GroupWrites,
         group_id: GroupId,
         group: ShareGroup | None,
-        outcome: Awaitable[None] | ApiError | None,
+        outcome: Awaitable[None] | None,
     ) -> None:
         self._writes = writes
         self._group_id = group_id
@@ -95,7 +92,8 @@ class GroupWrite:
             CoordinatorNotAvailable: it was forgotten, or restored, meanwhile.
         """
         try:
-            await self._wait()
+            if self._outcome is not None:
+                await self._outcome
         except ApiError as refusal:
             self._writes.give_up(self._group_id, self._group, refusal)
             raise
@@ -107,10 +105,3 @@ class GroupWrite:
         """Raise CoordinatorNotAvailable if the group was forgotten, or restored, since this was made."""
         if self._writes.find(self._group_id) is not self._group:
             raise CoordinatorNotAvailable(f"group {self._group_id!r} was restored from its log meanwhile")
-
-    async def _wait(self) -> None:
-        outcome = self._outcome
-        if isinstance(outcome, ApiError):
-            raise outcome
-        if outcome is not None:
-            await outcome

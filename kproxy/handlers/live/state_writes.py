@@ -20,7 +20,7 @@ from kproxy.statelog.actors import Actor
 @dataclass(frozen=True, slots=True)
 class _Write:
     source: LiveWrite
-    outcome: Awaitable[None] | ApiError
+    outcome: Awaitable[None]
 
 
 class StateWrites:
@@ -41,19 +41,14 @@ class StateWrites:
         if delta.is_empty:
             return
         source = self._directory.begin_write(key)
-        outcome: Awaitable[None] | ApiError
-        try:
-            outcome = self._state_log.persist(
-                key,
-                delta,
-                state_epoch=source.state_epoch,
-                leader_epoch=source.leader_epoch,
-                actors=actors,
-                on_refused=lambda _: self._directory.discard(key, source.share_partition),
-            )
-        except ApiError as refusal:
-            self._directory.discard(key, source.share_partition)
-            outcome = refusal
+        outcome = self._state_log.persist(
+            key,
+            delta,
+            state_epoch=source.state_epoch,
+            leader_epoch=source.leader_epoch,
+            actors=actors,
+            on_refused=lambda _: self._directory.discard(key, source.share_partition),
+        )
         self._unsettled.append(_Write(source, outcome))
 
     async def settle(self) -> Mapping[SharePartitionKey, ApiError]:
@@ -77,9 +72,7 @@ class StateWrites:
         return refused
 
 
-async def _refusal_of(outcome: Awaitable[None] | ApiError) -> ApiError | None:
-    if isinstance(outcome, ApiError):
-        return outcome
+async def _refusal_of(outcome: Awaitable[None]) -> ApiError | None:
     try:
         await outcome
     except ApiError as refusal:

@@ -4,7 +4,7 @@ An operation is queued in the call and awaited afterwards; what is never awaited
 """
 
 import asyncio
-from collections.abc import Awaitable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Generic, TypeVar, cast
 
@@ -75,8 +75,13 @@ def _end_of(ticket: Ticket) -> asyncio.Future[None]:
     return waiter
 
 
-def _promise(ticket: Ticket, on_refused: OnRefused | None) -> Awaitable[None]:
-    """Return what waits for `ticket`. `on_refused` hears of a refusal before that, at once if there was one already."""
+def _promise(submit: Callable[[], Ticket], on_refused: OnRefused | None) -> Awaitable[None]:
+    """Submit, and return what waits for the outcome. `on_refused` hears of a refusal before that, maybe at once."""
+    try:
+        ticket = submit()
+    except ApiError as refusal:
+        ticket = Ticket()
+        ticket.refuse(refusal)
 
     def tell(settled: Ticket) -> None:
         if settled.refusal is not None and on_refused is not None:
@@ -181,7 +186,7 @@ class DurableStateLog:
     ) -> Awaitable[None]:
         """Queue `delta`; the awaitable is done when it is durable and replayed."""
         write = Write(key, state_epoch, leader_epoch, delta, actors)
-        return _promise(self._directory.of_key(key).submit(write), on_refused)
+        return _promise(lambda: self._directory.of_key(key).submit(write), on_refused)
 
     async def delete(self, keys: Collection[SharePartitionKey]) -> Mapping[SharePartitionKey, ApiError]:
         """Delete these states; return those that failed."""
@@ -292,4 +297,4 @@ class DurableGroupLog:
     def _submit(
         self, group_id: str, operation: GroupOperation, on_refused: OnRefused | None
     ) -> Awaitable[None]:
-        return _promise(self._directory.of_group(group_id).submit_group(operation), on_refused)
+        return _promise(lambda: self._directory.of_group(group_id).submit_group(operation), on_refused)

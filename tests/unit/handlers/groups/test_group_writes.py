@@ -105,24 +105,6 @@ async def test_a_write_that_fails_forgets_the_group() -> None:
     assert world.groups.coordinator.find(GROUP) is None
 
 
-async def test_a_log_that_refuses_at_once_is_no_different() -> None:
-    # Given
-    class RefusingGroupLog:
-        def persist(self, image: object, **_: object) -> None:
-            raise StateLogUnavailable(f"no {image}")
-
-    world, _ = await a_joined_world()
-    change(world)
-    writes = writes_of(world, RefusingGroupLog())  # type: ignore[arg-type]  # only persist is asked for
-
-    # When
-    with pytest.raises(StateLogUnavailable):
-        await writes.begin(GROUP).settle()
-
-    # Then
-    assert world.groups.coordinator.find(GROUP) is None
-
-
 async def test_a_write_that_fails_after_the_group_was_restored_spares_the_restored_one() -> None:
     # Given
     world, writes = await a_joined_world()

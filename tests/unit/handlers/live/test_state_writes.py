@@ -91,25 +91,6 @@ async def test_a_share_partition_is_discarded_when_its_write_is_refused_and_not_
     assert set(await writes.settle()) == {first}
 
 
-async def test_a_log_that_refuses_at_once_is_no_different() -> None:
-    # Given
-    class RefusingStateLog:
-        def persist(self, key: SharePartitionKey, delta: StateDelta, **_: object) -> None:
-            raise StateLogUnavailable(f"no {delta} for {key}")
-
-    world = ShareGroupWorld()
-    first, _ = await two_live_partitions(world)
-    writes = StateWrites(world.groups.directory, RefusingStateLog())  # type: ignore[arg-type]  # only persist is asked for
-    writes.add(first, DELTA, BY_ALICE)
-
-    # When
-    refused = await writes.settle()
-
-    # Then
-    assert set(refused) == {first}
-    assert world.groups.directory.find(first) is None
-
-
 async def test_a_wait_that_is_cut_short_discards_everything_that_was_not_settled() -> None:
     # Given
     world = ShareGroupWorld()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 import pytest
 
 from kproxy.errors import (
+    ApiError,
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,
     InvalidRequest,
@@ -185,20 +186,34 @@ def test_without_slots_everything_is_refused_with_the_reason() -> None:
         directory.close("kproxy may not create topic __kproxy_share_state")
         states, groups = DurableStateLog(directory), DurableGroupLog(directory)
 
+        told: list[ApiError] = []
+
         # When
-        uses: list[Callable[[], object]] = [
-            lambda: states.require_ready(HERE),
-            lambda: groups.require_ready("workers"),
-            lambda: groups.persist(IMAGE),
-            lambda: states.persist(
-                HERE, DELTA, state_epoch=StateEpoch(0), leader_epoch=LeaderEpoch(0), actors=()
+        writes = [
+            groups.persist(IMAGE, on_refused=told.append),
+            groups.persist_configs("workers", {}, on_refused=told.append),
+            states.persist(
+                HERE,
+                DELTA,
+                state_epoch=StateEpoch(0),
+                leader_epoch=LeaderEpoch(0),
+                actors=(),
+                on_refused=told.append,
             ),
         ]
 
         # Then
-        for use in uses:
-            with pytest.raises(CoordinatorNotAvailable, match="may not create topic __kproxy_share_state"):
-                use()
+        assert len(told) == len(writes), (
+            "each was told of in the turn of the call, and the call raised nothing"
+        )
+        reason = "may not create topic __kproxy_share_state"
+        for write in writes:
+            with pytest.raises(CoordinatorNotAvailable, match=reason):
+                await write
+        with pytest.raises(CoordinatorNotAvailable, match=reason):
+            states.require_ready(HERE)
+        with pytest.raises(CoordinatorNotAvailable, match=reason):
+            groups.require_ready("workers")
         with pytest.raises(CoordinatorNotAvailable):
             await states.load(HERE)
         failures = await states.delete([HERE])
