@@ -66,7 +66,7 @@ def live_window(share_partition: SharePartition, topic_name: str | None) -> Shar
         topic_name=topic_name,
         is_live=True,
         start_offset=share_partition.start_offset,
-        end_offset=share_partition.end_offset,
+        end_offset=share_partition.last_offset,
         in_flight_count=share_partition.in_flight_count,
         delivery_complete_count=share_partition.delivery_complete_count,
     )

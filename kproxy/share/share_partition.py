@@ -13,12 +13,12 @@ can tell from a slow network:
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
 from typing import Final
 
 from kproxy.errors import SharePartitionFenced, UnusableShareState
 from kproxy.share.acknowledgement import Acknowledgement, AcknowledgementBatch, state_after_attempt
 from kproxy.share.acquisition import AcquiredRange, NewOffsets
+from kproxy.share.acquisition_locks import AcquisitionLocks
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, MemberId, SharePartitionKey
 from kproxy.share.limits import ShareLimits
 from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRanges, joined
@@ -45,11 +45,11 @@ class InFlightRangeView:
 
 @dataclass(frozen=True, slots=True)
 class SharePartitionView:
-    """A frozen picture of a share-partition. `end_offset` is inclusive, as in `SharePartition`."""
+    """A frozen picture of a share-partition. `last_offset` is that of `SharePartition`."""
 
     key: SharePartitionKey
     start_offset: int
-    end_offset: int
+    last_offset: int
     in_flight_count: int
     delivery_complete_count: int
     ranges: tuple[InFlightRangeView, ...]
@@ -65,7 +65,7 @@ class SharePartition:
     `limits` may be replaced at any time.
     """
 
-    __slots__ = ("_batches", "_lock_count", "_locks", "_ranges", "is_fenced", "key", "limits")
+    __slots__ = ("_batches", "_locks", "_ranges", "is_fenced", "key", "limits")
 
     def __init__(
         self,
@@ -85,8 +85,7 @@ class SharePartition:
         self.is_fenced = False
         self._ranges = OffsetRanges(start_offset)
         self._batches = DeliveryBatches()
-        self._locks: list[tuple[int, int, AcquisitionLock]] = []
-        self._lock_count = 0
+        self._locks = AcquisitionLocks()
         for batch in state_batches:
             self._load(batch)
         self._pass_terminal_prefix()
@@ -97,8 +96,8 @@ class SharePartition:
         return self._ranges.start_offset
 
     @property
-    def end_offset(self) -> int:
-        """The last offset in flight (SPEO); the start offset when there is none."""
+    def last_offset(self) -> int:
+        """The last offset in flight (SPEO, Kafka's end offset); the start offset when there is none."""
         return max(self._ranges.end_offset - 1, self._ranges.start_offset)
 
     @property
@@ -140,9 +139,7 @@ class SharePartition:
         It may be early: a lock whose records were acknowledged is forgotten some time later.
         """
         self._refuse_if_fenced()
-        if self.in_flight_count == self._ranges.available_count + self._ranges.terminal_count:
-            self._locks.clear()
-        return self._locks[0][0] if self._locks else None
+        return self._locks.first_deadline_ms
 
     def acquire(  # noqa: PLR0913 - the bounds of a ShareFetch, as KIP-932 names them
         self,
@@ -176,32 +173,24 @@ class SharePartition:
         attempt ends.
         """
         self._refuse_if_fenced()
-        ranges = self._ranges
-        if max_records <= 0 or not extents or fetch_offset > ranges.end_offset:
+        if max_records <= 0 or not extents or fetch_offset > self._ranges.end_offset:
             return []
-        first_offset, last_offset = extents[0][0], extents[-1][1]
-        self._archive_missing(fetch_offset, first_offset - 1)
-        self._batches.divide_undelivered(ranges, extents)
-        room = self.limits.partition_max_record_locks - self.in_flight_count
-        if room <= 0:
-            room = ranges.end_offset - fetch_offset
-            last_offset = min(last_offset, ranges.end_offset - 1)
-        deadline_ms = now_ms + self.limits.record_lock_duration_ms
-        lock = AcquisitionLock(member_id, deadline_ms, node_id=node_id)
+        self._archive_missing(fetch_offset, extents[0][0] - 1)
+        self._batches.divide_undelivered(self._ranges, extents)
+        room, last_offset = self._room_from(fetch_offset, extents[-1][1])
+        lock = AcquisitionLock(member_id, now_ms + self.limits.record_lock_duration_ms, node_id=node_id)
         redelivery = Redelivery(
-            ranges,
+            self._ranges,
             self._batches,
             lock=lock,
             budget=min(max_records, room),
             delivery_count_limit=self.limits.delivery_count_limit,
             is_record_limit=is_record_limit,
         )
-        acquired = redelivery.take(
-            max(first_offset, ranges.start_offset), min(last_offset, ranges.end_offset - 1)
-        )
-        if last_offset >= ranges.end_offset and redelivery.budget_left:
-            self._pass_hole(first_offset)
-            new_offsets = NewOffsets(extents, ranges.end_offset, redelivery.budget_left)
+        acquired = self._acquire_available(redelivery, extents[0][0], last_offset)
+        if last_offset >= self._ranges.end_offset and redelivery.budget_left:
+            self._pass_hole(extents[0][0])
+            new_offsets = NewOffsets(extents, self._ranges.end_offset, redelivery.budget_left)
             pieces = new_offsets.strict() if is_record_limit else new_offsets.aligned(batch_size)
             self._acquire_new(pieces, lock)
             acquired += pieces
@@ -262,9 +251,7 @@ class SharePartition:
         It is AVAILABLE again, or ARCHIVED when it was delivered as often as the limit allows.
         """
         self._refuse_if_fenced()
-        expired: list[AcquisitionLock] = []
-        while self._locks and self._locks[0][0] <= now_ms:
-            expired.append(heappop(self._locks)[-1])
+        expired = self._locks.take_ended(now_ms)
         if not expired:
             return NO_CHANGE
         first_offset = max(min(lock.first_offset for lock in expired), self._ranges.start_offset)
@@ -286,7 +273,7 @@ class SharePartition:
         return SharePartitionView(
             key=self.key,
             start_offset=self.start_offset,
-            end_offset=self.end_offset,
+            last_offset=self.last_offset,
             in_flight_count=self.in_flight_count,
             delivery_complete_count=self.delivery_complete_count,
             ranges=tuple(_view(run) for run in self._ranges),
@@ -337,6 +324,22 @@ class SharePartition:
         )
         self._pass_terminal_prefix()
 
+    def _room_from(self, fetch_offset: int, last_read: int) -> tuple[int, int]:
+        """Return how many records may be had, and up to which offset: in a full window, what is AVAILABLE in it."""
+        room = self.limits.partition_max_record_locks - self.in_flight_count
+        if room > 0:
+            return room, last_read
+        end_offset = self._ranges.end_offset
+        return end_offset - fetch_offset, min(last_read, end_offset - 1)
+
+    def _acquire_available(
+        self, redelivery: Redelivery, first_offset: int, last_offset: int
+    ) -> list[AcquiredRange]:
+        ranges = self._ranges
+        return redelivery.take(
+            max(first_offset, ranges.start_offset), min(last_offset, ranges.end_offset - 1)
+        )
+
     def _acquire_new(self, pieces: Sequence[AcquiredRange], lock: AcquisitionLock) -> None:
         """Let the window grow by what is delivered for the first time; each piece is a delivery batch."""
         for piece in pieces:
@@ -367,6 +370,8 @@ class SharePartition:
         start_offset = self._ranges.start_offset
         complete_count = min(self._ranges.terminal_count, LARGEST_COUNT)
         self._pass_terminal_prefix()
+        if self.in_flight_count == self._ranges.available_count + self._ranges.terminal_count:
+            self._locks.clear()
         batches = tuple(
             StateBatch(run.first_offset, run.last_offset, run.state, run.delivery_count)
             for run in joined(changed)
@@ -380,11 +385,8 @@ class SharePartition:
 
     def _keep(self, lock: AcquisitionLock) -> None:
         """Remember when `lock` ends; forget the oldest ones of which every record is done with."""
-        locks = self._locks
-        while locks and locks[0][-1].last_offset < self._ranges.start_offset:
-            heappop(locks)
-        self._lock_count += 1
-        heappush(locks, (lock.deadline_ms, self._lock_count, lock))
+        self._locks.drop_below(self._ranges.start_offset)
+        self._locks.add(lock)
 
 
 def _view(run: InFlightRange) -> InFlightRangeView:

@@ -284,7 +284,7 @@ class Example:
                 runs[-1] = (last[0], run.last_offset, *last[2:])
             else:
                 runs.append((run.first_offset, run.last_offset, run.state.name, run.delivery_count))
-        return view.start_offset, view.end_offset + bool(runs), runs
+        return view.start_offset, view.last_offset + bool(runs), runs
 
     def durable_state(self) -> tuple[int, int, Runs]:
         state = self.fold.states[self.key]

@@ -286,7 +286,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
             for offset, r in naive.records.items()
         }
         assert view.start_offset == naive.start
-        assert view.end_offset == max(naive.end - 1, naive.start)
+        assert view.last_offset == max(naive.end - 1, naive.start)
         assert self.partition.next_fetch_offset() == naive.next_fetch_offset()
         available = [r for r in naive.records.values() if r.state is AVAILABLE]
         assert self.partition.available_count == len(available)

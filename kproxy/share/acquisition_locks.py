@@ -1,0 +1,45 @@
+"""`AcquisitionLocks`: when the locks of a share-partition end, in order of time."""
+
+from heapq import heappop, heappush
+
+from kproxy.share.offset_ranges import AcquisitionLock
+
+
+class AcquisitionLocks:
+    """A heap of locks. It may hold some whose records were all acknowledged meanwhile."""
+
+    __slots__ = ("_count", "_heap")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, AcquisitionLock]] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        """How many locks are remembered."""
+        return len(self._heap)
+
+    @property
+    def first_deadline_ms(self) -> int | None:
+        """When the first of them ends; None when there is none."""
+        return self._heap[0][0] if self._heap else None
+
+    def add(self, lock: AcquisitionLock) -> None:
+        """Remember when `lock` ends."""
+        self._count += 1
+        heappush(self._heap, (lock.deadline_ms, self._count, lock))
+
+    def drop_below(self, start_offset: int) -> None:
+        """Forget the oldest locks as long as every record of theirs lies below `start_offset`."""
+        while self._heap and self._heap[0][-1].last_offset < start_offset:
+            heappop(self._heap)
+
+    def clear(self) -> None:
+        """Forget all of them: nothing is held."""
+        self._heap.clear()
+
+    def take_ended(self, now_ms: int) -> list[AcquisitionLock]:
+        """Return those whose deadline is at `now_ms` or before, and forget them."""
+        ended: list[AcquisitionLock] = []
+        while self._heap and self._heap[0][0] <= now_ms:
+            ended.append(heappop(self._heap)[-1])
+        return ended
