@@ -370,6 +370,7 @@ def test_locks_of_records_long_done_with_are_forgotten() -> None:
 
     # Then
     assert len(share_partition._locks) <= 2
+    share_partition.acknowledge(ALICE, say(990, 999, ACCEPT), now_ms=1_000)
     assert share_partition.next_deadline_ms() is None
 
 
