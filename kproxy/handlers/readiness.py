@@ -1,8 +1,9 @@
 """What a request needs of the state log, and the port that waits until it is there.
 
 While the log is being found, created, claimed or loaded a request waits at the door, before anything of it was looked
-at. So who comes in the first moment of a start is answered a little later, and not refused. What a request meets
-behind the door (a slot that is lost half way through) it is told as ever.
+at. So who comes in the first moment of a start is answered a little later, and not refused. Requests of share sessions
+wait there until the log is found, and for no slot of it: what a member holds of a slot that serves must not be held up
+by another one. What a request meets behind the door (a slot that is lost half way through) it is told as ever.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -101,16 +102,13 @@ def _of_heartbeat(request: ShareGroupHeartbeatRequest) -> StateNeed:
 
 
 def _of_fetch(request: ShareFetchRequest) -> StateNeed:
-    """A fetch waits for its share-partitions by itself, as it waits for records."""
-    return StateNeed(_named(request.group_id), patience_ms=min(max(request.max_wait_ms, 0), PATIENCE_MS))
+    """A fetch waits for what is loaded by itself, as it waits for records, while the rest of it is served."""
+    return StateNeed(patience_ms=min(max(request.max_wait_ms, 0), PATIENCE_MS))
 
 
-def _of_acknowledgement(request: ShareAcknowledgeRequest) -> StateNeed:
-    """The answer has a configuration of the group in it."""
-    partitions = (
-        (topic.topic_id, each.partition_index) for topic in request.topics for each in topic.partitions
-    )
-    return StateNeed(_named(request.group_id), _keys(request.group_id, partitions))
+def _of_acknowledgement(_: ShareAcknowledgeRequest) -> StateNeed:
+    """What is held in memory is acknowledged at once, for its locks run; of a slot that is loaded nothing is held."""
+    return StateNeed()
 
 
 def _of_states(request: StateRequest) -> StateNeed:
@@ -124,12 +122,8 @@ def _of_configs(request: IncrementalAlterConfigsRequest | DescribeConfigsRequest
     return StateNeed(tuple(resource.resource_name for resource in request.resources))
 
 
-def _named(group_id: str | None) -> tuple[str, ...]:
-    """A request without a group is refused, and waits for nothing."""
-    return (group_id,) if group_id else ()
-
-
 def _keys(group_id: str | None, partitions: Iterable[tuple[bytes, int]]) -> tuple[SharePartitionKey, ...]:
+    """A request without a group is refused, and waits for nothing."""
     if not group_id:
         return ()
     return tuple(

@@ -28,35 +28,48 @@ GROUP_RESOURCE: Final = 32
 SHARE_VERSION: Final = 2
 """Of ShareFetch and ShareAcknowledge; later ones are of other versions of `share.version`."""
 NOT_YET: Final = {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+ACCEPT: Final = 1
 MEMBER_ID: Final = "00000000-0000-0000-0000-000000000001"
 
 
 def requests_about(key: SharePartitionKey, *, topic: str, max_wait_ms: int = 5_000) -> Mapping[str, Message]:
     """Return a request of each API by its name: about one group, and one partition of `topic`."""
-    group, topic_id, partition = key.group_id, key.topic_id, key.partition
-    fetched = share_fetch_request.FetchPartition(partition)
-    batch = share_acknowledge_request.AcknowledgementBatch(0, 0, [1])
-    acknowledged = share_acknowledge_request.AcknowledgePartition(partition, [batch])
+    group = key.group_id
     return {
         "ShareGroupHeartbeat": ShareGroupHeartbeatRequest(group, MEMBER_ID, 0, None, [topic]),
-        "ShareFetch": share_fetch_request.ShareFetchRequest(
-            group,
-            MEMBER_ID,
-            0,
-            max_wait_ms=max_wait_ms,
-            max_bytes=1000,
-            topics=[share_fetch_request.FetchTopic(topic_id, [fetched])],
-        ),
-        "ShareAcknowledge": share_acknowledge_request.ShareAcknowledgeRequest(
-            group,
-            MEMBER_ID,
-            1,
-            topics=[share_acknowledge_request.AcknowledgeTopic(topic_id, [acknowledged])],
-        ),
+        "ShareFetch": fetch(key, epoch=0, max_wait_ms=max_wait_ms),
+        "ShareAcknowledge": acknowledgement(key, epoch=1),
         "IncrementalAlterConfigs": alter_config(group),
         "DescribeConfigs": describe_configs(group),
         **_to_the_share_coordinator(key),
     }
+
+
+def fetch(
+    key: SharePartitionKey, *, epoch: int, max_wait_ms: int, acknowledges: bool = False
+) -> share_fetch_request.ShareFetchRequest:
+    """Return a fetch of `key`; one that `acknowledges` accepts its first three records."""
+    batches = [share_fetch_request.AcknowledgementBatch(0, 2, [ACCEPT])] if acknowledges else []
+    fetched = share_fetch_request.FetchPartition(key.partition, acknowledgement_batches=batches)
+    return share_fetch_request.ShareFetchRequest(
+        key.group_id,
+        MEMBER_ID,
+        epoch,
+        max_wait_ms=max_wait_ms,
+        max_bytes=1000,
+        max_records=500,
+        topics=[share_fetch_request.FetchTopic(key.topic_id, [fetched])],
+    )
+
+
+def acknowledgement(
+    key: SharePartitionKey, *, epoch: int
+) -> share_acknowledge_request.ShareAcknowledgeRequest:
+    """Return a request that accepts the first three records of `key`."""
+    batch = share_acknowledge_request.AcknowledgementBatch(0, 2, [ACCEPT])
+    acknowledged = share_acknowledge_request.AcknowledgePartition(key.partition, [batch])
+    topics = [share_acknowledge_request.AcknowledgeTopic(key.topic_id, [acknowledged])]
+    return share_acknowledge_request.ShareAcknowledgeRequest(key.group_id, MEMBER_ID, epoch, topics=topics)
 
 
 def alter_config(group: str) -> IncrementalAlterConfigsRequest:

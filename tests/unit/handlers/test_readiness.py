@@ -45,20 +45,20 @@ def test_a_fetch_waits_no_longer_than_it_would_for_records(max_wait_ms: int, pat
     topics = [FetchTopic(ORDERS, [FetchPartition(0)])]
     request = ShareFetchRequest("g", max_wait_ms=max_wait_ms, topics=topics)
 
-    assert state_need(ApiKey.SHARE_FETCH, request) == StateNeed(("g",), (), patience_ms)
+    assert state_need(ApiKey.SHARE_FETCH, request) == StateNeed((), (), patience_ms)
 
 
-def test_an_acknowledgement_needs_its_group_and_what_it_is_about() -> None:
+def test_an_acknowledgement_waits_until_the_state_log_is_found_and_for_no_slot_of_it() -> None:
     topics = [AcknowledgeTopic(ORDERS, [AcknowledgePartition(0), AcknowledgePartition(3)])]
     request = ShareAcknowledgeRequest("g", topics=topics)
 
-    assert state_need(ApiKey.SHARE_ACKNOWLEDGE, request) == StateNeed(("g",), (key(0), key(3)))
+    assert state_need(ApiKey.SHARE_ACKNOWLEDGE, request) == StateNeed()
 
 
 def test_what_is_about_very_many_share_partitions_names_as_many_as_mean_everything() -> None:
-    topics = [AcknowledgeTopic(ORDERS, [AcknowledgePartition(number) for number in range(MOST_KEYS + 1)])]
+    topics = [ReadStateData(ORDERS, [PartitionData(number) for number in range(MOST_KEYS + 1)])]
 
-    need = state_need(ApiKey.SHARE_ACKNOWLEDGE, ShareAcknowledgeRequest("g", topics=topics))
+    need = state_need(ApiKey.READ_SHARE_GROUP_STATE, ReadShareGroupStateRequest("g", topics))
 
     assert need is not None
     assert len(need.keys) == MOST_KEYS
@@ -79,10 +79,9 @@ def test_configurations_need_every_group_that_is_named() -> None:
 
 
 def test_a_request_without_a_group_waits_for_nothing_because_it_is_refused() -> None:
-    topics = [AcknowledgeTopic(ORDERS, [AcknowledgePartition(0)])]
+    topics = [ReadStateData(ORDERS, [PartitionData(0)])]
 
-    assert state_need(ApiKey.SHARE_ACKNOWLEDGE, ShareAcknowledgeRequest(None, topics=topics)) == StateNeed()
-    assert state_need(ApiKey.SHARE_FETCH, ShareFetchRequest(None, max_wait_ms=5)) == StateNeed((), (), 5)
+    assert state_need(ApiKey.READ_SHARE_GROUP_STATE, ReadShareGroupStateRequest("", topics)) == StateNeed()
 
 
 def test_what_is_refused_because_its_group_is_a_share_group_needs_nothing() -> None:
