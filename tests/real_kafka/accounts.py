@@ -25,14 +25,18 @@ def produce_to_every_partition(
     batches: int = 1,
     label: str = "record",
 ) -> dict[RecordId, str]:
-    """Produce `each` records to each partition in at least `batches` batches; their values, all different."""
+    """Produce `each` records to each partition in at least `batches` batches; their values, all different.
+
+    No record is there twice, also when leaders change meanwhile.
+    """
+    producer = administration.idempotent_producer(bootstrap_servers)
     produced: dict[RecordId, str] = {}
     for partition in range(partitions):
         values = [f"{label} {number} of partition {partition}" for number in range(each)]
         size = -(-each // batches)
         for first in range(0, each, size):
             batch = values[first : first + size]
-            offsets = administration.produce(bootstrap_servers, topic, batch, partition=partition)
+            offsets = administration.produce_with(producer, topic, batch, partition=partition)
             produced.update(
                 {(partition, offset): value for offset, value in zip(offsets, batch, strict=True)}
             )
@@ -49,20 +53,24 @@ def counts_by_id(records: Iterable[ReceivedRecord]) -> dict[RecordId, int]:
     return {(record.partition, record.offset): record.delivery_count for record in records}
 
 
-def misaccounted(deliveries: Iterable[Delivery], produced: dict[RecordId, str]) -> dict[RecordId, str]:
+def misaccounted(
+    deliveries: Iterable[Delivery], produced: dict[RecordId, str], *, are_settled: bool = False
+) -> dict[RecordId, str]:
     """What is wrong with the history of each record with which something is; empty when all adds up.
 
     All adds up when each record produced, and no other, was delivered with the value it was produced with and
     with the delivery counts 1, 2, …; when it was accepted or rejected, with an answer, at its last delivery;
     and when it was released, or its acknowledgement was not answered, at every delivery before that.
+
+    Where it is known from elsewhere that all `are_settled`, the last answer may have been an error: what a member
+    said may have taken effect although its answer was lost, and the client have asked again.
     """
     histories: defaultdict[RecordId, list[Delivery]] = defaultdict(list)
     for delivery in deliveries:
         histories[delivery.record.partition, delivery.record.offset].append(delivery)
     problems: dict[RecordId, str] = dict.fromkeys(histories.keys() - produced.keys(), "nobody produced it")
     for record_id, value in produced.items():
-        history = sorted(histories[record_id], key=lambda delivery: delivery.record.delivery_count)
-        if problem := _problem_of(history, value):
+        if problem := _problem_of(history := _in_order(histories[record_id]), value, are_settled=are_settled):
             problems[record_id] = f"{problem}: {_written(history)}"
     return problems
 
@@ -115,6 +123,14 @@ def _accepted(member: ShareMember) -> list[ReceivedRecord]:
     return records
 
 
+def _in_order(deliveries: Iterable[Delivery]) -> list[Delivery]:
+    """By delivery count; of two with the same one, which `_counts_up` allows, first what was refused.
+
+    A client may hear of a refusal long after somebody else was given the record.
+    """
+    return sorted(deliveries, key=lambda delivery: (delivery.record.delivery_count, delivery.error is None))
+
+
 def _counts_up(history: Sequence[Delivery]) -> bool:
     """Whether delivery counts rise by one from 1; behind a refused acknowledgement one may come twice.
 
@@ -129,7 +145,7 @@ def _counts_up(history: Sequence[Delivery]) -> bool:
     )
 
 
-def _problem_of(history: Sequence[Delivery], value: str) -> str | None:
+def _problem_of(history: Sequence[Delivery], value: str, *, are_settled: bool) -> str | None:
     if not history:
         return "never delivered"
     if any(delivery.record.value != value for delivery in history):
@@ -137,7 +153,7 @@ def _problem_of(history: Sequence[Delivery], value: str) -> str | None:
     if not _counts_up(history):
         return "its delivery counts are not 1, 2, …"
     *earlier, last = history
-    if last.how not in FINAL_TYPES or last.error is not None:
+    if last.how not in FINAL_TYPES or (last.error is not None and not are_settled):
         return "its last delivery did not settle it"
     if any(delivery.how in FINAL_TYPES and delivery.error is None for delivery in earlier):
         return "delivered again after it was settled"

@@ -79,6 +79,17 @@ def produce(
     client_settings: ClientSettings | None = None,
 ) -> list[int]:
     """Produce `values` to one partition, each acknowledged by all replicas; their offsets in order."""
+    producer = Producer({**_settings(bootstrap_servers, client_settings), "acks": "all", "linger.ms": 5})
+    return produce_with(producer, topic, values, partition=partition)
+
+
+def idempotent_producer(bootstrap_servers: str) -> Producer:
+    """A producer that writes nothing twice, though it sends again what a leader took before it left."""
+    return Producer({"bootstrap.servers": bootstrap_servers, "enable.idempotence": True, "linger.ms": 5})
+
+
+def produce_with(producer: Producer, topic: str, values: Iterable[str], *, partition: int = 0) -> list[int]:
+    """Produce `values` to one partition and wait until all are answered; their offsets in order."""
     offsets: list[int] = []
     refusals: list[str] = []
 
@@ -88,7 +99,6 @@ def produce(
         else:
             offsets.append(message.offset())  # type: ignore[attr-defined]  # the client publishes no types
 
-    producer = Producer({**_settings(bootstrap_servers, client_settings), "acks": "all", "linger.ms": 5})
     for value in values:
         producer.produce(topic, value=value.encode(), partition=partition, on_delivery=note)
         producer.poll(0)

@@ -13,6 +13,8 @@ from tests.real_kafka.share_member import AcknowledgeType, ReceivedRecord, Share
 DEFAULT_TIMEOUT_SECONDS: Final = 60.0
 WATCH_INTERVAL_SECONDS: Final = 0.05
 POLL_TIMEOUT_MS: Final = 500
+COMMIT_TIMEOUT_MS: Final = 30_000
+"""What clients wait for any answer by default (`request.timeout.ms`): while a broker is away answers take seconds."""
 
 Rule: TypeAlias = Callable[[ReceivedRecord], AcknowledgeType]
 """What to say of a record. Called by several threads: it looks at the record only."""
@@ -114,7 +116,8 @@ def _settle(member: ShareMember, number: int, rule: Rule, records: list[Received
         by_type[rule(record)].append(record)
     for how, of_type in by_type.items():
         member.acknowledge(of_type, how)
-    errors = {(outcome.topic, outcome.partition): outcome.error for outcome in member.commit()}
+    outcomes = member.commit(timeout_ms=COMMIT_TIMEOUT_MS)
+    errors = {(outcome.topic, outcome.partition): outcome.error for outcome in outcomes}
     return [
         Delivery(number, record, how, errors[record.topic, record.partition])
         for how, of_type in by_type.items()

@@ -184,6 +184,14 @@ class KproxyProcess(Child):
         """The item of `/api/v1/groups/{group}`. Raises OSError while the admin port is not bound."""
         return self._ask(f"/api/v1/groups/{group}").items[0]
 
+    def lags(self, group: str) -> Mapping[int, int | None]:
+        """The lag of each share-partition of a group with one topic, by partition; None where it is not known now.
+
+        Empty while the group is not known. Raises OSError while the admin port is not bound.
+        """
+        share_partitions = self.group_item(group).get("sharePartitions", ())
+        return {each["partition"]: each["lag"] for each in share_partitions}
+
     def metrics(self) -> MetricValues:
         """What `/metrics` says. Raises OSError while the admin port is not bound."""
         _, body = self._get("/metrics")
