@@ -55,6 +55,10 @@ class TopicIdPartition:
     topic_id: TopicId
     partition: int
 
+    def in_group(self, group_id: GroupId) -> "SharePartitionKey":
+        """Return the share-partition that it is for a group."""
+        return SharePartitionKey(group_id, self.topic_id, self.partition)
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class SharePartitionKey:

@@ -297,7 +297,7 @@ class ShareGroup:
         partitions = self._topics.state_partitions.begin_deletion(topic_ids)
         if partitions:
             self._note_change()
-        return tuple(SharePartitionKey(self.group_id, each.topic_id, each.partition) for each in partitions)
+        return tuple(each.in_group(self.group_id) for each in partitions)
 
     def topics_deleted(self, topic_ids: Iterable[TopicId]) -> None:
         """Forget topics of which no durable state is left."""

@@ -29,7 +29,7 @@ from kproxy.wire.records import Record
 
 
 @dataclass(frozen=True, slots=True)
-class GroupWrite:
+class ImageWrite:
     """Let a group be as in `image`."""
 
     image: ShareGroupImage
@@ -51,7 +51,7 @@ class DisplacedRecords:
     """
 
 
-GroupOperation: TypeAlias = GroupWrite | ConfigWrite | RecoveryPoint | StateTopicFacts | DisplacedRecords
+GroupOperation: TypeAlias = ImageWrite | ConfigWrite | RecoveryPoint | StateTopicFacts | DisplacedRecords
 
 _WRITING_ORDER: Final = tuple(PART_RECORD_TYPES.values())
 
@@ -224,7 +224,7 @@ class GroupQueue:
     def _changes(self, operation: GroupOperation, claim_epoch: int) -> Iterator[Record]:
         """Yield the records that make `operation` durable: none for what is so already."""
         match operation:
-            case GroupWrite(image):
+            case ImageWrite(image):
                 yield from self._changed_parts(image, claim_epoch)
             case ConfigWrite(group_id, values):
                 yield from self._changed(GroupConfigs(GroupId(group_id), dict(values)), claim_epoch)
@@ -263,7 +263,7 @@ class GroupQueue:
 
 def _subject(operation: GroupOperation) -> tuple[str, str]:
     match operation:
-        case GroupWrite(image):
+        case ImageWrite(image):
             return "group", image.group_id
         case ConfigWrite(group_id, _):
             return "configs", group_id

@@ -9,7 +9,7 @@ from kproxy.handlers.ports import OnRefused
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.claims import STATE_FORMAT_VERSION, Claim
-from kproxy.statelog.group_queue import ConfigWrite, GroupOperation, GroupQueue, GroupWrite
+from kproxy.statelog.group_queue import ConfigWrite, GroupOperation, GroupQueue, ImageWrite
 from kproxy.statelog.group_records import encode_group_record
 from kproxy.wire.records import Record
 
@@ -50,7 +50,7 @@ class BreakableGroupLog:
 
     def persist(self, image: ShareGroupImage, *, on_refused: OnRefused | None = None) -> Awaitable[None]:
         self.images.append(image)
-        return self._promise(GroupWrite(image), on_refused, self.persist_failure, self.hold_writes)
+        return self._promise(ImageWrite(image), on_refused, self.persist_failure, self.hold_writes)
 
     def persist_configs(
         self, group_id: str, values: Mapping[str, str], *, on_refused: OnRefused | None = None

@@ -22,10 +22,9 @@ def delete_share_group_state(services: ShareStateServices) -> ServedApi:
 
     async def answer(key: SharePartitionKey, data: PartitionData, context: RequestContext) -> PartitionResult:
         del data  # names nothing but the partition
-        refusal = await services.answer_change(key, services.store.delete_state, context)
-        if refusal is not None:
-            return PartitionResult(key.partition, refusal.error_code, str(refusal))
-        return PartitionResult(key.partition)
+        return await services.answer_change(
+            key, services.store.delete_state, context, result_class=PartitionResult
+        )
 
     turns = PartitionsInTurn(answer, PartitionResult, DeleteStateResult, DeleteShareGroupStateResponse)
     return ServedApi(ApiKey.DELETE_SHARE_GROUP_STATE, 0, 0, turns.serve, refuse_parts=turns.refuse)

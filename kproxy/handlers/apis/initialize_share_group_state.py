@@ -22,16 +22,14 @@ def initialize_share_group_state(services: ShareStateServices) -> ServedApi:
     """Return the entry of InitializeShareGroupState in the registry."""
 
     async def answer(key: SharePartitionKey, data: PartitionData, context: RequestContext) -> PartitionResult:
-        refusal = await services.answer_change(
+        return await services.answer_change(
             key,
             lambda named: services.store.initialize_state(
                 named, state_epoch=data.state_epoch, start_offset=data.start_offset
             ),
             context,
+            result_class=PartitionResult,
         )
-        if refusal is not None:
-            return PartitionResult(key.partition, refusal.error_code, str(refusal))
-        return PartitionResult(key.partition)
 
     turns = PartitionsInTurn(
         answer, PartitionResult, InitializeStateResult, InitializeShareGroupStateResponse

@@ -15,11 +15,16 @@ from kproxy.handlers.apis.share_fetch_answer import ShareFetchAnswer
 from kproxy.handlers.fetching.fetch_partitions import PartitionFetch
 from kproxy.handlers.fetching.fetch_terms import FetchTerms
 from kproxy.handlers.groups.effective_limits import EffectiveLimits
-from kproxy.handlers.live.acknowledgements import Acknowledgements, Acknowledger, requested_partitions
+from kproxy.handlers.live.acknowledgements import (
+    Acknowledgements,
+    Acknowledger,
+    Requested,
+    requested_partitions,
+)
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.share_session_requests import SessionClaim, is_open, session_claim
 from kproxy.handlers.ports import RequestContext
-from kproxy.share.identifiers import SharePartitionKey, TopicId, TopicIdPartition
+from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.share.share_session import ShareSession
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
@@ -63,11 +68,9 @@ class ShareFetchHandler:
         _require_renewal_alone(request)
         wait_ms = min(request.max_wait_ms, LONGEST_WAIT_MS) - context.waited_ms
         deadline_ms = self._services.clock.now_ms() + max(wait_ms, 0)
-        session = await self._admit(request, context, claim, deadline_ms)
-        acknowledger = Acknowledger(
-            claim.key.group_id, claim.key.member_id, is_renew_ack=request.is_renew_ack, context=context
-        )
         requested = requested_partitions(request.topics)
+        session = await self._admit(request, context, claim, requested, deadline_ms)
+        acknowledger = Acknowledger(claim.key, is_renew_ack=request.is_renew_ack, context=context)
         applied = await self._acknowledgements.apply(
             acknowledger,
             {partition: batches for partition, batches in requested.items() if batches},
@@ -87,12 +90,16 @@ class ShareFetchHandler:
         return answer.response(self._limits.of(claim.key.group_id).record_lock_duration_ms)
 
     async def _admit(
-        self, request: ShareFetchRequest, context: RequestContext, claim: SessionClaim, deadline_ms: int
+        self,
+        request: ShareFetchRequest,
+        context: RequestContext,
+        claim: SessionClaim,
+        requested: Requested,
+        deadline_ms: int,
     ) -> ShareSession:
         """Open the session, find it for the last time, or move it on to the next epoch."""
         if claim.closes:
             return self._services.sessions.find(claim.key)
-        requested = requested_partitions(request.topics)
         if not claim.opens:
             forgotten = [
                 TopicIdPartition(TopicId(topic.topic_id), partition)
@@ -121,8 +128,7 @@ class ShareFetchHandler:
     def _wake_fetch_of(self, replaced: ShareSession) -> None:
         """Let a fetch of a session that was replaced notice that nobody waits for it any more."""
         for partition in replaced.partitions:
-            key = SharePartitionKey(replaced.key.group_id, partition.topic_id, partition.partition)
-            self._services.availability.signal(key)
+            self._services.availability.signal(partition.in_group(replaced.key.group_id))
 
     def _terms(
         self, request: ShareFetchRequest, context: RequestContext, session: ShareSession, deadline_ms: int
@@ -130,8 +136,7 @@ class ShareFetchHandler:
         max_bytes = min(request.max_bytes, self._fetch_max_bytes)
         wants_records = request.max_records > 0 and max_bytes > 0
         return FetchTerms(
-            group_id=session.key.group_id,
-            member_id=session.key.member_id,
+            session_key=session.key,
             partitions=session.next_turn() if wants_records else session.partitions,
             deadline_ms=deadline_ms,
             min_bytes=min(request.min_bytes, max_bytes),

@@ -62,8 +62,8 @@ class StateRequest(Protocol[Data_co]):
         ...
 
 
-class RefusedPartition(Protocol[Result_co]):
-    """The class of a partition's result, as far as it says no."""
+class ResultOfPartition(Protocol[Result_co]):
+    """The class of a partition's result, as far as it says whether the partition was refused."""
 
     def __call__(self, partition: int, error_code: int, error_message: str | None, /) -> Result_co: ...
 
@@ -76,7 +76,7 @@ class PartitionsInTurn(Generic[Data, Result, TopicResult, Response]):
     """
 
     answer: Callable[[SharePartitionKey, Data, RequestContext], Awaitable[Result]]
-    result_class: RefusedPartition[Result]
+    result_class: ResultOfPartition[Result]
     topic_class: Callable[[bytes, list[Result]], TopicResult]
     response_class: Callable[[list[TopicResult]], Response]
 
@@ -148,18 +148,23 @@ class ShareStateServices:
         operation: Callable[[SharePartitionKey], Awaitable[None]],
         context: RequestContext,
         *,
+        result_class: ResultOfPartition[Result],
         needs_state: bool = False,
-    ) -> ApiError | None:
-        """Do the same for an `operation` that changes the state, which it queues before it first waits.
+    ) -> Result:
+        """Do the same for an `operation` that changes the state, and return what its partition is answered.
 
-        So everything that the live share-partition wrote stands before it, and nothing comes after it.
+        The operation is queued before it first waits. So everything that the live share-partition wrote stands
+        before it, and nothing comes after it.
         """
 
         async def change(named: SharePartitionKey) -> None:
             self.on_change(named)
             await operation(named)
 
-        return await self.answer(key, change, context, needs_state=needs_state)
+        refusal = await self.answer(key, change, context, needs_state=needs_state)
+        if refusal is None:
+            return result_class(key.partition, ErrorCode.NONE, None)
+        return result_class(key.partition, refusal.error_code, str(refusal))
 
     async def _require_topic_partition(self, key: SharePartitionKey, *, needs_state: bool) -> None:
         if key.partition < 0:

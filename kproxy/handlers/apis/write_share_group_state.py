@@ -39,12 +39,13 @@ def write_share_group_state(services: ShareStateServices) -> ServedApi:
         )
 
     async def answer(key: SharePartitionKey, data: PartitionData, context: RequestContext) -> PartitionResult:
-        refusal = await services.answer_change(
-            key, lambda named: write(named, data), context, needs_state=True
+        return await services.answer_change(
+            key,
+            lambda named: write(named, data),
+            context,
+            result_class=PartitionResult,
+            needs_state=True,
         )
-        if refusal is not None:
-            return PartitionResult(key.partition, refusal.error_code, str(refusal))
-        return PartitionResult(key.partition)
 
     turns = PartitionsInTurn(answer, PartitionResult, WriteStateResult, WriteShareGroupStateResponse)
     return ServedApi(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1, turns.serve, refuse_parts=turns.refuse)

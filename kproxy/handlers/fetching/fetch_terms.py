@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from kproxy.handlers.live.leadership import PartitionRefusal
 from kproxy.handlers.ports import RequestContext
 from kproxy.share.acquisition import AcquiredRange
-from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicIdPartition
+from kproxy.share.identifiers import SharePartitionKey, TopicIdPartition
+from kproxy.share.share_session import ShareSessionKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +17,7 @@ class FetchTerms:
     `deadline_ms` is on the Clock. `is_session_open` is asked after every wait.
     """
 
-    group_id: GroupId
-    member_id: MemberId
+    session_key: ShareSessionKey
     partitions: Sequence[TopicIdPartition]
     deadline_ms: int
     min_bytes: int
@@ -35,7 +35,7 @@ class FetchTerms:
 
     def key(self, partition: TopicIdPartition) -> SharePartitionKey:
         """Return the share-partition that is meant."""
-        return SharePartitionKey(self.group_id, partition.topic_id, partition.partition)
+        return partition.in_group(self.session_key.group_id)
 
 
 @dataclass(slots=True)

@@ -41,7 +41,7 @@ class RecordAcquisition:
             return FetchedPartition(PartitionRefusal(ErrorCode.CORRUPT_MESSAGE, str(malformed)))
         self._learn_size(share_partition, extents)
         acquired = share_partition.acquire(
-            self._terms.member_id,
+            self._terms.session_key.member_id,
             [(extent.first_offset, extent.last_offset) for extent in extents],
             fetch_offset=fetch_offset,
             max_records=self.records_left,
@@ -56,7 +56,8 @@ class RecordAcquisition:
         self.records_left -= count
         self.acquired_count += count
         self._services.counters.delivered(acquired)
-        self._services.clients.note(self._terms.group_id, self._terms.member_id, self._terms.context)
+        key = self._terms.session_key
+        self._services.clients.note(key.group_id, key.member_id, self._terms.context)
         self._services.directory.note_deadline(share_partition.key)
         delivered = _slice(records, extents, acquired[0].first_offset, acquired[-1].last_offset)
         return FetchedPartition(records=delivered, acquired=acquired)

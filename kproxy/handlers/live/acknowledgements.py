@@ -7,7 +7,7 @@ or not at all. Source: KIP-932, "Acknowledge"; `SharePartitionManager.acknowledg
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import (
@@ -25,9 +25,9 @@ from kproxy.handlers.live.write_actors import Client, acknowledged_by
 from kproxy.handlers.ports import Observer, RequestContext
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.share.acknowledgement import AcknowledgementBatch, validate_acknowledgement_batches
-from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId, TopicIdPartition
+from kproxy.share.identifiers import SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.share.record_state import AcknowledgeType, RecordState
-from kproxy.share.share_session import ShareSession
+from kproxy.share.share_session import ShareSession, ShareSessionKey
 from kproxy.share.state_batches import StateDelta
 
 _FIRST_VERSION_WITH_RENEW: Final = 2
@@ -61,8 +61,7 @@ class WireBatch(Protocol):
 class Acknowledger:
     """Who acknowledges, and whether the request says that it renews locks."""
 
-    group_id: GroupId
-    member_id: MemberId
+    session_key: ShareSessionKey
     is_renew_ack: bool
     context: RequestContext
 
@@ -73,7 +72,7 @@ class Acknowledger:
 
     def key(self, partition: TopicIdPartition) -> SharePartitionKey:
         """Return the share-partition that is meant."""
-        return SharePartitionKey(self.group_id, partition.topic_id, partition.partition)
+        return partition.in_group(self.session_key.group_id)
 
 
 class WirePartition(Protocol):
@@ -98,9 +97,11 @@ class WireTopic(Protocol):
         ...
 
 
-def requested_partitions(
-    topics: Iterable[WireTopic],
-) -> Mapping[TopicIdPartition, Sequence[AcknowledgementBatch]]:
+Requested: TypeAlias = Mapping[TopicIdPartition, Sequence[AcknowledgementBatch]]
+"""What a request says of each partition that it names."""
+
+
+def requested_partitions(topics: Iterable[WireTopic]) -> Requested:
     """Return what a request says of each partition, in its order; most partitions of a ShareFetch say nothing.
 
     librdkafka names a topic more than once when its list is not sorted: what is said of a partition in
@@ -195,7 +196,7 @@ class Acknowledgements:
                 delta = self._acknowledge(acknowledger, partition, said)
                 if not self._is_news(acknowledger.key(partition), delta):
                     continue
-                actors = acknowledged_by(acknowledger.member_id, acknowledger.client, said, delta)
+                actors = acknowledged_by(acknowledger.session_key.member_id, acknowledger.client, said, delta)
                 writes.add(acknowledger.key(partition), delta, actors)
             except ApiError as refusal:
                 refusals[partition] = PartitionRefusal(refusal.error_code, str(refusal))
@@ -243,7 +244,7 @@ class Acknowledgements:
             raise SharePartitionNotLoaded(f"nothing of {key} is in flight here")
         was_full = not share_partition.can_acquire()
         delta = share_partition.acknowledge(
-            acknowledger.member_id,
+            acknowledger.session_key.member_id,
             batches,
             now_ms=self._services.clock.now_ms(),
             node_id=acknowledger.context.node_id,

@@ -13,7 +13,7 @@ from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.share_session_requests import is_open
 from kproxy.handlers.live.state_writes import StateWrites
 from kproxy.handlers.live.write_actors import holders_due, released_by, timed_out
-from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicIdPartition
+from kproxy.share.identifiers import GroupId, TopicIdPartition
 from kproxy.share.share_session import ShareSession
 
 
@@ -83,7 +83,7 @@ class Releases:
             client = self._services.clients.of(session.key.group_id, member_id)
             groups[session.key.group_id] = None
             for partition in session.partitions:
-                key = SharePartitionKey(session.key.group_id, partition.topic_id, partition.partition)
+                key = partition.in_group(session.key.group_id)
                 share_partition = self._services.directory.find(key)
                 if share_partition is not None:
                     delta = share_partition.release(member_id, node_id=session.key.node_id)

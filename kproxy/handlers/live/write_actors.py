@@ -3,17 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeVar
 
 from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.identifiers import MemberId
 from kproxy.share.record_state import TERMINAL_STATES, AcknowledgeType, RecordState
 from kproxy.share.share_partition import SharePartitionView
 from kproxy.share.state_batches import StateBatch, StateDelta
-from kproxy.statelog.actors import Actor, Cause
-
-OffsetRange: TypeAlias = tuple[int, int]
-"""First and last offset, both inclusive."""
+from kproxy.statelog.actors import Actor, Cause, OffsetRange
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Final
 
 from kproxy.error_codes import ErrorCode
 
-NO_OFFSET: Final = -1
+NOT_APPENDED: Final = -1
 
 _FENCED: Final = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED})
 
@@ -56,7 +56,7 @@ class AppendOutcome:
     """
 
     error_code: ErrorCode
-    base_offset: int = NO_OFFSET
+    base_offset: int = NOT_APPENDED
     detail: str = ""
     was_sent: bool = True
 

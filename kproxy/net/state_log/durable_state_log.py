@@ -18,7 +18,7 @@ from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.group_queue import ConfigWrite, GroupOperation, GroupWrite
+from kproxy.statelog.group_queue import ConfigWrite, GroupOperation, ImageWrite
 from kproxy.statelog.operations import (
     Delete,
     Initialize,
@@ -286,7 +286,7 @@ class DurableGroupLog:
 
     def persist(self, image: ShareGroupImage, *, on_refused: OnRefused | None = None) -> Awaitable[None]:
         """Queue the picture of a group; the awaitable is done when it, or a later one, is durable."""
-        return self._submit(image.group_id, GroupWrite(image), on_refused)
+        return self._submit(image.group_id, ImageWrite(image), on_refused)
 
     def persist_configs(
         self, group_id: str, values: Mapping[str, str], *, on_refused: OnRefused | None = None

@@ -11,6 +11,7 @@ from kproxy.share.identifiers import (
     GroupId,
     SharePartitionKey,
     TopicId,
+    TopicIdPartition,
     require_group_id,
     require_member_id,
     require_storable_group_id,
@@ -79,3 +80,17 @@ def test_the_text_of_a_topic_id_is_the_id_again(topic_id: TopicId) -> None:
 def test_other_texts_are_no_topic_id(text: str) -> None:
     with pytest.raises(ValueError, match="is no topic id"):
         topic_id_of(text)
+
+
+def test_a_partition_of_a_topic_is_another_share_partition_in_each_group() -> None:
+    # Given
+    partition = TopicIdPartition(TopicId(bytes(16)), 3)
+
+    # When
+    keys = [partition.in_group(GroupId(name)) for name in ("orders", "billing")]
+
+    # Then
+    assert [(key.group_id, key.topic_id, key.partition) for key in keys] == [
+        ("orders", bytes(16), 3),
+        ("billing", bytes(16), 3),
+    ]

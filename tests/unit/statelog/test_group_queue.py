@@ -12,7 +12,7 @@ from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.share.share_group_member import ShareGroupMember
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_parts import CurrentMemberAssignment, GroupMetadata
-from kproxy.statelog.group_queue import ConfigWrite, DisplacedRecords, GroupOperation, GroupQueue, GroupWrite
+from kproxy.statelog.group_queue import ConfigWrite, DisplacedRecords, GroupOperation, GroupQueue, ImageWrite
 from kproxy.statelog.group_records import (
     GroupConfigs,
     GroupTombstone,
@@ -84,7 +84,7 @@ def test_whatever_was_before_the_last_picture_is_what_is_durable(
     log = Log()
 
     # When
-    tickets = [log.write(GroupWrite(image), max_bytes=max_bytes) for image in history]
+    tickets = [log.write(ImageWrite(image), max_bytes=max_bytes) for image in history]
 
     # Then
     assert all(ticket.is_done and ticket.refusal is None for ticket in tickets)
@@ -98,8 +98,8 @@ def test_a_crash_between_two_appends_of_one_group_leaves_a_group(
 ) -> None:
     # Given
     log = Log()
-    log.write(GroupWrite(before))
-    log.store.submit(GroupWrite(after))
+    log.write(ImageWrite(before))
+    log.store.submit(ImageWrite(after))
 
     # When
     for _ in range(append_count):
@@ -116,10 +116,10 @@ def test_a_crash_between_two_appends_of_one_group_leaves_a_group(
 def test_a_picture_that_is_durable_already_writes_nothing(image: ShareGroupImage) -> None:
     # Given
     log = Log()
-    log.write(GroupWrite(image))
+    log.write(ImageWrite(image))
 
     # When
-    ticket = log.store.submit(GroupWrite(image))
+    ticket = log.store.submit(ImageWrite(image))
     append = log.draft()
 
     # Then
@@ -131,10 +131,10 @@ def test_a_picture_that_is_durable_already_writes_nothing(image: ShareGroupImage
 def test_only_the_records_that_differ_are_written() -> None:
     # Given
     log = Log()
-    log.write(GroupWrite(EMPTY))
+    log.write(ImageWrite(EMPTY))
 
     # When
-    log.store.submit(GroupWrite(replace(EMPTY, group_epoch=GroupEpoch(2))))
+    log.store.submit(ImageWrite(replace(EMPTY, group_epoch=GroupEpoch(2))))
 
     # Then
     assert written(log.draft()) == [GroupMetadata(GROUP, GroupEpoch(2))]
@@ -143,7 +143,7 @@ def test_only_the_records_that_differ_are_written() -> None:
 def test_what_late_records_displaced_is_written_again_whatever_became_of_it() -> None:
     # Given
     log = Log()
-    log.write(GroupWrite(EMPTY))
+    log.write(ImageWrite(EMPTY))
     log.write(ConfigWrite(GROUP, {"k": "v"}))
     log.write(ConfigWrite("removed", {"k": "v"}))
     log.write(ConfigWrite("removed", {}))
@@ -190,7 +190,7 @@ def test_of_several_pictures_of_a_group_that_wait_the_latest_counts_and_all_are_
     # Given
     log = Log()
     tickets = [
-        log.store.submit(GroupWrite(replace(EMPTY, group_epoch=GroupEpoch(epoch)))) for epoch in (1, 2, 3)
+        log.store.submit(ImageWrite(replace(EMPTY, group_epoch=GroupEpoch(epoch)))) for epoch in (1, 2, 3)
     ]
 
     # When
@@ -206,9 +206,9 @@ def test_of_several_pictures_of_a_group_that_wait_the_latest_counts_and_all_are_
 def test_what_comes_while_an_append_is_in_flight_waits_for_the_next_one() -> None:
     # Given
     log = Log()
-    first = log.store.submit(GroupWrite(EMPTY))
+    first = log.store.submit(ImageWrite(EMPTY))
     append = log.draft()
-    second = log.store.submit(GroupWrite(replace(EMPTY, group_epoch=GroupEpoch(2))))
+    second = log.store.submit(ImageWrite(replace(EMPTY, group_epoch=GroupEpoch(2))))
 
     # When
     log.land(append)
@@ -221,7 +221,7 @@ def test_what_comes_while_an_append_is_in_flight_waits_for_the_next_one() -> Non
 def test_an_operation_that_needs_several_appends_is_told_after_the_last() -> None:
     # Given
     log = Log()
-    ticket = log.store.submit(GroupWrite(EMPTY))
+    ticket = log.store.submit(ImageWrite(EMPTY))
 
     # When
     first = log.draft(max_bytes=100)
@@ -239,7 +239,7 @@ def test_an_operation_that_needs_several_appends_is_told_after_the_last() -> Non
 def test_a_failure_is_told_to_everybody_and_leaves_nothing_to_do() -> None:
     # Given
     log = Log()
-    in_flight = log.store.submit(GroupWrite(EMPTY))
+    in_flight = log.store.submit(ImageWrite(EMPTY))
     log.draft()
     waiting = log.store.submit(ConfigWrite(GROUP, {"k": "v"}))
     count_before = log.store.waiting_count
@@ -302,7 +302,7 @@ def test_members_stand_in_the_order_in_which_they_joined() -> None:
     members = {name: ShareGroupMember(name).image() for name in names}
 
     # When
-    log.write(GroupWrite(replace(EMPTY, members=members)))
+    log.write(ImageWrite(replace(EMPTY, members=members)))
 
     # Then
     assert list(log.replayed().durable_images()[GROUP].members) == names
@@ -312,10 +312,10 @@ def test_a_member_that_left_leaves_three_tombstones() -> None:
     # Given
     log = Log()
     alice = ShareGroupMember(ALICE)
-    log.write(GroupWrite(replace(EMPTY, members={ALICE: alice.image()}, target={ALICE: frozenset()})))
+    log.write(ImageWrite(replace(EMPTY, members={ALICE: alice.image()}, target={ALICE: frozenset()})))
 
     # When
-    log.store.submit(GroupWrite(EMPTY))
+    log.store.submit(ImageWrite(EMPTY))
 
     # Then
     removed = written(log.draft())
@@ -349,9 +349,9 @@ def test_a_group_of_which_one_record_cannot_be_is_refused_alone_and_no_part_of_i
 ) -> None:
     # Given
     log = Log()
-    log.write(GroupWrite(EMPTY))
-    refused = [log.store.submit(GroupWrite(replace(EMPTY, group_epoch=GroupEpoch(2))))]
-    refused += [log.store.submit(GroupWrite(a_group_of(*topic_names)))]
+    log.write(ImageWrite(EMPTY))
+    refused = [log.store.submit(ImageWrite(replace(EMPTY, group_epoch=GroupEpoch(2))))]
+    refused += [log.store.submit(ImageWrite(a_group_of(*topic_names)))]
     ticket = log.store.submit(ConfigWrite(GROUP, {"k": "v"}))
 
     # When

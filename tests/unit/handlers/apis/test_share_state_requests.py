@@ -1,9 +1,11 @@
 """What the five requests to the share coordinator have in common."""
 
+from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, CoordinatorNotAvailable, InvalidRequest, UnknownTopicOrPartition
 from kproxy.handlers.apis.share_state_requests import share_partition_key
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.statelog.durable_state import DurableShareState
+from kproxy.wire.messages.delete_share_group_state_response import PartitionResult
 from tests.worlds.share_state_world import CONTEXT, GROUP, TOPIC, UNKNOWN_TOPIC, ShareStateWorld
 
 
@@ -109,10 +111,10 @@ async def test_whoever_holds_a_state_in_memory_lets_go_of_it_before_it_is_change
         await world.store.delete_state(named)
 
     # When
-    refusal = await world.services.answer_change(key, delete, CONTEXT)
+    result = await world.services.answer_change(key, delete, CONTEXT, result_class=PartitionResult)
 
     # Then
-    assert refusal is None
+    assert result == PartitionResult(0)
     assert seen == [(key, [key])]
     assert world.state_of(0) is None
 
@@ -123,10 +125,13 @@ async def test_nobody_lets_go_of_what_only_looks_or_is_not_there() -> None:
     await summary(world, share_partition_key(GROUP, TOPIC, 0))
 
     # When
-    refusal = await world.services.answer_change(
-        share_partition_key(GROUP, TOPIC, 2), world.store.delete_state, CONTEXT
+    result = await world.services.answer_change(
+        share_partition_key(GROUP, TOPIC, 2),
+        world.store.delete_state,
+        CONTEXT,
+        result_class=PartitionResult,
     )
 
     # Then
-    assert isinstance(refusal, UnknownTopicOrPartition)
+    assert (result.partition, result.error_code) == (2, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assert world.changed == []

@@ -5,13 +5,13 @@ import pytest
 from kproxy.handlers.fetching.fetch_terms import FetchTerms
 from kproxy.handlers.ports import RequestContext
 from kproxy.share.identifiers import GroupId, MemberId, TopicIdPartition
+from kproxy.share.share_session import ShareSessionKey
 from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
 
 
 def terms(*, max_records: int, max_bytes: int) -> FetchTerms:
     return FetchTerms(
-        group_id=GroupId("g"),
-        member_id=MemberId("alice"),
+        session_key=ShareSessionKey(1, GroupId("g"), MemberId("alice")),
         partitions=(),
         deadline_ms=0,
         min_bytes=1,

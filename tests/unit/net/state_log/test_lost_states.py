@@ -10,7 +10,7 @@ from kproxy.net.state_log.lost_states import LostStates
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, GroupId, StateEpoch
 from kproxy.share.share_group_image import ShareGroupImage, StatePartitions
-from kproxy.statelog.group_queue import GroupWrite
+from kproxy.statelog.group_queue import ImageWrite
 from tests.in_memory.scripted_state_log import ScriptedStateLog
 from tests.worlds.backing import ORDERS, run
 from tests.worlds.state_log_process import HERE, THERE, Process
@@ -51,7 +51,7 @@ def on_cluster(scenario: Scenario) -> None:
                 wanted = [PartitionInitialization(key, StateEpoch(3), -1) for key in (HERE, THERE)]
                 assert await process.service.states.initialize(wanted) == {}
                 slots = process.directory.require()
-                slots.slot_of_group("workers").submit_group(GroupWrite(WORKERS))
+                slots.slot_of_group("workers").submit_group(ImageWrite(WORKERS))
                 await process.service.drain(10)
             await scenario(cluster)
 
