@@ -1,6 +1,6 @@
 """From the operator's settings to the limits of share groups."""
 
-from kproxy.handlers.groups.group_configs import GroupConfigBounds
+from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.settings import Settings
 from kproxy.share.limits import GroupLimits, ShareLimits

@@ -36,7 +36,7 @@ from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.cluster.contact_watch import ContactWatch
 from kproxy.net.cluster.group_namespace import ClusterGroupNamespace
 from kproxy.net.cluster.metadata import ClusterMetadataCache
-from kproxy.net.cluster.rounds import MetadataTiming
+from kproxy.net.cluster.metadata_rounds import MetadataTiming
 from kproxy.net.cluster.share_support import ShareSupport, ShareSupportWatch
 from kproxy.net.cluster.view import ClusterBroker, TopicIdsMissing
 from kproxy.net.deadlines import Deadlines, MonotonicClock, SystemWallClock

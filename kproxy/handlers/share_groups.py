@@ -22,7 +22,8 @@ from kproxy.handlers.apis.share_state_apis import share_state_apis
 from kproxy.handlers.apis.share_state_requests import ShareStateServices
 from kproxy.handlers.callers import Waits
 from kproxy.handlers.groups.effective_limits import EffectiveLimits
-from kproxy.handlers.groups.group_configs import GroupConfigBounds, GroupConfigs
+from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
+from kproxy.handlers.groups.group_configs import GroupConfigs
 from kproxy.handlers.groups.group_writes import GroupWrite, GroupWrites
 from kproxy.handlers.groups.held_heartbeats import HeldHeartbeats
 from kproxy.handlers.groups.topic_deletions import TopicDeletions

@@ -39,6 +39,13 @@ def contract_of_ladder() -> list[str]:
     return layers
 
 
+def is_configuration_key(name: str) -> bool:
+    """Tell `share.auto.offset.reset`, a key, from `share.share_group`, a module."""
+    package, module, *_ = name.split(".")
+    folder = ROOT / "kproxy" / package
+    return package == "share" and not any(path.stem == module for path in folder.iterdir())
+
+
 def test_the_package_table_names_every_package_and_no_other() -> None:
     # When
     named = re.findall(r"^\| `(\w+)` \|", section("Packages"), re.MULTILINE)
@@ -72,9 +79,24 @@ def test_every_module_that_is_mentioned_exists() -> None:
 
     # When
     files = set(re.findall(rf"`((?:{packages})/[\w/]+\.py)`", text))
-    dotted = {f"{package}/{module}.py" for package, module in re.findall(rf"`({packages})\.([a-z_]+)`", text)}
+    names = re.findall(rf"`((?:{packages})(?:\.[a-z_]+)+)`", text)
+    dotted = {f"{name.replace('.', '/')}.py" for name in names if not is_configuration_key(name)}
 
     # Then
     missing = sorted(name for name in files | dotted if not (ROOT / "kproxy" / name).exists())
     assert files
     assert not missing
+
+
+def test_every_place_of_the_table_of_changes_exists() -> None:
+    # When
+    rows = re.findall(r"^\| .+? \| (.+) \|$", section("Where to go"), re.MULTILINE)[1:]
+    places = {place for row in rows for place in re.findall(r"`([\w/]+(?:/|\.py))`", row)}
+
+    # Then
+    assert len(rows) >= 20
+    missing = sorted(
+        place for place in places if not ((ROOT / "kproxy" / place).exists() or (ROOT / place).exists())
+    )
+    assert not missing
+    assert all(re.search(r"`[\w/]+(?:/|\.py)`", row) for row in rows)

@@ -3,7 +3,7 @@
 import pytest
 
 from kproxy.net.broker_failures import AuthenticationExpected
-from kproxy.net.cluster.rounds import MetadataTiming
+from kproxy.net.cluster.metadata_rounds import MetadataTiming
 from kproxy.net.cluster.share_support import ShareSupport
 from kproxy.settings.addresses import HostPort
 from kproxy.share.identifiers import TopicId

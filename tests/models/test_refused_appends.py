@@ -6,7 +6,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import StateNotWritten
 from kproxy.net.state_log import partition_writer
 from kproxy.net.state_log import slot as state_slot
-from kproxy.net.state_log.replay import ClaimedSlot
+from kproxy.net.state_log.loading import ClaimedSlot
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.statelog.group_records import StateTopicFacts
 from kproxy.wire.api_keys import ApiKey

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 from kproxy.handlers.ports import Availability, PartitionReader
 from kproxy.net.cluster.broker_client import ConnectionLimits
-from kproxy.net.cluster.rounds import MetadataTiming
+from kproxy.net.cluster.metadata_rounds import MetadataTiming
 from kproxy.settings.addresses import HostPort, parse_host_port
 from kproxy.share.identifiers import TopicId
 from tests.real_kafka import administration

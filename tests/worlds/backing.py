@@ -12,7 +12,7 @@ from kproxy.handlers.ports import BrokerEndpoint, PartitionData, PartitionRead
 from kproxy.net.cluster.broker_client import BrokerClient, ConnectionLimits
 from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.cluster.metadata import ClusterMetadataCache
-from kproxy.net.cluster.rounds import MetadataTiming
+from kproxy.net.cluster.metadata_rounds import MetadataTiming
 from kproxy.net.cluster.view import ClusterBroker
 from kproxy.net.deadlines import MonotonicClock
 from kproxy.net.reading.availability import ShareAvailability

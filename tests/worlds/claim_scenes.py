@@ -4,7 +4,7 @@ from collections.abc import Callable, Coroutine
 from typing import TypeAlias
 
 from kproxy.net.state_log.claim import SlotClaims
-from kproxy.net.state_log.replay import LoadedSlot
+from kproxy.net.state_log.loading import LoadedSlot
 from tests.in_memory.scripted_state_log import ScriptedStateLog
 from tests.worlds.backing import run
 from tests.worlds.state_logs import StateLogBacking, create_state_topics

@@ -11,7 +11,7 @@ from kproxy.errors import ApiError
 from kproxy.net.state_log.claim import ClaimPolicy, SlotClaims
 from kproxy.net.state_log.load_turns import LoadTurns
 from kproxy.net.state_log.log_appender import LogAppender
-from kproxy.net.state_log.log_scan import SlotLoader
+from kproxy.net.state_log.log_scan import LogScan
 from kproxy.net.state_log.ownership import SlotOwnership
 from kproxy.net.state_log.producer_identities import ProducerIdentities
 from kproxy.net.state_log.reports import SlotReports
@@ -172,7 +172,7 @@ class StateLogBacking(Backing):
             metadata=self.metadata,
             identities=self.identities,
             appender=self.appender,
-            loader=SlotLoader(self.reader),
+            loader=LogScan(self.reader),
             wall_clock=self.wall_clock,
             observer=self.reports,
         )

@@ -1,10 +1,9 @@
-"""The `share.` configurations of groups: which keys there are, their values, and what each group has set.
+"""The `share.` configurations of groups: what each group has set. Which keys there are is in `group_config_keys`.
 
 What stands here is in effect; `incremental_alter_configs` makes it durable. A group need not exist to be
 configured, and configuring it does not create it. Source: KIP-1240 and `GroupConfig.java`.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,20 +11,20 @@ from enum import IntEnum
 from typing import Final
 
 from kproxy.errors import InvalidConfig, InvalidRequest
+from kproxy.handlers.groups.group_config_keys import (
+    AUTO_OFFSET_RESET,
+    DEFAULT_AUTO_OFFSET_RESET,
+    GROUP_CONFIG_DEFINITIONS,
+    RECORD_LOCK_DURATION_MS,
+    GroupConfigBounds,
+    GroupConfigDefinition,
+    lock_duration_bounds,
+)
 from kproxy.handlers.live.offset_reset import OffsetReset, parse_offset_reset
 from kproxy.share.identifiers import require_storable_group_id
 
-AUTO_OFFSET_RESET: Final = "share.auto.offset.reset"
-RECORD_LOCK_DURATION_MS: Final = "share.record.lock.duration.ms"
-
-DEFAULT_AUTO_OFFSET_RESET: Final = "latest"
-DEFAULT_RECORD_LOCK_DURATION_MS: Final = 30_000
-
 MOST_GROUPS_PER_REQUEST: Final = 1_000
 """Groups whose configurations one request may be about. A thousand take some 20 ms, in which nobody else has a turn."""
-
-_SMALLEST_RECORD_LOCK_DURATION_MS: Final = 1_000
-_INTEGER: Final = re.compile(r"[-+]?[0-9]{1,10}", re.ASCII)
 
 
 def require_few_groups(resources: Sequence[object]) -> None:
@@ -46,25 +45,6 @@ class ConfigOperation(IntEnum):
     SUBTRACT = 3
 
 
-class ConfigType(IntEnum):
-    """The type of a value as DescribeConfigs names it."""
-
-    STRING = 2
-    INT = 3
-
-
-@dataclass(frozen=True, slots=True)
-class GroupConfigBounds:
-    """What the operator allows groups to choose, both ends inclusive, and what they get unasked.
-
-    The fields are Kafka's `group.share.record.lock.duration.ms` and the `min` and `max` of it.
-    """
-
-    record_lock_duration_ms: int = DEFAULT_RECORD_LOCK_DURATION_MS
-    min_record_lock_duration_ms: int = 15_000
-    max_record_lock_duration_ms: int = 60_000
-
-
 _ANY_BOUNDS: Final = GroupConfigBounds(min_record_lock_duration_ms=0, max_record_lock_duration_ms=1 << 31)
 
 
@@ -75,19 +55,6 @@ class ConfigChange:
     name: str
     operation: int
     value: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class GroupConfigDefinition:
-    """One key. `operator_key` is the setting that gives its default, None when there is no such setting."""
-
-    name: str
-    config_type: ConfigType
-    documentation: str
-    operator_key: str | None
-    built_in_default: str
-    operator_default: Callable[[GroupConfigBounds], str]
-    parse: Callable[[str, GroupConfigBounds], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +143,7 @@ class GroupConfigs:
         own_value = self._values.get(group_id, {}).get(RECORD_LOCK_DURATION_MS)
         if own_value is None:
             return self._bounds.record_lock_duration_ms
-        low, high = _lock_duration_bounds(self._bounds)
+        low, high = lock_duration_bounds(self._bounds)
         return min(max(int(own_value), low), high)
 
     def _is_usable(self, name: str, value: str) -> bool:
@@ -220,52 +187,3 @@ def _require_well_formed(group_id: str, changes: Sequence[ConfigChange]) -> None
     ]
     if nulls:
         raise InvalidRequest(f"null value not supported for: {', '.join(nulls)}")
-
-
-def _parse_offset_reset(value: str, _bounds: GroupConfigBounds) -> str:
-    parse_offset_reset(value)
-    return value
-
-
-def _parse_record_lock_duration(value: str, bounds: GroupConfigBounds) -> str:
-    if _INTEGER.fullmatch(value.strip()) is None:
-        raise InvalidConfig(f"'{value}' is no number of milliseconds for {RECORD_LOCK_DURATION_MS}")
-    duration_ms = int(value)
-    low, high = _lock_duration_bounds(bounds)
-    if not low <= duration_ms <= high:
-        raise InvalidConfig(f"{RECORD_LOCK_DURATION_MS} must be between {low} and {high}, not {duration_ms}")
-    return str(duration_ms)
-
-
-def _lock_duration_bounds(bounds: GroupConfigBounds) -> tuple[int, int]:
-    low = max(bounds.min_record_lock_duration_ms, _SMALLEST_RECORD_LOCK_DURATION_MS)
-    return low, bounds.max_record_lock_duration_ms
-
-
-GROUP_CONFIG_DEFINITIONS: Final[Mapping[str, GroupConfigDefinition]] = {
-    definition.name: definition
-    for definition in (
-        GroupConfigDefinition(
-            name=AUTO_OFFSET_RESET,
-            config_type=ConfigType.STRING,
-            documentation=(
-                "Where a share-partition of the group starts when it is first read: latest, earliest, or "
-                "by_duration:<ISO-8601 duration> for the first record that is not older."
-            ),
-            operator_key=None,
-            built_in_default=DEFAULT_AUTO_OFFSET_RESET,
-            operator_default=lambda _bounds: DEFAULT_AUTO_OFFSET_RESET,
-            parse=_parse_offset_reset,
-        ),
-        GroupConfigDefinition(
-            name=RECORD_LOCK_DURATION_MS,
-            config_type=ConfigType.INT,
-            documentation="For how many milliseconds a record is locked for the member that acquired it.",
-            operator_key="group.share.record.lock.duration.ms",
-            built_in_default=str(DEFAULT_RECORD_LOCK_DURATION_MS),
-            operator_default=lambda bounds: str(bounds.record_lock_duration_ms),
-            parse=_parse_record_lock_duration,
-        ),
-    )
-}
-"""Every key that kproxy serves, by name, in the order DescribeConfigs lists them."""

@@ -16,7 +16,7 @@ from kproxy.net.cluster.broker_client import BrokerClient
 from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.cluster.contact import ClusterContact
 from kproxy.net.cluster.metadata_looks import MetadataLook, MetadataLooks, version_with_topic_ids
-from kproxy.net.cluster.rounds import MetadataRound, MetadataRounds, MetadataTiming, in_requests
+from kproxy.net.cluster.metadata_rounds import MetadataRound, MetadataRounds, MetadataTiming, in_requests
 from kproxy.net.cluster.second_opinions import (
     MOST_WITNESSES,
     WITNESS_TIMEOUT_MS,

@@ -14,8 +14,9 @@ from kproxy.errors import (
 from kproxy.handlers.ports import TopicDescription, WallClock
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.state_log.append_outcome import AppendFate, AppendOutcome
+from kproxy.net.state_log.loading import ClaimedSlot, LoadedSlot, SlotLoading
 from kproxy.net.state_log.log_appender import LogAppender
-from kproxy.net.state_log.log_scan import SlotLoader
+from kproxy.net.state_log.log_scan import LogScan
 from kproxy.net.state_log.ownership import ClaimLost
 from kproxy.net.state_log.partition_writer import (
     AppendObserver,
@@ -29,7 +30,6 @@ from kproxy.net.state_log.producer_identities import (
     ProducerIdentity,
     slot_transactional_id,
 )
-from kproxy.net.state_log.replay import ClaimedSlot, LoadedSlot, SlotReplay
 from kproxy.net.state_log.state_topics import SlotTopics
 from kproxy.statelog.claims import STATE_FORMAT_VERSION, Claim
 from kproxy.statelog.group_records import encode_group_record
@@ -64,7 +64,7 @@ class ClaimPolicy:
 
 
 class SlotClaims:
-    """Claims slots, and has them loaded by `SlotReplay`."""
+    """Claims slots, and has them loaded by `SlotLoading`."""
 
     def __init__(  # noqa: PLR0913 - keyword-only collaborators
         self,
@@ -74,7 +74,7 @@ class SlotClaims:
         metadata: ClusterMetadataCache,
         identities: ProducerIdentities,
         appender: LogAppender,
-        loader: SlotLoader,
+        loader: LogScan,
         wall_clock: WallClock,
         observer: AppendObserver,
     ) -> None:
@@ -84,7 +84,7 @@ class SlotClaims:
         self._identities = identities
         self._appender = appender
         self._loader = loader
-        self._replay = SlotReplay(topics, loader, on_corrupt=policy.on_corrupt, limits=policy.coordinator)
+        self._replay = SlotLoading(topics, loader, on_corrupt=policy.on_corrupt, limits=policy.coordinator)
         self._wall_clock = wall_clock
         self._observer = observer
 
@@ -183,7 +183,7 @@ class SlotClaims:
     # ------------------------------------------------ loading
 
     async def load(self, claimed: ClaimedSlot) -> LoadedSlot:
-        """Read both partitions up to the claim records. Raises as `SlotReplay.load`."""
+        """Read both partitions up to the claim records. Raises as `SlotLoading.load`."""
         return await self._replay.load(claimed)
 
 

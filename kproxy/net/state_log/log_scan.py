@@ -1,4 +1,4 @@
-"""`SlotLoader`: reads one log partition from an offset up to and including another, record by record."""
+"""`LogScan`: reads one log partition from an offset up to and including another, record by record."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
@@ -31,7 +31,7 @@ RECORDS_PER_PROGRESS_LINE: Final = 100_000
 class LogTruncated(BrokerUnavailable):
     """The log ends, or begins, where records are expected that were durable once.
 
-    Raised by `SlotLoader`; the slot is loaded again from what there is, with an alarm. `log_start_offset` is where the
+    Raised by `LogScan`; the slot is loaded again from what there is, with an alarm. `log_start_offset` is where the
     log begins, 0 when that is not known.
     """
 
@@ -44,7 +44,7 @@ class LogTruncated(BrokerUnavailable):
         return self._detail
 
 
-class SlotLoader:
+class LogScan:
     """Reads partitions of the state log. Reads go up to the high watermark, so what is read is durable."""
 
     def __init__(self, reader: PartitionReader) -> None:

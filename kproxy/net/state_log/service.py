@@ -16,7 +16,7 @@ from kproxy.net.state_log.claim import ClaimPolicy, SlotClaims
 from kproxy.net.state_log.durable_state_log import DurableGroupLog, DurableStateLog, SlotDirectory
 from kproxy.net.state_log.load_turns import LoadTurns
 from kproxy.net.state_log.log_appender import LogAppender
-from kproxy.net.state_log.log_scan import SlotLoader
+from kproxy.net.state_log.log_scan import LogScan
 from kproxy.net.state_log.lost_states import LostStates
 from kproxy.net.state_log.new_topics import await_leaders
 from kproxy.net.state_log.ownership import DECIDING_SLOT, SlotOwnership
@@ -26,8 +26,8 @@ from kproxy.net.state_log.reports import SlotReports
 from kproxy.net.state_log.signs_of_life import SignsOfLife, warn_of_living_owner
 from kproxy.net.state_log.slot import SlotListener, StateSlot
 from kproxy.net.state_log.slots import StateSlots
+from kproxy.net.state_log.state_topic_facts import require_recorded_facts
 from kproxy.net.state_log.state_topics import SlotTopics, StateTopicPlan, StateTopics, StateTopicUnusable
-from kproxy.net.state_log.topic_facts import require_recorded_facts
 from kproxy.net.state_log.upkeep import StateUpkeep, UpkeepTiming
 from kproxy.net.tasks import TaskKeeper
 from kproxy.telemetry import logs
@@ -219,7 +219,7 @@ class StateLogService:
 
     async def _find_topics(self) -> SlotTopics:
         topics = StateTopics(self._plan.topics, metadata=self._cluster.metadata)
-        loader, backoff = SlotLoader(self._cluster.reader), self._backoff()
+        loader, backoff = LogScan(self._cluster.reader), self._backoff()
         said_from = asyncio.get_running_loop().time() + GRACE_SECONDS
         while True:
             try:
@@ -264,7 +264,7 @@ class StateLogService:
                 tasks=cluster.tasks,
                 write_timeout_ms=self._plan.write_timeout_ms,
             ),
-            loader=SlotLoader(cluster.reader),
+            loader=LogScan(cluster.reader),
             wall_clock=cluster.wall_clock,
             observer=self._reports,
         )

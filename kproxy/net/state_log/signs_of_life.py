@@ -15,7 +15,7 @@ from typing import Final
 from kproxy.errors import ApiError, BrokerUnavailable, CorruptStateRecord, KproxyError
 from kproxy.handlers.ports import PartitionReader, WallClock
 from kproxy.net.state_log.durable_state_log import Settlement
-from kproxy.net.state_log.log_scan import LogTruncated, SlotLoader
+from kproxy.net.state_log.log_scan import LogScan, LogTruncated
 from kproxy.net.state_log.ownership import DECIDING_SLOT
 from kproxy.net.state_log.slots import StateSlots
 from kproxy.net.state_log.state_topics import SlotTopics
@@ -137,7 +137,7 @@ async def warn_of_living_owner(topics: SlotTopics, reader: PartitionReader, wall
 async def _look(
     topics: SlotTopics, reader: PartitionReader, since_ms: int, take: Callable[[Record], Outcome]
 ) -> None:
-    groups, loader = topics.groups, SlotLoader(reader)
+    groups, loader = topics.groups, LogScan(reader)
     log_end = await loader.log_end(groups, DECIDING_SLOT)
     first_offset = await reader.find_offset(groups.topic_id, DECIDING_SLOT, since_ms)
     with suppress(LogTruncated):  # it was deleted since: nobody is there

@@ -30,10 +30,10 @@ from kproxy.handlers.ports import Clock
 from kproxy.net.backoff import Backoff
 from kproxy.net.state_log.claim import SlotClaims
 from kproxy.net.state_log.load_turns import LoadTurns
+from kproxy.net.state_log.loading import ClaimedSlot, LoadedSlot
 from kproxy.net.state_log.log_scan import LogTruncated
 from kproxy.net.state_log.ownership import DECIDING_SLOT, ClaimLost, SlotOwnership
 from kproxy.net.state_log.partition_writer import Doubt, PartitionWriter
-from kproxy.net.state_log.replay import ClaimedSlot, LoadedSlot
 from kproxy.net.state_log.reports import SlotReports
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.group_queue import GroupOperation

@@ -1,7 +1,7 @@
 """Each limit of share groups is the operator's setting of the same name."""
 
 from kproxy.application.configured_limits import share_group_limits
-from kproxy.handlers.groups.group_configs import GroupConfigBounds
+from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.settings import Settings
 from kproxy.share.limits import GroupLimits, ShareLimits

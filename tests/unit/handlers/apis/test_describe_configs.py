@@ -5,12 +5,8 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress, InvalidRequest
 from kproxy.handlers.apis.describe_configs import DescribeConfigsHandler
-from kproxy.handlers.groups.group_configs import (
-    MOST_GROUPS_PER_REQUEST,
-    ConfigChange,
-    GroupConfigBounds,
-    GroupConfigs,
-)
+from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
+from kproxy.handlers.groups.group_configs import MOST_GROUPS_PER_REQUEST, ConfigChange, GroupConfigs
 from kproxy.handlers.ports import RequestContext
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from kproxy.wire.messages.describe_configs_response import DescribeConfigsResult

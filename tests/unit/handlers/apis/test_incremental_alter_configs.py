@@ -11,7 +11,8 @@ from kproxy.errors import (
     StateNotWritten,
 )
 from kproxy.handlers.apis.incremental_alter_configs import IncrementalAlterConfigsHandler
-from kproxy.handlers.groups.group_configs import MOST_GROUPS_PER_REQUEST, GroupConfigBounds, GroupConfigs
+from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
+from kproxy.handlers.groups.group_configs import MOST_GROUPS_PER_REQUEST, GroupConfigs
 from kproxy.handlers.ports import RequestContext
 from kproxy.wire.messages.incremental_alter_configs_request import (
     AlterableConfig,

@@ -1,7 +1,8 @@
 """The limits of a group: the operator's, with the lock duration that the group chose."""
 
 from kproxy.handlers.groups.effective_limits import EffectiveLimits
-from kproxy.handlers.groups.group_configs import ConfigChange, GroupConfigBounds, GroupConfigs
+from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
+from kproxy.handlers.groups.group_configs import ConfigChange, GroupConfigs
 from kproxy.share.identifiers import GroupId
 from kproxy.share.limits import ShareLimits
 

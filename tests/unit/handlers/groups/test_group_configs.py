@@ -4,12 +4,8 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, InvalidRequest
-from kproxy.handlers.groups.group_configs import (
-    ConfigChange,
-    ConfigOperation,
-    GroupConfigBounds,
-    GroupConfigs,
-)
+from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
+from kproxy.handlers.groups.group_configs import ConfigChange, ConfigOperation, GroupConfigs
 from kproxy.handlers.live.offset_reset import OffsetReset
 
 SET, DELETE, APPEND, SUBTRACT = ConfigOperation

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.handlers.groups.group_configs import GroupConfigBounds, GroupConfigs
+from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
+from kproxy.handlers.groups.group_configs import GroupConfigs
 from kproxy.handlers.live.share_partitions import DirectoryPorts, SharePartitionDirectory
 from kproxy.share.identifiers import GroupId
 from kproxy.share.limits import ShareLimits

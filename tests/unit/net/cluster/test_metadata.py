@@ -6,7 +6,7 @@ import pytest
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import BrokerEndpoint, PartitionLeader, TopicDescription
 from kproxy.net.broker_failures import AuthenticationExpected
-from kproxy.net.cluster.rounds import MetadataTiming
+from kproxy.net.cluster.metadata_rounds import MetadataTiming
 from kproxy.net.cluster.share_support import ShareSupport
 from kproxy.net.cluster.view import ClusterBroker, TopicIdsMissing
 from kproxy.share.identifiers import TopicId

@@ -9,7 +9,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable, CorruptStateRecord
 from kproxy.handlers.ports import TopicDescription
 from kproxy.net.state_log import log_scan as slot_loader
-from kproxy.net.state_log.log_scan import LogTruncated, SlotLoader
+from kproxy.net.state_log.log_scan import LogScan, LogTruncated
 from kproxy.statelog.state_log_fold import Outcome
 from kproxy.wire.records import Record
 from tests.in_memory.scripted_partition_reader import InMemoryLog, ScriptedPartitionReader
@@ -36,7 +36,7 @@ class Reading:
         self, first_offset: int, last_offset: int, take: Callable[[Record], Outcome] | None = None
     ) -> int:
         """Read, and return how many records there were."""
-        return await SlotLoader(self.reader).read(
+        return await LogScan(self.reader).read(
             TOPIC, 0, first_offset=first_offset, last_offset=last_offset, take=take or self.take
         )
 
@@ -218,7 +218,7 @@ def test_the_log_begins_at_its_first_record_and_ends_behind_the_last_durable_one
     log = reading(2, 2, 1)
     log.log.move_start(2)
     log.log.held_high_watermark = 4
-    loader = SlotLoader(log.reader)
+    loader = LogScan(log.reader)
 
     # When / Then
     assert of(loader.log_start(TOPIC, 0)) == 2

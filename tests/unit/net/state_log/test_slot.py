@@ -7,8 +7,8 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress, NotCoordinator, StateLogUnavailable
+from kproxy.net.state_log.loading import ClaimedSlot, LoadedSlot
 from kproxy.net.state_log.log_scan import LogTruncated
-from kproxy.net.state_log.replay import ClaimedSlot, LoadedSlot
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.share.identifiers import SharePartitionKey, StateEpoch
 from kproxy.statelog.operations import Initialize

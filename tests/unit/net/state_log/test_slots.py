@@ -6,7 +6,7 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, BrokerUnavailable, NotCoordinator, StateLogUnavailable
-from kproxy.net.state_log.replay import ClaimedSlot, LoadedSlot
+from kproxy.net.state_log.loading import ClaimedSlot, LoadedSlot
 from kproxy.net.state_log.slots import SLOTS_LOADED_AT_ONCE, StateSlots
 from kproxy.share.identifiers import StateEpoch
 from kproxy.statelog.operations import Initialize

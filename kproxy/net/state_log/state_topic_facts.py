@@ -6,7 +6,7 @@ record, and finds hardly any.
 
 from kproxy.errors import CorruptStateRecord, UnsupportedStateRecord
 from kproxy.handlers.ports import TopicDescription
-from kproxy.net.state_log.log_scan import SlotLoader
+from kproxy.net.state_log.log_scan import LogScan
 from kproxy.net.state_log.ownership import DECIDING_SLOT
 from kproxy.net.state_log.state_topics import SlotTopics, StateTopicUnusable
 from kproxy.statelog.claims import STATE_FORMAT_VERSION
@@ -16,7 +16,7 @@ from kproxy.statelog.state_log_fold import Outcome
 from kproxy.wire.records import Record
 
 
-async def require_recorded_facts(loader: SlotLoader, topics: SlotTopics) -> None:
+async def require_recorded_facts(loader: LogScan, topics: SlotTopics) -> None:
     """Check, before any slot is claimed, that the topics are what they were when their state was written.
 
     Raises:
@@ -37,7 +37,7 @@ async def require_recorded_facts(loader: SlotLoader, topics: SlotTopics) -> None
 
 
 async def _replayed(
-    loader: SlotLoader, topic: TopicDescription, first_offset: int, last_offset: int
+    loader: LogScan, topic: TopicDescription, first_offset: int, last_offset: int
 ) -> GroupLogFold:
     fold = GroupLogFold(on_corrupt="skip")
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from kproxy.errors import BrokerUnavailable
-from kproxy.net.cluster.rounds import MetadataRound, MetadataRounds
+from kproxy.net.cluster.metadata_rounds import MetadataRound, MetadataRounds
 from kproxy.net.deadlines import MonotonicClock
 from kproxy.net.tasks import TaskKeeper
 from tests.worlds.backing import ORDERS, PAYMENTS, run

@@ -6,9 +6,9 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable, CorruptStateRecord, UnsupportedStateRecord
-from kproxy.net.state_log.log_scan import SlotLoader
+from kproxy.net.state_log.log_scan import LogScan
+from kproxy.net.state_log.state_topic_facts import require_recorded_facts, require_same_facts
 from kproxy.net.state_log.state_topics import StateTopicUnusable
-from kproxy.net.state_log.topic_facts import require_recorded_facts, require_same_facts
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_records import StateTopicFacts, encode_group_record
 from kproxy.wire.records import Record
@@ -37,7 +37,7 @@ def recorded(cluster: ScriptedStateLog, facts: StateTopicFacts) -> None:
 
 async def look(backing: StateLogBacking) -> None:
     """Look at the facts of the topics as they are."""
-    await require_recorded_facts(SlotLoader(backing.reader), await backing.found())
+    await require_recorded_facts(LogScan(backing.reader), await backing.found())
 
 
 def test_topics_of_which_nothing_is_recorded_may_be_used() -> None:

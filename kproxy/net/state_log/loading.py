@@ -1,4 +1,4 @@
-"""`SlotReplay`: how the durable state of a claimed slot is found in the log."""
+"""`SlotLoading`: how the durable state of a claimed slot is found in the log."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -7,11 +7,11 @@ from functools import partial
 from typing import Literal
 
 from kproxy.errors import CorruptStateRecord, SnapshotMissing
-from kproxy.net.state_log.log_scan import SlotLoader
+from kproxy.net.state_log.log_scan import LogScan
 from kproxy.net.state_log.ownership import DECIDING_SLOT
 from kproxy.net.state_log.partition_writer import ClaimedPartition
+from kproxy.net.state_log.state_topic_facts import require_same_facts
 from kproxy.net.state_log.state_topics import SlotTopics
-from kproxy.net.state_log.topic_facts import require_same_facts
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.claims import STATE_FORMAT_VERSION
@@ -22,7 +22,7 @@ from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.statelog.state_queue import StateQueue
 from kproxy.telemetry import logs
 
-log = logs.logger("net.state_log.replay")
+log = logs.logger("net.state_log.loading")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class LoadedSlot:
         return (*mending, *(() if is_told else (self.facts,)), self.recovery_point())
 
 
-class SlotReplay:
+class SlotLoading:
     """Reads claimed slots from the log.
 
     Args:
@@ -75,7 +75,7 @@ class SlotReplay:
     def __init__(
         self,
         topics: SlotTopics,
-        loader: SlotLoader,
+        loader: LogScan,
         *,
         on_corrupt: Literal["stop", "skip"],
         limits: CoordinatorLimits,
