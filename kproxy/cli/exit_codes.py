@@ -3,6 +3,7 @@
 import click
 
 from kproxy.errors import BrokerUnavailable, ExitCode, KproxyError, SettingsError
+from kproxy.wording import counted
 
 __all__ = ["CommandFailed", "ExitCode", "failure_of"]
 
@@ -31,4 +32,4 @@ def _listed(problems: str) -> str:
     lines = problems.splitlines()
     if len(lines) == 1:
         return lines[0]
-    return "\n  ".join([f"the configuration has {len(lines)} problems", *lines])
+    return "\n  ".join([f"the configuration has {counted(len(lines), 'problem')}", *lines])

@@ -9,6 +9,7 @@ import click
 from kproxy.cli.admin_port import answer_of, items_of, require_whole, with_admin_url
 from kproxy.cli.ages import age_text
 from kproxy.cli.output import Column, Item, Output, partitions_text, with_output
+from kproxy.wording import counted
 
 _REASONS_SHOWN: Final = 10
 
@@ -123,7 +124,7 @@ def _say_why(windows: Sequence[Item]) -> None:
         more = f" and {len(of_reason) - 1} more" if len(of_reason) > 1 else ""
         click.echo(f"{of_reason[0]}{more}: {reason}", err=True)
     if len(places) > _REASONS_SHOWN:
-        click.echo(f"{len(places) - _REASONS_SHOWN} more reasons are in -o json", err=True)
+        click.echo(f"{counted(len(places) - _REASONS_SHOWN, 'more reason')} in -o json", err=True)
 
 
 def _rows(group: Item, aspect: str) -> list[Item]:

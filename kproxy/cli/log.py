@@ -16,6 +16,7 @@ from kproxy.cli.progress import progress
 from kproxy.cli.setting_options import with_backing_cluster
 from kproxy.cli.tables import paged_table_lines, table_lines
 from kproxy.settings import LoadedSettings
+from kproxy.wording import counted
 
 if TYPE_CHECKING:
     from kproxy.cli.log_lines import LogLine
@@ -175,5 +176,4 @@ def _spans(source: "LogSource", topic: str, wanted: Wanted) -> Sequence["Span"]:
 
 def _fail_if_undecodable(count: int) -> None:
     if count:
-        said = "1 record" if count == 1 else f"{count} records"
-        raise CommandFailed(f"{said} cannot be decoded", ExitCode.PARTIAL_FAILURE)
+        raise CommandFailed(f"{counted(count, 'record')} cannot be decoded", ExitCode.PARTIAL_FAILURE)

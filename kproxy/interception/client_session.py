@@ -294,7 +294,7 @@ class ClientSession:
         is_whole = sought.key_type != SHARE_KEY_TYPE and broker_version >= FIRST_BATCHED
         most = MAX_COORDINATOR_KEYS if is_whole else MAX_KEYS_ONE_BY_ONE
         if count > most:
-            raise PeerViolation("malformed_request", f"a search for {count} coordinators; {most} are served")
+            raise PeerViolation("malformed_request", f"coordinators searched for: {count}; {most} are served")
 
     def _share_coordinator_addresses(self) -> BrokerAddresses | None:
         """Return where the share coordinator is found, None when it is not served on the wire."""

@@ -22,6 +22,7 @@ from kproxy.wire.frames import (
     unpack_request_head,
 )
 from kproxy.wire.produce_acks import NO_ACKS, UNDECIDED, acks_of_produce
+from kproxy.wording import counted
 
 MAX_HELD_BYTES: Final = 8 * 1024 * 1024
 """Of a request that is examined or served. 150,000 topics or groups fit in; decoding more, made of empty elements,
@@ -224,8 +225,8 @@ class RequestStream:
         if end - position > MAX_HELD_BYTES:
             _length, api_key, api_version, _correlation_id = unpack_request_head(data, position)
             detail = (
-                f"a request of {end - position} bytes is too large to be looked into; {MAX_HELD_BYTES} are not "
-                f"(API key {api_key} version {api_version})"
+                f"a request of {counted(end - position, 'byte')} is too large to be looked into; "
+                f"{MAX_HELD_BYTES} are not (API key {api_key} version {api_version})"
             )
             raise PeerViolation("frame_too_large", detail)
         if end > len(data):

@@ -17,6 +17,7 @@ from kproxy.wire.frames import (
     refuse_response_length,
     unpack_response_head,
 )
+from kproxy.wording import counted
 
 
 class ResponseStream:
@@ -197,7 +198,7 @@ class ResponseStream:
     ) -> bytes | memoryview | None:
         if end - position > self._max_held_bytes:
             detail = (
-                f"a response of {end - position} bytes to API key {slot.api_key} version {slot.api_version} "
+                f"a response of {counted(end - position, 'byte')} to API key {slot.api_key} version {slot.api_version} "
                 "is too large to be rewritten"
             )
             raise PeerViolation("frame_too_large", detail)

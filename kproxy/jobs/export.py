@@ -37,6 +37,7 @@ from kproxy.jobs.sources.log_files import filesystem_of, pattern_of, uri_of
 from kproxy.jobs.sources.log_reader import Gap, LogRange, gaps_below, ranges_between
 from kproxy.jobs.sources.raw_records import records_of
 from kproxy.statelog.state_log_fold import FoldImage
+from kproxy.wording import counted
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -293,7 +294,7 @@ class Exporter:
         self.exported.batches.append(batch)
         self.exported.row_count += counts["rows"]
         self.exported.lost_count += counts["lost"]
-        self._context.say(f"Exported {self.exported.row_count} rows")
+        self._context.say(f"Exported {counted(self.exported.row_count, 'row')}")
 
     def _written(self) -> DataFrame:
         """Return the rows that this run wrote."""

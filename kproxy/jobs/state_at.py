@@ -15,6 +15,7 @@ from kproxy.jobs.history.selection import beginnings, begun_late, known_in, with
 from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.jobs.sources.log_reader import Gap, LogRange
 from kproxy.jobs.times import TIME, TIME_FORMS, time_text
+from kproxy.wording import counted
 
 _WORTH_AN_INDEX: Final = 100_000
 """Offsets: fewer are folded before an index is looked up."""
@@ -133,7 +134,7 @@ def facts(context: JobContext, folded: DataFrame, lost: Sequence[Gap] | None = N
 
 def without_snapshots(partition: int, count: int, first_offset: int) -> Gap:
     """Return the gap that the snapshots of share-partitions were in. What is known of them begins at `first_offset`."""
-    return Gap(partition, 0, first_offset, f"{count} share-partitions have lost their snapshot")
+    return Gap(partition, 0, first_offset, f"the snapshot of {counted(count, 'share-partition')} is lost")
 
 
 def state_frame(context: JobContext, states: DataFrame) -> DataFrame:

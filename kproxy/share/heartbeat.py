@@ -14,6 +14,7 @@ from kproxy.share.identifiers import (
     require_member_id,
     require_storable_group_id,
 )
+from kproxy.wording import counted
 
 JOIN_EPOCH: Final = MemberEpoch(0)
 """The member epoch of a heartbeat that joins or rejoins."""
@@ -61,7 +62,8 @@ class Heartbeat:
         require_storable_group_id(self.group_id)
         if len(self.subscribed_topic_names or ()) > MAX_SUBSCRIBED_TOPICS:
             raise InvalidRequest(
-                f"{len(self.subscribed_topic_names or ())} topics subscribed, expected {MAX_SUBSCRIBED_TOPICS} at most"
+                f"{counted(len(self.subscribed_topic_names or ()), 'topic')} subscribed, "
+                f"expected {MAX_SUBSCRIBED_TOPICS} at most"
             )
         if self._said_bytes() > MAX_SAID_BYTES:
             raise InvalidRequest(f"rack and subscription take more than {MAX_SAID_BYTES} bytes")

@@ -320,7 +320,7 @@ class ShareGroup:
         member = self.members.get(heartbeat.member_id)
         if member is None:
             if len(self.members) >= limits.max_size:
-                raise GroupMaxSizeReached(f"group {self.group_id!r} has {len(self.members)} members already")
+                raise GroupMaxSizeReached(f"{self.group_id!r} is at group.share.max.size={limits.max_size}")
             if not heartbeat.is_joining:
                 raise self._unknown(heartbeat.member_id)
             return ShareGroupMember(heartbeat.member_id)

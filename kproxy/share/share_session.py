@@ -20,6 +20,7 @@ from kproxy.errors import (
     ShareSessionNotFound,
 )
 from kproxy.share.identifiers import GroupId, MemberId, ShareSessionEpoch, TopicIdPartition
+from kproxy.wording import counted
 
 INITIAL_SHARE_SESSION_EPOCH: Final = ShareSessionEpoch(0)
 """Opens a session."""
@@ -160,7 +161,7 @@ class ShareSessionCache:
         if has_acknowledgements:
             raise InvalidRequest("a ShareFetch that opens a session cannot acknowledge")
         if key not in self._sessions and len(self._sessions) >= self.limits.max_share_sessions:
-            raise ShareSessionLimitReached(f"{len(self._sessions)} share sessions are open")
+            raise ShareSessionLimitReached(f"{counted(len(self._sessions), 'share session')} open already")
         session = ShareSession(key, connection_id=connection_id, partitions=partitions)
         replaced = self._sessions.get(key)
         self._require_room(len(session), instead_of=0 if replaced is None else len(replaced))
@@ -261,7 +262,7 @@ class ShareSessionCache:
         allowed = self.limits.max_session_partitions
         if partition_count > allowed:
             raise InvalidRequest(
-                f"a share session of {partition_count} partitions, at most {allowed} are allowed"
+                f"a share session of {counted(partition_count, 'partition')}, at most {allowed} are allowed"
             )
 
     def _require_room(self, partition_count: int, *, instead_of: int) -> None:
@@ -271,7 +272,8 @@ class ShareSessionCache:
         total = self._partition_count - instead_of + partition_count
         if total > limits.max_partitions:
             raise ShareSessionLimitReached(
-                f"all share sessions would have {total} partitions together, at most {limits.max_partitions} may be"
+                f"all share sessions would have {counted(total, 'partition')} together, "
+                f"at most {limits.max_partitions} may be"
             )
 
     def _expect(self, key: ShareSessionKey, share_session_epoch: ShareSessionEpoch) -> ShareSession:

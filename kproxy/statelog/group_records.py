@@ -26,6 +26,7 @@ from kproxy.wire.messages.kproxy_recovery_point_value import KproxyRecoveryPoint
 from kproxy.wire.messages.kproxy_state_topic_facts_key import KproxyStateTopicFactsKey
 from kproxy.wire.messages.kproxy_state_topic_facts_value import KproxyStateTopicFactsValue
 from kproxy.wire.records import Record
+from kproxy.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,5 +192,5 @@ def _recovery_point_value(point: RecoveryPoint) -> KproxyRecoveryPointValue:
 def _facts(value: KproxyStateTopicFactsValue) -> StateTopicFacts:
     """Return the facts, whatever their format: whoever starts up refuses a newer one, naming the remedy."""
     if value.partition_count < 1:
-        raise CorruptStateRecord(f"state topics of {value.partition_count} partitions")
+        raise CorruptStateRecord(f"state topics of {counted(value.partition_count, 'partition')}")
     return StateTopicFacts(value.partition_count, value.format_version)

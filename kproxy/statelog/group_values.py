@@ -55,6 +55,7 @@ from kproxy.wire.messages.share_group_target_assignment_metadata_key import (
 from kproxy.wire.messages.share_group_target_assignment_metadata_value import (
     ShareGroupTargetAssignmentMetadataValue,
 )
+from kproxy.wording import counted
 
 _KEY_CLASS_OF_PART: Final[Mapping[type[GroupPart], type[Message]]] = {
     GroupMetadata: ShareGroupMetadataKey,
@@ -264,7 +265,7 @@ def _tagged_partitions(tag: int, tagged_fields: _Tags) -> frozenset[int]:
     for found, content in tagged_fields:
         if found == tag:
             if len(content) % _PARTITION_BYTES:
-                raise CorruptStateRecord(f"{len(content)} bytes of partitions in tag {tag}")
+                raise CorruptStateRecord(f"{counted(len(content), 'byte')} of partitions in tag {tag}")
             return frozenset(_partitions(struct.unpack(f">{len(content) // _PARTITION_BYTES}i", content)))
     return frozenset()
 

@@ -12,6 +12,7 @@ from kproxy.errors import CorruptStateRecord, MalformedMessage, UnsupportedState
 from kproxy.wire.byte_streams import UnencodableMessage
 from kproxy.wire.codecs import Message, decode, encode
 from kproxy.wire.message_schema import VersionRange
+from kproxy.wording import counted
 
 VALUE_VERSION: Final = 0
 """The only version there is of any value."""
@@ -81,7 +82,9 @@ def _encode(prefix: int, message: Message) -> bytes:
 
 def _split(content: bytes | None, what: str) -> tuple[int, memoryview]:
     if content is None or len(content) < _PREFIX.size:
-        raise CorruptStateRecord(f"no {what}" if content is None else f"a {what} of {len(content)} bytes")
+        raise CorruptStateRecord(
+            f"no {what}" if content is None else f"a {what} of {counted(len(content), 'byte')}"
+        )
     return _PREFIX.unpack_from(content)[0], memoryview(content)[_PREFIX.size :]
 
 

@@ -32,6 +32,7 @@ from kproxy.statelog.operations import (
 from kproxy.statelog.share_coordinator import ShareCoordinator, require_possible_write
 from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 from kproxy.statelog.tickets import Append, Ticket, refuse_all, settle_all
+from kproxy.wording import counted
 
 MAX_WAITING: Final = 100_000
 """How many operations may wait for one state-log partition before newcomers are refused."""
@@ -85,7 +86,11 @@ class StateQueue:
         """
         ticket = Ticket()
         if self._waiting_count >= self._max_waiting:
-            ticket.refuse(CoordinatorNotAvailable(f"{self._waiting_count} operations wait for the state log"))
+            ticket.refuse(
+                CoordinatorNotAvailable(
+                    f"the state log keeps {counted(self._waiting_count, 'operation')} waiting"
+                )
+            )
             return ticket
         if isinstance(operation, ColdSnapshots):
             self._cold.append(_ColdRun(operation, ticket))

@@ -46,6 +46,7 @@ from kproxy.wire.messages.share_snapshot_value import ShareSnapshotValue
 from kproxy.wire.messages.share_update_key import ShareUpdateKey
 from kproxy.wire.messages.share_update_value import ShareUpdateValue
 from kproxy.wire.records import Record
+from kproxy.wording import counted
 
 __all__ = [
     "ACTOR_HEADER",
@@ -301,7 +302,7 @@ def _state_batch(batch: share_snapshot_value.StateBatch | share_update_value.Sta
         raise CorruptStateRecord(f"delivery state {batch.delivery_state}")
     if not 0 <= batch.first_offset <= batch.last_offset or batch.delivery_count < 0:
         raise CorruptStateRecord(
-            f"state batch {batch.first_offset}-{batch.last_offset}, delivered {batch.delivery_count} times"
+            f"state batch {batch.first_offset}-{batch.last_offset}, delivered {counted(batch.delivery_count, 'time')}"
         )
     return StateBatch(batch.first_offset, batch.last_offset, state, batch.delivery_count)
 

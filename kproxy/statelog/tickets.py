@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from kproxy.errors import ApiError, UnwritableStateRecord
 from kproxy.wire.record_batch_builder import record_size_bytes
 from kproxy.wire.records import Record
+from kproxy.wording import counted
 
 
 class Ticket:
@@ -67,6 +68,6 @@ def size_within(record: Record, *, max_bytes: int, subject: object) -> int:
     size_bytes = record_size_bytes(record)
     if size_bytes > max_bytes:
         raise UnwritableStateRecord(
-            f"a record of {size_bytes} bytes about {subject}; the state log takes {max_bytes} at most"
+            f"a record of {counted(size_bytes, 'byte')} about {subject}; the state log takes {max_bytes} at most"
         )
     return size_bytes

@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from typing import Final, Literal, TextIO
 
 from kproxy.telemetry.repetition import RepetitionLimit, Suppression
+from kproxy.wording import counted
 
 LONGEST_TEXT: Final = 500
 """Characters of one value that are written."""
@@ -178,7 +179,7 @@ def json_value(value: object) -> JsonValue:
         case None | bool() | int() | float():
             return value
         case bytes() | bytearray() | memoryview():
-            return f"<{memoryview(value).nbytes} bytes>"
+            return f"<{counted(memoryview(value).nbytes, 'byte')}>"
         case list() | tuple():
             return [json_value(member) for member in value[:MOST_MEMBERS]]
         case BaseException():

@@ -3,6 +3,7 @@
 from typing import Final
 
 from kproxy.errors import KproxyError, MalformedMessage
+from kproxy.wording import counted
 
 
 class UnencodableMessage(KproxyError, ValueError):
@@ -65,7 +66,7 @@ def read_exactly(source: ByteSource, count: int, path: str) -> memoryview:
         MalformedMessage: fewer remain, or `count` is negative.
     """
     if not 0 <= count <= source.remaining:
-        raise MalformedMessage(f"{path}: {count} bytes are needed, {source.remaining} remain")
+        raise MalformedMessage(f"{path}: needs {counted(count, 'byte')}, {source.remaining} remain")
     start = source.position
     source.position = start + count
     return source.view[start : source.position]

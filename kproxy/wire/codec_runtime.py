@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from kproxy.errors import MalformedMessage
 from kproxy.wire.varints import decode_varint
+from kproxy.wording import counted
 
 ONE_BYTE: Final = tuple(bytes((number,)) for number in range(256))
 """Single bytes by their number."""
@@ -56,7 +57,7 @@ def tagged_field_head(buffer: bytes | memoryview, position: int, seen: set[int])
     tag, position = decode_varint(buffer, position)
     size, position = decode_varint(buffer, position)
     if size > len(buffer) - position:
-        raise MalformedMessage(f"tag {tag} of {size} bytes at byte {position} of {len(buffer)}")
+        raise MalformedMessage(f"tag {tag} of {counted(size, 'byte')} at byte {position} of {len(buffer)}")
     if tag in seen:
         raise MalformedMessage(f"tag {tag} stands twice")
     seen.add(tag)

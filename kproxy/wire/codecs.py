@@ -19,6 +19,7 @@ from kproxy.wire.message_struct import MessageStruct, message_struct
 from kproxy.wire.messages.by_api_key import REQUEST_CLASSES, RESPONSE_CLASSES
 from kproxy.wire.messages.request_header import RequestHeader
 from kproxy.wire.messages.response_header import ResponseHeader
+from kproxy.wording import counted
 
 __all__ = [
     "DecodedRequest",
@@ -151,7 +152,7 @@ def decode_request(frame: bytes | memoryview) -> DecodedRequest:
         MalformedMessage: see `decode`; also when the API key or the version has no schema.
     """
     if len(frame) < _KEY_AND_VERSION.size:
-        raise MalformedMessage(f"a request of {len(frame)} bytes")
+        raise MalformedMessage(f"a request of {counted(len(frame), 'byte')}")
     api_key, api_version = _KEY_AND_VERSION.unpack_from(frame)
     message_class = REQUEST_CLASSES.get(api_key)
     if message_class is None or api_version not in message_class.SCHEMA.valid_versions:
@@ -235,7 +236,9 @@ def _decode_at(
 
 def _check_whole(message_class: type[Message], version: int, buffer: bytes | memoryview, end: int) -> None:
     if end != len(buffer):
-        raise MalformedMessage(f"{message_class.__name__} v{version}: {len(buffer) - end} bytes too many")
+        raise MalformedMessage(
+            f"{message_class.__name__} v{version}: {counted(len(buffer) - end, 'byte')} too many"
+        )
 
 
 def _check_class(message: Message, expected: type[Message] | None, api_key: int) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Generator
 from typing import Final
 
 from kproxy.errors import PeerViolation
+from kproxy.wording import counted
 
 FIRST_VERSION: Final = 16
 UNKNOWN_TAG: Final = 0x7F
@@ -82,7 +83,7 @@ class FetchEndpointsWalk:
                 self._send(data[position - 1])
         if position < size:
             raise PeerViolation(
-                "malformed_response", f"{size - position} bytes follow the end of a Fetch response"
+                "malformed_response", f"{counted(size - position, 'byte')} behind the end of a Fetch response"
             )
         return renamed
 

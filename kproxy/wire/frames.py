@@ -8,6 +8,7 @@ import struct
 from typing import Final, NamedTuple
 
 from kproxy.errors import PeerViolation
+from kproxy.wording import counted
 
 LENGTH_BYTES: Final = 4
 REQUEST_HEAD_BYTES: Final = 12
@@ -63,11 +64,13 @@ def refuse_request_length(first_bytes: bytes | memoryview, length: int, max_byte
     if foreign is not None:
         raise PeerViolation(*foreign)
     if length < 0:
-        raise PeerViolation("frame_length_negative", f"a frame of {length} bytes was announced")
+        raise PeerViolation("frame_length_negative", f"a frame of {counted(length, 'byte')} was announced")
     if length < MIN_REQUEST_BYTES:
-        detail = f"a frame of {length} bytes was announced; a request has at least {MIN_REQUEST_BYTES}"
+        detail = (
+            f"a frame of {counted(length, 'byte')} was announced; a request has at least {MIN_REQUEST_BYTES}"
+        )
         raise PeerViolation("frame_too_short", detail)
-    detail = f"a frame of {length} bytes was announced; socket.request.max.bytes is {max_bytes}"
+    detail = f"a frame of {counted(length, 'byte')} was announced; socket.request.max.bytes is {max_bytes}"
     raise PeerViolation("frame_too_large", detail)
 
 
@@ -79,7 +82,7 @@ def refuse_response_length(first_bytes: bytes | memoryview, length: int) -> None
         raise PeerViolation(*foreign)
     if length < MIN_RESPONSE_BYTES:
         raise PeerViolation(
-            "frame_too_short", f"a response of {length} bytes was announced; it has at least 4"
+            "frame_too_short", f"a response of {counted(length, 'byte')} was announced; it has at least 4"
         )
 
 

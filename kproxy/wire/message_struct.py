@@ -40,6 +40,7 @@ from kproxy.wire.primitives import (
     WireConstruct,
 )
 from kproxy.wire.varints import encode_varint, read_varint
+from kproxy.wording import counted
 
 UNKNOWN_TAGGED_FIELDS: Final = "unknown_tagged_fields"
 
@@ -260,5 +261,5 @@ def _parse_whole(construct: Construct, content: memoryview, context: Any, path: 
     source = ByteSource(content)
     value = construct._parsereport(source, context, path)
     if source.remaining:
-        raise MalformedMessage(f"{path}: {source.remaining} bytes too many")
+        raise MalformedMessage(f"{path}: {counted(source.remaining, 'byte')} too many")
     return value

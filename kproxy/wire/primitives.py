@@ -17,6 +17,7 @@ from construct import Construct
 from kproxy.errors import MalformedMessage
 from kproxy.wire.byte_streams import ByteSink, ByteSource, UnencodableMessage, read_exactly
 from kproxy.wire.length_prefixes import LengthPrefix
+from kproxy.wording import counted
 
 MAXIMUM_STRING_BYTES: Final = 32767
 """Kafka's bound for a string, in either encoding."""
@@ -135,7 +136,7 @@ class String(ByteString):
 
     def _value(self, data: memoryview, path: str) -> Any:
         if len(data) > MAXIMUM_STRING_BYTES:
-            raise MalformedMessage(f"{path}: a string of {len(data)} bytes")
+            raise MalformedMessage(f"{path}: a string of {counted(len(data), 'byte')}")
         try:
             return str(data, "utf-8")
         except UnicodeDecodeError as error:
@@ -147,7 +148,7 @@ class String(ByteString):
         except (AttributeError, UnicodeEncodeError) as error:
             raise UnencodableMessage(f"{path}: {obj!r} is no text: {error}") from error
         if len(data) > MAXIMUM_STRING_BYTES:
-            raise UnencodableMessage(f"{path}: a string of {len(data)} bytes")
+            raise UnencodableMessage(f"{path}: a string of {counted(len(data), 'byte')}")
         return data
 
 
@@ -179,7 +180,9 @@ class Array(LengthPrefixed):
         if count is None:
             return None
         if count * self.minimum_element_size > stream.remaining:
-            raise MalformedMessage(f"{path}: {count} elements cannot stand in {stream.remaining} bytes")
+            raise MalformedMessage(
+                f"{path}: {counted(count, 'element')} cannot stand in {counted(stream.remaining, 'byte')}"
+            )
         return [self.element._parsereport(stream, context, path) for _ in range(count)]
 
     def _build(self, obj: Any, stream: ByteSink, context: Any, path: str) -> None:

@@ -14,6 +14,7 @@ import google_crc32c
 
 from kproxy.errors import MalformedMessage
 from kproxy.wire.record_batches import HEADER_BYTES, BatchExtent, batch_extents
+from kproxy.wording import counted
 
 LARGEST_DECOMPRESSED_BYTES: Final = 64 * 2**20
 """How much one compressed batch may grow to. kproxy's own batches have at most 1 MiB and are not compressed."""
@@ -151,7 +152,7 @@ class _RecordReader:
     def records(self, count: int) -> Iterator[Record]:
         """Yield the records, exactly `count` of them."""
         if count < 0:
-            raise _Damage(f"it claims {count} records")
+            raise _Damage(f"it claims {counted(count, 'record')}")
         next_offset = self._extent.first_offset
         for _ in range(count):
             record = self._record()
@@ -160,7 +161,7 @@ class _RecordReader:
             next_offset = record.offset + 1
             yield record
         if self._position != len(self._payload):
-            raise _Damage(f"{len(self._payload) - self._position} bytes follow its last record")
+            raise _Damage(f"{counted(len(self._payload) - self._position, 'byte')} behind its last record")
 
     def _record(self) -> Record:
         length = self._varint()
@@ -171,7 +172,7 @@ class _RecordReader:
         key, value = self._bytes(), self._bytes()
         headers = self._headers()
         if self._position != end:
-            raise _Damage(f"record {offset} does not fill its {length} bytes")
+            raise _Damage(f"record {offset} does not fill its {counted(length, 'byte')}")
         if self._append_time_ms is not None:
             timestamp_ms = self._append_time_ms
         return Record(key, value, headers, timestamp_ms, offset)
@@ -181,7 +182,7 @@ class _RecordReader:
         if count == 0:
             return ()
         if not 0 < count <= len(self._payload):
-            raise _Damage(f"a record with {count} headers")
+            raise _Damage(f"a record with {counted(count, 'header')}")
         return tuple([self._header() for _ in range(count)])
 
     def _header(self) -> tuple[str, bytes | None]:
@@ -195,7 +196,7 @@ class _RecordReader:
         if length < 0:
             if length == -1:
                 return None
-            raise _Damage(f"a length of {length} bytes")
+            raise _Damage(f"a length of {counted(length, 'byte')}")
         start = self._position
         end = self._position = start + length
         if end > len(self._payload):

@@ -7,6 +7,7 @@ and in flexible versions a tag section. What ends early raises IndexError, or le
 from typing import Final
 
 from kproxy.errors import PeerViolation
+from kproxy.wording import counted
 
 MAX_PREFIX_BYTES: Final = 1 << 17
 """Client id and the ids behind it are at most 32,767 bytes each; tags of the header are tiny in every known client."""
@@ -53,7 +54,7 @@ def after_varint(view: memoryview, position: int) -> tuple[int, int]:
 def _after_tags(view: memoryview, position: int) -> int:
     count, position = after_varint(view, position)
     if count > MAX_HEADER_TAGS:
-        raise PeerViolation("malformed_request", f"{count} tags in the header of a request")
+        raise PeerViolation("malformed_request", f"{counted(count, 'tag')} in the header of a request")
     for _ in range(count):
         _tag, position = after_varint(view, position)
         size, position = after_varint(view, position)

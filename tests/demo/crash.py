@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
 
+from kproxy.wording import counted
 from tests.demo.ledger import Check, Delivery, Outcome, RecordId, claim_that, name_of, records_without_answer
 
 SURVIVAL: Final = "the state log says of all {count:,} records that they are finished"
@@ -66,7 +67,7 @@ def audit_state_log(produced: AbstractSet[RecordId], finished: AbstractSet[Recor
 def _something_was_in_flight(deliveries: Sequence[Delivery]) -> Check:
     cut_off = sum(delivery.outcome is Outcome.CUT_OFF for delivery in deliveries)
     came_back = cut_off - len(records_without_answer(deliveries))
-    claim = f"kproxy was killed with {cut_off:,} records in flight, of which {came_back:,} came back"
+    claim = f"kproxy was killed with {counted(cut_off, 'record', ',')} in flight, of which {came_back:,} came back"
     return Check(claim, holds=cut_off > 0)
 
 
@@ -77,7 +78,9 @@ def _what_was_answered_stays(crash: Crash, deliveries: Sequence[Delivery]) -> Ch
         if crash.is_after(position) and delivery.id.record in crash.settled_before
     ]
     count = len(crash.settled_before)
-    return claim_that(f"none of the {count:,} records settled before the kill came back", offenders)
+    return claim_that(
+        f"none of the {counted(count, 'record', ',')} settled before the kill came back", offenders
+    )
 
 
 def _members_went_on(crash: Crash) -> Check:

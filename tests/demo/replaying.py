@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from kproxy.errors import ExitCode
+from kproxy.wording import counted
 from tests.demo.answers import (
     Answer,
     Started,
@@ -145,9 +146,11 @@ def _require_answer(job: str, answer: Answer) -> None:
 
 def _said_of_verify(answer: Answer) -> str:
     found = answer.summary
-    return (
-        f"{found['records']:,} records: {found['differences']} differences, {found['violations']} violations"
+    records, differences = (
+        counted(found["records"], "record", ","),
+        counted(found["differences"], "difference"),
     )
+    return f"{records}: {differences}, {counted(found['violations'], 'violation')}"
 
 
 def _said_of_throughput(answer: Answer) -> str:
@@ -159,5 +162,5 @@ def _said_of_throughput(answer: Answer) -> str:
 
 def _said_of_redeliveries(answer: Answer) -> str:
     found = answer.summary
-    size = f"{found['everyMs'] / 1000:.0f} s by {found['offsets']} offsets"
+    size = f"{found['everyMs'] / 1000:.0f} s by {counted(found['offsets'], 'offset')}"
     return f"{found['rows']} cells of {size}, of which the fullest:"

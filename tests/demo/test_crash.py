@@ -39,8 +39,8 @@ def test_a_kill_that_everything_survived_breaks_no_rule() -> None:
     # Then
     assert broken(checks) == []
     assert [check.claim for check in checks] == [
-        "kproxy was killed with 1 records in flight, of which 1 came back",
-        "none of the 1 records settled before the kill came back",
+        "kproxy was killed with 1 record in flight, of which 1 came back",
+        "none of the 1 record settled before the kill came back",
         "who went on after the kill, never restarted: alice",
     ]
 
@@ -69,7 +69,7 @@ def test_a_record_that_was_settled_before_the_kill_and_comes_back_is_named() -> 
     checks = audit_crash(a_crash(), back_again)
 
     # Then
-    assert broken(checks) == ["none of the 1 records settled before the kill came back"]
+    assert broken(checks) == ["none of the 1 record settled before the kill came back"]
     assert checks[1].evidence == "record 0:0 to bob"
 
 

@@ -13,6 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from kproxy.wording import counted
 from tests.demo.book import Book
 from tests.demo.crash import Crash
 from tests.demo.ledger import Outcome, Tally
@@ -129,7 +130,7 @@ class View:
         # What it had sent before it died may still be on its way to members until it is back.
         if crash.back_at is not None and not self._has_shown_kill:
             self._has_shown_kill = True
-            what = f"kproxy killed (SIGKILL) with {len(crash.in_flight):,} records in hand, since the start"
+            what = f"kproxy killed (SIGKILL) with {_in_hand(crash)}, since the start"
             self.done(what, crash.killed_at - self._started)
         if crash.first_accepted_at is not None and not self._has_shown_return:
             self._has_shown_return = True
@@ -202,8 +203,12 @@ def _troubles(book: Book, now: float) -> RenderableType:
     return Text("\n".join(lines) or " ", style="magenta")
 
 
+def _in_hand(crash: Crash) -> str:
+    return f"{counted(len(crash.in_flight), 'record', ',')} in hand"
+
+
 def _crash(crash: Crash, now: float) -> str:
-    ago = f"kproxy was killed {now - crash.killed_at:.0f} s ago with {len(crash.in_flight):,} records in hand"
+    ago = f"kproxy was killed {now - crash.killed_at:.0f} s ago with {_in_hand(crash)}"
     if crash.first_accepted_at is None:
         return f"{ago} and starts again"
     return f"{ago}; back after {crash.first_accepted_at - crash.killed_at:.1f} s"

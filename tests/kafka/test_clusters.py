@@ -204,7 +204,7 @@ def test_the_command_prints_its_address_and_ends_well_on_a_signal() -> None:
     # Then
     assert served_before
     assert exit_status == 0
-    assert "Apache Kafka 4.3.1 runs with 1 broker(s), share groups off" in running.errors()
+    assert "Apache Kafka 4.3.1 runs with 1 broker, share groups off" in running.errors()
     assert not _accepts(address)
 
 

@@ -10,6 +10,7 @@ import time
 from types import FrameType
 from typing import Final, NoReturn
 
+from kproxy.wording import counted
 from tests.real_kafka import jars
 from tests.real_kafka.administration import NotInTime
 from tests.real_kafka.cluster import LARGEST_BROKER_COUNT, KafkaCluster
@@ -77,7 +78,7 @@ def _run(cluster: KafkaCluster) -> int:
         share_groups = "on" if cluster.share_groups else "off"
         try:
             _say(
-                f"Apache Kafka {cluster.version} runs with {len(cluster.node_ids)} broker(s), "
+                f"Apache Kafka {cluster.version} runs with {counted(len(cluster.node_ids), 'broker')}, "
                 f"share groups {share_groups}; Ctrl-C ends it"
             )
             print(cluster.bootstrap_servers, flush=True)

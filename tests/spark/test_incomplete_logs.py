@@ -187,7 +187,7 @@ def test_an_index_knows_the_snapshots_that_were_deleted_since(spark: Any, tmp_pa
     lost = SnapshotIndex(context, str(tmp_path), {0: 2}).lost([LogRange(0, 1, 2)])
 
     # Then
-    assert lost == [Gap(0, 0, 1, "1 share-partitions have lost their snapshot")]
+    assert lost == [Gap(0, 0, 1, "the snapshot of 1 share-partition is lost")]
 
 
 def test_a_moment_before_the_beginning_of_a_log_partition_is_a_gap_there(eaten: Path) -> None:

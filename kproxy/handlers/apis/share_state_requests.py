@@ -24,6 +24,7 @@ from kproxy.handlers.ports import (
     TopicDescription,
 )
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId, topic_id_text
+from kproxy.wording import counted
 
 Answer = TypeVar("Answer")
 Data = TypeVar("Data", bound="PartitionOfRequest")
@@ -184,7 +185,9 @@ class ShareStateServices:
 def _what_is_missing(key: SharePartitionKey, topic: TopicDescription | None) -> str:
     if topic is None:
         return f"no topic has the id {topic_id_text(key.topic_id)}"
-    return f"topic '{topic.name}' has {topic.partition_count} partitions, not number {key.partition}"
+    return (
+        f"topic '{topic.name}' has {counted(topic.partition_count, 'partition')}, not number {key.partition}"
+    )
 
 
 def share_partition_key(group_id: str, topic_id: bytes, partition: int) -> SharePartitionKey:

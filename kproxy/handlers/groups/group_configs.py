@@ -22,6 +22,7 @@ from kproxy.handlers.groups.group_config_keys import (
 )
 from kproxy.handlers.live.offset_reset import OffsetReset, parse_offset_reset
 from kproxy.share.identifiers import require_storable_group_id
+from kproxy.wording import counted
 
 MOST_GROUPS_PER_REQUEST: Final = 1_000
 """Groups whose configurations one request may be about. A thousand take some 20 ms, in which nobody else has a turn."""
@@ -31,8 +32,8 @@ def require_few_groups(resources: Sequence[object]) -> None:
     """Raise InvalidRequest when a request has more than `MOST_GROUPS_PER_REQUEST` of `resources`, which are groups."""
     if len(resources) > MOST_GROUPS_PER_REQUEST:
         raise InvalidRequest(
-            f"configurations of {len(resources)} groups in one request, expected {MOST_GROUPS_PER_REQUEST} at most: "
-            "ask for them in several requests"
+            f"configurations of {counted(len(resources), 'group')} in one request, "
+            f"expected {MOST_GROUPS_PER_REQUEST} at most: ask for them in several requests"
         )
 
 

@@ -34,6 +34,7 @@ from kproxy.jobs.state_at import without_snapshots
 from kproxy.share.identifiers import topic_id_text
 from kproxy.statelog.state_log_fold import Outcome
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, StateTombstone, decode_state_message
+from kproxy.wording import counted
 
 _SCHEMA: Final = (
     "log_partition int, log_offset bigint, kind string, group_id string, topic_id string, partition int"
@@ -136,7 +137,9 @@ class SnapshotIndex:
             since[part.partition] = self._indexed.get(part.partition, part.first_offset)
             if start.claim_epoch is not None:
                 claims[part.partition] = start.claim_epoch
-        self._context.say(f"Indexing the snapshots in {sum(part.length for part in wanted)} records")
+        self._context.say(
+            f"Indexing the snapshots in {counted(sum(part.length for part in wanted), 'record')}"
+        )
         indexed = partial(index_batches, claims=claims, since=since, on_corrupt=on_corrupt)
         entries = self._context.mapped(wanted, indexed, _SCHEMA)
         self._append(entries, {part.partition: part.end_offset for part in lacking})

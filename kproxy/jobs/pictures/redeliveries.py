@@ -29,6 +29,7 @@ from kproxy.jobs.pictures.paper import (
     step_text,
 )
 from kproxy.jobs.sources.local_rows import local_frame
+from kproxy.wording import counted
 
 _MOST_MAPS: Final = 6
 _MOST_COLUMNS: Final = 240
@@ -53,7 +54,8 @@ def draw(cells: DataFrame, every_ms: int, offsets: int, names: Mapping[str, str]
     worst = _worst(cells)
     grid = _grid(cells, every_ms, offsets)
     subtitle = (
-        f"Records given back, by {step_text(grid.every_ms)} and {grid.offsets:,} offsets. Times are UTC."
+        f"Records given back, by {step_text(grid.every_ms)} and {counted(grid.offsets, 'offset', ',')}. "
+        "Times are UTC."
     )
     height = _INCHES_AROUND + max(1, len(worst)) * _INCHES_PER_MAP
     with picture(path, "Where and when records had to be delivered again", subtitle, height=height) as figure:

@@ -41,6 +41,7 @@ from kproxy.statelog.state_records import (
     encode_state_record,
 )
 from kproxy.wire.records import Record
+from kproxy.wording import counted
 
 EarlyForm: TypeAlias = Literal["kip-control", "kip-checkpoint"]
 EARLY_FORMS: Final[Mapping[str, EarlyForm]] = {
@@ -176,7 +177,7 @@ def _batch(fields: Mapping[str, Any]) -> StateBatch:
     delivery_count = int(fields["DeliveryCount"])
     if state is RecordState.ACQUIRED or not 0 <= first_offset <= last_offset or delivery_count < 0:
         raise ValueError(
-            f"state {state.value} of {first_offset}-{last_offset}, delivered {delivery_count} times"
+            f"state {state.value} of {first_offset}-{last_offset}, delivered {counted(delivery_count, 'time')}"
         )
     return StateBatch(first_offset, last_offset, state, delivery_count)
 

@@ -17,6 +17,7 @@ from kproxy.statelog.partitioning import state_partition
 from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 from kproxy.statelog.state_records import Claim, ShareSnapshot, ShareUpdate
 from kproxy.wire.records import Record
+from kproxy.wording import counted
 
 VIOLATION = "violation"
 """Something that must not be."""
@@ -130,7 +131,7 @@ class Examiner:
         if passed and self._is_new("passed", record.key):
             yield (
                 NOTICE,
-                f"passes {passed} offsets, by start offset {record.start_offset}, that nobody was done with",
+                f"passes {counted(passed, 'offset')}, by start offset {record.start_offset}, that nobody was done with",
             )
         uncounted = uncounted_offsets(record, after)
         if uncounted and self._is_new("uncounted", record.key):

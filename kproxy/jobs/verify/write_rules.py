@@ -21,6 +21,7 @@ from kproxy.share.state_batches import UNKNOWN_START_OFFSET, StateBatch, lay_ove
 from kproxy.statelog.actors import Actor, Cause, OffsetRange
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate
+from kproxy.wording import counted
 
 _LAST_OFFSET: Final = attrgetter("last_offset")
 _REPEATS_COUNT: Final = frozenset({Cause.LOAD, Cause.SNAPSHOT})
@@ -120,8 +121,8 @@ def _repeated_deliveries(batches: Iterable[StateBatch], known: Sequence[StateBat
                 yield f"{_text(batch)} is {batch.state.name}, and {_text(earlier)} was {earlier.state.name} for good"
             elif batch.delivery_count <= earlier.delivery_count:
                 yield (
-                    f"{_text(batch)} delivered {batch.delivery_count} times, "
-                    f"and {_text(earlier)} was {earlier.delivery_count} times already"
+                    f"{_text(batch)} delivered {counted(batch.delivery_count, 'time')}, "
+                    f"and {_text(earlier)} was {counted(earlier.delivery_count, 'time')} already"
                 )
 
 
@@ -139,7 +140,7 @@ def _uncounted(record: ShareSnapshot | ShareUpdate, after: DurableShareState) ->
     if record.start_offset == after.start_offset and record.delivery_complete_count < known:
         yield (
             f"delivery-complete count {record.delivery_complete_count} from offset {record.start_offset} on, "
-            f"where {known} records are done with"
+            f"with {counted(known, 'record')} done with"
         )
 
 
@@ -165,7 +166,7 @@ def too_often(batches: Iterable[StateBatch], delivery_limit: int) -> Iterator[st
     """Yield what was delivered more often than `delivery_limit` allows."""
     for batch in batches:
         if batch.delivery_count > delivery_limit:
-            yield f"{_text(batch)} delivered {batch.delivery_count} times, more than {delivery_limit}"
+            yield f"{_text(batch)} delivered {counted(batch.delivery_count, 'time')}, more than {delivery_limit}"
 
 
 def _span(batch: StateBatch) -> OffsetRange:

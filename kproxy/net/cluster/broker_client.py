@@ -25,6 +25,7 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import Message
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
+from kproxy.wording import counted
 
 Answer = TypeVar("Answer")
 
@@ -276,7 +277,7 @@ class BrokerClient(asyncio.BufferedProtocol):
         if self._frames.is_mid_frame:
             detail = f"{self.peer} closed the connection in the middle of an answer{because}"
             return BrokerFailure("dropped_mid_frame", detail)
-        detail = f"{self.peer} closed the connection, owing {len(self._owed)} answers{because}"
+        detail = f"{self.peer} closed the connection, owing {counted(len(self._owed), 'answer')}{because}"
         return BrokerFailure("dropped_owing_answers" if self._owed else CLOSED_BY_BROKER, detail)
 
 

@@ -12,6 +12,7 @@ from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
+from kproxy.wording import counted
 
 _FIRST_BATCHED_VERSION: Final = 4
 """From here on FindCoordinator asks for a list of keys."""
@@ -34,7 +35,7 @@ async def find_coordinator(metadata: ClusterMetadataCache, kind: CoordinatorKind
     peer, answers = await metadata.ask(lambda client: _asked(client, kind, key))
     what = f"FindCoordinator of {key} at {peer}"
     if len(answers) != 1:
-        raise BrokerUnavailable(f"{what}: {len(answers)} answers to one question")
+        raise BrokerUnavailable(f"{what}: {counted(len(answers), 'answer')} to one question")
     require_success(answers[0].error_code, what)
     return answers[0].node_id
 

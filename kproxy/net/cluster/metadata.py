@@ -37,6 +37,7 @@ from kproxy.telemetry import logs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kproxy.wire.messages.metadata_response import MetadataResponse
+from kproxy.wording import counted
 
 Answer = TypeVar("Answer")
 
@@ -349,7 +350,7 @@ class ClusterMetadataCache:
 
     def _refuse_unusable(self, client: BrokerClient, response: MetadataResponse) -> None:
         if response.error_code or not response.brokers:
-            detail = f"error {response.error_code} and {len(response.brokers)} brokers"
+            detail = f"error {response.error_code} and {counted(len(response.brokers), 'broker')}"
             raise BrokerUnavailable(f"{client.peer} answered Metadata with {detail}")
         expected = self._view.cluster_id
         if expected is not None and response.cluster_id != expected:

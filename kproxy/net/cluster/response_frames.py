@@ -5,6 +5,7 @@ from typing import Final
 from kproxy.errors import PeerViolation
 from kproxy.net.cluster.read_buffers import ReadBuffers
 from kproxy.wire.frames import LENGTH_BYTES, refuse_response_length
+from kproxy.wording import counted
 
 LANDING_BYTES: Final = 64 * 1024
 """How much is read at once while it is not known how long the next frame is."""
@@ -93,6 +94,8 @@ class ResponseFrames:
         length = int.from_bytes(self._length_bytes, signed=True)
         refuse_response_length(bytes(self._length_bytes), length)
         if length > self._max_bytes:
-            detail = f"a response of {length} bytes was announced; at most {self._max_bytes} are taken"
+            detail = (
+                f"a response of {counted(length, 'byte')} was announced; at most {self._max_bytes} are taken"
+            )
             raise PeerViolation("frame_too_large", detail)
         return length

@@ -15,6 +15,7 @@ from kproxy.wire.messages.list_offsets_request import (
     ListOffsetsTopic,
 )
 from kproxy.wire.messages.list_offsets_response import ListOffsetsResponse
+from kproxy.wording import counted
 
 NAME_TRUSTED_FOR_MS: Final = 1000
 """Where requests go by name: for how long a name is taken to have the id it was last seen with."""
@@ -73,6 +74,8 @@ def _request(topic_name: str, partition: int, leader: PartitionLeader, timestamp
 def _offset_in(response: ListOffsetsResponse, where: str) -> int:
     partitions = [partition for topic in response.topics for partition in topic.partitions]
     if len(partitions) != 1:
-        raise BrokerUnavailable(f"ListOffsets of {where}: {len(partitions)} answers to one question")
+        raise BrokerUnavailable(
+            f"ListOffsets of {where}: {counted(len(partitions), 'answer')} to one question"
+        )
     require_success(partitions[0].error_code, f"ListOffsets of {where}")
     return partitions[0].offset

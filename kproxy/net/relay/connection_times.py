@@ -3,6 +3,7 @@
 from typing import Final
 
 from kproxy.net.relay.relay import RelayLimits
+from kproxy.wording import counted
 
 HELD_FRAME_DEADLINES: Final = 10
 """How many frame deadlines a frame may take in all, however it drips, while it holds memory others wait for."""
@@ -63,7 +64,7 @@ class ConnectionTimes:
             return f"nothing came for {deadline_ms} ms in the middle of a frame"
         held_ms = now_ms - self.reserved_ms
         if reserved_bytes and held_ms > HELD_FRAME_DEADLINES * deadline_ms:
-            return f"a frame of {reserved_bytes} bytes is not whole after {held_ms} ms"
+            return f"a frame of {counted(reserved_bytes, 'byte')} is not whole after {held_ms} ms"
         return ""
 
     def stands_still(self, now_ms: int, unwritten_bytes: int) -> bool:

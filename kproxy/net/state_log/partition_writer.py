@@ -21,6 +21,7 @@ from kproxy.net.state_log.producer_identities import ProducerIdentity
 from kproxy.statelog.tickets import Append
 from kproxy.telemetry import logs
 from kproxy.wire.record_batch_builder import build_batch
+from kproxy.wording import counted
 
 log = logs.logger("net.state_log.partition_writer")
 
@@ -223,7 +224,7 @@ class PartitionWriter:
         topic, size_bytes = self._claimed.topic.name, len(flight.batch)
         if error_code in _TOO_LARGE:
             return (
-                f"a batch of {size_bytes} bytes was refused, and kproxy was told when it started that "
+                f"a batch of {counted(size_bytes, 'byte')} was refused, and kproxy was told when it started that "
                 f"{self._max_batch_bytes} are allowed: set max.message.bytes of topic {topic} to at least that "
                 "again, or restart kproxy"
             )

@@ -17,6 +17,7 @@ from kproxy.share.identifiers import GroupId, SharePartitionKey
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.partitioning import group_partition, state_partition
 from kproxy.statelog.slot_status import AppliedStates, SlotState, SlotStatus
+from kproxy.wording import counted
 
 SLOTS_LOADED_AT_ONCE: Final = 8
 """Loading is bound by one core; more at once only makes each of them slower and holds more in memory."""
@@ -133,6 +134,4 @@ class StateSlots:
         if not waiting:
             return ""
         first = waiting[0]
-        return (
-            f"{len(waiting)} of {len(self._slots)} slots are not ready; slot {first.number}: {first.reason}"
-        )
+        return f"not ready: {len(waiting)} of {counted(len(self._slots), 'slot')}; slot {first.number}: {first.reason}"

@@ -14,6 +14,7 @@ from kproxy.statelog.group_log_fold import GroupLogFold
 from kproxy.statelog.group_records import StateTopicFacts
 from kproxy.statelog.state_log_fold import Outcome
 from kproxy.wire.records import Record
+from kproxy.wording import counted
 
 
 async def require_recorded_facts(loader: LogScan, topics: SlotTopics) -> None:
@@ -76,7 +77,7 @@ def require_same_facts(recorded: StateTopicFacts | None, found: StateTopicFacts,
         )
     if recorded.partition_count != found.partition_count:
         raise CorruptStateRecord(
-            f"topic {topic} has {found.partition_count} partitions and had {recorded.partition_count} when its state "
-            "was written: share-partitions would be looked for where they are not; restore the topic, or name "
-            "another with kproxy.state.topic.name and kproxy.groups.topic.name"
+            f"topic {topic} has {counted(found.partition_count, 'partition')} and had {recorded.partition_count} "
+            "when its state was written: share-partitions would be looked for where they are not; restore "
+            "the topic, or name another with kproxy.state.topic.name and kproxy.groups.topic.name"
         )

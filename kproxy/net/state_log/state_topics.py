@@ -28,6 +28,7 @@ from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
 from kproxy.wire.messages.describe_configs_response import DescribeConfigsResponse, DescribeConfigsResult
 from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kproxy.wire.messages.metadata_response import MetadataResponse
+from kproxy.wording import counted
 
 log = logs.logger("net.state_log.state_topics")
 
@@ -202,9 +203,10 @@ class StateTopics:
 
     def _too_few_brokers(self, name: str) -> str:
         return (
-            f"topic {name} needs {self._plan.replication_factor} replicas and the cluster has "
-            f"{len(self._metadata.brokers)} brokers: set share.coordinator.state.topic.replication.factor and "
-            "share.coordinator.state.topic.min.isr to what the cluster can hold (1 and 1 on a single broker)"
+            f"topic {name} needs {counted(self._plan.replication_factor, 'replica')} and the cluster has "
+            f"{counted(len(self._metadata.brokers), 'broker')}: set "
+            "share.coordinator.state.topic.replication.factor and share.coordinator.state.topic.min.isr to what "
+            "the cluster can hold (1 and 1 on a single broker)"
         )
 
     def required_acls(self) -> str:
@@ -283,7 +285,7 @@ class StateTopics:
 def _require_equal_partition_counts(state: TopicDescription, groups: TopicDescription) -> None:
     if state.partition_count != groups.partition_count:
         raise StateTopicUnusable(
-            f"topic {state.name} has {state.partition_count} partitions and {groups.name} has "
+            f"topic {state.name} has {counted(state.partition_count, 'partition')} and {groups.name} has "
             f"{groups.partition_count}, and they must have equally many: they belong together since they were "
             "created, and adding partitions to either makes share groups lose their state; name two others with "
             "kproxy.state.topic.name and kproxy.groups.topic.name, or restore the old ones"

@@ -26,11 +26,11 @@ def test_both_are_read_back() -> None:
     [
         (None, "no key"),
         (b"", "a key of 0 bytes"),
-        (b"\x00", "a key of 1 bytes"),
+        (b"\x00", "a key of 1 byte"),
         (b"\x00\x0c\x00\x00", "unknown record type 12"),
         (b"\xff\xff", "unknown record type -1"),
         (b"\x00\x0b\x00\x05abc", "ShareGroupMetadataKey"),
-        (b"\x00\x0b\x00\x01ab", "bytes too many"),
+        (b"\x00\x0b\x00\x01ab", "1 byte too many"),
         (b"\x00\x0b\x00\x01\xff", "ShareGroupMetadataKey"),
     ],
 )
@@ -49,7 +49,7 @@ def test_a_private_type_that_nobody_knows_is_of_a_newer_kproxy() -> None:
     ("value", "reason"),
     [
         (None, "no value for ShareGroupMetadataValue"),
-        (b"\x00", "of 1 bytes"),
+        (b"\x00", "of 1 byte"),
         (b"\xff\xff", "in version -1"),
         (b"\x00\x00\x00", "ShareGroupMetadataValue v0"),
     ],

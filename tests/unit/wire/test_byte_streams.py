@@ -23,7 +23,7 @@ def test_reading_exactly_moves_on_and_copies_nothing() -> None:
 @pytest.mark.parametrize("count", [4, 2**40, -1])
 def test_reading_more_than_remains_is_malformed_and_moves_nothing(count: int) -> None:
     source = ByteSource(b"abc")
-    with pytest.raises(MalformedMessage, match=f"header -> name: {count} bytes are needed, 3 remain"):
+    with pytest.raises(MalformedMessage, match=f"header -> name: needs {count} bytes, 3 remain"):
         read_exactly(source, count, "header -> name")
     assert source.position == 0
 

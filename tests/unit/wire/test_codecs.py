@@ -189,7 +189,7 @@ def test_bytes_behind_a_request_are_ignored() -> None:
 
 
 def test_bytes_behind_a_response_are_malformed() -> None:
-    with pytest.raises(MalformedMessage, match=r"^SaslHandshakeResponse v1: 1 bytes too many$"):
+    with pytest.raises(MalformedMessage, match=r"^SaslHandshakeResponse v1: 1 byte too many$"):
         decode_response(17, 1, b"\x00\x00\x00\x02" + b"\x00\x21" + b"\x00\x00\x00\x00" + b"\x00")
 
 
@@ -215,7 +215,7 @@ def test_a_response_of_a_version_without_schema_is_malformed() -> None:
 
 
 def test_what_is_malformed_is_named() -> None:
-    with pytest.raises(MalformedMessage, match=r"^ShareGroupHeartbeatRequest v1: 1 bytes too many$"):
+    with pytest.raises(MalformedMessage, match=r"^ShareGroupHeartbeatRequest v1: 1 byte too many$"):
         decode(ShareGroupHeartbeatRequest, 1, HEARTBEAT_BODY + b"\x00")
 
 

@@ -122,7 +122,7 @@ def test_a_response_that_ends_too_early_is_refused(response: FetchResponse, miss
 
 
 def test_bytes_behind_a_response_are_refused() -> None:
-    with pytest.raises(PeerViolation, match="2 bytes follow"):
+    with pytest.raises(PeerViolation, match="2 bytes behind"):
         walked(frame_of(FetchResponse()) + b"xx", [])
 
 

@@ -141,7 +141,7 @@ def test_tagged_fields_that_cannot_be_are_malformed(section: bytes) -> None:
 
 
 def test_what_is_wrong_is_named_with_its_place() -> None:
-    with pytest.raises(MalformedMessage, match="points -> label: 5 bytes are needed, 1 remain"):
+    with pytest.raises(MalformedMessage, match="points -> label: needs 5 bytes, 1 remain"):
         message_struct(SampleMessage, 0).parse(SAMPLE_V0[:-2] + b"\x05b")
 
 

@@ -127,7 +127,7 @@ def test_gzip_that_grows_without_bound_is_refused(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("payload", "count", "damage"),
     [
-        (b"\x0c\x00\x00\x00\x01\x01\x00\x00", 1, "1 bytes follow its last record"),
+        (b"\x0c\x00\x00\x00\x01\x01\x00\x00", 1, "1 byte behind its last record"),
         (b"\x0e\x00\x00\x00\x01\x01\x00", 1, "does not fill its 7 bytes"),
         (b"\x0e\x00\x00\x00\x01\x01", 1, "ends within a record"),
         (b"\x0e\x00\x00\x00\x03\x01\x00", 1, "a length of -2 bytes"),
@@ -142,7 +142,7 @@ def test_gzip_that_grows_without_bound_is_refused(monkeypatch: pytest.MonkeyPatc
         (b"\x0c\x00" + b"\xff" * 10 + b"\x00\x01\x01\x00", 1, "a varint without an end"),
         (b"", 1, "ends within a record"),
         (b"", -1, "it claims -1 records"),
-        (b"left", 0, "4 bytes follow its last record"),
+        (b"left", 0, "4 bytes behind its last record"),
     ],
 )
 def test_a_record_that_cannot_be_is_named(payload: bytes, count: int, damage: str) -> None:

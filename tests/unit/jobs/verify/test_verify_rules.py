@@ -130,12 +130,12 @@ CORRUPTIONS: Final[dict[str, tuple[Record, str]]] = {
     ),
     "a record that was done with": (an_update(available(12, 12, 2)), "12-12 is AVAILABLE, and 10-14 was"),
     "the same acknowledgement again": (an_update(DONE), "10-14 is ACKNOWLEDGED, and 10-14 was ACKNOWLEDGED"),
-    "fewer deliveries": (an_update(available(20, 21, 1)), "20-21 delivered 1 times, and 20-24 was 2 times"),
+    "fewer deliveries": (an_update(available(20, 21, 1)), "20-21 delivered 1 time, and 20-24 was 2 times"),
     "the same release again": (an_update(RELEASED), "20-24 delivered 2 times, and 20-24 was 2 times already"),
     "a count that falls": (an_update(complete_count=4), "delivery-complete count 4 after 5"),
     "a count below what is done": (
         an_update(acknowledged(15, 19), start_offset=10, complete_count=9),
-        "delivery-complete count 9 from offset 10 on, where 10 records are done with",
+        "delivery-complete count 9 from offset 10 on, with 10 records done with",
     ),
 }
 """What may be wrong with one record, behind `a_sound_history`."""

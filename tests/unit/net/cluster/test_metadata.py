@@ -353,7 +353,7 @@ def test_an_answer_of_another_cluster_is_refused() -> None:
     ("response", "said"),
     [
         (MetadataResponse(), "error 0 and 0 brokers"),
-        (MetadataResponse(error_code=129, brokers=[MetadataResponseBroker()]), "error 129 and 1 brokers"),
+        (MetadataResponse(error_code=129, brokers=[MetadataResponseBroker()]), "error 129 and 1 broker"),
     ],
 )
 def test_an_answer_without_brokers_or_with_an_error_is_refused(response: MetadataResponse, said: str) -> None:

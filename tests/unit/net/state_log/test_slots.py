@@ -92,7 +92,7 @@ def test_the_problem_names_the_first_slot_that_is_not_ready_and_how_many_there_a
             # Then
             assert before == ""
             reason = f"{STATE}-1: an append landed at offset 3, not 2"
-            assert problems == [f"1 of 2 slots are not ready; slot 1: {reason}"]
+            assert problems == [f"not ready: 1 of 2 slots; slot 1: {reason}"]
             counts = slots.counts()
             assert (counts["ready",], counts["claiming",], counts["stopped",]) == (1, 1, 0)
             assert set(counts) == {(state.value,) for state in SlotState}
@@ -158,7 +158,7 @@ def test_slots_load_although_one_of_them_cannot() -> None:
             await until(lambda: slots.all()[1].is_ready and bool(slots.counts()["stopped",]))
 
             # Then
-            assert slots.problem().startswith("1 of 2 slots are not ready; slot 0: ")
+            assert slots.problem().startswith("not ready: 1 of 2 slots; slot 0: ")
 
     run(scenario)
 
@@ -330,7 +330,7 @@ def test_slots_that_are_abandoned_refuse_what_waits_and_say_why() -> None:
 
             # Then
             assert isinstance(ticket.refusal, StateLogUnavailable)
-            assert slots.problem() == "2 of 2 slots are not ready; slot 0: the topic was deleted"
+            assert slots.problem() == "not ready: 2 of 2 slots; slot 0: the topic was deleted"
             assert sorted(backing.listener.events[-2:]) == ["lost 0", "lost 1"]
 
     run(scenario)
