@@ -9,10 +9,10 @@
 | `/api/v1/state-log` | the slots of the state log, and which topic of which cluster holds them |
 | `/api/v1/state-log/{n}/state?at=end` | every durable state of a slot, and the offset that they are the state at |
 
-A group, a member or a topic that is not there is answered 404. Lists are streamed. Each item is consistent in itself,
-and made when it is written, so that two items may be some milliseconds apart. The exception is `/state-log/{n}/state`:
-all of its items are of one instant. Where the logs of a group's share-partitions end, the brokers are asked before the
-answer begins, and after kproxy looked at its own: it may take three seconds.
+A group, a member, a topic or a partition that is not there is answered 404. Lists are streamed. Each item is consistent
+in itself, and made when it is written, so that two items may be some milliseconds apart. The exception is
+`/state-log/{n}/state`: all of its items are of one instant. Where the logs of a group's share-partitions end, the
+brokers are asked before the answer begins, and after kproxy looked at its own: it may take three seconds.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -27,6 +27,7 @@ from kproxy.admin.known_names import KnownNames
 from kproxy.admin.live_share_partitions import LiveSharePartitions
 from kproxy.admin.queries import NothingThere, RefusedQuery, number, parameters, truth
 from kproxy.admin.share_views import (
+    PartitionCounts,
     TopicNames,
     group_description,
     group_summary,
@@ -61,6 +62,7 @@ class Inspected:
     sessions: ShareSessionCache
     directory: LiveSharePartitions
     topic_name: TopicNames
+    partition_count: PartitionCounts
     clock: Clock
     wall_clock: Clock
     state_log: Callable[[], StateLogSlots | None]
@@ -78,7 +80,11 @@ class Inspection:
     def __init__(self, inspected: Inspected, streams: JsonStreams | None = None) -> None:
         self._inspected = inspected
         self._known = KnownNames(
-            inspected.coordinator, inspected.sessions, inspected.directory, inspected.topic_name
+            inspected.coordinator,
+            inspected.sessions,
+            inspected.directory,
+            inspected.topic_name,
+            inspected.partition_count,
         )
         self._progress = GroupProgress(
             coordinator=inspected.coordinator,

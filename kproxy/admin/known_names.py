@@ -6,29 +6,33 @@ from typing import Final
 
 from kproxy.admin.live_share_partitions import LiveSharePartitions
 from kproxy.admin.queries import NothingThere
-from kproxy.admin.share_views import TopicNames
+from kproxy.admin.share_views import PartitionCounts, TopicNames
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId, topic_id_text
 from kproxy.share.share_group import ShareGroup
 from kproxy.share.share_session import ShareSessionCache
+from kproxy.wording import counted
 
 _NAMES_SHOWN: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class KnownNames:
-    """Groups, members and topics that share groups have to do with, at this moment."""
+    """Groups, members, topics and partitions that share groups have to do with, at this moment."""
 
     coordinator: GroupCoordinator
     sessions: ShareSessionCache
     directory: LiveSharePartitions
     topic_name: TopicNames
+    partition_count: PartitionCounts
+    """How many partitions a topic has, None when the cluster was not asked about it."""
 
     def require(self, wanted: Mapping[str, str]) -> None:
-        """Return if the `group`, `member` and `topic` among `wanted` are known.
+        """Return if the `group`, `member`, `topic` and `partition`, a number, among `wanted` are known.
 
         A topic is known that a group subscribes to or has state of; with a group, that this one does. A member is
-        known that is in the group, or in any, or has a share session.
+        known that is in the group, or in any, or has a share session. A partition is known that the topic has, or
+        without `topic` any that is known, or that is live; of a topic whose size is not known, every one is.
 
         Raises:
             NothingThere: the text says what is missing, and what to look at.
@@ -40,6 +44,8 @@ class KnownNames:
             self._require_member(MemberId(wanted["member"]), group_id)
         if "topic" in wanted:
             self._require_topic(wanted["topic"], group_id)
+        if "partition" in wanted:
+            self._require_partition(int(wanted["partition"]), wanted.get("topic"), group_id)
 
     def require_group(self, group_id: GroupId) -> None:
         """Return if there is such a group, or what is left of one. Raises NothingThere."""
@@ -75,6 +81,24 @@ class KnownNames:
             return
         who = "no share group has" if group_id is None else f"share group {group_id!r} does not have"
         raise NothingThere(f"{who} a topic {topic!r}; there {_listed(names.values())}")
+
+    def _require_partition(self, partition: int, topic: str | None, group_id: str | None) -> None:
+        topics = {
+            topic_id: name or topic_id_text(topic_id)
+            for topic_id, name in self._topics(group_id).items()
+            if topic in (None, name, topic_id_text(topic_id))
+        }
+        if any(key.partition == partition and key.topic_id in topics for key in self._live()):
+            return
+        counts = [(self.partition_count(topic_id), name) for topic_id, name in topics.items()]
+        known = [(count, name) for count, name in counts if count is not None]
+        if not known or len(known) < len(counts) or partition < max(known)[0]:
+            return
+        count, largest = max(known)
+        which = f"topic {largest!r}" if len(known) == 1 else f"the largest topic, {largest!r},"
+        raise NothingThere(
+            f"there is no partition {partition}: {which} has {counted(count, 'partition')}, numbered from 0"
+        )
 
     def _topics(self, group_id: str | None) -> Mapping[TopicId, str | None]:
         live = {

@@ -12,6 +12,7 @@ from kproxy.share.share_partition import InFlightRangeView, SharePartitionView
 from kproxy.share.share_session import ShareSession
 
 TopicNames = Callable[[TopicId], str | None]
+PartitionCounts = Callable[[TopicId], int | None]
 """Says the name of a topic id, None when it is not known."""
 
 

@@ -4,6 +4,7 @@ from kproxy.admin.inspection import Inspected, Inspection
 from kproxy.admin.server import AdminServer
 from kproxy.admin.views import item
 from kproxy.application.late_admin import AdminParts
+from kproxy.handlers.ports import TopicDescription
 from kproxy.net.reading.backlog_survey import BacklogSurvey
 
 
@@ -25,6 +26,7 @@ def _inspection(parts: AdminParts) -> Inspection:
         sessions=parts.share_groups.sessions,
         directory=parts.share_groups.directory,
         topic_name=parts.topic_name,
+        partition_count=lambda topic_id: _partition_count(parts.metadata.describe(topic_id)),
         clock=parts.clock,
         wall_clock=parts.wall_clock,
         state_log=lambda: parts.state_log.slots,
@@ -34,3 +36,7 @@ def _inspection(parts: AdminParts) -> Inspection:
         unavailable=parts.vitals.why_unavailable,
     )
     return Inspection(inspected)
+
+
+def _partition_count(topic: TopicDescription | None) -> int | None:
+    return None if topic is None else topic.partition_count

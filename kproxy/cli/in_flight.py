@@ -19,7 +19,7 @@ _COLUMNS = (
 
 _NOTHING = (
     "Nothing of that is in flight: nobody fetches from it now, or all that was fetched is done with. "
-    "What waits shows kproxy groups describe."
+    "kproxy groups describe shows what waits."
 )
 
 
@@ -36,7 +36,7 @@ def in_flight() -> None:
   kproxy in-flight list -g orders-workers -t orders -p 0
   kproxy in-flight list -o json | jq '.items[] | select(.deliveryCount >= 3)'
 
-The exit code is 3 when there is no such group or topic; a group without records in flight is an empty table.
+The exit code is 3 when there is no such group, topic or partition; one without records in flight is an empty table.
 """,
 )
 @click.option("-g", "--group", metavar="GROUP", help="Of this group only.")

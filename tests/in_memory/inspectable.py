@@ -89,6 +89,7 @@ class Inspectable:
         self.live = InMemorySharePartitions()
         self.state_log = InMemoryStateLogSlots()
         self.topic_names: Mapping[TopicId, str] = {ORDERS: "orders"}
+        self.partition_counts: Mapping[TopicId, int] = {ORDERS: 2}
         self.clock = ManualClock(1_000)
         self.streams = streams
         self.has_state_log = True
@@ -102,6 +103,7 @@ class Inspectable:
             sessions=self.sessions,
             directory=self.live,
             topic_name=self.topic_names.get,
+            partition_count=self.partition_counts.get,
             clock=self.clock,
             wall_clock=ManualClock(NOON_MS),
             state_log=lambda: self.state_log if self.has_state_log else None,

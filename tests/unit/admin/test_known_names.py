@@ -6,6 +6,7 @@ import pytest
 
 from kproxy.admin.known_names import KnownNames
 from kproxy.admin.queries import NothingThere
+from kproxy.share.identifiers import TopicId
 from tests.in_memory.inspectable import ORDERS, ORDERS_TEXT, PAYMENTS, Inspectable
 
 
@@ -17,7 +18,11 @@ def a_group_with_a_member() -> Inspectable:
 
 def known(inspectable: Inspectable) -> KnownNames:
     return KnownNames(
-        inspectable.coordinator, inspectable.sessions, inspectable.live, inspectable.topic_names.get
+        inspectable.coordinator,
+        inspectable.sessions,
+        inspectable.live,
+        inspectable.topic_names.get,
+        inspectable.partition_counts.get,
     )
 
 
@@ -31,6 +36,9 @@ def known(inspectable: Inspectable) -> KnownNames:
         {"topic": "orders"},
         {"topic": ORDERS_TEXT},
         {"group": "workers", "topic": "orders"},
+        {"group": "workers", "topic": "orders", "partition": "1"},
+        {"topic": ORDERS_TEXT, "partition": "0"},
+        {"partition": "1"},
     ],
 )
 def test_what_a_group_has_is_known(wanted: Mapping[str, str]) -> None:
@@ -63,6 +71,19 @@ def test_what_a_group_has_is_known(wanted: Mapping[str, str]) -> None:
             {"group": "workers", "topic": "oders"},
             "share group 'workers' does not have a topic 'oders'; there is orders",
         ),
+        (
+            {"group": "workers", "topic": "orders", "partition": "7"},
+            "there is no partition 7: topic 'orders' has 2 partitions, numbered from 0",
+        ),
+        (
+            {"topic": ORDERS_TEXT, "partition": "2"},
+            "there is no partition 2: topic 'orders' has 2 partitions, numbered from 0",
+        ),
+        (
+            {"group": "workers", "partition": "2"},
+            "there is no partition 2: topic 'orders' has 2 partitions, numbered from 0",
+        ),
+        ({"partition": "7"}, "there is no partition 7: topic 'orders' has 2 partitions, numbered from 0"),
     ],
 )
 def test_a_typing_error_is_told_with_what_there_is(wanted: Mapping[str, str], complaint: str) -> None:
@@ -118,6 +139,62 @@ def test_of_many_topics_the_first_ten_are_named() -> None:
     # Then
     named = ", ".join(f"topic-{number:02}" for number in range(10))
     assert str(refusal.value) == f"no share group has a topic 'topic'; there are {named} and 2 more"
+
+
+def test_a_topic_with_one_partition_has_only_number_0() -> None:
+    # Given
+    inspectable = a_group_with_a_member()
+    inspectable.partition_counts = {ORDERS: 1}
+
+    # When
+    with pytest.raises(NothingThere) as refusal:
+        known(inspectable).require({"topic": "orders", "partition": "1"})
+
+    # Then
+    assert str(refusal.value) == "there is no partition 1: topic 'orders' has 1 partition, numbered from 0"
+
+
+def test_of_several_topics_it_is_enough_that_one_has_the_partition() -> None:
+    # Given
+    inspectable = a_group_with_a_member()
+    inspectable.topic_names = {ORDERS: "orders", PAYMENTS: "payments"}
+    inspectable.partition_counts = {ORDERS: 2, PAYMENTS: 8}
+    inspectable.share_partition(topic_id=PAYMENTS, partition=0)
+
+    # When
+    known(inspectable).require({"group": "workers", "partition": "7"})
+
+    # Then
+    with pytest.raises(
+        NothingThere, match="there is no partition 8: the largest topic, 'payments', has 8 part"
+    ):
+        known(inspectable).require({"group": "workers", "partition": "8"})
+
+
+@pytest.mark.parametrize("counts", [{}, {ORDERS: 2}])
+def test_a_partition_that_is_live_is_known_whatever_the_cluster_said_last(
+    counts: Mapping[TopicId, int],
+) -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.partition_counts = counts
+    inspectable.share_partition(partition=7)
+
+    # Then
+    known(inspectable).require({"group": "workers", "topic": "orders", "partition": "7"})
+
+
+def test_of_a_topic_whose_size_is_not_known_no_partition_is_denied() -> None:
+    # Given
+    inspectable = a_group_with_a_member()
+    inspectable.partition_counts = {}
+
+    # Then
+    known(inspectable).require({"group": "workers", "topic": "orders", "partition": "7"})
+
+
+def test_without_any_topic_a_partition_alone_is_not_denied() -> None:
+    known(Inspectable()).require({"partition": "7"})
 
 
 def test_where_there_is_no_topic_at_all_that_is_said() -> None:

@@ -69,6 +69,10 @@ def test_a_partition_is_a_number() -> None:
             ("-g", "workers", "-t", "oders"),
             "share group 'workers' does not have a topic 'oders'; there is orders",
         ),
+        (
+            ("-g", "workers", "-t", "orders", "-p", "7"),
+            "there is no partition 7: topic 'orders' has 2 partitions, numbered from 0",
+        ),
     ],
 )
 def test_a_name_that_nobody_knows_is_not_found(options: tuple[str, ...], complaint: str) -> None:
@@ -94,4 +98,4 @@ def test_a_known_group_without_any_is_an_empty_table_and_says_where_to_look() ->
 
     # Then
     assert (result.exit_code, result.stdout) == (0, "")
-    assert "What waits shows kproxy groups describe" in result.stderr
+    assert "kproxy groups describe shows what waits" in result.stderr
