@@ -14,13 +14,15 @@ from typing import Final
 import psutil
 import pytest
 
-from tests.real_kafka import administration, jars, prerequisites
+from tests.real_kafka import administration, jars, kept_data, prerequisites
 from tests.real_kafka.administration import unique_name
 from tests.real_kafka.child import Child
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.java_probe import JavaShareMember
+from tests.real_kafka.kept_data import ClusterKind, DataFolderUnusable
 from tests.real_kafka.node import NodeFailed
 from tests.real_kafka.paths import CACHE_VARIABLE, PROJECT_ROOT, runs_folder
+from tests.real_kafka.ports import PortTaken, ReservedPort
 from tests.real_kafka.prerequisites import MissingPrerequisite
 from tests.real_kafka.session_clusters import ClusterOfSession
 from tests.real_kafka.share_member import MemberError
@@ -206,6 +208,95 @@ def test_the_command_prints_its_address_and_ends_well_on_a_signal() -> None:
     assert exit_status == 0
     assert "Apache Kafka 4.3.1 runs with 1 broker, share groups off" in running.errors()
     assert not _accepts(address)
+
+
+def test_a_cluster_on_a_chosen_port_finds_its_data_again(tmp_path: Path) -> None:
+    # Given
+    with ReservedPort() as free:
+        port = free.number
+    data = tmp_path / "kafka"
+    command: list[str | Path] = [Path(sys.executable), "-m", "tests.kafka"]
+    command += [f"--port={port}", f"--keep-data={data}"]
+    with Child("make kafka", command) as first:
+        address = first.next_line(timeout_seconds=60)
+        topic = administration.create_topic(address, unique_name("kept"))
+        administration.produce(address, topic, ["before the end"])
+        os.kill(first.process_id, signal.SIGINT)
+        first.wait(timeout_seconds=60)
+
+    # When
+    with Child("make kafka", command) as second:
+        address_again = second.next_line(timeout_seconds=60)
+        consumed = administration.consume(address_again, topic, 1)
+        os.kill(second.process_id, signal.SIGINT)
+        second.wait(timeout_seconds=60)
+
+    # Then
+    assert address == address_again == f"127.0.0.1:{port}"
+    assert consumed == ["before the end"]
+    assert f"leaves its data in {data}" in second.errors()
+
+
+def test_a_port_that_somebody_has_is_named() -> None:
+    # Given
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
+        # When
+        with pytest.raises(PortTaken) as refusal:
+            KafkaCluster(first_port=port).start()
+
+    # Then
+    assert str(refusal.value) == f"port {port} of 127.0.0.1 cannot be had: Address already in use"
+
+
+def test_of_a_port_that_cannot_be_had_nothing_stays_behind(tmp_path: Path) -> None:
+    # Given
+    runs_before = _runs_of_this_process()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        cluster = KafkaCluster(first_port=taken.getsockname()[1], data_folder=tmp_path / "kafka")
+
+        # When
+        with pytest.raises(PortTaken):
+            cluster.start()
+
+    # Then
+    assert _runs_of_this_process() == runs_before
+
+
+@pytest.mark.parametrize(
+    ("port", "brokers"), [(-1, 1), (65_536, 1), (65_535, 2)], ids=["negative", "too high", "one too many"]
+)
+def test_ports_that_cannot_be_are_refused(port: int, brokers: int) -> None:
+    with pytest.raises(ValueError, match="the first port of"):
+        KafkaCluster(brokers=brokers, first_port=port)
+
+
+def test_data_of_another_cluster_is_refused(tmp_path: Path) -> None:
+    # Given
+    kept_data.describe(tmp_path, ClusterKind(REFERENCE.version, brokers=3, share_groups=False))
+
+    # When
+    with pytest.raises(DataFolderUnusable) as refusal:
+        KafkaCluster(data_folder=tmp_path).start()
+
+    # Then
+    assert str(refusal.value) == (
+        f"{tmp_path} holds the data of KAFKA_VERSION=4.3.1 BROKERS=3 SHARE=0, "
+        "and KAFKA_VERSION=4.3.1 BROKERS=1 SHARE=0 is to start: name another folder, or start the same cluster"
+    )
+
+
+def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path: Path) -> None:
+    # Given
+    (tmp_path / "letter.txt").write_text("dear")
+
+    # When
+    with pytest.raises(DataFolderUnusable, match="holds files, and no data of a cluster"):
+        KafkaCluster(data_folder=tmp_path).start()
+
+    # Then
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
 def test_an_interrupted_download_is_done_again_once_by_callers_at_the_same_time(

@@ -7,6 +7,7 @@ import argparse
 import signal
 import sys
 import time
+from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
@@ -16,11 +17,12 @@ from tests.real_kafka.administration import NotInTime
 from tests.real_kafka.cluster import LARGEST_BROKER_COUNT, KafkaCluster
 from tests.real_kafka.jars import FetchFailed
 from tests.real_kafka.node import NodeFailed
+from tests.real_kafka.ports import PortTaken
 from tests.real_kafka.prerequisites import MissingPrerequisite
 from tests.real_kafka.storage_format import FormatFailed
 from tests.real_kafka.versions import PINNED_RELEASES, REFERENCE, UnknownVersion
 
-FAILURES: Final = (FetchFailed, FormatFailed, MissingPrerequisite, NodeFailed, NotInTime)
+FAILURES: Final = (FetchFailed, FormatFailed, MissingPrerequisite, NodeFailed, NotInTime, OSError, PortTaken)
 EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_INTERRUPTED: Final = 130
@@ -40,7 +42,7 @@ def main() -> int:
     try:
         if options.fetch_only:
             return _fetch_all()
-        return _run(KafkaCluster(options.version, brokers=options.brokers, share_groups=options.share == 1))
+        return _run(_cluster(options))
     except Interrupted:
         return EXIT_INTERRUPTED
     except FAILURES as failure:
@@ -63,8 +65,30 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--share", type=int, choices=(0, 1), default=0, help="Kafka's own share groups (default: 0, off)"
     )
+    parser.add_argument(
+        "--port",
+        type=int,
+        default=0,
+        help="broker 1's port, broker 2 has the next one (default: any free ones)",
+    )
+    parser.add_argument(
+        "--keep-data",
+        type=Path,
+        metavar="FOLDER",
+        help="go on with the data in this folder, and leave it there",
+    )
     parser.add_argument("--fetch-only", action="store_true", help="fetch the jars of all versions and end")
     return parser.parse_args()
+
+
+def _cluster(options: argparse.Namespace) -> KafkaCluster:
+    return KafkaCluster(
+        options.version,
+        brokers=options.brokers,
+        share_groups=options.share == 1,
+        first_port=options.port,
+        data_folder=options.keep_data,
+    )
 
 
 def _fetch_all() -> int:
@@ -79,13 +103,21 @@ def _run(cluster: KafkaCluster) -> int:
         try:
             _say(
                 f"Apache Kafka {cluster.version} runs with {counted(len(cluster.node_ids), 'broker')}, "
-                f"share groups {share_groups}; Ctrl-C ends it"
+                f"share groups {share_groups}; Ctrl-C ends it {_fate_of_data(cluster)}"
             )
             print(cluster.bootstrap_servers, flush=True)
             _watch(cluster)
         except Interrupted:
             _say("stopping")
     return 0
+
+
+def _fate_of_data(cluster: KafkaCluster) -> str:
+    return (
+        "and removes its data"
+        if cluster.data_folder is None
+        else f"and leaves its data in {cluster.data_folder}"
+    )
 
 
 def _watch(cluster: KafkaCluster) -> NoReturn:

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from kproxy.wording import counted
 from tests.real_kafka import administration, zookeeper_probe
 from tests.real_kafka.administration import ClientSettings
 from tests.real_kafka.cluster_layout import ClusterLayout, ClusterPlan, lay_out
@@ -16,8 +17,10 @@ from tests.real_kafka.ports import LOOPBACK
 from tests.real_kafka.versions import REFERENCE, release_of
 
 LARGEST_BROKER_COUNT: Final = 3
+LAST_PORT: Final = 65_535
 START_TIMEOUT_SECONDS: Final = 90.0
 BROKER_STOP_GRACE_SECONDS: Final = 30.0
+KEPT_DATA_STOP_GRACE_SECONDS: Final = 10.0
 CLUSTER_STOP_GRACE_SECONDS: Final = 2.0
 """Short, since the data goes anyway: brokers that lose their quorum while they hand over wait for nothing."""
 
@@ -27,7 +30,7 @@ class KafkaCluster:
 
     With KRaft every node is broker and controller; Kafka 2.8 runs on a ZooKeeper of its own. Whatever happens
     to this Python process, its brokers end with it. The logs of a cluster that failed, or that is told to
-    `keep_logs`, stay under `build/kafka-logs/`; data never stays.
+    `keep_logs`, stay under `build/kafka-logs/`; data stays only in a `data_folder`.
 
     Not for use by several threads at a time.
     """
@@ -44,12 +47,16 @@ class KafkaCluster:
         client_settings: ClientSettings | None = None,
         heap: str = "512m",
         jvm_options: Sequence[str] = QUICK_START_OPTIONS,
+        first_port: int = 0,
+        data_folder: Path | None = None,
     ) -> None:
         """Describe a cluster; nothing is started.
 
-        The brokers listen on and advertise `host`, an IPv4 address of this machine. `broker_settings`
-        overrides and adds to every broker's settings, `settings_by_node` to those of single brokers by node
-        id. `client_settings` are what a librdkafka client needs to be let in where those settings ask for it.
+        The brokers listen on and advertise `host`, an IPv4 address of this machine; with `first_port` broker 1
+        at that port, broker 2 at the next one. What is in `data_folder` stays, and a later cluster of the same
+        kind goes on with it. `broker_settings` overrides and adds to every broker's settings,
+        `settings_by_node` to those of single brokers by node id. `client_settings` are what a librdkafka
+        client needs to be let in where those settings ask for it.
         Raises `UnknownVersion`, and `ValueError` for what the version cannot be asked.
         """
         release = release_of(version)
@@ -57,6 +64,8 @@ class KafkaCluster:
             raise ValueError(f"a cluster has 1 to {LARGEST_BROKER_COUNT} brokers, not {brokers}")
         if share_groups and not release.has_share_groups:
             raise ValueError(f"Apache Kafka {version} has no share groups to switch on")
+        if not 0 <= first_port <= LAST_PORT - brokers + 1:
+            raise ValueError(f"the first port of {counted(brokers, 'broker')} cannot be {first_port}")
         self._plan = ClusterPlan(
             release=release,
             host=host,
@@ -65,6 +74,8 @@ class KafkaCluster:
             broker_settings=dict(broker_settings or {}),
             settings_by_node=dict(settings_by_node or {}),
             jvm_options=(f"-Xmx{heap}", *jvm_options),
+            first_port=first_port,
+            data_folder=None if data_folder is None else data_folder.resolve(),
         )
         self._client_settings = dict(client_settings or {})
         self._layout: ClusterLayout | None = None
@@ -81,6 +92,11 @@ class KafkaCluster:
     def node_ids(self) -> tuple[int, ...]:
         """The brokers' node ids, from 1."""
         return self._plan.node_ids
+
+    @property
+    def data_folder(self) -> Path | None:
+        """Where the data stays; None if it goes with the cluster."""
+        return self._plan.data_folder
 
     @property
     def share_groups(self) -> bool:
@@ -135,12 +151,15 @@ class KafkaCluster:
             raise
 
     def stop(self) -> None:
-        """End every node with SIGTERM, 2 s later with SIGKILL; remove the data. May be called again."""
+        """End every node with SIGTERM, 2 s later with SIGKILL (10 s if the data stays). May be called again."""
         if self._layout is None:
             return
         if self.dead_nodes:
             self.keep_logs()
-        _end_nodes(self._layout)
+        _end_nodes(
+            self._layout,
+            CLUSTER_STOP_GRACE_SECONDS if self.data_folder is None else KEPT_DATA_STOP_GRACE_SECONDS,
+        )
         if self._keeps_logs:
             self.kept_logs = self._layout.run.keep_logs()
         self._layout.run.remove()
@@ -225,8 +244,8 @@ class KafkaCluster:
         return self._layout
 
 
-def _end_nodes(layout: ClusterLayout) -> None:
-    give_up_at = time.monotonic() + CLUSTER_STOP_GRACE_SECONDS
+def _end_nodes(layout: ClusterLayout, grace_seconds: float) -> None:
+    give_up_at = time.monotonic() + grace_seconds
     for broker in layout.brokers.values():
         broker.ask_to_end()
     for broker in layout.brokers.values():

@@ -2,12 +2,14 @@
 
 import functools
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.real_kafka import jars, prerequisites
+from tests.real_kafka import jars, kept_data, prerequisites
 from tests.real_kafka.java_command import ClassData, java_command
+from tests.real_kafka.kept_data import ClusterKind
 from tests.real_kafka.node import Node, NodePlan
 from tests.real_kafka.node_settings import (
     BrokerPorts,
@@ -44,6 +46,20 @@ class ClusterPlan:
     settings_by_node: Mapping[int, Settings]
     """Settings of single brokers by node id, over those of all."""
     jvm_options: tuple[str, ...]
+    first_port: int = 0
+    """The client port of the first broker, the next one's is one more; 0 for any free ones."""
+    data_folder: Path | None = None
+    """Where the data is to stay; None for a folder that goes with the cluster."""
+
+    @property
+    def kind(self) -> ClusterKind:
+        """What data that was kept must be of."""
+        return ClusterKind(self.release.version, len(self.node_ids), self.share_groups)
+
+    def client_port(self, node_id: int) -> ReservedPort:
+        """Reserve the port that a broker serves clients on. Raises `PortTaken`."""
+        number = self.first_port + node_id - min(self.node_ids) if self.first_port else 0
+        return ReservedPort(self.host, number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +89,8 @@ class ClusterLayout:
 def lay_out(plan: ClusterPlan) -> ClusterLayout:
     """Reserve ports, write settings, and format data folders where the release wants that; starts nothing.
 
-    Raises what fetching jars and formatting raise, and `MissingPrerequisite`; nothing is reserved then.
+    Raises what fetching jars and formatting raise, `MissingPrerequisite`, `PortTaken` and `DataFolderUnusable`; nothing
+    is reserved then.
     """
     prerequisites.java()
     jars.fetch(plan.release)
@@ -87,16 +104,36 @@ def lay_out(plan: ClusterPlan) -> ClusterLayout:
 
 def _lay_out_in(run: RunFolder, plan: ClusterPlan) -> ClusterLayout:
     uses_zookeeper = plan.release.metadata_mode is MetadataMode.ZOOKEEPER
-    if not uses_zookeeper:
-        _format_data_folders(run, plan)
-    ports = {
-        node_id: BrokerPorts(node_id, ReservedPort(plan.host), ReservedPort(plan.host))
-        for node_id in plan.node_ids
-    }
+    _prepare_data(run, plan)
+    ports = _reserve_ports(plan)
     zookeeper_port = ReservedPort() if uses_zookeeper else None
     zookeeper = _zookeeper_node(run, plan, zookeeper_port) if zookeeper_port else None
     brokers = {node_id: _broker_node(run, plan, ports, node_id, zookeeper_port) for node_id in plan.node_ids}
     return ClusterLayout(run, ports, brokers, zookeeper_port, zookeeper)
+
+
+def _reserve_ports(plan: ClusterPlan) -> dict[int, BrokerPorts]:
+    with ExitStack() as reserved:
+        ports = {
+            node_id: BrokerPorts(
+                node_id,
+                reserved.enter_context(plan.client_port(node_id)),
+                reserved.enter_context(ReservedPort(plan.host)),
+            )
+            for node_id in plan.node_ids
+        }
+        reserved.pop_all()
+        return ports
+
+
+def _prepare_data(run: RunFolder, plan: ClusterPlan) -> None:
+    """Have the data folders formatted, unless they were kept. ZooKeeper's brokers format theirs themselves."""
+    if plan.data_folder is not None and kept_data.take_up(plan.data_folder, plan.kind):
+        return
+    if plan.release.metadata_mode is not MetadataMode.ZOOKEEPER:
+        _format_data_folders(run, plan)
+    if plan.data_folder is not None:
+        kept_data.describe(plan.data_folder, plan.kind)
 
 
 def _format_data_folders(run: RunFolder, plan: ClusterPlan) -> None:
@@ -104,7 +141,7 @@ def _format_data_folders(run: RunFolder, plan: ClusterPlan) -> None:
     for node_id in plan.node_ids:
         format_data_folder(
             plan.release,
-            _data_folder(run, node_id),
+            _data_folder(run, plan, node_id),
             node_id=node_id,
             cluster_id=cluster_id,
             share_groups=plan.share_groups,
@@ -118,7 +155,7 @@ def _broker_node(
     node_id: int,
     zookeeper_port: ReservedPort | None,
 ) -> Node:
-    own, every, data = ports[node_id], list(ports.values()), _data_folder(run, node_id)
+    own, every, data = ports[node_id], list(ports.values()), _data_folder(run, plan, node_id)
     if zookeeper_port is None:
         settings = kraft_settings(own, every, data)
     else:
@@ -143,7 +180,7 @@ def _broker_node(
 
 def _zookeeper_node(run: RunFolder, plan: ClusterPlan, port: ReservedPort) -> Node:
     settings_path = run.logs / "zookeeper.properties"
-    write_settings(settings_path, zookeeper_settings(port, run.path / "zookeeper-data"))
+    write_settings(settings_path, zookeeper_settings(port, _data_root(run, plan) / "zookeeper-data"))
     return Node(
         NodePlan(
             name="zookeeper",
@@ -164,5 +201,9 @@ def _command(
     return java_command(plan.release, main_class, [settings_path], options=options, log_role="node")
 
 
-def _data_folder(run: RunFolder, node_id: int) -> Path:
-    return run.path / f"broker-{node_id}-data"
+def _data_folder(run: RunFolder, plan: ClusterPlan, node_id: int) -> Path:
+    return _data_root(run, plan) / f"broker-{node_id}-data"
+
+
+def _data_root(run: RunFolder, plan: ClusterPlan) -> Path:
+    return plan.data_folder or run.path

@@ -6,6 +6,10 @@ from typing import Final, Self
 LOOPBACK: Final = "127.0.0.1"
 
 
+class PortTaken(RuntimeError):
+    """Somebody else has the port, or only root may have it."""
+
+
 class ReservedPort:
     """A free port, held for a process that is yet to listen on it, also between its stop and its next start.
 
@@ -16,12 +20,19 @@ class ReservedPort:
 
     __slots__ = ("_socket", "host", "number")
 
-    def __init__(self, host: str = LOOPBACK) -> None:
-        """Reserve a free port of `host`, which is an IPv4 address of this machine."""
+    def __init__(self, host: str = LOOPBACK, number: int = 0) -> None:
+        """Reserve a port of `host`, which is an IPv4 address of this machine: port `number`, or 0 for any free one.
+
+        Raises `PortTaken`.
+        """
         self.host: Final = host
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._socket.bind((host, 0))
+        try:
+            self._socket.bind((host, number))
+        except OSError as failure:
+            self._socket.close()
+            raise PortTaken(f"port {number} of {host} cannot be had: {failure.strerror}") from failure
         self.number: int = self._socket.getsockname()[1]
 
     @property
