@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
 
@@ -18,6 +18,9 @@ from kproxy.errors import ExitCode, KproxyError
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.jobs.registry import JOBS
+
+if TYPE_CHECKING:
+    from kproxy.jobs.log_reader import LogRange
 
 _STATE_TOPIC: Final = "__kproxy_share_state"
 _GROUPS_TOPIC: Final = "__kproxy_share_groups"
@@ -116,6 +119,11 @@ COMMON_OPTIONS: Final = (
         metavar="PATH",
         help="Where to, instead of standard output.",
     ),
+    click.Option(
+        ["--ranges"],
+        is_flag=True,
+        help="Say in the closing summary what was read of each log partition, not only how much in all.",
+    ),
     click.Option(["--no-headers"], is_flag=True, help="Leave the titles of the columns out."),
 )
 """What every job is called with."""
@@ -206,7 +214,8 @@ def _answer(
         result = job.run(context, **options)
         row_count = output.write(result.frame)
         _draw(result, plot)
-        return _summary(context, result, row_count), _exit_code(context, result)
+        summary = _summary(context, result, row_count, has_ranges=bool(common["ranges"]))
+        return summary, _exit_code(context, result)
 
 
 def _draw(result: JobResult, plot: Path | None) -> None:
@@ -219,13 +228,12 @@ def _draw(result: JobResult, plot: Path | None) -> None:
         result.plot(aside)
 
 
-def _summary(context: JobContext, result: JobResult, row_count: int) -> dict[str, object]:
+def _summary(
+    context: JobContext, result: JobResult, row_count: int, *, has_ranges: bool
+) -> dict[str, object]:
     return {
         "rows": row_count,
-        "ranges": [
-            {"partition": part.partition, "firstOffset": part.first_offset, "endOffset": part.end_offset}
-            for part in context.ranges_read
-        ],
+        **_what_was_read(context.ranges_read, has_ranges=has_ranges),
         "gaps": [
             {
                 "partition": gap.partition,
@@ -238,6 +246,21 @@ def _summary(context: JobContext, result: JobResult, row_count: int) -> dict[str
         **context.summary,
         **result.extra,
     }
+
+
+def _what_was_read(ranges: "Sequence[LogRange]", *, has_ranges: bool) -> dict[str, object]:
+    """Return how much of the log was read, and if asked for which of it. Exported history has no such ranges."""
+    if not ranges:
+        return {}
+    read = {
+        "logPartitions": len({part.partition for part in ranges}),
+        "offsets": sum(part.length for part in ranges),
+    }
+    listed = [
+        {"partition": part.partition, "firstOffset": part.first_offset, "endOffset": part.end_offset}
+        for part in ranges
+    ]
+    return {"read": read, "ranges": listed} if has_ranges else {"read": read}
 
 
 def _exit_code(context: JobContext, result: JobResult) -> ExitCode:

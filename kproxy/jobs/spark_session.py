@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Final
 
 from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from kproxy.jobs.failures import JobFailed, failure_of_spark
+from kproxy.jobs.jvm_messages import start_jvm
 
+LOOPBACK: Final = "127.0.0.1"
 ROWS_PER_ARROW_BATCH: Final = 20_000
 """How many log records travel to a Python worker at once: a few MiB."""
 
@@ -21,8 +24,9 @@ _DEFAULTS: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_PER_ARROW_BATCH),
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.ui.enabled": "false",
-    "spark.log.level": "ERROR",
 }
+_SUBMITTED: Final = {"spark.log.level": "ERROR"}
+"""Where `spark-submit` has started the JVM already, with a logging of its own."""
 _LOGGING: Final = Path(__file__).absolute().with_name("log4j2.properties")
 """Of use on this machine; on a cluster it may be in an archive."""
 
@@ -36,10 +40,10 @@ _OFFSETS_PER_SHUFFLE_PART: Final = 50_000
 
 _LOCAL: Final = {
     _SHUFFLE_PARTS: str(_FEWEST_SHUFFLE_PARTS),
-    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.bindAddress": LOOPBACK,
     # Without it jars are offered at an address of the machine, where nobody listens.
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file://{_LOGGING} {_QUICK_START}",
+    "spark.driver.host": LOOPBACK,
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()} {_QUICK_START}",
 }
 """What suits one machine."""
 
@@ -53,16 +57,15 @@ def spark_session(name: str, *, is_watched: bool) -> Iterator[SparkSession]:
     Somebody who watches sees Spark's progress bar on standard error. Raises JobFailed when Spark cannot start.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(f"kproxy {name}")
-    for key, value in _DEFAULTS.items():
-        builder = builder.config(key, value)
-    builder = builder.config("spark.ui.showConsoleProgress", str(is_watched).lower())
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:
-        for key, value in _LOCAL.items():
-            builder = builder.config(key, value)
+    is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    settings = SparkConf(loadDefaults=False).setAppName(f"kproxy {name}")
+    settings.set("spark.ui.showConsoleProgress", str(is_watched).lower())
+    settings.setAll([*_DEFAULTS.items(), *(_SUBMITTED if is_submitted else _LOCAL).items()])
     was_there = SparkSession.getActiveSession() is not None
     try:
-        spark = builder.getOrCreate()
+        if not is_submitted:
+            _require_jvm(settings)
+        spark = SparkSession.builder.config(conf=settings).getOrCreate()
     except (PySparkRuntimeError, Py4JJavaError, OSError) as failure:
         raise JobFailed(
             f"Spark does not start: {_first_line(failure)}; it needs Java 17 or later (java -version)"
@@ -72,6 +75,14 @@ def spark_session(name: str, *, is_watched: bool) -> Iterator[SparkSession]:
     finally:
         if not was_there:
             spark.stop()
+
+
+def _require_jvm(settings: SparkConf) -> None:
+    """Have a JVM on this machine, with the context of a session in it."""
+    # A machine whose name has no address, as in many containers, would keep Spark from starting.
+    os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
+    if SparkContext._gateway is None:  # noqa: SLF001 - there is no public way to know
+        SparkContext(conf=settings, gateway=start_jvm(settings))
 
 
 def suit_shuffles(spark: SparkSession, offset_count: int) -> None:

@@ -81,6 +81,19 @@ class TestStateAt:
         assert states_in(json.loads(ended.stdout)) == oracle(lines_of_demo())
         assert summary_of(ended)["records"] == len(lines_of_demo())
 
+    def test_the_summary_says_how_much_was_read_and_of_which_log_partition_if_asked(self) -> None:
+        # When
+        short, long = (
+            summary_of(replay("state-at", "--files", DEMO, "--no-index", *options))
+            for options in ((), ("--ranges",))
+        )
+
+        # Then
+        offsets = sum(part["endOffset"] - part["firstOffset"] for part in long["ranges"])
+        assert "ranges" not in short
+        assert short["read"] == long["read"] == {"logPartitions": len(long["ranges"]), "offsets": offsets}
+        assert offsets >= len(lines_of_demo())
+
     def test_each_state_has_kafkas_own_field_names(self) -> None:
         # When
         ended = replay("state-at", "--files", DEMO, "--no-index", "-o", "json")
@@ -251,6 +264,7 @@ class TestExportAndSnapshot:
         # Then
         assert [answer.exit_code for answer in answers] == [0, 0], answers[1].stderr
         assert json.loads(answers[0].stdout) == json.loads(answers[1].stdout)
+        assert ["read" in summary_of(answer) for answer in answers] == [True, False]
 
     def test_what_is_there_already_is_not_written_over(self, tmp_path: Path) -> None:
         # When

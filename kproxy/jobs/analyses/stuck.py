@@ -187,7 +187,22 @@ JOB: Final = Job(
         ),
         *SELECTION_OPTIONS,
     ),
-    epilog="""The log does not say who acquired a record, nor where topics end: a consumer that hangs on the first
+    epilog="""Columns:
+
+\b
+  REASON          blocks-start-offset: records behind it are done with, it is not;
+                  near-delivery-limit: few deliveries are left;
+                  no-progress: its queue stands still before older records
+  DELIVERY-COUNT  how often it was delivered, as far as the log tells
+  DONE-BEHIND     how many records behind it are done with
+  LAG             how many of its queue are not done with (no-progress only)
+  SINCE           since when the log tells of it: the time, in the log, at which
+                  it was released, or its lock or session ended, for the first
+                  time; not when it was acquired. Where the log tells nothing of
+                  it (no-progress): when its queue got on last
+  HISTORY         all that the log tells of it, oldest first
+
+The log does not say who acquired a record, nor where topics end: a consumer that hangs on the first
 record leaves nothing in it until its lock ends. With -b the cluster is asked where its topics end, and what stands
 still before older records is found as no-progress, with its LAG; with --files or --until it is not. kproxy groups
 describe and kproxy in-flight ask the running kproxy.

@@ -49,6 +49,16 @@ def test_every_job_explains_its_options(name: str) -> None:
     assert JOBS[name].purpose.split(maxsplit=1)[0] in ended.output
 
 
+def test_stuck_explains_its_columns() -> None:
+    # When
+    shown = called("stuck", "--help").output
+
+    # Then
+    for column in ("REASON", "DELIVERY-COUNT", "DONE-BEHIND", "LAG", "SINCE", "HISTORY"):
+        assert f"\n    {column} " in shown
+    assert "for the first time; not when it was acquired" in " ".join(shown.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

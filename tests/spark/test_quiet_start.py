@@ -1,0 +1,42 @@
+"""What a job says on standard error: its own words, and what keeps Spark from starting; nothing of its start."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.spark.test_jobs import DEMO
+
+pytestmark = pytest.mark.spark
+
+
+def replay(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "kproxy.jobs", *arguments, "--files", str(DEMO)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_job_that_goes_well_says_nothing_but_its_summary() -> None:
+    # When
+    ended = replay("state-at", "--no-index", PYSPARK_SUBMIT_ARGS="--master local[2] pyspark-shell")
+
+    # Then
+    (summary,) = ended.stderr.splitlines()
+    assert json.loads(summary)["job"] == "state-at"
+    assert ended.returncode == 0
+
+
+def test_what_keeps_spark_from_starting_is_said() -> None:
+    # When
+    ended = replay("state-at", JDK_JAVA_OPTIONS="-XX:NoSuchOption")
+
+    # Then
+    assert "NoSuchOption" in ended.stderr
+    assert ended.stderr.splitlines()[-1].startswith("Error: Spark does not start: ")
+    assert ended.returncode == 1
