@@ -79,7 +79,6 @@ demo: prerequisites $(DEMO_INSTALLED) ## three share consumers on a real Kafka t
 	@exec $(BIN)/python -m tests.demo
 
 .PHONY: kafka
-kafka: prerequisites $(DEMO_INSTALLED) ## a real local cluster until Ctrl-C: KAFKA_VERSION=4.3.1 BROKERS=1 SHARE=0
 kafka: prerequisites $(DEMO_INSTALLED) ## a real local cluster until Ctrl-C: KAFKA_VERSION=4.3.1 BROKERS=1 SHARE=0, PORT=9092, KEEP_DATA=FOLDER
 	@exec $(BIN)/python -m tests.real_kafka --version $(KAFKA_VERSION) --brokers $(BROKERS) --share $(SHARE) \
 	  $(addprefix --port=,$(PORT)) $(if $(KEEP_DATA),--keep-data='$(KEEP_DATA)')
