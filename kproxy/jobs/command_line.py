@@ -198,7 +198,7 @@ def _answer(
     name: str, job: Job, common: Mapping[str, object], options: Mapping[str, object], plot: Path | None
 ) -> tuple[dict[str, object], ExitCode]:
     """Run a job and write what it found; return the closing summary."""
-    from kproxy.jobs.output import Output, require_writable
+    from kproxy.jobs.result_writer import Output, require_writable
     from kproxy.jobs.source_options import SourceOptions, open_log
     from kproxy.jobs.spark_session import spark_failures, spark_session
 
@@ -221,7 +221,7 @@ def _answer(
 def _draw(result: JobResult, plot: Path | None) -> None:
     if plot is None:
         return
-    from kproxy.jobs.output import written_aside
+    from kproxy.jobs.result_writer import written_aside
 
     assert result.plot is not None
     with written_aside(plot) as aside:

@@ -29,7 +29,7 @@ JOBS: Final[Mapping[str, LazyJob]] = {
     "verify": LazyJob(
         "kproxy.jobs.verify.verify", "Compare the log with a running kproxy, and check its invariants."
     ),
-    "export": LazyJob("kproxy.jobs.export", "Write the history as Parquet, one row per state batch."),
+    "export": LazyJob("kproxy.jobs.export.export", "Write the history as Parquet, one row per state batch."),
     "snapshot": LazyJob("kproxy.jobs.snapshot", "Write a compact log: one snapshot per share-partition."),
     "throughput": LazyJob(
         "kproxy.jobs.analyses.throughput", "Acknowledgements by type, group, member and time; fairness."

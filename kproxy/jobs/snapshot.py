@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
 from kproxy.errors import ExitCode
-from kproxy.jobs.export import StreamingLog
+from kproxy.jobs.export.export import StreamingLog
 from kproxy.jobs.failures import JobFailed, told_to_driver
 from kproxy.jobs.folds.fold_rows import STATE, key_of, state_of
 from kproxy.jobs.folds.folding import OnCorrupt, folded_states

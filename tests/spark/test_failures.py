@@ -12,7 +12,7 @@ from kproxy.errors import CorruptStateRecord
 from kproxy.jobs.command_line import Terminated, job_command
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.job import Job
-from kproxy.jobs.output import Output
+from kproxy.jobs.result_writer import Output
 from tests.spark.replays import replay
 from tests.spark.test_jobs import DEMO
 

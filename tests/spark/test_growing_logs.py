@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 from kproxy.errors import ExitCode
-from kproxy.jobs import export
+from kproxy.jobs.export import export
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.history.silver import CORRUPT, MISSING
 from kproxy.jobs.job import JobContext, JobResult

@@ -12,7 +12,7 @@ import pytest
 from kproxy.jobs.folds.snapshot_index import SnapshotIndex, index_batches
 from kproxy.jobs.history.silver import SILVER_ARROW_SCHEMA, batch_of_silver, missing_row
 from kproxy.jobs.job import JobContext
-from kproxy.jobs.output import write_parquet
+from kproxy.jobs.result_writer import write_parquet
 from kproxy.jobs.sources.log_reader import Gap, LogRange
 from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.share.record_state import RecordState

@@ -11,7 +11,7 @@ from kproxy.cli.log_lines import LogTopic, json_of, line_of
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.history.silver import silver_rows
-from kproxy.jobs.output import write_parquet
+from kproxy.jobs.result_writer import write_parquet
 from kproxy.jobs.source_options import open_files
 from kproxy.jobs.sources.log_reader import LogRange, LogReader
 from kproxy.jobs.verify.verify import examine

@@ -32,7 +32,7 @@ from kproxy.jobs.history.silver import (
     silver_rows,
 )
 from kproxy.jobs.job import Job, JobContext, JobResult
-from kproxy.jobs.output import write_parquet
+from kproxy.jobs.result_writer import write_parquet
 from kproxy.jobs.sources.log_files import filesystem_of, pattern_of, uri_of
 from kproxy.jobs.sources.log_reader import Gap, LogRange, gaps_below, ranges_between
 from kproxy.jobs.sources.raw_records import records_of

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kproxy.errors import ExitCode
-from kproxy.jobs.export import begun_at, require_continuation, require_same_log, silver_of_batch
+from kproxy.jobs.export.export import begun_at, require_continuation, require_same_log, silver_of_batch
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.folds.carried_folds import CarriedFolds
 from kproxy.jobs.history.silver import MISSING, silver_batches

@@ -4,7 +4,7 @@ import pytest
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
-from kproxy.jobs.output import Output, require_writable, table_lines, title_of, written_aside
+from kproxy.jobs.result_writer import Output, require_writable, table_lines, title_of, written_aside
 
 
 def test_columns_are_as_wide_as_their_widest_cell() -> None:

@@ -1,0 +1,1 @@
+"""`kproxy replay export`: history as Parquet, so that it outlives the topic."""
