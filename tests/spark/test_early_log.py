@@ -16,7 +16,7 @@ from kproxy.wire.records import Record
 
 pytestmark = pytest.mark.spark
 
-DATA: Final = Path(__file__).parents[1] / "unit" / "jobs" / "data"
+DATA: Final = Path(__file__).parents[1] / "unit" / "jobs" / "sources" / "data"
 
 
 def read(log: EarlyLog) -> list[Record]:

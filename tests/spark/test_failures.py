@@ -16,7 +16,7 @@ from kproxy.jobs.result_writer import Output
 from tests.spark.replays import replay
 from tests.spark.test_jobs import DEMO
 
-EARLY_LOG = Path(__file__).parents[1] / "unit" / "jobs" / "data" / "kip_control.jsonl"
+EARLY_LOG = Path(__file__).parents[1] / "unit" / "jobs" / "sources" / "data" / "kip_control.jsonl"
 
 pytestmark = pytest.mark.usefixtures("spark")
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 
 ROOT: Final = Path(__file__).parents[2]
 DEPLOYMENT: Final = ROOT / "deploy" / "spark"
-EARLY_LOG: Final = ROOT / "tests" / "unit" / "jobs" / "data" / "kip_control.jsonl"
+EARLY_LOG: Final = ROOT / "tests" / "unit" / "jobs" / "sources" / "data" / "kip_control.jsonl"
 CALL: Final = re.compile(r"(?:kproxy replay|replay_job\.py|yarn\.sh) ([a-z-]+)((?:\s+-[^`]*)?)")
 OPTION: Final = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 
