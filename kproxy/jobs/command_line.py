@@ -142,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM: whoever stops at Ctrl-C, and clears up, does so now."""
+    """SIGTERM: code that stops at Ctrl-C, and clears up, does the same."""
 
 
 @contextmanager
@@ -183,7 +183,7 @@ def _failing_in_one_line() -> Iterator[None]:
         say(f"Error: {failure}")
         sys.exit(failure.exit_code if isinstance(failure, JobFailed) else ExitCode.FAILED)
     except BrokenPipeError:
-        # Whoever reads has read enough. Click knows how to end then.
+        # The reader of standard output closed it. Click ends the process as a shell expects.
         raise
     except OSError as failure:
         say(f"Error: {failure}")
@@ -198,21 +198,21 @@ def _answer(
     name: str, job: Job, common: Mapping[str, object], options: Mapping[str, object], plot: Path | None
 ) -> tuple[dict[str, object], ExitCode]:
     """Run a job and write what it found; return the closing summary."""
-    from kproxy.jobs.result_writer import Output, require_writable
-    from kproxy.jobs.source_options import SourceOptions, open_log
+    from kproxy.jobs.result_writer import ResultWriter, require_writable
+    from kproxy.jobs.source_options import SourceOptions, open_source
     from kproxy.jobs.spark_session import spark_failures, spark_session
 
     out = common["out"]
     assert out is None or isinstance(out, Path)
-    output = Output(str(common["output"]), out, with_headers=not common["no_headers"])
-    output.require_possible()
+    writer = ResultWriter(str(common["output"]), out, with_headers=not common["no_headers"])
+    writer.require_possible()
     if plot is not None:
         require_writable(plot)
     source = SourceOptions.of(common)
     with spark_session(name, is_watched=sys.stderr.isatty()) as spark, spark_failures():
-        context = JobContext(spark, open_log(spark, source), say)
+        context = JobContext(spark, open_source(spark, source), say)
         result = job.run(context, **options)
-        row_count = output.write(result.frame)
+        row_count = writer.write(result.frame)
         _draw(result, plot)
         summary = _summary(context, result, row_count, has_ranges=bool(common["ranges"]))
         return summary, _exit_code(context, result)
@@ -241,9 +241,9 @@ def _summary(
                 "endOffset": gap.end_offset,
                 "reason": gap.reason,
             }
-            for gap in context.gaps
+            for gap in context.report.gaps
         ],
-        **context.summary,
+        **context.report.summary,
         **result.extra,
     }
 
@@ -264,7 +264,7 @@ def _what_was_read(ranges: "Sequence[LogRange]", *, has_ranges: bool) -> dict[st
 
 
 def _exit_code(context: JobContext, result: JobResult) -> ExitCode:
-    """Who did not get all of the records that were asked for learns of it."""
-    if result.exit_code is ExitCode.OK and context.gaps:
+    """Return the job's own exit code; that of a partial failure when records were missing."""
+    if result.exit_code is ExitCode.OK and context.report.gaps:
         return ExitCode.PARTIAL_FAILURE
     return result.exit_code

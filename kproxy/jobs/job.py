@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from kproxy.errors import ExitCode
+from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.run_report import RunReport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from kproxy.jobs.sources.log_reader import BatchFunction, Gap, LogRange, LogReader
+    from kproxy.jobs.history.log_history import History
+    from kproxy.jobs.sources.log_reader import ClusterLog, LogRange, LogReader
+    from kproxy.jobs.sources.tracked_log import TrackedLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,68 +53,55 @@ class Job:
     """Examples for the help text."""
 
 
+@dataclass(frozen=True, slots=True)
+class JobSource:
+    """What a job reads, by what can be asked of it."""
+
+    history: "History"
+    log: "TrackedLog | None" = None
+    """None for exported history: there are no log records in it."""
+    cluster: "ClusterLog | None" = None
+    """None for files: they do not grow, and say nothing of the consumed topics."""
+
+    @staticmethod
+    def of_log(
+        spark: "SparkSession", reader: "LogReader", *, cluster: "ClusterLog | None" = None
+    ) -> "JobSource":
+        """Return the source that decodes its history from the records of a log."""
+        from kproxy.jobs.history.log_history import LogHistory
+        from kproxy.jobs.sources.tracked_log import TrackedLog
+
+        log = TrackedLog(spark, reader)
+        return JobSource(LogHistory(log), log, cluster)
+
+    @staticmethod
+    def of_cluster(spark: "SparkSession", reader: "ClusterLog") -> "JobSource":
+        """Return the source that reads a topic of a cluster."""
+        return JobSource.of_log(spark, reader, cluster=reader)
+
+
 class JobContext:
-    """What a job works with. It keeps account of what is read, for the closing summary."""
+    """What a job works with: Spark, what it reads, and the report of its run."""
 
-    def __init__(self, spark: "SparkSession", reader: "LogReader", say: Callable[[str], None]) -> None:
+    def __init__(self, spark: "SparkSession", source: JobSource, say: Callable[[str], None]) -> None:
         self.spark = spark
-        self.reader = reader
-        self.say = say
-        """Prints a line for people, on standard error."""
-        self.ranges_read: list[LogRange] = []
-        self.gaps: list[Gap] = []
-        self.summary: dict[str, object] = {}
-        """What else was learned on the way: it joins the closing summary, before what the job says."""
-        self._topic_names: Mapping[str, str] | None = None
+        self.history = source.history
+        self.cluster = source.cluster
+        self.report = RunReport(say)
+        self._log = source.log
 
-    def report(self, gaps: "Sequence[Gap]") -> None:
-        """Tell of records that are gone: at once on standard error, and in the closing summary."""
-        for gap in gaps:
-            lost = f"offsets {gap.first_offset}-{gap.end_offset - 1}"
-            self.say(f"Warning: partition {gap.partition}: {lost} are missing: {gap.reason}")
-        self.gaps += gaps
-
-    def ranges(self, *, since_ms: int | None = None, until_ms: int | None = None) -> "list[LogRange]":
-        """Return what the log holds from `since_ms` on and before `until_ms`, in log time; None is no bound."""
-        reader = self.reader
-        held = reader.ranges()
-        first = {} if since_ms is None else reader.offsets_at(since_ms)
-        end = {} if until_ms is None else reader.offsets_at(until_ms)
-        return [
-            part.within(
-                first.get(part.partition, part.first_offset), end.get(part.partition, part.end_offset)
+    @property
+    def log(self) -> "TrackedLog":
+        """The log. Raises JobFailed: USAGE when there are no log records in what is read."""
+        if self._log is None:
+            raise JobFailed(
+                f"{self.history.name} has no log records, and this job needs them: "
+                "kproxy replay export --records, or the topic",
+                ExitCode.USAGE,
             )
-            for part in held
-        ]
+        return self._log
 
-    def topic_names(self) -> "Mapping[str, str]":
-        """Return the names of consumed topics by their id in Kafka's text form. The log is asked once."""
-        if self._topic_names is None:
-            self._topic_names = self.reader.topic_names()
-        return self._topic_names
-
-    def records(
-        self, ranges: "Sequence[LogRange] | None" = None, *, most_per_task: int | None = None
-    ) -> "DataFrame":
-        """Return the log records of `ranges`, of the whole log by default, as rows of RAW_SCHEMA."""
-        asked = self._asked(self.ranges() if ranges is None else ranges)
-        return self.reader.records(asked, most_per_task=most_per_task)
-
-    def mapped(self, ranges: "Sequence[LogRange]", function: "BatchFunction", schema: str) -> "DataFrame":
-        """Return what `function` makes of the records of each range, each in one task, as rows of `schema`."""
-        return self.reader.mapped(self._asked(ranges), function, schema)
-
-    def _asked(self, ranges: "Sequence[LogRange]") -> "list[LogRange]":
-        """Return what of `ranges` there is to read, and prepare for so much of it."""
-        from kproxy.jobs.spark_session import suit_shuffles
-
-        asked = [part for part in ranges if part.length]
-        self.ranges_read += asked
-        suit_shuffles(self.spark, sum(part.length for part in asked))
-        return asked
-
-    def silver(self, *, since_ms: int | None = None, until_ms: int | None = None) -> "DataFrame":
-        """Return rows of SILVER_SCHEMA from `since_ms` on and before `until_ms`, in log time; None is no bound."""
-        from kproxy.jobs.history.silver import silver_of
-
-        return silver_of(self, since_ms=since_ms, until_ms=until_ms)
+    @property
+    def ranges_read(self) -> "Sequence[LogRange]":
+        """The ranges of log records that were read so far; none of exported history."""
+        return self._log.ranges_read if self._log is not None else []

@@ -28,7 +28,7 @@ _GAP: Final = "  "
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class ResultWriter:
     """What `-o`, `--out` and `--no-headers` ask for. Without `path` it is standard output."""
 
     form: str = "table"

@@ -10,14 +10,12 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
 from kproxy.errors import ExitCode
-from kproxy.jobs.export.export import StreamingLog
 from kproxy.jobs.failures import JobFailed, told_to_driver
 from kproxy.jobs.folds.fold_rows import STATE, key_of, state_of
 from kproxy.jobs.folds.folding import OnCorrupt, folded_states
 from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.jobs.sources.raw_records import RAW_ARROW_SCHEMA, RAW_SCHEMA
-from kproxy.jobs.state_at import ON_CORRUPT, facts, ranges_until
-from kproxy.jobs.times import TIME, TIME_FORMS
+from kproxy.jobs.state_at import AT, ON_CORRUPT, facts, ranges_until
 from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, SnapshotEpoch
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.durable_state import DurableShareState
@@ -30,15 +28,15 @@ def run(
     context: JobContext, *, at: int | None, partitions: int | None, for_kafka: bool, on_corrupt: OnCorrupt
 ) -> JobResult:
     """Fold the log, and make one record of each state."""
-    if partitions is None and not isinstance(context.reader, StreamingLog):
+    if partitions is None and context.cluster is None:
         raise JobFailed(
             "files do not tell how many partitions their log had, and who reads the new one looks where "
             "share.coordinator.state.topic.num.partitions says: give --partitions N",
             ExitCode.USAGE,
         )
     ranges = ranges_until(context, at, {})
-    folded = folded_states(context, ranges, on_corrupt=on_corrupt).persist()
-    extra = facts(context, folded)
+    folded = folded_states(context.log, ranges, on_corrupt=on_corrupt).persist()
+    extra = facts(context.report, folded)
     count = partitions or max(part.partition for part in ranges) + 1
     states = folded.where(sql.col("kind") == STATE)
     return JobResult(snapshot_records(states, count, for_kafka=for_kafka), extra)
@@ -106,7 +104,7 @@ def _raw_row(partition: int, timestamp_ms: int, record: Record) -> dict[str, obj
 JOB: Final = Job(
     run=run,
     options=(
-        click.Option(["--at"], type=TIME, help=f"The time, inclusive: {TIME_FORMS}. Default: now."),
+        AT,
         click.Option(
             ["--partitions"],
             type=click.IntRange(min=1),

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.job import JobSource
 from kproxy.jobs.sources.kafka_log import KafkaTopic
-from kproxy.jobs.sources.log_reader import LogReader
 
 _OLDEST_FOR_PYTHON: Final = (4, 2)
 """The first Spark whose Python data sources admit what a stream reads in parts."""
@@ -54,8 +54,8 @@ class SourceOptions:
         return KafkaTopic(self.bootstrap_servers, name, self.properties)
 
 
-def open_log(spark: SparkSession, options: SourceOptions) -> LogReader:
-    """Return the reader of the log. Raises JobFailed when there is no way to read it."""
+def open_source(spark: SparkSession, options: SourceOptions) -> JobSource:
+    """Return what the job reads. Raises JobFailed when there is no way to read it."""
     if options.form != "kafka":
         return open_early_files(spark, options)
     if options.files is not None:
@@ -65,23 +65,25 @@ def open_log(spark: SparkSession, options: SourceOptions) -> LogReader:
     state, groups = options.topic(options.state_topic), options.topic(options.groups_topic)
     if options.way == "jar" or (options.way == "auto" and has_jar(spark)):
         require_jar(spark)
-        return JarLog(spark, state, groups)
+        return JobSource.of_cluster(spark, JarLog(spark, state, groups))
     require_python_source()
-    return PythonLog(spark, state, groups)
+    return JobSource.of_cluster(spark, PythonLog(spark, state, groups))
 
 
-def open_files(spark: SparkSession, place: str, groups_topic: str) -> LogReader:
-    """Return the reader of the files at a path or URI. Raises JobFailed when it cannot be told what they are."""
+def open_files(spark: SparkSession, place: str, groups_topic: str) -> JobSource:
+    """Return the log, or the exported history, in the files at a path or URI. Raises JobFailed for other files."""
     from kproxy.jobs.history.silver_files import SilverFiles, is_silver
-    from kproxy.jobs.sources.dump_log import DumpLog
+    from kproxy.jobs.sources.dump_log import dump_log
     from kproxy.jobs.sources.log_files import find_files
-    from kproxy.jobs.sources.parquet_log import ParquetLog
+    from kproxy.jobs.sources.parquet_log import parquet_log
 
     found = find_files(place)
+    if found.is_parquet and is_silver(found):
+        return JobSource(SilverFiles(spark, found))
     if found.is_parquet:
-        return SilverFiles(spark, found) if is_silver(found) else ParquetLog(spark, found)
+        return JobSource.of_log(spark, parquet_log(spark, found))
     if found.are_lines:
-        return DumpLog(spark, found, groups_topic)
+        return JobSource.of_log(spark, dump_log(spark, found, groups_topic))
     raise JobFailed(
         f"{place} holds other files than Parquet of kproxy replay export (.parquet), or JSON lines of "
         "kproxy log dump (.jsonl)",
@@ -89,16 +91,16 @@ def open_files(spark: SparkSession, place: str, groups_topic: str) -> LogReader:
     )
 
 
-def open_early_files(spark: SparkSession, options: SourceOptions) -> LogReader:
-    """Return the reader of files in an earlier record form. Raises JobFailed when there are none."""
-    from kproxy.jobs.sources.early_log import EarlyLog
+def open_early_files(spark: SparkSession, options: SourceOptions) -> JobSource:
+    """Return the log in files of an earlier record form. Raises JobFailed when there are none."""
+    from kproxy.jobs.sources.early_log import early_log
     from kproxy.jobs.sources.early_records import EARLY_FORMS
     from kproxy.jobs.sources.log_files import find_files
 
     if options.files is None:
         raise JobFailed(f"--format {options.form} is for files: give --files PATH", ExitCode.USAGE)
     form = EARLY_FORMS[options.form]
-    return EarlyLog(spark, find_files(options.files), form)
+    return JobSource.of_log(spark, early_log(spark, find_files(options.files), form))
 
 
 def has_jar(spark: SparkSession) -> bool:

@@ -9,13 +9,14 @@ from pyspark.sql import functions as sql
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
-from kproxy.jobs.folds.fold_rows import ORPHAN, PARTITION, STATE
+from kproxy.jobs.folds.fold_rows import ORPHAN, PARTITION, STATE, without_snapshots
 from kproxy.jobs.folds.folding import OnCorrupt, folded_states
-from kproxy.jobs.history.selection import beginnings, begun_late, known_in, with_topic_names
+from kproxy.jobs.folds.snapshot_index import FoldPlan, SnapshotIndex, plan_by_index
+from kproxy.jobs.history.selection import beginnings, known_in, with_topic_names
 from kproxy.jobs.job import Job, JobContext, JobResult
+from kproxy.jobs.run_report import RunReport
 from kproxy.jobs.sources.log_reader import Gap, LogRange
 from kproxy.jobs.times import TIME, TIME_FORMS, time_text
-from kproxy.wording import counted
 
 _WORTH_AN_INDEX: Final = 100_000
 """Offsets: fewer are folded before an index is looked up."""
@@ -33,15 +34,14 @@ def run(  # noqa: PLR0913 - the options of the command line
 ) -> JobResult:
     """Fold the log up to the moment that is asked for."""
     ranges = ranges_until(context, at, dict(at_offset))
-    claims: Mapping[int, int] = {}
-    lost: Sequence[Gap] | None = None
+    plan = FoldPlan(ranges)
     is_worth_an_index = index is not None or sum(part.length for part in ranges) >= _WORTH_AN_INDEX
     if is_worth_an_index and not no_index:
-        from kproxy.jobs.folds.snapshot_index import shortened
-
-        ranges, claims, lost = shortened(context, ranges, index, on_corrupt)
-    folded = folded_states(context, ranges, claims=claims, on_corrupt=on_corrupt).persist()
-    extra = facts(context, folded, lost)
+        snapshots = SnapshotIndex.open(context.log, index)
+        snapshots.extend(ranges, on_corrupt, say=context.report.say)
+        plan = plan_by_index(snapshots, ranges)
+    folded = folded_states(context.log, plan.ranges, claims=plan.claims, on_corrupt=on_corrupt).persist()
+    extra = facts(context.report, folded, plan.lost)
     states = folded.where(sql.col("kind") == STATE)
     if group is not None:
         states = _of_group(context, states, group)
@@ -54,18 +54,21 @@ def ranges_until(context: JobContext, at_ms: int | None, at_offsets: Mapping[int
     Reports the log partitions of which nothing is left from before that. Raises JobFailed: NOT_FOUND when that is all
     of them.
     """
-    held = context.ranges()
+    held = context.log.ranges()
     if not any(part.length for part in held):
-        raise JobFailed(f"{context.reader.name} has no records", ExitCode.NOT_FOUND)
+        raise JobFailed(f"{context.log.name} has no records", ExitCode.NOT_FOUND)
     _require_held(held, at_ms, at_offsets)
-    ends = {} if at_ms is None else context.reader.offsets_at(at_ms + 1)
-    ends = {**ends, **{number: offset + 1 for number, offset in at_offsets.items()}}
-    wanted = [part for part in held if not at_offsets or part.partition in at_offsets]
-    ranges = [part.within(part.first_offset, ends.get(part.partition, part.end_offset)) for part in wanted]
+    if at_ms is not None:
+        ranges = context.log.ranges(until_ms=at_ms + 1)
+    elif at_offsets:
+        wanted = [part for part in held if part.partition in at_offsets]
+        ranges = [part.within(part.first_offset, at_offsets[part.partition] + 1) for part in wanted]
+    else:
+        ranges = held
     if not any(part.length for part in ranges):
         moment = "that offset" if at_ms is None else time_text(at_ms)
         raise JobFailed(
-            f"{context.reader.name} begins after {moment}: nothing is known of the state then",
+            f"{context.log.name} begins after {moment}: nothing is known of the state then",
             ExitCode.NOT_FOUND,
         )
     _tell_beginnings(context, ranges)
@@ -89,11 +92,13 @@ def _require_held(held: Sequence[LogRange], at_ms: int | None, at_offsets: Mappi
 
 def _tell_beginnings(context: JobContext, ranges: Sequence[LogRange]) -> None:
     """Report the log partitions that begin after the moment; of those before, say that they begin late."""
-    begun = begun_late(context, ranges)
+    begun = context.log.with_lost_beginning(ranges)
     reason = "the log begins after that, or all of it is deleted"
-    context.report([Gap(part.partition, 0, part.first_offset, reason) for part in begun if not part.length])
+    context.report.missing(
+        [Gap(part.partition, 0, part.first_offset, reason) for part in begun if not part.length]
+    )
     if shorter := [part for part in begun if part.length]:
-        context.say(
+        context.report.say(
             f"Warning: {beginnings(shorter)}: a share-partition whose last snapshot stood before that is not shown; "
             "kproxy itself deletes no such snapshot"
         )
@@ -102,16 +107,16 @@ def _tell_beginnings(context: JobContext, ranges: Sequence[LogRange]) -> None:
 def _of_group(context: JobContext, states: DataFrame, group: str) -> DataFrame:
     """Return the states of a group. Raises JobFailed: NOT_FOUND when there are none, and none can be lost."""
     found = states.where(sql.col("group_id") == group)
-    if not context.gaps and found.isEmpty():
+    if not context.report.gaps and found.isEmpty():
         raise JobFailed(
-            f"there is no state of group {group!r} in {context.reader.name} at that moment; "
+            f"there is no state of group {group!r} in {context.log.name} at that moment; "
             f"{known_in(states, 'group_id')}",
             ExitCode.NOT_FOUND,
         )
     return found
 
 
-def facts(context: JobContext, folded: DataFrame, lost: Sequence[Gap] | None = None) -> dict[str, object]:
+def facts(report: RunReport, folded: DataFrame, lost: Sequence[Gap] | None = None) -> dict[str, object]:
     """Return what the closing summary says of a fold; report the share-partitions whose snapshot is gone.
 
     `lost` has those that an index knows of, of which a fold from the middle of the log may meet nothing.
@@ -128,18 +133,13 @@ def facts(context: JobContext, folded: DataFrame, lost: Sequence[Gap] | None = N
         for row in found
         if row["kind"] == ORPHAN
     ]
-    context.report(sorted(met if lost is None else lost))
+    report.missing(sorted(met if lost is None else lost))
     return {name: sum(row[name] for row in found if row["kind"] == PARTITION) for name in counts}
-
-
-def without_snapshots(partition: int, count: int, first_offset: int) -> Gap:
-    """Return the gap that the snapshots of share-partitions were in. What is known of them begins at `first_offset`."""
-    return Gap(partition, 0, first_offset, f"the snapshot of {counted(count, 'share-partition')} is lost")
 
 
 def state_frame(context: JobContext, states: DataFrame) -> DataFrame:
     """Return one row per share-partition, with Kafka's own field names."""
-    named = with_topic_names(states.withColumnRenamed("topic_id", "topicId"), context.topic_names())
+    named = with_topic_names(states.withColumnRenamed("topic_id", "topicId"), context.history.topic_names())
     return named.orderBy(
         "group_id", sql.col("topicName").asc_nulls_last(), "topicId", "partition"
     ).selectExpr(
@@ -178,10 +178,12 @@ ON_CORRUPT: Final = click.Option(
     help="What to do about a record that cannot be used.",
 )
 
+AT: Final = click.Option(["--at"], type=TIME, help=f"The time, inclusive: {TIME_FORMS}. Default: now.")
+
 JOB: Final = Job(
     run=run,
     options=(
-        click.Option(["--at"], type=TIME, help=f"The time, inclusive: {TIME_FORMS}. Default: now."),
+        AT,
         click.Option(
             ["--at-offset"],
             type=PARTITION_OFFSET,

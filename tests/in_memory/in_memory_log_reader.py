@@ -18,7 +18,9 @@ class InMemoryLogReader:
         offsets_by_time: Mapping[int, Mapping[int, int]] | None = None,
         *,
         names: Sequence[Mapping[str, str]] = (),
+        starts_at_offset_zero: bool = True,
     ) -> None:
+        self.starts_at_offset_zero = starts_at_offset_zero
         self._ranges = ranges
         self._offsets_by_time = offsets_by_time or {}
         self._names = list(names)

@@ -3,34 +3,41 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kproxy.jobs.job import JobContext
-from kproxy.jobs.sources.log_reader import LogRange
+from pyspark import StorageLevel
+
+from kproxy.jobs.history.silver import between
+from kproxy.jobs.job import JobContext, JobSource
+from kproxy.jobs.sources.log_reader import ClusterLog, LogRange
 
 
-class NamedTopics:
-    """As much of a `LogReader` as an analysis of silver rows asks for."""
-
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self._names = names
+class SilverRows:
+    """A `History` of given rows, with the names of their topics."""
 
     name = "silver rows"
+
+    def __init__(self, rows: Any, names: Mapping[str, str]) -> None:
+        self._rows = rows
+        self._names = names
+
+    def rows(self, *, since_ms: int | None = None, until_ms: int | None = None) -> Any:
+        return between(self._rows, since_ms, until_ms)
+
+    def rows_for_lookup(self) -> Any:
+        return self._rows
+
+    def cached(self, rows: Any) -> Any:
+        return rows.persist(StorageLevel.DISK_ONLY)
+
+    def with_lost_beginning(self, since_ms: int | None) -> Sequence[LogRange]:  # noqa: ARG002
+        return []
 
     def topic_names(self) -> Mapping[str, str]:
         return self._names
 
-    def ranges(self) -> Sequence[LogRange]:
-        return []
 
-
-class SilverContext(JobContext):
-    """A context whose history is `rows`."""
-
-    def __init__(self, rows: Any, names: Mapping[str, str] | None = None) -> None:
-        super().__init__(rows.sparkSession, NamedTopics(names or {}), lambda _: None)  # type: ignore[arg-type]
-        self._rows = rows
-
-    def silver(self, *, since_ms: int | None = None, until_ms: int | None = None) -> Any:
-        rows = self._rows
-        if since_ms is not None:
-            rows = rows.where(rows.log_ts_ms >= since_ms)
-        return rows if until_ms is None else rows.where(rows.log_ts_ms < until_ms)
+def silver_context(
+    rows: Any, names: Mapping[str, str] | None = None, cluster: ClusterLog | None = None
+) -> JobContext:
+    """Return a context whose history is `rows`, of a log in `cluster` if there is one."""
+    source = JobSource(SilverRows(rows, names or {}), cluster=cluster)
+    return JobContext(rows.sparkSession, source, lambda _: None)

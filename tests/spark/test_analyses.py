@@ -17,7 +17,7 @@ from kproxy.jobs.history.buckets import offset_step, time_step_ms
 from kproxy.jobs.history.changes import ACKNOWLEDGEMENTS, RETURNS
 from kproxy.jobs.history.silver import silver_rows
 from kproxy.jobs.sources.raw_records import batch_of
-from tests.spark.silver_contexts import SilverContext
+from tests.spark.silver_contexts import silver_context
 from tests.worlds.consumptions import STEPS, Consumption, Fact, Step, consumption_of
 
 pytestmark = pytest.mark.spark
@@ -58,7 +58,7 @@ def test_every_analysis_of_a_log_says_what_happened(spark: Any, steps: Sequence[
 
 
 def answers_about(silver: Any, *, offset: int) -> dict[str, Any]:
-    context = SilverContext(silver)
+    context = silver_context(silver)
     base = throughput.counts(silver, EVERY_MS).persist()
     answers = {
         "throughput": members_in(throughput.summed(base, ["group", "member"], EVERY_MS)),
@@ -270,7 +270,7 @@ def test_an_analysis_keeps_to_the_group_the_topic_and_the_partition_that_are_ask
     # Given
     steps = [Step(partition, "accept", "alice", 0, 3, 1000) for partition in (0, 1, 2)]
     table = pa.Table.from_batches([batch_of(0, consumption_of(0, steps).records)])
-    context = SilverContext(
+    context = silver_context(
         silver_rows(spark.createDataFrame(table).coalesce(1)), {"AAAAAAAAAAAAAAAAAAAAAQ": "jobs"}
     )
     asked: Mapping[str, Any] = ALL | {"group": "orders-0", "topic": "jobs", "partition": 1}

@@ -7,9 +7,9 @@ from typing import Any, Final
 import pytest
 
 from kproxy.jobs.history.silver import silver_rows
-from kproxy.jobs.sources.early_log import EarlyLog
+from kproxy.jobs.sources.early_log import early_log
 from kproxy.jobs.sources.log_files import find_files
-from kproxy.jobs.sources.log_reader import LogRange
+from kproxy.jobs.sources.log_reader import LogRange, LogReader
 from kproxy.jobs.sources.raw_records import records_of
 from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.wire.records import Record
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.spark
 DATA: Final = Path(__file__).parents[1] / "unit" / "jobs" / "sources" / "data"
 
 
-def read(log: EarlyLog) -> list[Record]:
+def read(log: LogReader) -> list[Record]:
     table = log.records(log.ranges()).toArrow()
     return [record for batch in table.to_batches() for _, record in records_of(batch)]
 
@@ -27,7 +27,7 @@ def read(log: EarlyLog) -> list[Record]:
 @pytest.mark.parametrize("form", ["kip-control", "kip-checkpoint"])
 def test_a_file_in_an_early_form_is_a_log_whose_fold_ends_where_its_page_does(spark: Any, form: Any) -> None:
     # Given
-    log = EarlyLog(spark, find_files(str(DATA / f"{form.replace('-', '_')}.jsonl")), form)
+    log = early_log(spark, find_files(str(DATA / f"{form.replace('-', '_')}.jsonl")), form)
     fold = StateLogFold()
 
     # When
@@ -46,7 +46,7 @@ def test_each_file_of_a_folder_is_a_partition_of_the_log(spark: Any, tmp_path: P
     (tmp_path / "b.jsonl").write_text(lines.replace('"G1"', '"G2"'))
 
     # When
-    ranges = EarlyLog(spark, find_files(str(tmp_path)), "kip-control").ranges()
+    ranges = early_log(spark, find_files(str(tmp_path)), "kip-control").ranges()
 
     # Then
     assert ranges == [LogRange(0, 130, 138), LogRange(1, 130, 138)]
@@ -54,7 +54,7 @@ def test_each_file_of_a_folder_is_a_partition_of_the_log(spark: Any, tmp_path: P
 
 def test_silver_rows_of_an_early_form_say_what_changed_without_saying_who(spark: Any) -> None:
     # Given
-    log = EarlyLog(spark, find_files(str(DATA / "kip_control.jsonl")), "kip-control")
+    log = early_log(spark, find_files(str(DATA / "kip_control.jsonl")), "kip-control")
 
     # When
     rows = silver_rows(log.records(log.ranges())).collect()
@@ -79,7 +79,7 @@ def test_a_file_that_lacks_a_record_is_refused_in_one_line(spark: Any, tmp_path:
     lines = (DATA / "kip_control.jsonl").read_text().splitlines()
     place = tmp_path / "lacking.jsonl"
     place.write_text("\n".join([*lines[:3], *lines[4:]]))
-    log = EarlyLog(spark, find_files(str(place)), "kip-control")
+    log = early_log(spark, find_files(str(place)), "kip-control")
 
     # When
     with pytest.raises(Exception, match="its BackOffset is 133, but the record before it is at 132"):
@@ -91,7 +91,7 @@ def test_times_of_the_lines_are_times_of_the_log(spark: Any, tmp_path: Path) -> 
     lines = (DATA / "kip_control.jsonl").read_text().splitlines()
     timed = [json.dumps(json.loads(line) | {"Timestamp": number * 100}) for number, line in enumerate(lines)]
     (tmp_path / "timed.jsonl").write_text("\n".join(timed))
-    log = EarlyLog(spark, find_files(str(tmp_path)), "kip-control")
+    log = early_log(spark, find_files(str(tmp_path)), "kip-control")
 
     # When
     offsets = log.offsets_at(350)

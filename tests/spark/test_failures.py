@@ -12,7 +12,7 @@ from kproxy.errors import CorruptStateRecord
 from kproxy.jobs.command_line import Terminated, job_command
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.job import Job
-from kproxy.jobs.result_writer import Output
+from kproxy.jobs.result_writer import ResultWriter
 from tests.spark.replays import replay
 from tests.spark.test_jobs import DEMO
 
@@ -105,7 +105,7 @@ def test_a_full_standard_output_is_one_line(spark: Any, monkeypatch: pytest.Monk
 
         # When
         with pytest.raises(JobFailed) as refusal:
-            Output("csv").write(spark.range(3))
+            ResultWriter("csv").write(spark.range(3))
 
     # Then
     assert str(refusal.value) == "standard output cannot be written: No space left on device"

@@ -1,9 +1,9 @@
 """Exports of a log that grows, and loses its beginning, from one run to the next."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,8 +15,8 @@ from kproxy.errors import ExitCode
 from kproxy.jobs.export import export
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.history.silver import CORRUPT, MISSING
-from kproxy.jobs.job import JobContext, JobResult
-from kproxy.jobs.sources.log_reader import LogRange
+from kproxy.jobs.job import JobContext, JobResult, JobSource
+from kproxy.jobs.sources.log_reader import LogRange, OnGap
 from kproxy.jobs.sources.raw_records import RAW_SCHEMA, batch_of
 from kproxy.jobs.sources.stream_reader import StateLogStreamReader
 from kproxy.jobs.spark_session import spark_failures
@@ -51,6 +51,9 @@ class GrowingLog(InMemoryLogReader):
     def stream(self, *, most_per_batch: int | None, on_gap: str) -> Any:
         assert (most_per_batch, on_gap) in ((None, "fail"), (None, "report"))
         return self._spark.readStream.schema(RAW_SCHEMA).parquet(str(self._folder))
+
+    def topic_ends(self, topics: Mapping[str, str], *, earlier_ms: int) -> NoReturn:
+        raise AssertionError(f"nobody asks where {topics} end, or ended at {earlier_ms}")
 
 
 class TwoOfThree(DataSource):
@@ -89,8 +92,8 @@ def log(spark: Any, tmp_path: Path) -> GrowingLog:
     return GrowingLog(spark, tmp_path / "log")
 
 
-def exported(spark: Any, log: GrowingLog, to: Path, on_gap: str = "report") -> tuple[JobContext, JobResult]:
-    context = JobContext(spark, log, print)
+def exported(spark: Any, log: GrowingLog, to: Path, on_gap: OnGap = "report") -> tuple[JobContext, JobResult]:
+    context = JobContext(spark, JobSource.of_cluster(spark, log), print)
     with spark_failures():
         result = export.run(
             context,
@@ -121,9 +124,9 @@ def test_what_expires_of_a_partition_before_anything_of_it_was_exported_is_repor
     # Then
     (missing,) = (row for row in silver_at(tmp_path / "history") if row["kind"] == MISSING)
     assert (missing["log_partition"], missing["first_offset"], missing["last_offset"]) == (1, 0, 4)
-    assert [(gap.partition, gap.first_offset, gap.end_offset) for gap in context.gaps] == [(1, 0, 5)]
+    assert [(gap.partition, gap.first_offset, gap.end_offset) for gap in context.report.gaps] == [(1, 0, 5)]
     assert context.ranges_read == [LogRange(1, 5, 8)]
-    assert (result.extra["rows"], context.summary["corrupt"]) == (4, 0)
+    assert (result.extra["rows"], context.report.summary["corrupt"]) == (4, 0)
 
 
 def test_what_expired_and_left_nothing_behind_is_reported_as_well(
@@ -138,7 +141,7 @@ def test_what_expired_and_left_nothing_behind_is_reported_as_well(
     context, _ = exported(spark, log, tmp_path / "history")
 
     # Then
-    assert [(gap.partition, gap.first_offset, gap.end_offset) for gap in context.gaps] == [(0, 0, 4)]
+    assert [(gap.partition, gap.first_offset, gap.end_offset) for gap in context.report.gaps] == [(0, 0, 4)]
 
 
 def test_who_is_to_fail_for_a_gap_fails_before_anything_is_written(
@@ -188,7 +191,7 @@ def test_an_empty_log_is_exported_and_the_next_export_goes_on(
 
     # Then
     assert [row["rows"] for row in result.frame.collect()] == [2]
-    assert (context.gaps, context.ranges_read, result.extra["rows"]) == ([], [LogRange(0, 0, 2)], 2)
+    assert (context.report.gaps, context.ranges_read, result.extra["rows"]) == ([], [LogRange(0, 0, 2)], 2)
 
 
 def test_a_record_that_nobody_can_use_is_exported_and_reported(
@@ -202,10 +205,10 @@ def test_a_record_that_nobody_can_use_is_exported_and_reported(
     context, result = exported(spark, log, tmp_path / "history")
 
     # Then
-    (gap,) = context.gaps
+    (gap,) = context.report.gaps
     assert (gap.partition, gap.first_offset, gap.end_offset) == (0, 2, 3)
     assert gap.reason == "the record cannot be used: unknown record type 9"
-    assert (context.summary["corrupt"], result.extra["rows"]) == (1, 3)
+    assert (context.report.summary["corrupt"], result.extra["rows"]) == (1, 3)
     assert [row["log_offset"] for row in silver_at(tmp_path / "history") if row["outcome"] == CORRUPT] == [2]
 
 

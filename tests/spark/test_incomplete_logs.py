@@ -11,10 +11,10 @@ import pytest
 
 from kproxy.jobs.folds.snapshot_index import SnapshotIndex, index_batches
 from kproxy.jobs.history.silver import SILVER_ARROW_SCHEMA, batch_of_silver, missing_row
-from kproxy.jobs.job import JobContext
 from kproxy.jobs.result_writer import write_parquet
 from kproxy.jobs.sources.log_reader import Gap, LogRange
 from kproxy.jobs.sources.raw_records import batch_of
+from kproxy.jobs.sources.tracked_log import TrackedLog
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
 from kproxy.wire.records import Record
@@ -181,10 +181,10 @@ def test_an_index_knows_the_snapshots_that_were_deleted_since(spark: Any, tmp_pa
     batches = index_batches(iter([batch_of(0, history.records)]), claims={}, since={0: 0}, on_corrupt="stop")
     (tmp_path / "entries").mkdir()
     pq.write_table(pa.Table.from_batches(batches), tmp_path / "entries" / "0.parquet")
-    context = JobContext(spark, InMemoryLogReader([]), print)
+    log = TrackedLog(spark, InMemoryLogReader([]))
 
     # When
-    lost = SnapshotIndex(context, str(tmp_path), {0: 2}).lost([LogRange(0, 1, 2)])
+    lost = SnapshotIndex(log, str(tmp_path), {0: 2}).lost([LogRange(0, 1, 2)])
 
     # Then
     assert lost == [Gap(0, 0, 1, "the snapshot of 1 share-partition is lost")]

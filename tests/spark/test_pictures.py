@@ -10,10 +10,10 @@ import pytest
 
 from kproxy.jobs.analyses import lag_history, redeliveries, throughput
 from kproxy.jobs.history.silver import silver_rows
-from kproxy.jobs.job import JobResult
+from kproxy.jobs.job import JobContext, JobResult
 from kproxy.jobs.pictures.paper import step_text
 from kproxy.jobs.sources.raw_records import batch_of
-from tests.spark.silver_contexts import SilverContext
+from tests.spark.silver_contexts import silver_context
 from tests.worlds.consumptions import Step, consumption_of
 
 pytestmark = pytest.mark.spark
@@ -29,9 +29,9 @@ STEPS: Final = [
 ]
 
 
-def context_of(spark: Any, steps: Sequence[Step]) -> SilverContext:
+def context_of(spark: Any, steps: Sequence[Step]) -> JobContext:
     table = pa.Table.from_batches([batch_of(0, consumption_of(0, steps).records)])
-    return SilverContext(silver_rows(spark.createDataFrame(table).coalesce(1)))
+    return silver_context(silver_rows(spark.createDataFrame(table).coalesce(1)))
 
 
 def size_of(picture: Path) -> tuple[int, int]:

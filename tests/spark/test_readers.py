@@ -11,9 +11,13 @@ from kproxy.cli.log_lines import LogTopic, json_of, line_of
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.history.silver import silver_rows
+from kproxy.jobs.job import JobContext
 from kproxy.jobs.result_writer import write_parquet
 from kproxy.jobs.source_options import open_files
+from kproxy.jobs.sources.dump_log import dump_log
+from kproxy.jobs.sources.log_files import find_files
 from kproxy.jobs.sources.log_reader import LogRange, LogReader
+from kproxy.jobs.sources.parquet_log import parquet_log
 from kproxy.jobs.verify.verify import examine
 from tests.spark.log_generator import FIRST_MS, records_of_partition, write_partition
 
@@ -48,7 +52,8 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def opened(spark: Any, place: Path) -> LogReader:
-    return open_files(spark, str(place), "groups")
+    found = find_files(str(place))
+    return parquet_log(spark, found) if found.is_parquet else dump_log(spark, found, "groups")
 
 
 def test_files_of_both_kinds_have_the_same_rows(spark: Any, parquet: Path, lines: Path) -> None:
@@ -166,10 +171,13 @@ def test_exported_history_has_no_records_to_fold(spark: Any, parquet: Path, tmp_
     # Given
     log = opened(spark, parquet)
     write_parquet(silver_rows(log.records(log.ranges())), tmp_path / "silver")
+    context = JobContext(spark, open_files(spark, str(tmp_path / "silver"), "groups"), print)
 
     # When
-    with pytest.raises(JobFailed, match="exported history") as refusal:
-        opened(spark, tmp_path / "silver").ranges()
+    with pytest.raises(
+        JobFailed, match=r"exported history at .* has no log records, .* needs them"
+    ) as refusal:
+        _ = context.log
 
     # Then
     assert refusal.value.exit_code is ExitCode.USAGE

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,13 +13,15 @@ from kproxy.jobs.analyses.stuck import run
 from kproxy.jobs.analyses.waiting import NO_ACQUISITIONS, NO_ENDS
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.history.silver import silver_rows
+from kproxy.jobs.job import JobContext
 from kproxy.jobs.sources.log_reader import TopicEnd
 from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.share.identifiers import topic_id_text
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
+from tests.in_memory.in_memory_log_reader import InMemoryLogReader
 from tests.spark.replays import replay, summary_of
-from tests.spark.silver_contexts import NamedTopics, SilverContext
+from tests.spark.silver_contexts import silver_context
 from tests.worlds.histories import FIRST_MS, KEYS, History
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -36,11 +38,11 @@ ALL: Final[Mapping[str, Any]] = {
 }
 
 
-class TopicsWithEnds(NamedTopics):
+class TopicsWithEnds(InMemoryLogReader):
     """A log of a cluster whose topics end where a test says; without ends it does not answer."""
 
     def __init__(self, ends: Mapping[tuple[str, int], TopicEnd] | None) -> None:
-        super().__init__(NAMES)
+        super().__init__([])
         self._ends = ends
         self.asked_ms: list[int] = []
 
@@ -51,6 +53,9 @@ class TopicsWithEnds(NamedTopics):
             raise JobFailed("no answer in time")
         return self._ends
 
+    def stream(self, *, most_per_batch: int | None, on_gap: str) -> NoReturn:
+        raise AssertionError(f"nobody follows this log, {most_per_batch} records at a time, {on_gap} on gaps")
+
 
 def accepted(first_offset: int, last_offset: int) -> list[StateBatch]:
     return [StateBatch(first_offset, last_offset, RecordState.ACKNOWLEDGED, 1)]
@@ -60,7 +65,7 @@ def released(offset: int) -> list[StateBatch]:
     return [StateBatch(offset, offset, RecordState.AVAILABLE, 1)]
 
 
-def context_of(spark: Any, reader: TopicsWithEnds) -> SilverContext:
+def context_of(spark: Any, cluster: TopicsWithEnds) -> JobContext:
     """One share-partition that got record 0 back, one that finished records 0 to 4, and one without a change."""
     history = History()
     for key in KEYS:
@@ -68,9 +73,7 @@ def context_of(spark: Any, reader: TopicsWithEnds) -> SilverContext:
     history.update(FIRST, released(0), 0)
     history.update(SECOND, accepted(0, 4), 0)
     rows = pa.Table.from_batches([batch_of(0, history.records)])
-    context = SilverContext(silver_rows(spark.createDataFrame(rows).coalesce(1)), NAMES)
-    context.reader = reader  # type: ignore[assignment]  # as much of a reader as is asked for
-    return context
+    return silver_context(silver_rows(spark.createDataFrame(rows).coalesce(1)), NAMES, cluster)
 
 
 def ends_of(**offsets: tuple[int, int]) -> Mapping[tuple[str, int], TopicEnd]:
@@ -81,7 +84,7 @@ def ends_of(**offsets: tuple[int, int]) -> Mapping[tuple[str, int], TopicEnd]:
     }
 
 
-def found_in(context: SilverContext, *, quiet_ms: int = 1000, **more: Any) -> tuple[Sequence[Any], Any]:
+def found_in(context: JobContext, *, quiet_ms: int = 1000, **more: Any) -> tuple[Sequence[Any], Any]:
     result = run(
         context, **{**ALL, "delivery_limit": 5, "near": 1, "behind": 100, "quiet_ms": quiet_ms, **more}
     )
@@ -91,10 +94,10 @@ def found_in(context: SilverContext, *, quiet_ms: int = 1000, **more: Any) -> tu
 
 def test_the_plainest_stuck_queue_is_found_by_the_end_of_its_topic(spark: Any) -> None:
     # Given
-    reader = TopicsWithEnds(ends_of(first=(5000, 5000), second=(5, 5), other=(12, 7)))
+    cluster = TopicsWithEnds(ends_of(first=(5000, 5000), second=(5, 5), other=(12, 7)))
 
     # When
-    found, result = found_in(context_of(spark, reader))
+    found, result = found_in(context_of(spark, cluster))
 
     # Then
     assert found == [
@@ -107,10 +110,10 @@ def test_the_plainest_stuck_queue_is_found_by_the_end_of_its_topic(spark: Any) -
 
 def test_the_first_open_record_stands_for_a_share_partition_that_waits(spark: Any) -> None:
     # Given
-    reader = TopicsWithEnds(ends_of(second=(7, 6)))
+    cluster = TopicsWithEnds(ends_of(second=(7, 6)))
 
     # When
-    found, _ = found_in(context_of(spark, reader))
+    found, _ = found_in(context_of(spark, cluster))
 
     # Then
     assert found == [("orders", 1, 5, "no-progress", 0, 2, "2026-11-21T12:00:04Z")]
@@ -118,10 +121,10 @@ def test_the_first_open_record_stands_for_a_share_partition_that_waits(spark: An
 
 def test_records_that_came_a_moment_ago_are_not_stuck(spark: Any) -> None:
     # Given
-    reader = TopicsWithEnds(ends_of(second=(100, 5)))
+    cluster = TopicsWithEnds(ends_of(second=(100, 5)))
 
     # When
-    found, _ = found_in(context_of(spark, reader))
+    found, _ = found_in(context_of(spark, cluster))
 
     # Then
     assert found == []
@@ -129,10 +132,10 @@ def test_records_that_came_a_moment_ago_are_not_stuck(spark: Any) -> None:
 
 def test_a_share_partition_that_made_progress_a_moment_ago_is_not_stuck(spark: Any) -> None:
     # Given
-    reader = TopicsWithEnds(ends_of(first=(5000, 5000)))
+    cluster = TopicsWithEnds(ends_of(first=(5000, 5000)))
 
     # When
-    found, _ = found_in(context_of(spark, reader), quiet_ms=10 * 365 * 86_400_000)
+    found, _ = found_in(context_of(spark, cluster), quiet_ms=10 * 365 * 86_400_000)
 
     # Then
     assert found == []
@@ -150,13 +153,13 @@ def test_a_cluster_that_does_not_say_where_topics_end_is_a_partial_failure(spark
 
 def test_a_question_about_the_past_does_not_ask_for_the_ends_of_today(spark: Any) -> None:
     # Given
-    reader = TopicsWithEnds(ends_of(first=(5000, 5000)))
+    cluster = TopicsWithEnds(ends_of(first=(5000, 5000)))
 
     # When
-    found, result = found_in(context_of(spark, reader), until_ms=LAST_MS + 1)
+    found, result = found_in(context_of(spark, cluster), until_ms=LAST_MS + 1)
 
     # Then
-    assert (found, reader.asked_ms) == ([], [])
+    assert (found, cluster.asked_ms) == ([], [])
     assert result.extra["notKnown"] == [
         NO_ACQUISITIONS,
         f"{NO_ENDS}, and with --until the cluster is not asked",

@@ -48,13 +48,13 @@ def run(context: JobContext, *, offset: int | None, member: str | None, **select
     """Tell the history of a record, of a member, or of what a member did to a record."""
     if offset is None and member is None:
         raise JobFailed("audit of what? give --offset N, --member ID, or both", ExitCode.USAGE)
-    silver = Selection(**selection).silver(context, member=member)
+    silver = Selection(**selection).silver(context.history, context.report, member=member)
     events = changes_of(silver).select(*_columns())
     if offset is not None:
         events = events.where(sql.lit(offset).between(sql.col("first_offset"), sql.col("last_offset")))
     if offset is not None and member is None:
         events = events.unionByName(turns_of(silver, offset))
-    named = with_topic_names(events.select(*kafka_names(_SHOWN)), context.topic_names())
+    named = with_topic_names(events.select(*kafka_names(_SHOWN)), context.history.topic_names())
     return JobResult(named.orderBy(*_ORDER))
 
 

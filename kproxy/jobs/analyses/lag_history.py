@@ -23,10 +23,10 @@ _VALUES: Final = ("start_offset", "delivery_complete_count", "recorded_end_offse
 
 def run(context: JobContext, *, every_ms: int, **selection: Any) -> JobResult:
     """Follow the selected share-partitions through time."""
-    history = lag_of(Selection(**selection).silver(context), every_ms).persist()
+    history = lag_of(Selection(**selection).silver(context.history, context.report), every_ms).persist()
     timed = history.withColumn("time_ms", time_text_of("time_ms"))
     shown = timed.select(*kafka_names(("time_ms", *SHARE_PARTITION, *_VALUES)))
-    names = context.topic_names()
+    names = context.history.topic_names()
     named = with_topic_names(shown.withColumnRenamed("timeMs", "time"), names)
     return JobResult(
         named.orderBy("groupId", "topicId", "partition", "time"),

@@ -47,10 +47,11 @@ class Steps:
 
 def run(context: JobContext, *, every_ms: int | None, offsets: int | None, **selection: Any) -> JobResult:
     """Map the redeliveries of the selected part of the history."""
-    setbacks = setbacks_of(Selection(**selection).silver(context)).persist(StorageLevel.DISK_ONLY)
+    silver = Selection(**selection).silver(context.history, context.report)
+    setbacks = setbacks_of(silver).persist(StorageLevel.DISK_ONLY)
     steps = steps_for(setbacks, every_ms, offsets)
     cells = cells_of(setbacks, steps).persist()
-    names = context.topic_names()
+    names = context.history.topic_names()
     frame = with_topic_names(_shown(cells), names)
     return JobResult(
         frame.orderBy("time", "groupId", "topicId", "partition", "firstOffset"),

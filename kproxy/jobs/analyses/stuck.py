@@ -29,13 +29,13 @@ def run(
     """Find the records that are stuck at the end of the selected part of the history."""
     asked = Selection(**selection)
     # What is stuck is told by the whole log: the newest snapshot may be older than what is asked for.
-    silver = replace(asked, since_ms=None).silver(context)
+    silver = replace(asked, since_ms=None).silver(context.history, context.report)
     ends = topic_ends(context, quiet_ms=quiet_ms, until_ms=asked.until_ms)
     waiting = None if ends.frame is None else waiting_in(silver, ends.frame, before_ms=ends.earlier_ms)
     stuck = stuck_in(
         silver, waiting, deliveries=delivery_limit - near, behind=behind, since_ms=asked.since_ms
     )
-    named = with_topic_names(stuck.select(*kafka_names(_SHOWN)), context.topic_names())
+    named = with_topic_names(stuck.select(*kafka_names(_SHOWN)), context.history.topic_names())
     found = named.orderBy("groupId", "topicId", "partition", "offset")
     return JobResult(found, {"notKnown": [NO_ACQUISITIONS, *ends.unknown]}, ends.exit_code)
 

@@ -53,10 +53,10 @@ _MOST_GROUPS: Final = 100
 def run(context: JobContext, *, by: str, every_ms: int, **selection: Any) -> JobResult:
     """Count the acknowledgements of the selected part of the history."""
     columns = _columns(by)
-    base = counts(Selection(**selection).silver(context), every_ms).persist()
+    base = counts(Selection(**selection).silver(context.history, context.report), every_ms).persist()
     frame = summed(base, columns, every_ms)
     if "topic_id" in columns:
-        frame = with_topic_names(frame, context.topic_names())
+        frame = with_topic_names(frame, context.history.topic_names())
     return JobResult(
         frame.orderBy(*frame.columns[: len(columns)]),
         extra={"fairness": [row.asDict() for row in fairness(base).limit(_MOST_GROUPS).collect()]},

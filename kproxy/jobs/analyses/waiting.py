@@ -13,7 +13,6 @@ from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.history.silver import SHARE_PARTITION
 from kproxy.jobs.job import JobContext
 from kproxy.jobs.sources.local_rows import local_frame
-from kproxy.jobs.sources.log_reader import KnowsTopics
 
 NO_ACQUISITIONS: Final = (
     "which records are with a member, or were never delivered: acquisitions are not written to the log"
@@ -47,11 +46,11 @@ def topic_ends(context: JobContext, *, quiet_ms: int, until_ms: int | None) -> T
     """Ask the cluster, if there is one and the question is about now, where its topics end and ended `quiet_ms` ago."""
     if until_ms is not None:
         return _unknown(context, f"{NO_ENDS}, and with --until the cluster is not asked")
-    if not isinstance(context.reader, KnowsTopics):
+    if context.cluster is None:
         return _unknown(context, f"{NO_ENDS}; give -b to ask the cluster")
     earlier_ms = time.time_ns() // 1_000_000 - quiet_ms
     try:
-        ends = context.reader.topic_ends(context.topic_names(), earlier_ms=earlier_ms)
+        ends = context.cluster.topic_ends(context.history.topic_names(), earlier_ms=earlier_ms)
     except JobFailed as failure:
         unknown = f"{NO_ENDS}, and the cluster does not say: {failure}"
         return TopicEnds(None, 0, _unknown(context, unknown).unknown, ExitCode.PARTIAL_FAILURE)
@@ -100,7 +99,7 @@ def nothing_waiting(share_partitions: DataFrame) -> DataFrame:
 
 
 def _unknown(context: JobContext, what: str) -> TopicEnds:
-    context.say(
+    context.report.say(
         f"Note: not known: {what}; so a queue whose first record was never finished may be missing here"
     )
     return TopicEnds(None, 0, (what,))

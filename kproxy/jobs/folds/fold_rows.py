@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from kproxy.jobs.sources.log_reader import Gap
 from kproxy.share.identifiers import (
     GroupId,
     LeaderEpoch,
@@ -22,6 +23,7 @@ from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.state_log_fold import FoldImage, SnapshotPlace, StateLogFold
+from kproxy.wording import counted
 
 STATE: Final = "state"
 """A row with the state of a share-partition."""
@@ -99,13 +101,13 @@ def rows_of_fold(log_partition: int, fold: StateLogFold, counts: Counts) -> list
         {
             "log_partition": log_partition,
             "kind": STATE,
-            **_key_columns(key),
+            **key_columns(key),
             **_state_columns(state, image.places[key]),
         }
         for key, state in image.states.items()
     ]
     orphans = [
-        {"log_partition": log_partition, "kind": ORPHAN, **_key_columns(key), "snapshot_offset": offset}
+        {"log_partition": log_partition, "kind": ORPHAN, **key_columns(key), "snapshot_offset": offset}
         for key, offset in image.orphans.items()
     ]
     whole = {
@@ -120,6 +122,11 @@ def rows_of_fold(log_partition: int, fold: StateLogFold, counts: Counts) -> list
         "corrupt_count": counts.corrupt_count,
     }
     return [*states, *orphans, whole]
+
+
+def without_snapshots(log_partition: int, count: int, first_offset: int) -> Gap:
+    """Return the gap in which `count` share-partitions lost their snapshot. Their updates begin at `first_offset`."""
+    return Gap(log_partition, 0, first_offset, f"the snapshot of {counted(count, 'share-partition')} is lost")
 
 
 def batch_of_rows(rows: Sequence[JsonRow]) -> pa.RecordBatch:
@@ -142,6 +149,11 @@ def image_of_rows(rows: Iterable[Mapping[str, Any]]) -> FoldImage:
         last_taken_offset=whole["last_taken_offset"],
         applied_offset=whole["applied_offset"],
     )
+
+
+def key_columns(key: SharePartitionKey) -> JsonRow:
+    """Return the columns that name a share-partition."""
+    return {"group_id": key.group_id, "topic_id": topic_id_text(key.topic_id), "partition": key.partition}
 
 
 def key_of(row: Mapping[str, Any]) -> SharePartitionKey:
@@ -171,10 +183,6 @@ def state_of(row: Mapping[str, Any]) -> DurableShareState:
 
 def _place_of(row: Mapping[str, Any]) -> SnapshotPlace:
     return SnapshotPlace(row["snapshot_offset"], row["updates_since"], row["create_ms"], row["written_ms"])
-
-
-def _key_columns(key: SharePartitionKey) -> JsonRow:
-    return {"group_id": key.group_id, "topic_id": topic_id_text(key.topic_id), "partition": key.partition}
 
 
 def _state_columns(state: DurableShareState, place: SnapshotPlace) -> JsonRow:

@@ -20,9 +20,9 @@ from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed, told_to_driver
 from kproxy.jobs.folds.claim_columns import claim_epochs
 from kproxy.jobs.folds.fold_rows import FOLD_SCHEMA, Counts, batch_of_rows, rows_of_fold
-from kproxy.jobs.job import JobContext
 from kproxy.jobs.sources.log_reader import LogRange
 from kproxy.jobs.sources.raw_records import records_of
+from kproxy.jobs.sources.tracked_log import TrackedLog
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 
@@ -70,7 +70,7 @@ class PartitionFold:
 
 
 def folded_states(
-    context: JobContext,
+    log: TrackedLog,
     ranges: Sequence[LogRange],
     *,
     claims: Mapping[int, int] | None = None,
@@ -81,7 +81,7 @@ def folded_states(
     `claims` has the offsets of the claims that are in force before the first record, by log partition.
     """
     fold = partial(fold_batches, claims=dict(claims or {}), on_corrupt=on_corrupt)
-    return context.mapped(ranges, fold, FOLD_SCHEMA)
+    return log.mapped(ranges, fold, FOLD_SCHEMA)
 
 
 def fold_batches(

@@ -12,7 +12,7 @@ entries count. What stands beyond that is left over from a run that was broken o
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -25,13 +25,12 @@ from pyspark.sql import functions as sql
 
 from kproxy.jobs.failures import told_to_driver
 from kproxy.jobs.folds.claim_columns import claim_epochs
+from kproxy.jobs.folds.fold_rows import key_columns, without_snapshots
 from kproxy.jobs.folds.folding import OnCorrupt, PartitionFold, log_partitions, new_fold
-from kproxy.jobs.job import JobContext
 from kproxy.jobs.sources.local_rows import local_frame
 from kproxy.jobs.sources.log_files import filesystem_of, pattern_of, uri_of
 from kproxy.jobs.sources.log_reader import Gap, LogRange
-from kproxy.jobs.state_at import without_snapshots
-from kproxy.share.identifiers import topic_id_text
+from kproxy.jobs.sources.tracked_log import TrackedLog
 from kproxy.statelog.state_log_fold import Outcome
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, StateTombstone, decode_state_message
 from kproxy.wording import counted
@@ -73,25 +72,29 @@ class Start:
     claim_epoch: int | None
 
 
-def shortened(
-    context: JobContext, ranges: Sequence[LogRange], place: str | None, on_corrupt: OnCorrupt
-) -> tuple[list[LogRange], dict[int, int], list[Gap]]:
-    """Return `ranges`, which begin with the log, from where a fold may begin; the claims there; and what is lost.
+@dataclass(frozen=True, slots=True)
+class FoldPlan:
+    """What to fold, with the claims in force before it by log partition.
 
-    What is lost is told by where the snapshots were of share-partitions that have none at the ends of the ranges. The
-    index is brought up to those ends first.
+    `lost` has where the snapshots were of share-partitions that have none left; None when only the fold can find out.
     """
-    index = SnapshotIndex.open(context, place or default_place(context.reader.identity))
-    index.extend(ranges, on_corrupt)
+
+    ranges: Sequence[LogRange]
+    claims: Mapping[int, int] = field(default_factory=dict)
+    lost: Sequence[Gap] | None = None
+
+
+def plan_by_index(index: "SnapshotIndex", ranges: Sequence[LogRange]) -> FoldPlan:
+    """Return the shortest fold that ends with the state at the ends of `ranges`, which begin where the log does."""
     starts = index.starts(ranges)
-    begun = [
+    shorter = [
         part.within(starts[part.partition].first_offset, part.end_offset)
         if part.partition in starts
         else part
         for part in ranges
     ]
     claims = {number: start.claim_epoch for number, start in starts.items() if start.claim_epoch is not None}
-    return begun, claims, index.lost(ranges)
+    return FoldPlan(shorter, claims, index.lost(ranges))
 
 
 def default_place(identity: str) -> str:
@@ -103,23 +106,24 @@ def default_place(identity: str) -> str:
 class SnapshotIndex:
     """The index in one folder."""
 
-    def __init__(self, context: JobContext, place: str, indexed: Mapping[int, int]) -> None:
-        self._context = context
+    def __init__(self, log: TrackedLog, place: str, indexed: Mapping[int, int]) -> None:
+        self._log = log
         self._place = place
         self._indexed = dict(indexed)
 
     @staticmethod
-    def open(context: JobContext, place: str) -> "SnapshotIndex":
-        """Return the index at `place`, empty when there is none, or when it is that of another log."""
+    def open(log: TrackedLog, place: str | None = None) -> "SnapshotIndex":
+        """Return the index at `place`, the user's cache by default; empty when there is none, or one of another log."""
+        place = place or default_place(log.identity)
         progress = _read_progress(place)
-        if (progress.get("log"), progress.get("form")) != (context.reader.identity, _FORM):
-            return SnapshotIndex(context, place, {})
-        return SnapshotIndex(
-            context, place, {int(number): end for number, end in progress["indexed"].items()}
-        )
+        if (progress.get("log"), progress.get("form")) != (log.identity, _FORM):
+            return SnapshotIndex(log, place, {})
+        return SnapshotIndex(log, place, {int(number): end for number, end in progress["indexed"].items()})
 
-    def extend(self, ranges: Sequence[LogRange], on_corrupt: OnCorrupt) -> None:
-        """Index what the ranges have beyond what is indexed."""
+    def extend(
+        self, ranges: Sequence[LogRange], on_corrupt: OnCorrupt, *, say: Callable[[str], None]
+    ) -> None:
+        """Index what the ranges have beyond what is indexed; `say` what that takes."""
         lacking = [
             part for part in ranges if part.end_offset > self._indexed.get(part.partition, part.first_offset)
         ]
@@ -137,11 +141,9 @@ class SnapshotIndex:
             since[part.partition] = self._indexed.get(part.partition, part.first_offset)
             if start.claim_epoch is not None:
                 claims[part.partition] = start.claim_epoch
-        self._context.say(
-            f"Indexing the snapshots in {counted(sum(part.length for part in wanted), 'record')}"
-        )
+        say(f"Indexing the snapshots in {counted(sum(part.length for part in wanted), 'record')}")
         indexed = partial(index_batches, claims=claims, since=since, on_corrupt=on_corrupt)
-        entries = self._context.mapped(wanted, indexed, _SCHEMA)
+        entries = self._log.mapped(wanted, indexed, _SCHEMA)
         self._append(entries, {part.partition: part.end_offset for part in lacking})
 
     def starts(self, ranges: Sequence[LogRange]) -> dict[int, Start]:
@@ -177,10 +179,10 @@ class SnapshotIndex:
             }
             for part in ranges
         )
-        return local_frame(self._context.spark, bounds, _BOUNDS_SCHEMA)
+        return local_frame(self._log.spark, bounds, _BOUNDS_SCHEMA)
 
     def _entries(self) -> DataFrame:
-        return self._context.spark.read.schema(_SCHEMA).parquet(pattern_of(f"{self._place}/entries"))
+        return self._log.spark.read.schema(_SCHEMA).parquet(pattern_of(f"{self._place}/entries"))
 
     def _append(self, entries: DataFrame, ends: Mapping[int, int]) -> None:
         is_new = not self._indexed
@@ -189,7 +191,7 @@ class SnapshotIndex:
         _write_progress(
             self._place,
             {
-                "log": self._context.reader.identity,
+                "log": self._log.identity,
                 "form": _FORM,
                 "indexed": {str(n): end for n, end in sorted(self._indexed.items())},
             },
@@ -297,11 +299,7 @@ class _Indexer:
             self.orphans.add(of)
         else:
             self.orphans.discard(of)
-        yield self._entry(offset, _KINDS[type(record)]) | {
-            "group_id": record.key.group_id,
-            "topic_id": topic_id_text(record.key.topic_id),
-            "partition": record.key.partition,
-        }
+        yield self._entry(offset, _KINDS[type(record)]) | key_columns(record.key)
 
     def _entry(self, offset: int, kind: str) -> dict[str, Any]:
         return {"log_partition": self.number, "log_offset": offset, "kind": kind}

@@ -8,16 +8,14 @@ from typing import Final
 
 import click
 import pyarrow as pa
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.history.log_history import History
 from kproxy.jobs.history.silver import CORRUPT, MISSING
-from kproxy.jobs.history.silver_files import SilverFiles
-from kproxy.jobs.job import JobContext
-from kproxy.jobs.sources.early_log import EarlyLog
+from kproxy.jobs.run_report import RunReport
 from kproxy.jobs.sources.local_rows import local_frame
 from kproxy.jobs.sources.log_reader import Gap, LogRange
 from kproxy.jobs.times import TIME, TIME_FORMS
@@ -60,30 +58,30 @@ class Selection:
     since_ms: int | None = None
     until_ms: int | None = None
 
-    def silver(self, context: JobContext, *, member: str | None = None) -> DataFrame:
+    def silver(self, history: History, report: RunReport, *, member: str | None = None) -> DataFrame:
         """Return these rows of the silver table, of one member if it is given. A log is decoded once, and kept.
 
-        Who asks is told what the history lacks: records that cannot be used or are gone, and a beginning that is.
-        Raises JobFailed: NOT_FOUND for a group, topic, partition or member that the log has never heard of.
+        The report gets what the history lacks: records that cannot be used or are gone, and a beginning that is.
+        Raises JobFailed: NOT_FOUND for a group, topic, partition or member that no record of the log names.
         """
-        named = self._named(context, member)
+        named = self._named(history, member)
         is_selected = reduce(and_, (each.is_it for each in named), sql.lit(True))
-        rows = context.silver(since_ms=self.since_ms, until_ms=self.until_ms).where(is_selected | is_lost())
-        if not isinstance(context.reader, SilverFiles):
-            rows = rows.persist(StorageLevel.DISK_ONLY)
-        self._tell_beginning(context)
-        report_losses(context, rows.where(is_lost() & (sql.col("group").isNull() | is_selected)))
+        found = history.rows(since_ms=self.since_ms, until_ms=self.until_ms).where(is_selected | is_lost())
+        rows = history.cached(found)
+        if begun := history.with_lost_beginning(self.since_ms):
+            report.say(f"Warning: {beginnings(begun)}: what was written before that is not in the answer")
+        report_losses(report, rows.where(is_lost() & (sql.col("group").isNull() | is_selected)))
         selected = rows.where(is_selected)
         if named and selected.isEmpty():
-            _require_known(context, named)
+            _require_known(history, named)
         return selected
 
-    def _named(self, context: JobContext, member: str | None) -> list[_Named]:
+    def _named(self, history: History, member: str | None) -> list[_Named]:
         named = []
         if self.group is not None:
             named.append(_Named("group", self.group, "group", sql.col("group") == self.group))
         if self.topic is not None:
-            is_topic = _is_topic(context, self.topic)
+            is_topic = _is_topic(history, self.topic)
             named.append(_Named("topic", self.topic, "topic_id", is_topic))
         if self.partition is not None:
             is_partition = sql.col("partition") == self.partition
@@ -91,24 +89,6 @@ class Selection:
         if member is not None:
             named.append(_Named("member or client", member, "member", _is_member(member)))
         return named
-
-    def _tell_beginning(self, context: JobContext) -> None:
-        """Say which log partitions begin later than what is asked for. How much was there, nobody can tell."""
-        if isinstance(context.reader, SilverFiles):
-            return
-        begun = begun_late(context, context.reader.ranges())
-        if begun and self.since_ms is not None:
-            first = context.reader.offsets_at(self.since_ms)
-            begun = [part for part in begun if first.get(part.partition, 0) <= part.first_offset]
-        if begun:
-            context.say(f"Warning: {beginnings(begun)}: what was written before that is not in the answer")
-
-
-def begun_late(context: JobContext, ranges: Sequence[LogRange]) -> list[LogRange]:
-    """Return those of `ranges`, which begin with the log, before which there was more of it once."""
-    # The records of early forms stand among others: their first offset tells nothing.
-    is_early = isinstance(context.reader, EarlyLog)
-    return [part for part in ranges if part.first_offset > 0 and not is_early]
 
 
 def beginnings(ranges: Sequence[LogRange]) -> str:
@@ -144,11 +124,11 @@ def is_lost() -> Column:
     return sql.col("outcome").isin(CORRUPT, MISSING)
 
 
-def report_losses(context: JobContext, lost: DataFrame) -> None:
+def report_losses(report: RunReport, lost: DataFrame) -> None:
     """Report rows that stand for records which are gone, or which no fold can take; the summary counts the latter."""
     by_place = lost.dropDuplicates(["log_partition", "log_offset"])
     found = by_place.orderBy("log_partition", "log_offset").limit(_MOST_TOLD + 1).collect()
-    context.report(
+    report.missing(
         [
             Gap(
                 row["log_partition"],
@@ -168,25 +148,22 @@ def report_losses(context: JobContext, lost: DataFrame) -> None:
     )
     counted = sum(row["outcome"] == CORRUPT for row in found)
     if len(found) > _MOST_TOLD:
-        context.say("Warning: further records are missing, or cannot be used")
+        report.say("Warning: further records are missing, or cannot be used")
         counted = by_place.where(sql.col("outcome") == CORRUPT).count()
-    context.summary["corrupt"] = counted
+    report.summary["corrupt"] = counted
 
 
-def _require_known(context: JobContext, named: Sequence[_Named]) -> None:
-    """Raise JobFailed unless the log, at any time, has something of all that was asked for by name."""
-    read = len(context.ranges_read)
-    rows = context.silver().select("group", "topic_id", "partition", "member", "client_id", "kind")
+def _require_known(history: History, named: Sequence[_Named]) -> None:
+    """Raise JobFailed unless the log, at any time, has a record for all names together."""
+    rows = history.rows_for_lookup().select("group", "topic_id", "partition", "member", "client_id", "kind")
     names = rows.distinct().persist()
-    # The summary tells of them once.
-    del context.ranges_read[read:]
     for number, each in enumerate(named):
         found = names.where(each.is_it)
         if found.isEmpty():
             of = "".join(f" of {before.kind} {before.value!r}" for before in reversed(named[:number]))
             raise JobFailed(
-                f"there is no {each.kind} {each.value!r}{of} in {context.reader.name}; "
-                f"{known_in(names, each.column, context.topic_names())}",
+                f"there is no {each.kind} {each.value!r}{of} in {history.name}; "
+                f"{known_in(names, each.column, history.topic_names())}",
                 ExitCode.NOT_FOUND,
             )
         names = found
@@ -198,14 +175,14 @@ def _is_member(member: str) -> Column:
     return sql.coalesce((sql.col("member") == member) | is_client, sql.lit(False))
 
 
-def _is_topic(context: JobContext, topic: str) -> Column:
+def _is_topic(history: History, topic: str) -> Column:
     """Return which rows are of a topic: by its name, and what is none is taken for an id."""
-    names = context.topic_names()
+    names = history.topic_names()
     ids = [topic_id for topic_id, name in names.items() if name == topic]
     if not ids and not _is_topic_id(topic):
         known = ", ".join(sorted(set(names.values()))[:_FEW]) or "none: give its id"
         raise JobFailed(
-            f"there is no topic {topic!r} in {context.reader.name}; known are {known}", ExitCode.NOT_FOUND
+            f"there is no topic {topic!r} in {history.name}; known are {known}", ExitCode.NOT_FOUND
         )
     return sql.col("topic_id").isin(*ids or [topic])
 

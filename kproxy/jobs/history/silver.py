@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -28,9 +28,6 @@ from kproxy.statelog.claims import Claim
 from kproxy.statelog.state_log_fold import FoldImage, StateLogFold
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, StateRecord
 from kproxy.wire.records import Record
-
-if TYPE_CHECKING:
-    from kproxy.jobs.job import JobContext
 
 SILVER_SCHEMA: Final = """
     group string, topic_id string, partition int, log_partition int, log_offset bigint, log_ts_ms bigint,
@@ -90,24 +87,13 @@ CAUSES_OF_RECORDS: Final = frozenset(
 SilverRow = dict[str, Any]
 
 
-def silver_of(
-    context: "JobContext", *, since_ms: int | None = None, until_ms: int | None = None
-) -> DataFrame:
-    """Return the silver rows of a log from `since_ms` on and before `until_ms`; None is no bound.
-
-    State epochs and outcomes are those of a fold from the beginning of the log, whatever `since_ms` says.
-    """
-    from kproxy.jobs.history.silver_files import SilverFiles
-
-    if isinstance(context.reader, SilverFiles):
-        rows = context.reader.rows()
-    else:
-        rows = silver_rows(context.records(context.ranges(until_ms=until_ms)))
+def between(silver: DataFrame, since_ms: int | None, until_ms: int | None) -> DataFrame:
+    """Return the rows of log records written at `since_ms` or later and before `until_ms`; None is no bound."""
     if since_ms is not None:
-        rows = rows.where(sql.col("log_ts_ms") >= since_ms)
+        silver = silver.where(sql.col("log_ts_ms") >= since_ms)
     if until_ms is not None:
-        rows = rows.where(sql.col("log_ts_ms") < until_ms)
-    return rows
+        silver = silver.where(sql.col("log_ts_ms") < until_ms)
+    return silver
 
 
 def silver_rows(records: DataFrame, images: Mapping[int, FoldImage] | None = None) -> DataFrame:
@@ -126,7 +112,7 @@ def silver_batches(
         for number, found in log_partitions(batches):
             writer = SilverWriter.after(number, images.get(number))
             for batch in found:
-                yield batch_of_silver([row for _, record in records_of(batch) for row in writer.rows(record)])
+                yield batch_of_silver(writer.rows_of_batch(batch))
 
 
 def batch_of_silver(rows: Sequence[SilverRow]) -> pa.RecordBatch:
@@ -164,6 +150,10 @@ class SilverWriter:
         if image is None:
             return SilverWriter(log_partition)
         return SilverWriter(log_partition, StateLogFold.resume(image, on_corrupt="skip"))
+
+    def rows_of_batch(self, batch: pa.RecordBatch) -> list[SilverRow]:
+        """Return the rows of the next records, all of this log partition."""
+        return [row for _, record in records_of(batch) for row in self.rows(record)]
 
     def rows(self, record: Record) -> list[SilverRow]:
         """Return the rows of the next record."""

@@ -1,20 +1,17 @@
-"""Silver rows that `export` wrote, as a source of the analyses: history that outlives the topic."""
+"""Silver rows that `export` wrote, as a `History`: one that outlives the topic."""
 
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
 
 from pyspark.sql import DataFrame, SparkSession
 
-from kproxy.errors import ExitCode
-from kproxy.jobs.failures import JobFailed
-from kproxy.jobs.history.silver import ADDED_COLUMNS, SILVER_ARROW_SCHEMA, SILVER_SCHEMA
+from kproxy.jobs.history.silver import ADDED_COLUMNS, SILVER_ARROW_SCHEMA, SILVER_SCHEMA, between
 from kproxy.jobs.sources.log_files import FoundFiles
-from kproxy.jobs.sources.log_reader import BatchFunction, LogRange
+from kproxy.jobs.sources.log_reader import LogRange
 from kproxy.jobs.sources.parquet_log import open_parquet
 
 
 class SilverFiles:
-    """Exported history. There are no log records in it: only jobs that read silver rows can use it."""
+    """Exported history."""
 
     def __init__(self, spark: SparkSession, found: FoundFiles) -> None:
         self._spark = spark
@@ -22,48 +19,29 @@ class SilverFiles:
 
     @property
     def name(self) -> str:
-        """What is read, in words for people."""
+        """The place of the files."""
         return f"exported history at {self._found.place}"
 
-    @property
-    def identity(self) -> str:
-        """The files, with sizes and times."""
-        return self._found.stamp
+    def rows(self, *, since_ms: int | None = None, until_ms: int | None = None) -> DataFrame:
+        """Return the rows. What files of earlier exports have no column for is null."""
+        rows = self._spark.read.schema(SILVER_SCHEMA).parquet(*self._found.uris)
+        return between(rows.select(*SILVER_ARROW_SCHEMA.names), since_ms, until_ms)
 
-    def rows(self) -> DataFrame:
-        """Return rows of SILVER_SCHEMA. What files of earlier exports have no column for is null."""
-        return (
-            self._spark.read.schema(SILVER_SCHEMA)
-            .parquet(*self._found.uris)
-            .select(*SILVER_ARROW_SCHEMA.names)
-        )
+    def rows_for_lookup(self) -> DataFrame:
+        """Return all rows."""
+        return self.rows()
 
-    def ranges(self) -> Sequence[LogRange]:
-        """Raise JobFailed."""
-        self._refuse()
+    def cached(self, rows: DataFrame) -> DataFrame:
+        """Return `rows` as they are: reading Parquet again costs little."""
+        return rows
 
-    def offsets_at(self, timestamp_ms: int) -> Mapping[int, int]:  # noqa: ARG002
-        """Raise JobFailed."""
-        self._refuse()
-
-    def records(self, ranges: Sequence[LogRange], *, most_per_task: int | None = None) -> DataFrame:  # noqa: ARG002
-        """Raise JobFailed."""
-        self._refuse()
-
-    def mapped(self, ranges: Sequence[LogRange], function: BatchFunction, schema: str) -> DataFrame:  # noqa: ARG002
-        """Raise JobFailed."""
-        self._refuse()
+    def with_lost_beginning(self, since_ms: int | None) -> Sequence[LogRange]:  # noqa: ARG002
+        """Return none: what an export missed has rows that say so."""
+        return []
 
     def topic_names(self) -> Mapping[str, str]:
-        """Return none."""
+        """Return none: the rows have ids only."""
         return {}
-
-    def _refuse(self) -> NoReturn:
-        raise JobFailed(
-            f"{self._found.place} holds exported history, and this job needs the records themselves: "
-            "kproxy replay export --records, or the topic",
-            ExitCode.USAGE,
-        )
 
 
 def is_silver(found: FoundFiles) -> bool:

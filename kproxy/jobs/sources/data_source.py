@@ -14,9 +14,7 @@ It reads some 10^5 records in a second and core; for far more there is Spark's o
 """
 
 import json
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -24,29 +22,18 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from kproxy.errors import ExitCode
-from kproxy.jobs.failures import JobFailed, told_to_driver
+from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.sources.kafka_log import KafkaTopic, LogTopic
 from kproxy.jobs.sources.log_reader import LogRange
 from kproxy.jobs.sources.packing import packed
 from kproxy.jobs.sources.raw_records import RAW_SCHEMA
+from kproxy.jobs.sources.task_partitions import TaskPartition, read_ranges, slots_in
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceStreamReader
 
 FORMAT: Final = "kproxy-statelog"
 _KAFKA_PREFIX: Final = "kafka."
-
-
-class TaskPartition(InputPartition):
-    """What one task reads. Spark has a task even for nothing."""
-
-    def __init__(self, ranges: Iterable[LogRange]) -> None:
-        super().__init__([astuple(part) for part in ranges])
-
-    @property
-    def ranges(self) -> list[LogRange]:
-        """The offsets, in the order in which they are read."""
-        return [LogRange(*numbers) for numbers in self.value]
 
 
 class StateLogSource(DataSource):
@@ -93,23 +80,6 @@ class StateLogReader(DataSourceReader):
         """Yield the records that a task reads."""
         assert isinstance(partition, TaskPartition)
         return read_ranges(self._topic, partition.ranges)
-
-
-def read_ranges(topic: LogTopic, ranges: Sequence[LogRange]) -> Iterator[pa.RecordBatch]:
-    """Yield the records of ranges, one after the other, on an executor and by one connection.
-
-    What goes wrong is told so that the driver understands it.
-    """
-    if not ranges:
-        return
-    with told_to_driver(), topic.consumer() as consumer:
-        for part in ranges:
-            yield from consumer.batches(part)
-
-
-def slots_in(options: Mapping[str, str]) -> int:
-    """Return how many tasks run at once, by the options of the source."""
-    return int(options.get("slots") or os.cpu_count() or 1)
 
 
 def topic_of(options: Mapping[str, str]) -> KafkaTopic:

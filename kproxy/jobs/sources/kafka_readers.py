@@ -1,4 +1,4 @@
-"""The log of a cluster as a `LogReader`: by Spark's own Kafka source, or by `kproxy-statelog`."""
+"""The log of a cluster as a `ClusterLog`: by Spark's own Kafka source, or by `kproxy-statelog`."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,12 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
-from kproxy.jobs.sources.data_source import FORMAT, StateLogSource, read_ranges
+from kproxy.jobs.sources.data_source import FORMAT, StateLogSource
 from kproxy.jobs.sources.kafka_log import KafkaTopic
-from kproxy.jobs.sources.log_reader import BatchFunction, LogRange, TopicEnd
+from kproxy.jobs.sources.log_reader import BatchFunction, LogRange, OnGap, TopicEnd
 from kproxy.jobs.sources.packing import packed
 from kproxy.jobs.sources.raw_records import RAW_SCHEMA
 from kproxy.jobs.sources.spark_tasks import mapped_by_tasks, slots_of, unchanged
+from kproxy.jobs.sources.task_partitions import read_ranges
 from kproxy.jobs.sources.topic_names import NAMES_SCHEMA, named, topic_names_in
 
 RAW_COLUMNS_OF_KAFKA: Final = (
@@ -45,6 +46,8 @@ class _KafkaLog:
         self._spark = spark
         self._state = state
         self._groups = groups
+
+    starts_at_offset_zero: Final = True
 
     @property
     def name(self) -> str:
@@ -118,7 +121,7 @@ class PythonLog(_KafkaLog):
         tasks = packed(ranges, slots=slots_of(self._spark))
         return mapped_by_tasks(self._spark, tasks, partial(read_ranges, topic), function, schema)
 
-    def stream(self, *, most_per_batch: int | None, on_gap: str) -> DataFrame:
+    def stream(self, *, most_per_batch: int | None, on_gap: OnGap) -> DataFrame:
         """Return the log as it grows."""
         self._spark.dataSource.register(StateLogSource)
         reader = (
@@ -166,7 +169,7 @@ class JarLog(_KafkaLog):
             reader = reader.option("maxRecordsPerPartition", str(most_per_task))
         return reader.load().selectExpr(*RAW_COLUMNS_OF_KAFKA)
 
-    def stream(self, *, most_per_batch: int | None, on_gap: str) -> DataFrame:
+    def stream(self, *, most_per_batch: int | None, on_gap: OnGap) -> DataFrame:
         """Return the log as it grows."""
         reader = self._spark.readStream.format("kafka").options(**_kafka_options(self._state, self.ranges()))
         reader = reader.option("failOnDataLoss", str(on_gap == "fail").lower())

@@ -1,11 +1,14 @@
-"""Where log records come from: one interface, the same rows from all."""
+"""The port of a state log: ranges of offsets, and records as rows. What reads a cluster or files implements it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+
+from kproxy.errors import ExitCode
+from kproxy.jobs.failures import JobFailed
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -41,22 +44,35 @@ class Gap:
     end_offset: int
     reason: str
 
+    @property
+    def offsets_text(self) -> str:
+        """The offsets and the reason, for a line of text."""
+        return f"offsets {self.first_offset}-{self.end_offset - 1} are missing: {self.reason}"
+
+
+OnGap: TypeAlias = Literal["fail", "report"]
+"""What to do about records that were deleted before they were read: fail, or report them and read on."""
 
 BatchFunction: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What a task makes of the batches of records that it reads. It must be picklable."""
 
 
 class LogReader(Protocol):
-    """A state log that can be read: of a cluster, or of files."""
+    """A state log that can be read: a topic of a cluster, or files."""
 
     @property
     def name(self) -> str:
-        """What is read, in words for people."""
+        """The log in words, for error messages."""
         ...
 
     @property
     def identity(self) -> str:
-        """What tells this log from every other, and a log that was made anew from the one before."""
+        """A text that no other log has, nor the same topic after it was deleted and created again."""
+        ...
+
+    @property
+    def starts_at_offset_zero(self) -> bool:
+        """Whether the first record of every partition had offset 0: one that begins later has lost records."""
         ...
 
     def ranges(self) -> Sequence[LogRange]:
@@ -87,20 +103,26 @@ class LogReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TopicEnd:
-    """Where a partition of a consumed topic ended: when it was asked, and at an earlier time. Both are exclusive."""
+    """Where a partition of a consumed topic ends now, and where it ended at an earlier time. Both are exclusive."""
 
     end_offset: int
     earlier_end_offset: int
 
 
-@runtime_checkable
-class KnowsTopics(Protocol):
-    """A `LogReader` that can ask the cluster about the topics that share groups consume."""
+class ClusterLog(LogReader, Protocol):
+    """A state log in a cluster: it grows, and the cluster knows the topics that share groups consume."""
+
+    def stream(self, *, most_per_batch: int | None, on_gap: OnGap) -> DataFrame:
+        """Return the log from its beginning, as rows of RAW_SCHEMA, each log partition in order and in one task.
+
+        A micro-batch has at most `most_per_batch` records, over all partitions; None is no limit.
+        """
+        ...
 
     def topic_ends(self, topics: Mapping[str, str], *, earlier_ms: int) -> Mapping[tuple[str, int], TopicEnd]:
         """Return by topic id and partition where topics end now, and ended at `earlier_ms`.
 
-        `topics` are names by id in Kafka's text form; one that the cluster has no more is left out. Raises JobFailed.
+        `topics` are names by id in Kafka's text form; one that the cluster no longer has is left out. Raises JobFailed.
         """
         ...
 
@@ -115,6 +137,15 @@ def ranges_between(
     first = {part.partition: part.first_offset for part in held}
     begun = {number: max(start.get(number, 0), first.get(number, 0)) for number in end}
     return [LogRange(number, begun[number], last) for number, last in end.items() if last > begun[number]]
+
+
+def require_no_gap(gaps: Iterable[Gap], on_gap: OnGap) -> None:
+    """Raise JobFailed for the first gap, if there is one: NOT_FOUND. With `report` gaps are no failure."""
+    for gap in gaps if on_gap == "fail" else ():
+        raise JobFailed(
+            f"partition {gap.partition}, {gap.offsets_text}; --on-gap report goes on without them",
+            ExitCode.NOT_FOUND,
+        )
 
 
 def gaps_below(ranges: Iterable[LogRange], wanted: Mapping[int, int]) -> list[Gap]:

@@ -1,12 +1,12 @@
 """Parquet files with log records, as `export --records` writes them, as a `LogReader`.
 
-Where each record is, is told by the statistics in the footers. When the row groups of every log partition stand in the
-order of the log, tasks read them in that order (`kproxy-statelog-files`); else Spark sorts the records first.
+The statistics in the footers say which offsets are in which row group. When the row groups of every log partition stand
+in the order of the log, tasks read them in that order (`kproxy-statelog-files`); else Spark sorts the records first.
 """
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sql
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
@@ -23,7 +22,7 @@ from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed, told_to_driver
 from kproxy.jobs.sources.log_files import FoundFiles, filesystem_of
 from kproxy.jobs.sources.log_reader import BatchFunction, LogRange
-from kproxy.jobs.sources.log_rows import in_log_order, offsets_in, ranges_in
+from kproxy.jobs.sources.log_rows import RowLog
 from kproxy.jobs.sources.packing import packed
 from kproxy.jobs.sources.raw_records import RAW_ARROW_SCHEMA, RAW_SCHEMA
 from kproxy.jobs.sources.spark_tasks import mapped_by_tasks, slots_of
@@ -43,31 +42,38 @@ class RowGroup:
     number: int
 
 
-class ParquetLog:
-    """The log in Parquet files."""
+def parquet_log(spark: SparkSession, found: FoundFiles) -> RowLog:
+    """Return the log in Parquet files, by the shortest way to read it.
 
-    def __init__(self, spark: SparkSession, found: FoundFiles) -> None:
+    Raises JobFailed when a file is not Parquet, or does not hold log records.
+    """
+    groups = row_groups(found)
+
+    def read() -> DataFrame:
+        return spark.read.schema(RAW_SCHEMA).parquet(*found.uris)
+
+    return RowLog(found, read) if groups is None else ParquetLog(spark, found, read, groups)
+
+
+class ParquetLog(RowLog):
+    """Parquet whose row groups stand in the order of the log: each task reads its own, and nothing is sorted."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        found: FoundFiles,
+        read: Callable[[], DataFrame],
+        groups: Sequence[RowGroup],
+    ) -> None:
+        super().__init__(found, read)
         self._spark = spark
-        self._found = found
-        self._groups = row_groups(found)
-
-    @property
-    def name(self) -> str:
-        """What is read, in words for people."""
-        return f"files at {self._found.place}"
-
-    @property
-    def identity(self) -> str:
-        """The files, with sizes and times."""
-        return self._found.stamp
+        self._groups = groups
 
     def ranges(self) -> Sequence[LogRange]:
-        """Return what each partition holds."""
+        """Return what each partition holds, by the footers alone."""
         groups = defaultdict(list)
-        for group in self._groups or ():
+        for group in self._groups:
             groups[group.partition].append(group)
-        if self._groups is None:
-            return ranges_in(self._unordered())
         return [
             LogRange(
                 partition,
@@ -77,26 +83,14 @@ class ParquetLog:
             for partition, held in sorted(groups.items())
         ]
 
-    def offsets_at(self, timestamp_ms: int) -> Mapping[int, int]:
-        """Return the first offsets written at this time or later. Only times and offsets are read."""
-        if self._groups is None:
-            return offsets_in(self._unordered(), timestamp_ms)
-        later = ranges_in(self._unordered().where(sql.col("timestamp_ms") >= timestamp_ms))
-        ends = {held.partition: held.end_offset for held in self.ranges()}
-        return ends | {held.partition: held.first_offset for held in later}
-
     def records(self, ranges: Sequence[LogRange], *, most_per_task: int | None = None) -> DataFrame:
         """Return the records of `ranges`."""
-        if self._groups is None:
-            return in_log_order(self._unordered(), ranges)
         self._spark.dataSource.register(ParquetLogSource)
         tasks = json.dumps(self._tasks(ranges, most_per_task))
         return self._spark.read.format(FORMAT).option("tasks", tasks).load()
 
     def mapped(self, ranges: Sequence[LogRange], function: BatchFunction, schema: str) -> DataFrame:
         """Return the records of `ranges`, mapped: by the worker that reads them, and so the JVM never sees them."""
-        if self._groups is None:
-            return self.records(ranges).mapInArrow(function, schema)
         return mapped_by_tasks(self._spark, self._tasks(ranges, None), _read, function, schema)
 
     def _tasks(self, ranges: Sequence[LogRange], most_per_task: int | None) -> "list[_TaskParts]":
@@ -107,21 +101,14 @@ class ParquetLog:
             for task in tasks
         ]
 
-    def topic_names(self) -> Mapping[str, str]:
-        """Return none: the files hold the state topic alone."""
-        return {}
-
     def _groups_of(self, part: LogRange) -> list[RowGroup]:
         return [
             group
-            for group in self._groups or ()
+            for group in self._groups
             if group.partition == part.partition
             and group.first_offset < part.end_offset
             and group.last_offset >= part.first_offset
         ]
-
-    def _unordered(self) -> DataFrame:
-        return self._spark.read.schema(RAW_SCHEMA).parquet(*self._found.uris)
 
 
 def row_groups(found: FoundFiles) -> list[RowGroup] | None:

@@ -2,7 +2,8 @@
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -14,12 +15,11 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from kproxy.errors import ExitCode
-from kproxy.jobs.failures import JobFailed, told_to_driver
-from kproxy.jobs.sources.data_source import TaskPartition, read_ranges, slots_in
+from kproxy.jobs.failures import told_to_driver
 from kproxy.jobs.sources.kafka_log import LogTopic
-from kproxy.jobs.sources.log_reader import Gap, LogRange, gaps_below
+from kproxy.jobs.sources.log_reader import Gap, LogRange, OnGap, gaps_below, require_no_gap
 from kproxy.jobs.sources.packing import packed
+from kproxy.jobs.sources.task_partitions import TaskPartition, read_ranges, slots_in
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class StateLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for number, offset in json.loads(options.get("startingOffsets", "{}")).items()
         }
         self._most: Final = int(options.get("maxRecordsPerTrigger", "0"))
-        self._is_failing_on_gap: Final = options.get("onGap", "fail") != "report"
+        self._on_gap: Final[OnGap] = "report" if options.get("onGap") == "report" else "fail"
         self._slots: Final = slots_in(options)
         self._target: dict[int, int] | None = None
 
@@ -92,19 +92,12 @@ class StateLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         held = {part.partition: part for part in self._held()}
         begun = {int(number): start.get(number, 0) for number in end}
         with told_to_driver():
-            self._look_for_gaps(gaps_below(held.values(), begun), end)
+            gaps = _before(end, gaps_below(held.values(), begun))
+            require_no_gap(gaps, self._on_gap)
+        for gap in gaps:
+            log.warning("partition %d, %s", gap.partition, gap.offsets_text)
         ranges = [held[number].within(first, end[str(number)]) for number, first in sorted(begun.items())]
         return [TaskPartition(task) for task in packed(ranges, slots=self._slots)]
-
-    def _look_for_gaps(self, gaps: Sequence[Gap], end: Offsets) -> None:
-        for gap in gaps:
-            lost = min(gap.end_offset, end[str(gap.partition)])
-            said = (
-                f"partition {gap.partition}, offsets {gap.first_offset}-{lost - 1} are missing: {gap.reason}"
-            )
-            if self._is_failing_on_gap:
-                raise JobFailed(f"{said}; --on-gap report goes on without them", ExitCode.NOT_FOUND)
-            log.warning("%s", said)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the records that a task reads."""
@@ -118,3 +111,8 @@ class StateLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 def _texts(offsets: Mapping[Any, int]) -> Offsets:
     return {str(number): offset for number, offset in sorted(offsets.items())}
+
+
+def _before(end: Offsets, gaps: Iterable[Gap]) -> list[Gap]:
+    """Return what of the gaps lies before the end of a micro-batch."""
+    return [replace(gap, end_offset=min(gap.end_offset, end[str(gap.partition)])) for gap in gaps]

@@ -21,17 +21,16 @@ from kproxy.jobs.folds.fold_rows import (
     PARTITION,
     STATE,
     Counts,
+    key_columns,
     rows_of_fold,
 )
 from kproxy.jobs.folds.folding import log_partitions
 from kproxy.jobs.job import Job, JobContext, JobResult
-from kproxy.jobs.sources.kafka_readers import JarLog, PythonLog
 from kproxy.jobs.sources.local_rows import local_frame
 from kproxy.jobs.sources.log_reader import LogRange
 from kproxy.jobs.sources.raw_records import records_of
 from kproxy.jobs.verify.live_state import LiveSlot, live_delivery_limit, live_log, live_slots
 from kproxy.jobs.verify.verify_rules import NOTICE, VIOLATION, Examiner, LogPlace, Problem
-from kproxy.share.identifiers import topic_id_text
 from kproxy.statelog.state_log_fold import StateLogFold
 
 DIFFERENCE: Final = "difference"
@@ -74,15 +73,15 @@ def run(
 ) -> JobResult:
     """Fold the log up to the barrier, examine it on the way, and compare."""
     limit = delivery_limit or (None if offline else live_delivery_limit(admin_url)) or HIGHEST_DELIVERY_LIMIT
-    is_of_cluster = isinstance(context.reader, JarLog | PythonLog)
+    is_of_cluster = context.cluster is not None
     if is_of_cluster and not offline:
-        require_log_of_kproxy(context.reader.identity, live_log(admin_url))
-    held = context.ranges()
+        require_log_of_kproxy(context.log.identity, live_log(admin_url))
+    held = context.log.ranges()
     slots = [] if offline else list(live_slots(admin_url))
     ranges = held if offline else barrier_ranges(held, slots)
     # Of files nobody knows whether they are the whole log.
     partition_count = len(held) if is_of_cluster or not offline else None
-    examined = examine(context.records(ranges), limit, partition_count).persist()
+    examined = examine(context.log.records(ranges), limit, partition_count).persist()
     problems = examined.where(sql.col("kind").isin(VIOLATION, NOTICE)).select(*_PROBLEM)
     extra = {"deliveryLimit": limit, **facts(examined)}
     if partition_count is None:
@@ -178,16 +177,7 @@ def _batch(rows: Iterable[Mapping[str, Any]]) -> pa.RecordBatch:
 
 
 def _problem_row(number: int, problem: Problem) -> dict[str, Any]:
-    key = problem.key
-    of_key = (
-        {}
-        if key is None
-        else {
-            "group_id": key.group_id,
-            "topic_id": topic_id_text(key.topic_id),
-            "partition": key.partition,
-        }
-    )
+    of_key = {} if problem.key is None else key_columns(problem.key)
     place = {"log_partition": number, "kind": problem.what, "log_offset": problem.offset}
     return {**place, **of_key, "detail": problem.detail}
 

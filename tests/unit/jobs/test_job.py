@@ -1,44 +1,40 @@
-from kproxy.jobs.job import JobContext
-from kproxy.jobs.sources.log_reader import Gap, LogRange
+from typing import Any
+
+import pytest
+
+from kproxy.errors import ExitCode
+from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.history.silver_files import SilverFiles
+from kproxy.jobs.job import JobContext, JobSource
+from kproxy.jobs.sources.log_files import FoundFiles
+from kproxy.jobs.sources.log_reader import LogRange
 from tests.in_memory.in_memory_log_reader import InMemoryLogReader
 
-HELD = [LogRange(0, 10, 100), LogRange(1, 0, 50)]
+NO_SPARK: Any = None
 
 
-def test_a_span_of_time_becomes_ranges_of_offsets() -> None:
+def test_a_log_has_records_and_a_history_and_no_cluster_unless_it_is_in_one() -> None:
     # Given
-    reader = InMemoryLogReader(HELD, {1000: {0: 20, 1: 50}, 2000: {0: 60, 1: 50}})
-    context = JobContext(None, reader, print)  # no Spark is needed
+    reader = InMemoryLogReader([LogRange(0, 0, 5)])
 
     # When
-    ranges = context.ranges(since_ms=1000, until_ms=2000)
+    context = JobContext(NO_SPARK, JobSource.of_log(NO_SPARK, reader), print)
 
     # Then
-    assert ranges == [LogRange(0, 20, 60), LogRange(1, 50, 50)]
+    assert context.log.ranges() == [LogRange(0, 0, 5)]
+    assert context.history.name == context.log.name == "a log in memory"
+    assert (context.cluster, context.ranges_read) == (None, [])
 
 
-def test_the_names_of_topics_are_asked_for_once() -> None:
+def test_exported_history_has_no_log() -> None:
     # Given
-    reader = InMemoryLogReader(HELD, names=[{"b3JkZXJzb3JkZXJzb3JkZQ": "orders"}])
-    context = JobContext(None, reader, print)  # no Spark is needed
-    first = context.topic_names()
+    exported = SilverFiles(NO_SPARK, FoundFiles("history", ("history/a.parquet",), ""))
+    context = JobContext(NO_SPARK, JobSource(exported), print)
 
     # When
-    again = context.topic_names()
+    with pytest.raises(JobFailed, match="exported history at history has no log records") as refusal:
+        _ = context.log
 
     # Then
-    assert again == first == {"b3JkZXJzb3JkZXJzb3JkZQ": "orders"}
-
-
-def test_missing_records_are_told_at_once_and_kept_for_the_summary() -> None:
-    # Given
-    said: list[str] = []
-    context = JobContext(None, InMemoryLogReader(HELD), said.append)  # no Spark is needed
-    gap = Gap(3, 5, 10, "deleted")
-
-    # When
-    context.report([gap])
-
-    # Then
-    assert said == ["Warning: partition 3: offsets 5-9 are missing: deleted"]
-    assert context.gaps == [gap]
+    assert refusal.value.exit_code is ExitCode.USAGE
+    assert context.ranges_read == []

@@ -4,7 +4,7 @@ import pytest
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
-from kproxy.jobs.result_writer import Output, require_writable, table_lines, title_of, written_aside
+from kproxy.jobs.result_writer import ResultWriter, require_writable, table_lines, title_of, written_aside
 
 
 def test_columns_are_as_wide_as_their_widest_cell() -> None:
@@ -80,11 +80,11 @@ def test_to_look_whether_a_place_can_be_written_to_leaves_nothing_there(tmp_path
 @pytest.mark.parametrize(
     ("output", "said"),
     [
-        (Output("parquet", None), "-o parquet needs a folder"),
-        (Output("json", Path(__file__)), "is there already"),
+        (ResultWriter("parquet", None), "-o parquet needs a folder"),
+        (ResultWriter("json", Path(__file__)), "is there already"),
     ],
 )
-def test_what_cannot_be_written_is_refused_before_any_work(output: Output, said: str) -> None:
+def test_what_cannot_be_written_is_refused_before_any_work(output: ResultWriter, said: str) -> None:
     # When
     with pytest.raises(JobFailed, match=said) as refusal:
         output.require_possible()

@@ -3,7 +3,7 @@ import pytest
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
-from kproxy.jobs.job import JobContext
+from kproxy.jobs.job import JobContext, JobSource
 from kproxy.jobs.sources.log_reader import Gap, LogRange
 from kproxy.jobs.state_at import PARTITION_OFFSET, ranges_until
 from tests.in_memory.in_memory_log_reader import InMemoryLogReader
@@ -13,7 +13,7 @@ HELD = [LogRange(0, 10, 100), LogRange(1, 0, 0), LogRange(2, 0, 50)]
 
 def a_context(*ranges: LogRange, **offsets: dict[int, dict[int, int]]) -> JobContext:
     reader = InMemoryLogReader(ranges or HELD, offsets.get("offsets"))
-    return JobContext(None, reader, print)  # no Spark is needed to plan
+    return JobContext(None, JobSource.of_log(None, reader), print)  # no Spark is needed to plan
 
 
 def test_without_a_moment_all_of_the_log_is_folded() -> None:
@@ -64,7 +64,7 @@ def test_a_partition_that_begins_after_the_time_is_a_gap() -> None:
 
     # Then
     assert ranges == [LogRange(0, 10, 10), LogRange(1, 0, 0), LogRange(2, 0, 50)]
-    assert context.gaps == [Gap(0, 0, 10, "the log begins after that, or all of it is deleted")]
+    assert context.report.gaps == [Gap(0, 0, 10, "the log begins after that, or all of it is deleted")]
 
 
 def test_who_asks_a_log_without_its_beginning_is_told_what_may_lack() -> None:
@@ -73,7 +73,7 @@ def test_who_asks_a_log_without_its_beginning_is_told_what_may_lack() -> None:
     held = [LogRange(number, 10 + number, 100) for number in range(7)]
 
     # When
-    ranges_until(JobContext(None, InMemoryLogReader(held), said.append), None, {})
+    ranges_until(JobContext(None, JobSource.of_log(None, InMemoryLogReader(held)), said.append), None, {})
 
     # Then
     (line,) = said
