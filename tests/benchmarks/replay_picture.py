@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, NullFormatter
 
-from kproxy.jobs.pictures.paper import FAINT, HUES, picture
+from kproxy.jobs.pictures.figure_style import FAINT, HUES, picture
 from tests.benchmarks.straight_lines import StraightLine
 
 _MEASURED, _LINE, *_ = HUES

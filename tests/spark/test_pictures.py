@@ -11,7 +11,7 @@ import pytest
 from kproxy.jobs.analyses import lag_history, redeliveries, throughput
 from kproxy.jobs.history.silver import silver_rows
 from kproxy.jobs.job import JobContext, JobResult
-from kproxy.jobs.pictures.paper import step_text
+from kproxy.jobs.pictures.figure_style import step_text
 from kproxy.jobs.sources.raw_records import batch_of
 from tests.spark.silver_contexts import silver_context
 from tests.worlds.consumptions import Step, consumption_of

@@ -49,7 +49,7 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/jobs/sources/local_rows.py": "tests/spark/test_analyses.py, tests/spark/test_early_log.py",
     "kproxy/jobs/sources/log_rows.py": "tests/spark/test_readers.py",
     "kproxy/jobs/pictures/lag_history.py": "tests/spark/test_pictures.py",
-    "kproxy/jobs/pictures/paper.py": "tests/spark/test_pictures.py",
+    "kproxy/jobs/pictures/figure_style.py": "tests/spark/test_pictures.py",
     "kproxy/jobs/pictures/redeliveries.py": "tests/spark/test_pictures.py",
     "kproxy/jobs/pictures/throughput.py": "tests/spark/test_pictures.py",
     "kproxy/jobs/analyses/redeliveries.py": "tests/spark/test_analyses.py",

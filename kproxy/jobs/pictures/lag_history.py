@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
 from kproxy.jobs.history.silver import SHARE_PARTITION
-from kproxy.jobs.pictures.paper import HUES, moments, nothing_to_show, picture, show_counts, show_time
+from kproxy.jobs.pictures.figure_style import HUES, moments, nothing_to_show, picture, show_counts, show_time
 
 _MOST_LINES: Final = 7
 _MOST_POINTS: Final = 400

@@ -18,7 +18,7 @@ from pyspark.sql import functions as sql
 
 from kproxy.jobs.history.buckets import step_of
 from kproxy.jobs.history.silver import SHARE_PARTITION, SILVER_ARROW_SCHEMA
-from kproxy.jobs.pictures.paper import (
+from kproxy.jobs.pictures.figure_style import (
     HEAT,
     INK,
     moments,

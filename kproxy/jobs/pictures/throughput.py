@@ -12,7 +12,7 @@ from pyspark.sql import functions as sql
 
 from kproxy.jobs.history.buckets import step_of
 from kproxy.jobs.history.changes import is_at_delivery_limit
-from kproxy.jobs.pictures.paper import (
+from kproxy.jobs.pictures.figure_style import (
     COLOUR_OF_EVENT,
     FAINT,
     moments,
