@@ -1,6 +1,7 @@
 """`kproxy replay snapshot`: a compact log, one snapshot per share-partition."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -14,7 +15,7 @@ from kproxy.jobs.failures import JobFailed, told_to_driver
 from kproxy.jobs.folds.fold_rows import STATE, key_of, state_of
 from kproxy.jobs.folds.folding import OnCorrupt, folded_states
 from kproxy.jobs.job import Job, JobContext, JobResult
-from kproxy.jobs.sources.raw_records import RAW_ARROW_SCHEMA, RAW_SCHEMA
+from kproxy.jobs.sources.raw_records import RAW_SCHEMA, batch_of_partitions
 from kproxy.jobs.state_at import AT, ON_CORRUPT, facts, ranges_until
 from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, SnapshotEpoch
 from kproxy.statelog.actors import Actor, Cause
@@ -57,20 +58,23 @@ def snapshot_batches(
     """Turn rows of states into rows of records. Their offsets are yet to be given."""
     with told_to_driver():
         for batch in batches:
-            rows = []
-            for row in batch.to_pylist():
-                key = key_of(row)
-                record = snapshot_record(
-                    key, state_of(row), row["create_ms"], row["written_ms"], for_kafka=for_kafka
+            rows = batch.to_pylist()
+            partitions = [state_partition(key_of(row), partition_count) for row in rows]
+            records = [
+                snapshot_record(
+                    key_of(row), state_of(row), row["create_ms"], row["written_ms"], for_kafka=for_kafka
                 )
-                rows.append(_raw_row(state_partition(key, partition_count), row["written_ms"], record))
-            yield pa.RecordBatch.from_pylist(rows, schema=RAW_ARROW_SCHEMA)
+                for row in rows
+            ]
+            yield batch_of_partitions(partitions, records)
 
 
 def snapshot_record(
     key: SharePartitionKey, state: DurableShareState, create_ms: int, written_ms: int, *, for_kafka: bool
 ) -> Record:
-    """Return the record of one state. It names no claim: whoever reads a log takes that before any claim.
+    """Return the record of one state. Its offset is yet to be given.
+
+    It names no claim: a fold takes such records as long as it has met no claim.
 
     Kafka numbers snapshots and leaders anew: its own leader epochs are those of the consumed topic's partitions, and
     a higher one in the log would fence them for good.
@@ -87,18 +91,8 @@ def snapshot_record(
         state_batches=state.state_batches,
     )
     actors = () if for_kafka else (Actor(Cause.SNAPSHOT),)
-    return encode_state_record(snapshot, claim_epoch=None, actors=actors)
-
-
-def _raw_row(partition: int, timestamp_ms: int, record: Record) -> dict[str, object]:
-    return {
-        "log_partition": partition,
-        "log_offset": 0,
-        "timestamp_ms": timestamp_ms,
-        "key": record.key,
-        "value": record.value,
-        "headers": [{"key": name, "value": value} for name, value in record.headers],
-    }
+    record = encode_state_record(snapshot, claim_epoch=None, actors=actors)
+    return replace(record, timestamp_ms=written_ms)
 
 
 JOB: Final = Job(

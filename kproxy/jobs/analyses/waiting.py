@@ -4,7 +4,6 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
@@ -13,19 +12,15 @@ from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.history.silver import SHARE_PARTITION
 from kproxy.jobs.job import JobContext
 from kproxy.jobs.sources.local_rows import local_frame
+from kproxy.jobs.sources.schemas import arrow_schema_of
 
 NO_ACQUISITIONS: Final = (
     "which records are with a member, or were never delivered: acquisitions are not written to the log"
 )
 NO_ENDS: Final = "where the topics ended: that is not written to the log"
 
-_ENDS_SCHEMA: Final = pa.schema(
-    [
-        ("topic_id", pa.string()),
-        ("partition", pa.int32()),
-        ("end_offset", pa.int64()),
-        ("earlier_end_offset", pa.int64()),
-    ]
+_ENDS_SCHEMA: Final = arrow_schema_of(
+    "topic_id string, partition int, end_offset bigint, earlier_end_offset bigint"
 )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kproxy.jobs.sources.log_reader import Gap
+from kproxy.jobs.sources.schemas import arrow_schema_of
 from kproxy.share.identifiers import (
     GroupId,
     LeaderEpoch,
@@ -46,40 +47,7 @@ FOLD_SCHEMA: Final = f"""
 """
 """Rows of a fold. What does not belong to a row's kind is null."""
 
-_BATCH: Final = pa.struct(
-    [
-        ("firstOffset", pa.int64()),
-        ("lastOffset", pa.int64()),
-        ("deliveryState", pa.int32()),
-        ("deliveryCount", pa.int32()),
-    ]
-)
-FOLD_ARROW_SCHEMA: Final = pa.schema(
-    [
-        ("log_partition", pa.int32()),
-        ("kind", pa.string()),
-        ("group_id", pa.string()),
-        ("topic_id", pa.string()),
-        ("partition", pa.int32()),
-        ("snapshot_epoch", pa.int32()),
-        ("state_epoch", pa.int32()),
-        ("leader_epoch", pa.int32()),
-        ("start_offset", pa.int64()),
-        ("delivery_complete_count", pa.int32()),
-        ("state_batches", pa.list_(_BATCH)),
-        ("snapshot_offset", pa.int64()),
-        ("updates_since", pa.int32()),
-        ("create_ms", pa.int64()),
-        ("written_ms", pa.int64()),
-        ("claim_epoch", pa.int64()),
-        ("first_offset", pa.int64()),
-        ("last_taken_offset", pa.int64()),
-        ("applied_offset", pa.int64()),
-        ("record_count", pa.int64()),
-        ("ignored_count", pa.int64()),
-        ("corrupt_count", pa.int64()),
-    ]
-)
+FOLD_ARROW_SCHEMA: Final = arrow_schema_of(FOLD_SCHEMA)
 """The same for pyarrow."""
 
 JsonRow = dict[str, Any]

@@ -30,6 +30,7 @@ from kproxy.jobs.folds.folding import OnCorrupt, PartitionFold, log_partitions, 
 from kproxy.jobs.sources.local_rows import local_frame
 from kproxy.jobs.sources.log_files import filesystem_of, pattern_of, uri_of
 from kproxy.jobs.sources.log_reader import Gap, LogRange
+from kproxy.jobs.sources.schemas import arrow_schema_of
 from kproxy.jobs.sources.tracked_log import TrackedLog
 from kproxy.statelog.state_log_fold import Outcome
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, StateTombstone, decode_state_message
@@ -38,19 +39,8 @@ from kproxy.wording import counted
 _SCHEMA: Final = (
     "log_partition int, log_offset bigint, kind string, group_id string, topic_id string, partition int"
 )
-_ARROW_SCHEMA: Final = pa.schema(
-    [
-        ("log_partition", pa.int32()),
-        ("log_offset", pa.int64()),
-        ("kind", pa.string()),
-        ("group_id", pa.string()),
-        ("topic_id", pa.string()),
-        ("partition", pa.int32()),
-    ]
-)
-_BOUNDS_SCHEMA: Final = pa.schema(
-    [("log_partition", pa.int32()), ("begin", pa.int64()), ("until", pa.int64())]
-)
+_ARROW_SCHEMA: Final = arrow_schema_of(_SCHEMA)
+_BOUNDS_SCHEMA: Final = arrow_schema_of("log_partition int, begin bigint, until bigint")
 _SNAPSHOT: Final = "snapshot"
 _TOMBSTONE: Final = "tombstone"
 _CLAIM: Final = "claim"

@@ -21,6 +21,7 @@ from kproxy.jobs.failures import told_to_driver
 from kproxy.jobs.folds.folded_records import FoldedRecord, folded
 from kproxy.jobs.folds.folding import log_partitions
 from kproxy.jobs.sources.raw_records import records_of
+from kproxy.jobs.sources.schemas import arrow_schema_of
 from kproxy.share.identifiers import SharePartitionKey, topic_id_text
 from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.actors import Actor, Cause, OffsetRange, parts_outside, without_overlaps
@@ -53,20 +54,7 @@ UNDECODABLE: Final = "undecodable"
 MISSING: Final = "missing"
 """The kind of a row that stands for log records that are gone: its offsets are theirs, in the log itself."""
 
-_COLUMNS: Final = tuple(line.split()[0] for line in SILVER_SCHEMA.split(",") if line.strip())
-_WHOLE_NUMBERS: Final = frozenset(
-    {"partition", "log_partition", "snapshot_epoch", "state_epoch", "leader_epoch", "delivery_complete_count"}
-    | {"state", "delivery_count"}
-)
-_LONGS: Final = frozenset(
-    {"log_offset", "log_ts_ms", "claim_epoch", "start_offset", "first_offset", "last_offset"}
-)
-SILVER_ARROW_SCHEMA: Final = pa.schema(
-    [
-        (name, pa.int32() if name in _WHOLE_NUMBERS else pa.int64() if name in _LONGS else pa.string())
-        for name in _COLUMNS
-    ]
-)
+SILVER_ARROW_SCHEMA: Final = arrow_schema_of(SILVER_SCHEMA)
 """The same for pyarrow."""
 
 SHARE_PARTITION: Final = ("group", "topic_id", "partition")
@@ -117,9 +105,7 @@ def silver_batches(
 
 def batch_of_silver(rows: Sequence[SilverRow]) -> pa.RecordBatch:
     """Return rows as a batch of SILVER_ARROW_SCHEMA."""
-    arrays = [
-        pa.array([row.get(name) for row in rows], SILVER_ARROW_SCHEMA.field(name).type) for name in _COLUMNS
-    ]
+    arrays = [pa.array([row.get(field.name) for row in rows], field.type) for field in SILVER_ARROW_SCHEMA]
     return pa.RecordBatch.from_arrays(arrays, schema=SILVER_ARROW_SCHEMA)
 
 

@@ -46,8 +46,13 @@ RAW_ARROW_SCHEMA: Final = pa.schema(
 
 def batch_of(partition: int, records: Sequence[Record]) -> pa.RecordBatch:
     """Return records of one log partition as a batch of rows."""
+    return batch_of_partitions([partition] * len(records), records)
+
+
+def batch_of_partitions(partitions: Sequence[int], records: Sequence[Record]) -> pa.RecordBatch:
+    """Return records as a batch of rows; each is of the log partition at its place in `partitions`."""
     columns = [
-        [partition] * len(records),
+        partitions,
         [record.offset for record in records],
         [record.timestamp_ms for record in records],
         [record.key for record in records],

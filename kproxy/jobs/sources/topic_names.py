@@ -8,13 +8,14 @@ from pyspark.sql import DataFrame
 
 from kproxy.errors import CorruptStateRecord
 from kproxy.jobs.sources.raw_records import records_of
+from kproxy.jobs.sources.schemas import arrow_schema_of
 from kproxy.share.identifiers import topic_id_text
 from kproxy.statelog.group_parts import StatePartitionMetadata
 from kproxy.statelog.group_records import decode_group_record
 from kproxy.wire.records import Record
 
 NAMES_SCHEMA: Final = "topic_id string, topic_name string"
-_ARROW_SCHEMA: Final = pa.schema([("topic_id", pa.string()), ("topic_name", pa.string())])
+_ARROW_SCHEMA: Final = arrow_schema_of(NAMES_SCHEMA)
 
 
 def topic_names_in(found: DataFrame) -> Mapping[str, str]:

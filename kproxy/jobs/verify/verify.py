@@ -16,7 +16,7 @@ from pyspark.sql import functions as sql
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed, told_to_driver
 from kproxy.jobs.folds.fold_rows import (
-    FOLD_ARROW_SCHEMA,
+    BATCHES_TYPE,
     FOLD_SCHEMA,
     PARTITION,
     STATE,
@@ -29,6 +29,7 @@ from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.jobs.sources.local_rows import local_frame
 from kproxy.jobs.sources.log_reader import LogRange
 from kproxy.jobs.sources.raw_records import records_of
+from kproxy.jobs.sources.schemas import arrow_schema_of
 from kproxy.jobs.verify.live_state import LiveSlot, live_delivery_limit, live_log, live_slots
 from kproxy.jobs.verify.verify_rules import NOTICE, VIOLATION, Examiner, LogPlace, Problem
 from kproxy.statelog.state_log_fold import StateLogFold
@@ -42,21 +43,12 @@ HIGHEST_DELIVERY_LIMIT: Final = 10
 _BY_GRAVITY: Final = (DIFFERENCE, VIOLATION, NOTICE)
 _PROBLEM: Final = ("kind", "log_partition", "log_offset", "group_id", "topic_id", "partition", "detail")
 _SCHEMA: Final = f"{FOLD_SCHEMA}, log_offset bigint, detail string"
-_ARROW_SCHEMA: Final = pa.schema([*FOLD_ARROW_SCHEMA, ("log_offset", pa.int64()), ("detail", pa.string())])
-_LIVE_SCHEMA: Final = pa.schema(
-    [
-        ("log_partition", pa.int32()),
-        ("groupId", pa.string()),
-        ("topicId", pa.string()),
-        ("partition", pa.int32()),
-        ("snapshotEpoch", pa.int32()),
-        ("stateEpoch", pa.int32()),
-        ("leaderEpoch", pa.int32()),
-        ("startOffset", pa.int64()),
-        ("deliveryCompleteCount", pa.int32()),
-        FOLD_ARROW_SCHEMA.field("state_batches").with_name("stateBatches"),
-    ]
-)
+_ARROW_SCHEMA: Final = arrow_schema_of(_SCHEMA)
+_LIVE_SCHEMA: Final = arrow_schema_of(f"""
+    log_partition int, groupId string, topicId string, partition int,
+    snapshotEpoch int, stateEpoch int, leaderEpoch int, startOffset bigint, deliveryCompleteCount int,
+    stateBatches {BATCHES_TYPE}
+""")
 _COMPARED: Final = {
     "snapshot_epoch": "snapshotEpoch",
     "state_epoch": "stateEpoch",
