@@ -1,4 +1,4 @@
-"""What the rows of the silver table tell of changes: who did what to which offsets, each change once.
+"""Changes of records out of rows of the silver table: who did what to which offsets, each change once.
 
 A snapshot repeats what the updates before it said, so only those of its rows count that name who acted: the write
 that became this snapshot. A row without delivery state was overtaken within one log record: by what was done later to
@@ -17,19 +17,19 @@ from kproxy.jobs.history.silver import CAUSES_OF_RECORDS
 from kproxy.share.record_state import TERMINAL_STATES, RecordState
 from kproxy.statelog.actors import Cause, RecordEnd
 
-ACCEPT: Final = "accept"
+ACCEPT: Final = RecordEnd.ACCEPT.value
 RELEASE: Final = "release"
-REJECT: Final = "reject"
-GAP: Final = "gap"
-"""What a member was given with its neighbours, and found to be no record."""
+REJECT: Final = RecordEnd.REJECT.value
+GAP: Final = RecordEnd.GAP.value
+"""An offset that was delivered in a batch, and holds no record."""
 FINISHED: Final = "finished"
-"""Done with: in which way was not recorded."""
+"""In a terminal state; the log does not say by which acknowledgement."""
 
 ACKNOWLEDGEMENTS: Final = (ACCEPT, RELEASE, REJECT, FINISHED)
 """The events that are acknowledgements of records."""
 
 NOT_RECORDED: Final = "not-recorded"
-"""What ended records of which the log does not say it."""
+"""The `ended_by` of records in a terminal state, where the log does not say what ended them."""
 
 RETURNS: Final = (RELEASE, Cause.LOCK_TIMEOUT.value, Cause.SESSION_CLOSE.value)
 """The events after which records are delivered again, unless that ended them."""
@@ -54,14 +54,14 @@ def changes_of(silver: DataFrame) -> DataFrame:
 
 
 def event() -> Column:
-    """Return what a row of the silver table tells, in one word."""
+    """Return the event of a row of the silver table, as `changes_of` names it."""
     by_state = (
         sql.when(sql.col("state") == RecordState.ACKNOWLEDGED.value, ACCEPT)
         .when(sql.col("state") == RecordState.AVAILABLE.value, RELEASE)
         .otherwise(FINISHED)
     )
-    is_untold = sql.col("cause").isNull() | (sql.col("cause") == Cause.ACKNOWLEDGE.value)
-    return sql.coalesce("acknowledge_type", sql.when(is_untold, by_state).otherwise(sql.col("cause")))
+    is_acknowledged = sql.col("cause").isNull() | (sql.col("cause") == Cause.ACKNOWLEDGE.value)
+    return sql.coalesce("acknowledge_type", sql.when(is_acknowledged, by_state).otherwise(sql.col("cause")))
 
 
 def is_at_delivery_limit() -> Column:
@@ -83,7 +83,7 @@ def _ended_by() -> Column:
 
 
 def is_done(state: str = "state") -> Column:
-    """Return whether records in the state of this column will never be delivered again; null is done with."""
+    """Return whether the state in this column is terminal; null is: the start offset has passed the records."""
     return sql.col(state).isNull() | sql.col(state).isin(*_TERMINAL)
 
 
@@ -98,12 +98,16 @@ def records(is_counted: Column, name: str) -> Column:
 
 
 def is_change() -> Column:
-    """Return whether a row of the silver table tells of a change, and not of what stood before."""
+    """Return whether a row of the silver table is a change, and does not repeat the state before it."""
     is_update = sql.col("kind") == "update"
     # The early forms of the log fill in records that were never given back: available, delivered 0 times.
     is_filler = (sql.col("state") == RecordState.AVAILABLE.value) & (sql.col("delivery_count") == 0)
-    is_untold = sql.col("cause").isNull() & is_update & ~is_filler
-    # What a log lost is no part of the state any more; the other rows of such a record repeat what stood before.
+    is_without_cause = sql.col("cause").isNull() & is_update & ~is_filler
+    # Offsets that retention deleted have no state any more; the other rows of such a record repeat the state before.
     is_lost = (sql.col("cause") == Cause.LOG_START_MOVED.value) & sql.col("state").isNull()
-    is_told = sql.coalesce(sql.col("cause").isin(*_CAUSES_OF_CHANGES) | is_lost, sql.lit(False))
-    return (sql.col("outcome") == "applied") & sql.col("first_offset").isNotNull() & (is_told | is_untold)
+    has_cause = sql.coalesce(sql.col("cause").isin(*_CAUSES_OF_CHANGES) | is_lost, sql.lit(False))
+    return (
+        (sql.col("outcome") == "applied")
+        & sql.col("first_offset").isNotNull()
+        & (has_cause | is_without_cause)
+    )

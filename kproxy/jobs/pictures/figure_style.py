@@ -1,4 +1,4 @@
-"""The paper of the pictures: size, type, colours, axes, and how a picture is written."""
+"""The style of every picture: size, type, colours, axes; and the writing of the PNG file."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,20 +19,6 @@ FAINT: Final = "#7b8794"
 LINES: Final = "#e4e7eb"
 HUES: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6bb1", "#9aa5b1")
 """Okabe and Ito's colours, which people with any colour vision tell apart, and grey for the rest."""
-COLOUR_OF_EVENT: Final = {
-    "accept": "#0072b2",
-    "finished": "#56b4e9",
-    "gap": "#c9d1d9",
-    "release": "#e69f00",
-    "reject": "#d55e00",
-    "lock-timeout": "#cc79a7",
-    "session-close": "#8c6bb1",
-    "release+delivery-limit": "#8a5f00",
-    "lock-timeout+delivery-limit": "#7d4263",
-    "session-close+delivery-limit": "#4b3668",
-    "delivery-limit": "#3e4c59",
-    "log-start-moved": "#009e73",
-}
 HEAT: Final = "YlOrRd"
 _DPI: Final = 144
 _STYLE: Final = {

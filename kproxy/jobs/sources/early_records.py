@@ -1,6 +1,6 @@
 """The earlier record forms of KIP-932, translated into the records that Kafka ended up with.
 
-Two drafts came before those. Neither was ever shipped; what an early build wrote can be replayed from files.
+Two drafts came before those. Neither was released; what an early build wrote can be replayed from files.
 
 * `kip-control`: SHARE_CHECKPOINT and SHARE_DELTA, control records in the consumed topic itself. A delta names no start
   offset: that moves on over what is done with. Its BackOffset is the offset of the control record before it with the
@@ -10,8 +10,8 @@ Two drafts came before those. Neither was ever shipped; what an early build wrot
   255 from 0 again; here it proves that none is missing.
 
 A line of a file is one record: its fields as the KIP's pages print them, as one JSON object, or apart in Key and Value.
-Beside them may stand Offset, Timestamp (epoch milliseconds), and, as control records do not name the topic that they
-are in, TopicId and Partition. A State may be followed by its name: "2 (Acknowledged)".
+There may also be Offset, Timestamp (epoch milliseconds), and, as control records do not name the topic that they are
+in, TopicId and Partition. A State may be followed by its name: "2 (Acknowledged)".
 """
 
 import json
@@ -30,7 +30,7 @@ from kproxy.share.identifiers import (
     TopicId,
     topic_id_of,
 )
-from kproxy.share.record_state import RecordState
+from kproxy.share.record_state import TERMINAL_STATES, RecordState
 from kproxy.share.state_batches import UNKNOWN_START_OFFSET, StateBatch, StateDelta, lay_over
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.state_records import (
@@ -58,8 +58,8 @@ _NO_LEADER: Final = LeaderEpoch(0)
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """A share-partition after its last record, and what the next delta has to go on from."""
+class _Last:
+    """A share-partition after its last record, and what the next delta is checked against."""
 
     state: DurableShareState
     offset: int
@@ -85,7 +85,7 @@ class _Translator:
 
     def __init__(self, form: EarlyForm) -> None:
         self._form = form
-        self._kept: dict[SharePartitionKey, _Kept] = {}
+        self._last: dict[SharePartitionKey, _Last] = {}
         self._last_offset = -1
 
     def translate(self, line: str) -> Record:
@@ -109,7 +109,7 @@ class _Translator:
     def _record(self, fields: Mapping[str, Any], offset: int) -> StateRecord:
         key = _key(fields)
         if "CheckpointEpoch" not in fields:
-            self._kept.pop(key, None)
+            self._last.pop(key, None)
             return StateTombstone(key)
         return (
             self._delta(key, fields, offset) if _is_delta(fields) else self._checkpoint(key, fields, offset)
@@ -123,24 +123,24 @@ class _Translator:
             _NO_LEADER,
             SnapshotEpoch(int(fields["CheckpointEpoch"])),
         )
-        state = _settled(DurableShareState(*epochs, start_offset, -1, batches))
-        self._kept[key] = _Kept(state, offset, None)
+        state = _with_complete_count(DurableShareState(*epochs, start_offset, -1, batches))
+        self._last[key] = _Last(state, offset, None)
         return _snapshot(key, state, int(fields.get("Timestamp", _NO_TIME)))
 
     def _delta(self, key: SharePartitionKey, fields: Mapping[str, Any], offset: int) -> ShareUpdate:
         batches = _batches(fields)
         epoch = SnapshotEpoch(int(fields["CheckpointEpoch"]))
-        kept = self._kept.get(key)
-        if kept is None or epoch != kept.state.snapshot_epoch:
+        last = self._last.get(key)
+        if last is None or epoch != last.state.snapshot_epoch:
             return ShareUpdate(key, epoch, _NO_LEADER, UNKNOWN_START_OFFSET, -1, batches)
-        _require_next(fields, kept, offset)
+        _require_next(fields, last, offset)
         written = StateDelta(int(fields.get("StartOffset", UNKNOWN_START_OFFSET)), -1, batches)
-        state = kept.state.after(written)
+        state = last.state.after(written)
         if self._form == "kip-control":
-            state = _over_what_is_done(state)
-        state = _settled(state)
+            state = _over_terminal_records(state)
+        state = _with_complete_count(state)
         index = fields.get("DeltaIndex")
-        self._kept[key] = _Kept(state, offset, None if index is None else int(index))
+        self._last[key] = _Last(state, offset, None if index is None else int(index))
         return ShareUpdate(key, epoch, _NO_LEADER, state.start_offset, state.delivery_complete_count, batches)
 
 
@@ -182,19 +182,19 @@ def _batch(fields: Mapping[str, Any]) -> StateBatch:
     return StateBatch(first_offset, last_offset, state, delivery_count)
 
 
-def _require_next(fields: Mapping[str, Any], kept: _Kept, offset: int) -> None:
+def _require_next(fields: Mapping[str, Any], last: _Last, offset: int) -> None:
     """Raise CorruptStateRecord unless a delta follows the record before it."""
-    if "BackOffset" in fields and int(fields["BackOffset"]) != kept.offset:
+    if "BackOffset" in fields and int(fields["BackOffset"]) != last.offset:
         raise CorruptStateRecord(
-            f"its BackOffset is {fields['BackOffset']}, but the record before it is at {kept.offset}",
+            f"its BackOffset is {fields['BackOffset']}, but the record before it is at {last.offset}",
             offset=offset,
         )
     if "DeltaIndex" in fields:
-        _require_next_index(int(fields["DeltaIndex"]), kept.delta_index, offset)
-    state_epoch = int(fields.get("StateEpoch", kept.state.state_epoch))
-    if state_epoch != kept.state.state_epoch:
+        _require_next_index(int(fields["DeltaIndex"]), last.delta_index, offset)
+    state_epoch = int(fields.get("StateEpoch", last.state.state_epoch))
+    if state_epoch != last.state.state_epoch:
         raise CorruptStateRecord(
-            f"its StateEpoch is {state_epoch}, and its checkpoint's {kept.state.state_epoch}", offset=offset
+            f"its StateEpoch is {state_epoch}, and its checkpoint's {last.state.state_epoch}", offset=offset
         )
 
 
@@ -206,22 +206,22 @@ def _require_next_index(index: int, before: int | None, offset: int) -> None:
         raise CorruptStateRecord(f"its DeltaIndex is {index}, and {said}", offset=offset)
 
 
-def _over_what_is_done(state: DurableShareState) -> DurableShareState:
+def _over_terminal_records(state: DurableShareState) -> DurableShareState:
     """Return the state with its start offset moved over the terminal records that it stands on."""
     start_offset = state.start_offset
     for batch in state.state_batches:
-        if batch.first_offset > start_offset or batch.state is RecordState.AVAILABLE:
+        if batch.first_offset > start_offset or batch.state not in TERMINAL_STATES:
             break
         start_offset = batch.last_offset + 1
     return state.after(StateDelta(start_offset, -1, ()))
 
 
-def _settled(state: DurableShareState) -> DurableShareState:
-    """Return the state with the count of records done with behind its start offset, which the drafts do not have."""
+def _with_complete_count(state: DurableShareState) -> DurableShareState:
+    """Return the state with its delivery-complete count, which the drafts do not have."""
     done = sum(
         batch.last_offset - batch.first_offset + 1
         for batch in state.state_batches
-        if batch.state is not RecordState.AVAILABLE
+        if batch.state in TERMINAL_STATES
     )
     return state.after(StateDelta(state.start_offset, done, ())) if state.start_offset >= 0 else state
 
