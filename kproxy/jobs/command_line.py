@@ -28,7 +28,7 @@ _FORMS: Final = ("table", "json", "csv", "parquet")
 _RECORD_FORMS: Final = ("kafka", "kip-checkpoint", "kip-control")
 _SOURCES: Final = ("auto", "jar", "python")
 _EXIT_CODE_OF_SIGNALS: Final = 128
-"""To which shells add the number of the signal that ended a process."""
+"""Shells add the number of the signal to this, for the exit code of a process that a signal ended."""
 
 
 class JobGroup(click.Group):
@@ -131,7 +131,7 @@ COMMON_OPTIONS: Final = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line of this process, and exit."""
-    # What goes wrong is said once, as the job's own error; py4j would show where Python was when it stopped.
+    # A failure is printed once, as the job's own error; py4j would log a stack trace as well.
     logging.getLogger().setLevel(logging.CRITICAL)
     with sigterm_as_interrupt():
         jobs.main(

@@ -10,9 +10,9 @@ from kproxy.errors import CorruptStateRecord, ExitCode, KproxyError, Unsupported
 _MARK: Final = "\N{SECTION SIGN}"
 _PARTS: Final = 4
 _OF_A_CALL: Final = ": "
-"""What the reason begins with in py4j's text."""
+"""The beginning of the reason in py4j's text."""
 _RAISED: Final = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)+(\S.*)$", re.MULTILINE)
-"""What a Python process of Spark's raised, behind where it did."""
+"""The exception of a Python worker, behind its stack trace."""
 
 
 class JobFailed(KproxyError):
@@ -32,9 +32,9 @@ class _TaskFailed(Exception):
 
 @contextmanager
 def told_to_driver(*, can_skip: bool = False) -> Iterator[None]:
-    """On an executor: raise the failures of kproxy in a form that `failure_of_spark` knows again on the driver.
+    """On an executor: raise the failures of kproxy in a form that `failure_of_spark` reads on the driver.
 
-    With `can_skip` that of a corrupt record says how to pass over it: where a fold stops that could go on.
+    With `can_skip` the failure of a corrupt record names the option that skips it.
     """
     try:
         yield
@@ -45,20 +45,20 @@ def told_to_driver(*, can_skip: bool = False) -> Iterator[None]:
 
 
 def _is_skippable(failure: KproxyError) -> bool:
-    """Return whether a fold would pass over what failed; at a record of a newer format every fold stops."""
+    """Return whether `--on-corrupt skip` skips the record; every fold stops at one of a newer format."""
     return isinstance(failure, CorruptStateRecord) and not isinstance(failure, UnsupportedStateRecord)
 
 
 def failure_of_spark(text: str) -> JobFailed:
     """Return what Spark's text about a failed query says: the words of the task, or the last cause in one line."""
-    told = text.split(_MARK)
-    if len(told) >= _PARTS:
-        return JobFailed(told[2], ExitCode(int(told[1])))
+    marked = text.split(_MARK)
+    if len(marked) >= _PARTS:
+        return JobFailed(marked[2], ExitCode(int(marked[1])))
     raised = _RAISED.findall(text)
     if raised:
         return JobFailed(f"Spark failed: {raised[-1]}")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    # Of a call into the JVM that failed, the first line says but which one it was, and the next one why.
+    # The first line of a failed call into the JVM names the call; the next one has the reason.
     causes = [
         line.removeprefix(_OF_A_CALL)
         for line in lines

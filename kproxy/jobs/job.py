@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """What a job found.
+    """The result of a job.
 
     The names of `frame`'s columns are those that JSON and CSV show, and the titles of the table are made of them;
     nested values are shown as JSON. `extra` joins the closing summary. `plot` writes a PNG file to a path.
@@ -55,7 +55,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobSource:
-    """What a job reads, by what can be asked of it."""
+    """What a job reads: a history, and the log and the cluster behind it where there are any."""
 
     history: "History"
     log: "TrackedLog | None" = None

@@ -10,7 +10,7 @@ from kproxy.jobs.job import Job
 
 @dataclass(frozen=True, slots=True)
 class LazyJob:
-    """A job that is imported when it is called; the help text needs no more than this."""
+    """A job that is imported when it is called: the help text needs its purpose only."""
 
     module: str
     purpose: str

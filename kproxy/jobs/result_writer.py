@@ -1,4 +1,4 @@
-"""What a job found, as a table, JSON, CSV or Parquet: all of it or nothing.
+"""Writes the result of a job, as a table, JSON, CSV or Parquet: all of it or nothing.
 
 Everything is written aside first and put in place when it is whole. Rows pass through the driver one by one, but for
 Parquet, which the executors write.

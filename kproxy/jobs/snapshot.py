@@ -76,8 +76,8 @@ def snapshot_record(
 
     It names no claim: a fold takes such records as long as it has met no claim.
 
-    Kafka numbers snapshots and leaders anew: its own leader epochs are those of the consumed topic's partitions, and
-    a higher one in the log would fence them for good.
+    For Kafka both epochs begin at 0: its leader epochs are those of the consumed topic's partitions, and a higher one
+    in the log would fence them for good.
     """
     snapshot = ShareSnapshot(
         key=key,

@@ -1,4 +1,4 @@
-"""Which log a job reads, by its options: of a cluster, by one of two ways, or of files."""
+"""What a job reads, by its options: a log in a cluster, by one of two readers, or files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from kproxy.jobs.job import JobSource
 from kproxy.jobs.sources.kafka_log import KafkaTopic
 
 _OLDEST_FOR_PYTHON: Final = (4, 2)
-"""The first Spark whose Python data sources admit what a stream reads in parts."""
+"""The first Spark whose Python data sources can limit what a micro-batch reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class SourceOptions:
     way: str
     """`jar`, `python`, or `auto`: the jar if it is there."""
     form: str = "kafka"
-    """Of the records in files: Kafka's, or an `EarlyForm`."""
+    """The form of the records in files: Kafka's, or an `EarlyForm`."""
 
     @staticmethod
     def of(options: Mapping[str, object]) -> "SourceOptions":
@@ -55,7 +55,7 @@ class SourceOptions:
 
 
 def open_source(spark: SparkSession, options: SourceOptions) -> JobSource:
-    """Return what the job reads. Raises JobFailed when there is no way to read it."""
+    """Return what the job reads. Raises JobFailed when it cannot be read."""
     if options.form != "kafka":
         return open_early_files(spark, options)
     if options.files is not None:

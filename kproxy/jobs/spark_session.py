@@ -28,10 +28,10 @@ _DEFAULTS: Final = {
 _SUBMITTED: Final = {"spark.log.level": "ERROR"}
 """Where `spark-submit` has started the JVM already, with a logging of its own."""
 _LOGGING: Final = Path(__file__).absolute().with_name("log4j2.properties")
-"""Of use on this machine; on a cluster it may be in an archive."""
+"""For a local session only: on a cluster this file may be inside an archive, where log4j cannot read it."""
 
 _QUICK_START: Final = "-XX:TieredStopAtLevel=1"
-"""The better compiler of the JVM never earns its cost here: the work is done by the workers in Python."""
+"""C1 only: the work is done by Python workers, and compiling with C2 costs more than it saves."""
 
 _SHUFFLE_PARTS: Final = "spark.sql.shuffle.partitions"
 _FEWEST_SHUFFLE_PARTS: Final = 4
@@ -41,7 +41,7 @@ _OFFSETS_PER_SHUFFLE_PART: Final = 50_000
 _LOCAL: Final = {
     _SHUFFLE_PARTS: str(_FEWEST_SHUFFLE_PARTS),
     "spark.driver.bindAddress": LOOPBACK,
-    # Without it jars are offered at an address of the machine, where nobody listens.
+    # Without it jars are served at an external address of the machine, which bindAddress does not listen on.
     "spark.driver.host": LOOPBACK,
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()} {_QUICK_START}",
 }
@@ -54,7 +54,7 @@ def spark_session(name: str, *, is_watched: bool) -> Iterator[SparkSession]:
 
     A session that is there already is used, and left alone.
 
-    Somebody who watches sees Spark's progress bar on standard error. Raises JobFailed when Spark cannot start.
+    With `is_watched` Spark shows its progress bar on standard error. Raises JobFailed when Spark cannot start.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
@@ -86,9 +86,10 @@ def _require_jvm(settings: SparkConf) -> None:
 
 
 def suit_shuffles(spark: SparkSession, offset_count: int) -> None:
-    """Have shuffles as wide as the log that is read needs, unless somebody said how wide.
+    """Set spark.sql.shuffle.partitions by the number of offsets that are read, unless it is configured.
 
-    Spark's default of 200 parts costs a small log more than all else, and what is kept of it is not narrowed later.
+    Spark's default of 200 partitions dominates the run time of a small log, and those of
+    persisted rows are not coalesced later.
     """
     if spark.sparkContext.getConf().contains(_SHUFFLE_PARTS):
         return

@@ -32,7 +32,7 @@ def run(  # noqa: PLR0913 - the options of the command line
     no_index: bool,
     on_corrupt: OnCorrupt,
 ) -> JobResult:
-    """Fold the log up to the moment that is asked for."""
+    """Fold the log up to a time or an offset."""
     ranges = ranges_until(context, at, dict(at_offset))
     plan = FoldPlan(ranges)
     is_worth_an_index = index is not None or sum(part.length for part in ranges) >= _WORTH_AN_INDEX
@@ -51,8 +51,7 @@ def run(  # noqa: PLR0913 - the options of the command line
 def ranges_until(context: JobContext, at_ms: int | None, at_offsets: Mapping[int, int]) -> list[LogRange]:
     """Return all of the log before `at_ms`, and up to and including the offsets given by log partition.
 
-    Reports the log partitions of which nothing is left from before that. Raises JobFailed: NOT_FOUND when that is all
-    of them.
+    Reports the log partitions that have no record left before that end. Raises JobFailed: NOT_FOUND when none has.
     """
     held = context.log.ranges()
     if not any(part.length for part in held):
@@ -71,12 +70,12 @@ def ranges_until(context: JobContext, at_ms: int | None, at_offsets: Mapping[int
             f"{context.log.name} begins after {moment}: nothing is known of the state then",
             ExitCode.NOT_FOUND,
         )
-    _tell_beginnings(context, ranges)
+    _report_beginnings(context, ranges)
     return ranges
 
 
 def _require_held(held: Sequence[LogRange], at_ms: int | None, at_offsets: Mapping[int, int]) -> None:
-    """Raise JobFailed unless one moment is asked for, and the log has all of its offsets."""
+    """Raise JobFailed for both a time and offsets, and for offsets that the log does not have."""
     if at_offsets and at_ms is not None:
         raise JobFailed("--at and --at-offset are two moments: give one of them", ExitCode.USAGE)
     ends = {part.partition: part.end_offset for part in held}
@@ -90,8 +89,8 @@ def _require_held(held: Sequence[LogRange], at_ms: int | None, at_offsets: Mappi
             )
 
 
-def _tell_beginnings(context: JobContext, ranges: Sequence[LogRange]) -> None:
-    """Report the log partitions that begin after the moment; of those before, say that they begin late."""
+def _report_beginnings(context: JobContext, ranges: Sequence[LogRange]) -> None:
+    """Report the log partitions without a record in their range; warn of those that lost earlier records."""
     begun = context.log.with_lost_beginning(ranges)
     reason = "the log begins after that, or all of it is deleted"
     context.report.missing(
@@ -105,7 +104,7 @@ def _tell_beginnings(context: JobContext, ranges: Sequence[LogRange]) -> None:
 
 
 def _of_group(context: JobContext, states: DataFrame, group: str) -> DataFrame:
-    """Return the states of a group. Raises JobFailed: NOT_FOUND when there are none, and none can be lost."""
+    """Return the states of a group. Raises JobFailed: NOT_FOUND when there are none, and no records are missing."""
     found = states.where(sql.col("group_id") == group)
     if not context.report.gaps and found.isEmpty():
         raise JobFailed(
@@ -117,9 +116,9 @@ def _of_group(context: JobContext, states: DataFrame, group: str) -> DataFrame:
 
 
 def facts(report: RunReport, folded: DataFrame, lost: Sequence[Gap] | None = None) -> dict[str, object]:
-    """Return what the closing summary says of a fold; report the share-partitions whose snapshot is gone.
+    """Return the counts of the closing summary; report the share-partitions whose snapshot is gone.
 
-    `lost` has those that an index knows of, of which a fold from the middle of the log may meet nothing.
+    `lost` has them as an index knows them: a fold that begins in the middle of the log may read none of their records.
     """
     counts = {"records": "record_count", "ignored": "ignored_count", "corrupt": "corrupt_count"}
     by_kind = folded.where(sql.col("kind").isin(ORPHAN, PARTITION)).groupBy("kind", "log_partition")
@@ -128,12 +127,12 @@ def facts(report: RunReport, folded: DataFrame, lost: Sequence[Gap] | None = Non
         sql.min("snapshot_offset").alias("first"),
         *[sql.sum(column).alias(name) for name, column in counts.items()],
     ).collect()
-    met = [
+    found_by_fold = [
         without_snapshots(row["log_partition"], row["count"], row["first"])
         for row in found
         if row["kind"] == ORPHAN
     ]
-    report.missing(sorted(met if lost is None else lost))
+    report.missing(sorted(found_by_fold if lost is None else lost))
     return {name: sum(row[name] for row in found if row["kind"] == PARTITION) for name in counts}
 
 

@@ -6,10 +6,10 @@ from typing import Final
 import click
 
 TIME_FORMS: Final = "2026-11-20T13:00Z (in UTC if it names no zone), or milliseconds since 1970"
-"""What `TIME` takes, for help texts."""
+"""The values of `TIME`, for help texts."""
 _DIGITS_OF_A_DATE: Final = 8
 _LATEST_MS: Final = 253_402_300_799_999
-"""The last moment that has a name: the end of the year 9999."""
+"""The end of the year 9999, the last that ISO 8601 text and `datetime` have."""
 
 
 def timestamp_ms_of(text: str) -> int:

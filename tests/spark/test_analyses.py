@@ -116,7 +116,7 @@ def gini(shares: Sequence[int]) -> float:
 
 
 def cells_in(silver: Any) -> dict[tuple[Any, ...], tuple[int, int]]:
-    cells = redeliveries.cells_of(redeliveries.setbacks_of(silver), Steps(EVERY_MS, 5))
+    cells = redeliveries.cells_of(redeliveries.failed_deliveries_of(silver), Steps(EVERY_MS, 5))
     return {
         (row["group"], row["partition"], row["time_ms"], row["first_offset"], row["last_offset"]): (
             row["redelivered"],

@@ -144,7 +144,7 @@ def test_what_expired_and_left_nothing_behind_is_reported_as_well(
     assert [(gap.partition, gap.first_offset, gap.end_offset) for gap in context.report.gaps] == [(0, 0, 4)]
 
 
-def test_who_is_to_fail_for_a_gap_fails_before_anything_is_written(
+def test_an_export_that_fails_on_gaps_fails_before_anything_is_written(
     spark: Any, log: GrowingLog, tmp_path: Path
 ) -> None:
     # Given

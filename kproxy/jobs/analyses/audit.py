@@ -16,9 +16,9 @@ from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.statelog.actors import Cause
 
 PASSED: Final = "start-offset-passed"
-"""The event of the first log record whose start offset lies above the record: nobody will get it any more."""
+"""The event of the first log record whose start offset lies above the record: it is not delivered any more."""
 
-_TURNS: Final = (Cause.INITIALIZE.value, Cause.ALTER_OFFSETS.value, Cause.DELETE.value)
+_LIFECYCLE_CAUSES: Final = (Cause.INITIALIZE.value, Cause.ALTER_OFFSETS.value, Cause.DELETE.value)
 _SHOWN: Final = (
     "time",
     *SHARE_PARTITION,
@@ -45,7 +45,7 @@ _ORDER: Final = ("time", "logPartition", "logOffset", "firstOffset", "event")
 
 
 def run(context: JobContext, *, offset: int | None, member: str | None, **selection: Any) -> JobResult:
-    """Tell the history of a record, of a member, or of what a member did to a record."""
+    """List the events of a record, of a member, or of a record by one member."""
     if offset is None and member is None:
         raise JobFailed("audit of what? give --offset N, --member ID, or both", ExitCode.USAGE)
     silver = Selection(**selection).silver(context.history, context.report, member=member)
@@ -53,28 +53,28 @@ def run(context: JobContext, *, offset: int | None, member: str | None, **select
     if offset is not None:
         events = events.where(sql.lit(offset).between(sql.col("first_offset"), sql.col("last_offset")))
     if offset is not None and member is None:
-        events = events.unionByName(turns_of(silver, offset))
+        events = events.unionByName(lifecycle_of(silver, offset))
     named = with_topic_names(events.select(*kafka_names(_SHOWN)), context.history.topic_names())
     return JobResult(named.orderBy(*_ORDER))
 
 
-def turns_of(silver: DataFrame, offset: int) -> DataFrame:
-    """Return what else decides about a record: where its share-partition began anew, ended, or passed it.
+def lifecycle_of(silver: DataFrame, offset: int) -> DataFrame:
+    """Return the events of a share-partition that decide about a record: begun anew, deleted, or passed the record.
 
     The start offset passes a record at most once within a state epoch.
     """
-    rows = silver.where(sql.col("outcome") == "applied").withColumn("is_turn", _is_turn())
+    rows = silver.where(sql.col("outcome") == "applied").withColumn("is_lifecycle", _is_lifecycle())
     within = (*SHARE_PARTITION, "state_epoch")
     passings = (
         rows.where(sql.col("start_offset") > offset)
         .groupBy(*within)
         .agg(sql.min_by(sql.struct(*rows.columns), sql.struct("log_offset", "first_offset")).alias("row"))
         .select("row.*")
-        .where(~sql.col("is_turn"))
+        .where(~sql.col("is_lifecycle"))
         .withColumn("event", sql.lit(PASSED))
     )
-    turns = rows.where("is_turn").dropDuplicates([*SHARE_PARTITION, "log_offset"])
-    named = turns.withColumn("event", sql.coalesce("cause", "kind"))
+    lifecycle = rows.where("is_lifecycle").dropDuplicates([*SHARE_PARTITION, "log_offset"])
+    named = lifecycle.withColumn("event", sql.coalesce("cause", "kind"))
     return (
         named.unionByName(passings)
         .withColumns({name: sql.lit(None) for name in _OF_RECORDS})
@@ -82,8 +82,8 @@ def turns_of(silver: DataFrame, offset: int) -> DataFrame:
     )
 
 
-def _is_turn() -> Column:
-    return sql.coalesce("cause", "kind").isin(*_TURNS, "tombstone")
+def _is_lifecycle() -> Column:
+    return sql.coalesce("cause", "kind").isin(*_LIFECYCLE_CAUSES, "tombstone")
 
 
 def _columns() -> list[Column]:

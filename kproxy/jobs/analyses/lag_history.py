@@ -1,7 +1,7 @@
 """`lag-history`: how far each share-partition was behind, over time.
 
-The log of share-partitions does not say where their topics ended. What is known of it is the highest offset that was
-delivered and recorded: so the lag is a lower bound, and exact while members keep up.
+The state log does not have the end offsets of the consumed topics. The highest offset in any record of a
+share-partition stands for it: the lag is a lower bound, and exact while members keep up.
 """
 
 from collections.abc import Mapping
@@ -36,10 +36,10 @@ def run(context: JobContext, *, every_ms: int, **selection: Any) -> JobResult:
 
 
 def lag_of(silver: DataFrame, every_ms: int) -> DataFrame:
-    """Return the state of each share-partition at the end of each step of time in which anything was written of it.
+    """Return the state of each share-partition at the end of each step of time in which it has log records.
 
-    `lag` is KIP-1226's: up to the end offset, less what is done with behind the start offset. `done` is by how much
-    start offset and count moved on since the row before; `stood_ms` how long the start offset has been the same.
+    `lag` is KIP-1226's: end offset less start offset and delivery-complete count. `done` is by how much start offset
+    and count together grew since the row before; `stood_ms` how long the start offset has been the same.
     """
     last = sql.max_by(sql.struct("start_offset", "delivery_complete_count", "log_ts_ms"), "log_offset")
     at_steps = (

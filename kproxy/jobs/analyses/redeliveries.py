@@ -1,4 +1,4 @@
-"""`redeliveries`: where in the topics and when records came back to be delivered again, or were given up."""
+"""`redeliveries`: at which offsets and when records became available again, or reached the delivery limit."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ _USED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """How far apart the lines of the map are."""
+    """The size of a cell of the heat map: in time and in offsets."""
 
     every_ms: int
     offsets: int
@@ -48,9 +48,9 @@ class Steps:
 def run(context: JobContext, *, every_ms: int | None, offsets: int | None, **selection: Any) -> JobResult:
     """Map the redeliveries of the selected part of the history."""
     silver = Selection(**selection).silver(context.history, context.report)
-    setbacks = setbacks_of(silver).persist(StorageLevel.DISK_ONLY)
-    steps = steps_for(setbacks, every_ms, offsets)
-    cells = cells_of(setbacks, steps).persist()
+    failed_deliveries = failed_deliveries_of(silver).persist(StorageLevel.DISK_ONLY)
+    steps = steps_for(failed_deliveries, every_ms, offsets)
+    cells = cells_of(failed_deliveries, steps).persist()
     names = context.history.topic_names()
     frame = with_topic_names(_shown(cells), names)
     return JobResult(
@@ -60,17 +60,17 @@ def run(context: JobContext, *, every_ms: int | None, offsets: int | None, **sel
     )
 
 
-def setbacks_of(silver: DataFrame) -> DataFrame:
-    """Return the changes after which records are delivered again, and those that gave records up at the limit."""
-    is_setback = sql.col("event").isin(*RETURNS) | is_at_delivery_limit()
-    return changes_of(silver).where(is_setback).select(*_USED, is_at_delivery_limit().alias("is_given_up"))
+def failed_deliveries_of(silver: DataFrame) -> DataFrame:
+    """Return the changes after which records are delivered again, and those that archive at the delivery limit."""
+    is_failed = sql.col("event").isin(*RETURNS) | is_at_delivery_limit()
+    return changes_of(silver).where(is_failed).select(*_USED, is_at_delivery_limit().alias("is_archived"))
 
 
-def steps_for(setbacks: DataFrame, every_ms: int | None, offsets: int | None) -> Steps:
-    """Return the steps: those asked for, else such that a share-partition's map is readable."""
+def steps_for(failed_deliveries: DataFrame, every_ms: int | None, offsets: int | None) -> Steps:
+    """Return the steps of the options; by default such that the heat map of a share-partition is readable."""
     if every_ms is not None and offsets is not None:
         return Steps(every_ms, offsets)
-    of_partition = setbacks.groupBy(*SHARE_PARTITION).agg(
+    of_partition = failed_deliveries.groupBy(*SHARE_PARTITION).agg(
         sql.min("log_ts_ms").alias("first_ms"),
         sql.max("log_ts_ms").alias("last_ms"),
         (sql.max("last_offset") - sql.min("first_offset") + 1).alias("span"),
@@ -84,7 +84,7 @@ def steps_for(setbacks: DataFrame, every_ms: int | None, offsets: int | None) ->
     )
 
 
-def cells_of(setbacks: DataFrame, steps: Steps) -> DataFrame:
+def cells_of(failed_deliveries: DataFrame, steps: Steps) -> DataFrame:
     """Return the map: counts of records by step of time, share-partition and step of offsets.
 
     A batch over several steps counts in each with its records there.
@@ -93,18 +93,18 @@ def cells_of(setbacks: DataFrame, steps: Steps) -> DataFrame:
     cell_end = sql.col("cell") + (steps.offsets - 1)
     in_cell = sql.least("last_offset", cell_end) - sql.greatest("first_offset", "cell") + 1
     return (
-        setbacks.withColumn("time_ms", step_of("log_ts_ms", steps.every_ms))
+        failed_deliveries.withColumn("time_ms", step_of("log_ts_ms", steps.every_ms))
         .withColumn("cell", sql.explode(sql.sequence(lowest, highest, sql.lit(steps.offsets).cast("long"))))
         .withColumn("record_count", in_cell)
         .withColumn("last_offset", cell_end)
         .withColumn("first_offset", sql.col("cell"))
         .groupBy(*_CELL)
         .agg(
-            records(~sql.col("is_given_up"), "redelivered"),
+            records(~sql.col("is_archived"), "redelivered"),
             counted("released", RELEASE),
             counted("lockTimeouts", Cause.LOCK_TIMEOUT.value),
             counted("sessionCloses", Cause.SESSION_CLOSE.value),
-            records(sql.col("is_given_up"), "atDeliveryLimit"),
+            records(sql.col("is_archived"), "atDeliveryLimit"),
             sql.max("delivery_count").alias("maxDeliveryCount"),
         )
     )

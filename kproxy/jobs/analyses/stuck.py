@@ -1,7 +1,7 @@
 """`stuck`: records that hold the start offset back, or are about to reach the delivery limit; each with its history.
 
 Nothing is folded. The newest snapshot of a share-partition is its whole state, and among the writes from there on what
-counts of an offset is the one with the highest delivery count, then the highest state, in whatever order they come
+decides about an offset is the one with the highest delivery count, then the highest state, in whatever order they come
 (`kproxy.share.state_batches.lay_over`). Only offsets at or behind the start offset are looked at one by one.
 """
 
@@ -28,7 +28,7 @@ def run(
 ) -> JobResult:
     """Find the records that are stuck at the end of the selected part of the history."""
     asked = Selection(**selection)
-    # What is stuck is told by the whole log: the newest snapshot may be older than what is asked for.
+    # The whole log decides what is stuck: the newest snapshot may be older than --since.
     silver = replace(asked, since_ms=None).silver(context.history, context.report)
     ends = topic_ends(context, quiet_ms=quiet_ms, until_ms=asked.until_ms)
     waiting = None if ends.frame is None else waiting_in(silver, ends.frame, before_ms=ends.earlier_ms)
@@ -48,26 +48,28 @@ def stuck_in(
     behind: int,
     since_ms: int | None = None,
 ) -> DataFrame:
-    """Return the open records that were delivered `deliveries` times or more, or that others wait for.
+    """Return the records, not in a terminal state, that block a start offset or were delivered `deliveries` times.
 
-    These are, of each share-partition, the first record that is not done with, if `behind` or more records behind it
-    are. It is there also if nothing was written of it yet: then it is with a member for the first time, or never was.
-    The history that is shown begins at `since_ms`.
+    A share-partition's start offset is blocked by its first record that is not in a terminal state, if `behind` or more
+    records behind it are. That record may be in no log record yet: then it is acquired for the first time, or never
+    was. `history` begins at `since_ms`.
     """
     applied = silver.where(sql.col("outcome") == "applied")
     live = _live(applied)
     offsets = _offsets(applied, live, since_ms or 0).persist()
-    first_open = _awaited(offsets, live)
-    awaited = first_open.where(sql.col("done_behind") >= behind)
+    first_open = _blocking(offsets, live)
+    blocking = first_open.where(sql.col("done_behind") >= behind)
     is_near = ~sql.col("is_done") & (sql.col("delivery_count") >= deliveries)
     near = offsets.where(is_near).select(*_RECORD, sql.lit("near-delivery-limit").alias("is_near"))
-    standing = _standing(live, first_open, nothing_waiting(live) if waiting is None else waiting)
-    held = awaited.join(near, list(_RECORD), "full").join(standing, list(_RECORD), "full")
+    not_progressing = _not_progressing(
+        live, first_open, nothing_waiting(live) if waiting is None else waiting
+    )
+    held = blocking.join(near, list(_RECORD), "full").join(not_progressing, list(_RECORD), "full")
     found = held.join(offsets, list(_RECORD), "left")
-    is_awaited = sql.when(sql.col("done_behind").isNotNull(), "blocks-start-offset")
+    is_blocking = sql.when(sql.col("done_behind").isNotNull(), "blocks-start-offset")
     return found.select(
         *_RECORD,
-        sql.concat_ws(",", is_awaited, "is_near", "is_waiting").alias("reason"),
+        sql.concat_ws(",", is_blocking, "is_near", "is_waiting").alias("reason"),
         sql.coalesce("delivery_count", sql.lit(0)).alias("delivery_count"),
         sql.coalesce("done_behind", sql.lit(0)).alias("done_behind"),
         "lag",
@@ -76,8 +78,8 @@ def stuck_in(
     )
 
 
-def _standing(live: DataFrame, first_open: DataFrame, waiting: DataFrame) -> DataFrame:
-    """Return the first open offset of each share-partition that is waiting, with the lag and since when it stands."""
+def _not_progressing(live: DataFrame, first_open: DataFrame, waiting: DataFrame) -> DataFrame:
+    """Return the first open offset of each waiting share-partition, its lag, and the time of its last progress."""
     placed = live.join(waiting, list(SHARE_PARTITION)).join(first_open, list(SHARE_PARTITION), "left")
     return placed.select(
         *SHARE_PARTITION,
@@ -89,7 +91,7 @@ def _standing(live: DataFrame, first_open: DataFrame, waiting: DataFrame) -> Dat
 
 
 def _live(applied: DataFrame) -> DataFrame:
-    """Return each share-partition that has a state: its start offset, and where its newest snapshot stands."""
+    """Return each share-partition that has a state: its start offset, and the log offset of its newest snapshot."""
     is_written = sql.when(sql.col("start_offset") >= 0, sql.col("log_offset"))
     return (
         applied.groupBy(*SHARE_PARTITION)
@@ -104,9 +106,9 @@ def _live(applied: DataFrame) -> DataFrame:
 
 
 def _offsets(applied: DataFrame, live: DataFrame, since_ms: int) -> DataFrame:
-    """Return what is known of each offset at or behind a start offset: how it stands, and how that came about."""
+    """Return, of each offset at or behind a start offset, its delivery state and its history."""
     counts = sql.col("log_offset") >= sql.col("snapshot_at")
-    told = sql.struct("delivery_count", "state")
+    delivery = sql.struct("delivery_count", "state")
     entry = sql.struct(
         sql.col("log_offset").alias("logOffset"),
         time_text_of("log_ts_ms").alias("time"),
@@ -123,7 +125,7 @@ def _offsets(applied: DataFrame, live: DataFrame, since_ms: int) -> DataFrame:
         .withColumn("offset", sql.explode(offset))
         .groupBy(*_RECORD)
         .agg(
-            sql.max(sql.when(counts, told)).alias("now"),
+            sql.max(sql.when(counts, delivery)).alias("now"),
             sql.min(sql.when(is_change(), sql.col("log_ts_ms"))).alias("since_ms"),
             sql.sort_array(sql.collect_list(sql.when(is_shown, entry))).alias("history"),
         )
@@ -135,8 +137,8 @@ def _is_done_now() -> Column:
     return (sql.col("now").isNotNull() & is_done("now.state")).alias("is_done")
 
 
-def _awaited(offsets: DataFrame, live: DataFrame) -> DataFrame:
-    """Return the first open offset of each share-partition, and how many behind it are done with."""
+def _blocking(offsets: DataFrame, live: DataFrame) -> DataFrame:
+    """Return the first open offset of each share-partition, and how many behind it are in a terminal state."""
     in_order = Window.partitionBy(*SHARE_PARTITION).orderBy("offset")
     open_before = sql.sum(sql.when(sql.col("is_done"), 0).otherwise(1)).over(in_order)
     is_next = sql.col("offset") == sql.col("begin") + sql.row_number().over(in_order) - 1

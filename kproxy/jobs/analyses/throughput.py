@@ -47,7 +47,7 @@ _BASE: Final = (
     "ended_by",
 )
 _MOST_GROUPS: Final = 100
-"""How many groups the closing summary tells the fairness of: those with the most acknowledgements."""
+"""How many groups have their fairness in the closing summary: those with the most acknowledgements."""
 
 
 def run(context: JobContext, *, by: str, every_ms: int, **selection: Any) -> JobResult:
@@ -65,7 +65,7 @@ def run(context: JobContext, *, by: str, every_ms: int, **selection: Any) -> Job
 
 
 def counts(silver: DataFrame, every_ms: int) -> DataFrame:
-    """Return the number of records by time, share-partition, member and event: what all else is summed from."""
+    """Return the number of records by time, share-partition, member and event. Tables and pictures sum these."""
     changes = changes_of(silver).withColumn("time_ms", step_of("log_ts_ms", every_ms))
     return changes.groupBy(*_BASE).agg(
         sql.sum("record_count").alias("record_count"),
@@ -77,12 +77,12 @@ def counts(silver: DataFrame, every_ms: int) -> DataFrame:
 def summed(base: DataFrame, columns: Sequence[str], every_ms: int) -> DataFrame:
     """Return the table: a row for each combination of `columns`, a column for each kind of event.
 
-    `atDeliveryLimit` are those of the released, and of those whose lock or session ended, that it ended for good.
+    `atDeliveryLimit` counts those of `released`, `lockTimeouts` and `sessionCloses` that the delivery limit archived.
     `perSecond` is over the step of time if that is a column, else from the row's first change to its last.
     """
     span_ms = sql.lit(every_ms) if "time_ms" in columns else sql.max("last_ms") - sql.min("first_ms")
     acknowledged = sql.sum(sql.when(sql.col("event").isin(*ACKNOWLEDGEMENTS), sql.col("record_count")))
-    # Logs of earlier kproxies name no clients of those whose locks expire.
+    # Logs of earlier kproxies do not have the client of a member whose locks expired.
     client = [sql.max(column).alias(column) for column in _CLIENT if "member" in columns]
     table = base.groupBy(*columns).agg(
         *client,

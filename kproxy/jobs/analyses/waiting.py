@@ -1,4 +1,4 @@
-"""Share-partitions that stand still before records: what the log alone cannot tell, because it has no topic's end."""
+"""Share-partitions without progress before older records: the end offsets for that are the cluster's, not the log's."""
 
 import time
 from dataclasses import dataclass
@@ -26,9 +26,9 @@ _ENDS_SCHEMA: Final = arrow_schema_of(
 
 @dataclass(frozen=True, slots=True)
 class TopicEnds:
-    """Where the consumed topics end, one row for each partition; `unknown` says what is not known, None without rows.
+    """The end offsets of the consumed topics, one row for each partition; `frame` is None when they are `unknown`.
 
-    `earlier_ms` is the time that `earlier_end_offset` of a row is of: what lies below it has waited since then.
+    `earlier_ms` is the time of the column `earlier_end_offset`: records below it have waited since then.
     """
 
     frame: DataFrame | None
@@ -38,7 +38,7 @@ class TopicEnds:
 
 
 def topic_ends(context: JobContext, *, quiet_ms: int, until_ms: int | None) -> TopicEnds:
-    """Ask the cluster, if there is one and the question is about now, where its topics end and ended `quiet_ms` ago."""
+    """Return where topics end, and ended `quiet_ms` ago; unknown without a cluster, and for a time in the past."""
     if until_ms is not None:
         return _unknown(context, f"{NO_ENDS}, and with --until the cluster is not asked")
     if context.cluster is None:
@@ -62,10 +62,10 @@ def topic_ends(context: JobContext, *, quiet_ms: int, until_ms: int | None) -> T
 
 
 def waiting_in(silver: DataFrame, ends: DataFrame, *, before_ms: int) -> DataFrame:
-    """Return the share-partitions that have made no progress since `before_ms` and have older records before them.
+    """Return the share-partitions that have made no progress since `before_ms`, and have records older than that.
 
-    Progress is start offset and delivery-complete count together; `lag` is KIP-1226's, `stood_since_ms` when progress
-    was made last. Of a share-partition without a start offset nothing is known: it is not among them.
+    Progress is start offset and delivery-complete count together; `lag` is KIP-1226's, `stood_since_ms` the time of
+    the last progress. Share-partitions without a start offset are left out.
     """
     every = Window.partitionBy(*SHARE_PARTITION)
     deleted_at = sql.max(sql.when(sql.col("kind") == "tombstone", sql.col("log_offset"))).over(every)
@@ -87,7 +87,7 @@ def waiting_in(silver: DataFrame, ends: DataFrame, *, before_ms: int) -> DataFra
 
 
 def nothing_waiting(share_partitions: DataFrame) -> DataFrame:
-    """Return what `waiting_in` does when nothing waits."""
+    """Return the result of `waiting_in` when nothing waits."""
     none = sql.lit(None).cast("bigint")
     columns = [none.alias("lag"), none.alias("stood_since_ms")]
     return share_partitions.where(sql.lit(False)).select(*SHARE_PARTITION, *columns)

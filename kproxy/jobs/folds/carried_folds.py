@@ -1,4 +1,4 @@
-"""Folds that an export keeps beside its checkpoint, so that the next micro-batch goes on from where the last one ended.
+"""Folds that an export keeps in its checkpoint: a micro-batch continues where the one before it ended.
 
 `place/log_partition=N/BATCH.arrow` is the fold of log partition N after micro-batch BATCH: rows of FOLD_ARROW_SCHEMA. A
 micro-batch that is run again finds the one before it, and writes its own over what is there.
@@ -35,7 +35,7 @@ class CarriedFolds:
             return image_of_rows(pa.ipc.open_file(file).read_all().to_pylist())
 
     def write(self, batch: int, log_partition: int, fold: StateLogFold) -> None:
-        """Keep the fold after `batch`, whole or not at all, and remove those that nobody needs any more."""
+        """Keep the fold after `batch`, whole or not at all, and remove those that no micro-batch will read again."""
         system, folder = self._folder(log_partition)
         system.create_dir(folder, recursive=True)
         aside = f"{folder}/.{batch:020d}"

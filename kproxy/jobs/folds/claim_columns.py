@@ -1,4 +1,4 @@
-"""Claim epochs of whole batches of rows: what `claim_epoch_of` says of each record, without looking at each."""
+"""Claim epochs of whole batches of rows: `claim_epoch_of` for each record, computed on columns."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,7 +15,7 @@ _EPOCH_BYTES: Final = 8
 def claim_epochs(headers: pa.ListArray) -> Sequence[int | None] | None:
     """Return the claim epoch of each row by its headers, None for a row that names none.
 
-    None instead of all when a claim header is not what it should be: then the rows have to be looked at one by one.
+    None for the whole batch when a claim header is malformed: then each record has to be decoded by itself.
     """
     flat = headers.flatten()
     is_claim = pc.equal(pc.struct_field(flat, "key"), CLAIM_HEADER)

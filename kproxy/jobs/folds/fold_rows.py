@@ -1,6 +1,6 @@
-"""What a fold knows, as rows: one per share-partition, and one for the log partition itself.
+"""A fold as rows: one per share-partition, and one for the log partition itself.
 
-They are what folds on executors yield, and what an export keeps to go on from.
+Folds on executors yield them, and an export keeps them for its next micro-batch.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ from kproxy.wording import counted
 STATE: Final = "state"
 """A row with the state of a share-partition."""
 ORPHAN: Final = "orphan"
-"""A row of a share-partition that has updates, the first at `snapshot_offset`, and no snapshot."""
+"""A row of a share-partition that has updates but no snapshot: `snapshot_offset` is that of the first update."""
 PARTITION: Final = "partition"
 """The row of the log partition."""
 
@@ -45,7 +45,7 @@ FOLD_SCHEMA: Final = f"""
     claim_epoch bigint, first_offset bigint, last_taken_offset bigint, applied_offset bigint,
     record_count bigint, ignored_count bigint, corrupt_count bigint
 """
-"""Rows of a fold. What does not belong to a row's kind is null."""
+"""Rows of a fold. Columns that do not belong to a row's kind are null."""
 
 FOLD_ARROW_SCHEMA: Final = arrow_schema_of(FOLD_SCHEMA)
 """The same for pyarrow."""
@@ -55,7 +55,7 @@ JsonRow = dict[str, Any]
 
 @dataclass(slots=True)
 class Counts:
-    """How many records a fold looked at, and how many of them did not count, for which of two reasons."""
+    """How many records a fold read; and how many of these it ignored, or skipped as corrupt."""
 
     record_count: int = 0
     ignored_count: int = 0
@@ -63,7 +63,7 @@ class Counts:
 
 
 def rows_of_fold(log_partition: int, fold: StateLogFold, counts: Counts) -> list[JsonRow]:
-    """Return all that `fold` knows."""
+    """Return all rows of `fold`."""
     image = fold.image()
     states = [
         {

@@ -1,4 +1,4 @@
-"""Folding a log with each record at hand: what it says, what stood before it, and what became of it."""
+"""Folding a log record by record: each decoded, with the state before it and the outcome of the fold."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from kproxy.wire.records import Record
 
 @dataclass(frozen=True, slots=True)
 class FoldedRecord:
-    """A record that a fold has taken, or would not take.
+    """A record and what a fold made of it.
 
-    `decoded` is None for a record that is none; `before` is the state of its share-partition before it, None when there
-    was none. `outcome` is None when the fold would not have it, and `error` says why.
+    `decoded` is None for a record that cannot be decoded; `before` is the state of its share-partition before it, None
+    when there was none. `outcome` is None for a corrupt record, and `error` says why it is one.
     """
 
     decoded: DecodedStateRecord | None
@@ -28,27 +28,27 @@ class FoldedRecord:
 
     @property
     def record(self) -> StateRecord | None:
-        """What the record says."""
+        """The decoded record."""
         return None if self.decoded is None else self.decoded.record
 
     @property
     def claim_epoch(self) -> int | None:
-        """The claim that it was written under, as far as it says."""
+        """The claim epoch in its header; None without one."""
         return None if self.decoded is None else self.decoded.claim_epoch
 
     @property
     def key(self) -> SharePartitionKey | None:
-        """The share-partition that it speaks of; None for a claim, and when nobody can tell."""
+        """Its share-partition; None for a claim, and for a record that cannot be decoded."""
         return getattr(self.record, "key", None)
 
 
 def folded(record: Record, fold: StateLogFold) -> FoldedRecord:
-    """Have `fold`, which skips corrupt records, take `record`; return what is to be said of it."""
+    """Apply `record` to `fold`, which skips corrupt records; return the outcome with what it was decided on."""
     try:
         decoded = decode_state_record(record)
         actors = decoded.actors
     except CorruptStateRecord as corrupt:
-        _pass_over(record, fold)
+        _skip(record, fold)
         return FoldedRecord(None, (), None, None, corrupt.reason)
     key = getattr(decoded.record, "key", None)
     before = None if key is None else fold.states.get(key)
@@ -64,8 +64,8 @@ def folded(record: Record, fold: StateLogFold) -> FoldedRecord:
     return FoldedRecord(decoded, actors, before, outcome, "")
 
 
-def _pass_over(record: Record, fold: StateLogFold) -> None:
-    """Have the fold look at a record that is none; at one of a newer format it stops, and here it goes on."""
+def _skip(record: Record, fold: StateLogFold) -> None:
+    """Let the fold note the offset of a record that cannot be decoded. One of a newer format is skipped as well."""
     try:
         fold.apply(record)
     except CorruptStateRecord:

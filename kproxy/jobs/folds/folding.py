@@ -1,7 +1,6 @@
 """Folds of log partitions on executors, by the proxy's own `StateLogFold`.
 
-A task reads whole ranges, one after the other and each in order; so the fold of one log partition is all the state that
-a task has at a time.
+A task reads whole ranges, one after the other and each in order: it keeps the fold of one log partition at a time.
 """
 
 from collections import Counter
@@ -39,7 +38,7 @@ class PartitionFold:
     outcomes: Counter[Outcome] = field(default_factory=Counter)
 
     def take(self, batch: pa.RecordBatch) -> list[Outcome]:
-        """Fold the records of a batch, all of this log partition; return what became of each. Raises as `apply`."""
+        """Fold the records of a batch, all of this log partition; return the outcome of each. Raises as `apply`."""
         epochs = claim_epochs(batch.column("headers"))
         outcomes = self._take_slowly(batch) if epochs is None else self._take(batch, epochs)
         self.outcomes.update(outcomes)
@@ -97,7 +96,7 @@ def fold_batches(
 
 
 def new_fold(claim_epoch: int | None, on_corrupt: OnCorrupt) -> StateLogFold:
-    """Return a fold that knows nothing but, unless it is None, the claim in force."""
+    """Return an empty fold in which the claim of `claim_epoch` is in force; none when it is None."""
     fold = StateLogFold(on_corrupt=on_corrupt)
     if claim_epoch is not None:
         fold.replay(Claim("", 0), claim_epoch=None, offset=claim_epoch, timestamp_ms=0)
@@ -107,11 +106,11 @@ def new_fold(claim_epoch: int | None, on_corrupt: OnCorrupt) -> StateLogFold:
 def log_partitions(
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[tuple[int, Iterator[pa.RecordBatch]]]:
-    """Yield each log partition that a task reads, with its batches in order, to be taken before the next is asked for.
+    """Yield each log partition that a task reads, with its batches in order. Consume them before the next one.
 
     Raises:
-        ValueError: a log partition comes back after another one; its fold would begin anew, in silence.
-        JobFailed: an offset stands there twice.
+        ValueError: a log partition is read in two pieces; its fold would restart, in silence.
+        JobFailed: an offset occurs twice.
     """
     seen = set()
     for number, found in groupby(by_log_partition(batches), key=itemgetter(0)):
@@ -122,7 +121,7 @@ def log_partitions(
 
 
 def _rising(log_partition: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield batches whose offsets rise. Every source sorts them, so what does not rise is there more than once."""
+    """Yield batches, and check that offsets rise. Every source sorts them, so one that does not rise is a duplicate."""
     last = np.array([-1])
     for batch in batches:
         offsets = batch.column("log_offset").to_numpy()

@@ -1,4 +1,4 @@
-"""Which offsets of a log partition were read: where there is a hole, and whether a record stood at an offset."""
+"""The offsets of a log partition that were read: holes between them, and whether a given one was read."""
 
 from array import array
 from bisect import bisect_right
@@ -14,7 +14,7 @@ class OffsetsRead:
         self._lasts = array("q")
 
     def take(self, offset: int) -> range:
-        """Note the next offset; return those that lie between it and the one before: what is missing there."""
+        """Note the next offset; return the missing ones between it and the one before."""
         if not self._firsts:
             expected = offset
             self._begin(offset)

@@ -1,13 +1,13 @@
 """An index of the snapshots in a log: where a fold may begin so that it arrives at the same state.
 
-For each log partition it has, in order, every snapshot and tombstone that counted and every claim; and, so that nobody
-takes what is lost for what never was, the first update of each share-partition whose snapshot is gone. The state at any
-moment needs no record before the oldest of the share-partitions' newest snapshots before it; see
-`StateLogFold.recovery_point`. The index is made by folding, because only a fold knows which snapshots counted; and it
-grows by folding on from its own last recovery point.
+For each log partition it has, in order, every snapshot and tombstone that was applied and every claim; and, so that a
+lost share-partition is not mistaken for one that never was, the first update of each whose snapshot is gone. The state
+at an offset needs no record before the oldest of the share-partitions' newest snapshots below it; see
+`StateLogFold.recovery_point`. The index is made by folding, because only a fold decides which snapshots apply; and it
+is extended by folding from its own last recovery point.
 
 On disk it is a folder: Parquet files of entries, and `progress.json`, which is written last and says how far the
-entries count. What stands beyond that is left over from a run that was broken off.
+entries are valid. Later ones are left over from a run that was broken off.
 """
 
 import json
@@ -47,10 +47,10 @@ _CLAIM: Final = "claim"
 _ORPHAN: Final = "orphan"
 """The first update of a share-partition whose snapshot is not there."""
 _FORGOTTEN: Final = "forgotten"
-"""Nothing in the log partition before this counts."""
+"""No earlier entry of the log partition is valid."""
 _KINDS: Final = {ShareSnapshot: _SNAPSHOT, StateTombstone: _TOMBSTONE, ShareUpdate: _ORPHAN}
 _FORM: Final = 2
-"""Of the entries; an index of another form is made anew."""
+"""The version of the entries; an index of another version is rebuilt."""
 _PROGRESS: Final = "progress.json"
 
 
@@ -246,7 +246,7 @@ class _Indexer:
     number: int
     folded: PartitionFold
     first_offset: int | None
-    """The first that the fold has looked at, be it the claim that it began with; None before any."""
+    """The first offset of the fold, or the claim that it began with; None before any."""
     orphans: set[bytes] = field(default_factory=set)
     """The share-partitions, by their keys without the record type, that have an entry as orphans since they last had
     a snapshot."""
@@ -271,7 +271,7 @@ class _Indexer:
                 yield from self._of_share_partition(key, offset, values[row], outcome)
 
     def _forgotten(self, offset: int, claim_epoch: int) -> Iterator[dict[str, Any]]:
-        """A claim from before the first record makes nothing of all that came before it was named."""
+        """Yield an entry when a record names a claim older than the first record: all records before it were stale."""
         assert self.first_offset is not None
         if claim_epoch < self.first_offset < offset:
             self.orphans.clear()

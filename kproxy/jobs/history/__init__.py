@@ -1,1 +1,1 @@
-"""History in rows that questions are asked of, the changes that they tell of, and the part that is asked about."""
+"""The silver table: decoded from a log or read from an export; the changes in it, and selections of it."""

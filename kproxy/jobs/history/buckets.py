@@ -1,4 +1,4 @@
-"""Time and offsets in steps: what tables and pictures count by."""
+"""Time and offsets in steps of equal width, by which tables and pictures count."""
 
 import re
 from collections.abc import Sequence

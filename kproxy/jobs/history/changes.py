@@ -1,11 +1,11 @@
 """Changes of records out of rows of the silver table: who did what to which offsets, each change once.
 
 A snapshot repeats what the updates before it said, so only those of its rows count that name who acted: the write
-that became this snapshot. A row without delivery state was overtaken within one log record: by what was done later to
-the same records, or by a start offset behind it.
+that became this snapshot. A row without delivery state was superseded within one log record: by a later change of the
+same records, or by a start offset behind it.
 
-What the log does not say is never guessed. The first form of its headers did not have the types of acknowledgements: a
-record that one of them archived may have been rejected, released at the delivery limit, or a gap.
+Nothing is guessed that the log does not say. Version 0 of its headers has no acknowledgement type: a record that one of
+them archived may have been rejected, released at the delivery limit, or a gap.
 """
 
 from typing import Final

@@ -27,7 +27,7 @@ class History(Protocol):
         ...
 
     def rows_for_lookup(self) -> DataFrame:
-        """Return all rows, to look up which names there are. The closing summary does not count them as read."""
+        """Return all rows, to look names up in. The closing summary does not list what is read for it."""
         ...
 
     def cached(self, rows: DataFrame) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Which part of the history an analysis looks at: the options that all of them have, and what that part lacks."""
+"""Selecting part of the history: the options of every analysis, and the report of what that part lacks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,25 +32,25 @@ SELECTION_OPTIONS: Final = (
 
 
 _NAMES_SCHEMA: Final = pa.schema([("topicId", pa.string()), ("topicName", pa.string())])
-_MOST_TOLD: Final = 20
-"""Of records that cannot be used, how many are told of one by one."""
+_MOST_REPORTED: Final = 20
+"""How many records that are missing or cannot be used are reported one by one."""
 _FEW: Final = 5
-"""How many names or places a line has room for."""
+"""How many names or offsets an error message lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """Something that was asked for by its name, the column that has such names, and which rows are of it."""
+    """A selected group, topic, partition or member: its kind and name, the column of such names, and a filter."""
 
     kind: str
     value: object
     column: str
-    is_it: Column
+    matches: Column
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What to look at; None is all. `topic` is a name or an id; `until_ms` is exclusive."""
+    """The selected part; None is all. `topic` is a name or an id; `until_ms` is exclusive."""
 
     group: str | None = None
     topic: str | None = None
@@ -65,7 +65,7 @@ class Selection:
         Raises JobFailed: NOT_FOUND for a group, topic, partition or member that no record of the log names.
         """
         named = self._named(history, member)
-        is_selected = reduce(and_, (each.is_it for each in named), sql.lit(True))
+        is_selected = reduce(and_, (each.matches for each in named), sql.lit(True))
         found = history.rows(since_ms=self.since_ms, until_ms=self.until_ms).where(is_selected | is_lost())
         rows = history.cached(found)
         if begun := history.with_lost_beginning(self.since_ms):
@@ -92,14 +92,14 @@ class Selection:
 
 
 def beginnings(ranges: Sequence[LogRange]) -> str:
-    """Return in words where log partitions begin."""
+    """Return text that says where log partitions begin."""
     places = [f"partition {part.partition} at offset {part.first_offset}" for part in ranges[:_FEW]]
     more = [f"{len(ranges) - _FEW} more"] if len(ranges) > _FEW else []
     return f"the log begins late, {', '.join([*places, *more])}"
 
 
 def known_in(names: DataFrame, column: str, shown: Mapping[str, str] | None = None) -> str:
-    """Return in words which values a column has, the first few of them, as `shown` calls them."""
+    """Return text with the first few values of a column, each replaced by its name in `shown` if it has one."""
     few = names.select(column).where(sql.col(column).isNotNull()).distinct().orderBy(column).limit(_FEW)
     values = [str(row[0]) for row in few.collect()]
     return f"known are {', '.join((shown or {}).get(value, value) for value in values) or 'none'}"
@@ -120,14 +120,14 @@ def with_topic_names(frame: DataFrame, names: Mapping[str, str]) -> DataFrame:
 
 
 def is_lost() -> Column:
-    """Return which silver rows stand for records that are gone, or that no fold can take."""
+    """Return which silver rows stand for records that are gone or corrupt."""
     return sql.col("outcome").isin(CORRUPT, MISSING)
 
 
 def report_losses(report: RunReport, lost: DataFrame) -> None:
-    """Report rows that stand for records which are gone, or which no fold can take; the summary counts the latter."""
+    """Report rows that stand for records which are gone or corrupt; the summary counts the latter."""
     by_place = lost.dropDuplicates(["log_partition", "log_offset"])
-    found = by_place.orderBy("log_partition", "log_offset").limit(_MOST_TOLD + 1).collect()
+    found = by_place.orderBy("log_partition", "log_offset").limit(_MOST_REPORTED + 1).collect()
     report.missing(
         [
             Gap(
@@ -143,11 +143,11 @@ def report_losses(report: RunReport, lost: DataFrame) -> None:
                 row["last_offset"] + 1,
                 "deleted before they were read",
             )
-            for row in found[:_MOST_TOLD]
+            for row in found[:_MOST_REPORTED]
         ]
     )
     counted = sum(row["outcome"] == CORRUPT for row in found)
-    if len(found) > _MOST_TOLD:
+    if len(found) > _MOST_REPORTED:
         report.say("Warning: further records are missing, or cannot be used")
         counted = by_place.where(sql.col("outcome") == CORRUPT).count()
     report.summary["corrupt"] = counted
@@ -158,7 +158,7 @@ def _require_known(history: History, named: Sequence[_Named]) -> None:
     rows = history.rows_for_lookup().select("group", "topic_id", "partition", "member", "client_id", "kind")
     names = rows.distinct().persist()
     for number, each in enumerate(named):
-        found = names.where(each.is_it)
+        found = names.where(each.matches)
         if found.isEmpty():
             of = "".join(f" of {before.kind} {before.value!r}" for before in reversed(named[:number]))
             raise JobFailed(
@@ -170,13 +170,13 @@ def _require_known(history: History, named: Sequence[_Named]) -> None:
 
 
 def _is_member(member: str) -> Column:
-    """Return which rows are of a member: by its id, or by the id of its client. The owner of a claim is no client."""
+    """Return which rows are of a member, by its id or its client id. The owner of a claim is not a client."""
     is_client = (sql.col("client_id") == member) & (sql.col("kind") != "claim")
     return sql.coalesce((sql.col("member") == member) | is_client, sql.lit(False))
 
 
 def _is_topic(history: History, topic: str) -> Column:
-    """Return which rows are of a topic: by its name, and what is none is taken for an id."""
+    """Return which rows are of a topic: by its name; one that is not a known name is taken for an id."""
     names = history.topic_names()
     ids = [topic_id for topic_id, name in names.items() if name == topic]
     if not ids and not _is_topic_id(topic):

@@ -1,8 +1,8 @@
-"""History in rows that questions are asked of: one per state batch, and per who made the change.
+"""The silver table: one row per state batch of a log record, and per actor that made the change.
 
-A change of several actors is cut where their offsets meet. What one of them did that another did anew within the same
-record has rows without a delivery state. A record without state batches has one row, and so has one that nobody can
-decode. Rows of a record stand together, and offsets rise within a log partition.
+A batch that several actors changed is split where their offsets meet. A change that another actor superseded within the
+same record has rows without a delivery state. A record without state batches has one row, and so has one that cannot be
+decoded. The rows of a record are consecutive, and offsets rise within a log partition.
 """
 
 from bisect import bisect_left
@@ -38,21 +38,21 @@ SILVER_SCHEMA: Final = """
     member string, client_id string, client_host string, cause string, acknowledge_type string, ended_by string,
     error string
 """
-"""The columns. Offsets of batches are inclusive; `state` is Kafka's number; what a record does not say is null.
+"""The columns. Offsets of batches are inclusive; `state` is Kafka's number; null where a record has no such field.
 
 `ended_by` is what ended the records for good, as far as the header of the log record says it.
 """
 
 ADDED_COLUMNS: Final = frozenset({"acknowledge_type", "ended_by"})
-"""What earlier exports did not have."""
+"""Columns that earlier exports do not have."""
 
 CORRUPT: Final = "corrupt"
-"""The outcome of a record that no fold can take; `error` says why."""
+"""The outcome of a corrupt record; `error` says why."""
 UNDECODABLE: Final = "undecodable"
-"""The kind of a record that is none."""
+"""The kind of a record that cannot be decoded."""
 
 MISSING: Final = "missing"
-"""The kind of a row that stands for log records that are gone: its offsets are theirs, in the log itself."""
+"""The kind of a row for log records that are gone: its offsets are those of the log, not of a consumed topic."""
 
 SILVER_ARROW_SCHEMA: Final = arrow_schema_of(SILVER_SCHEMA)
 """The same for pyarrow."""
@@ -70,7 +70,7 @@ CAUSES_OF_RECORDS: Final = frozenset(
         Cause.LOG_START_MOVED,
     }
 )
-"""The causes of whole records; every other changes certain offsets."""
+"""Causes that apply to a whole log record; every other one applies to the offsets of its actor."""
 
 SilverRow = dict[str, Any]
 
@@ -87,7 +87,7 @@ def between(silver: DataFrame, since_ms: int | None, until_ms: int | None) -> Da
 def silver_rows(records: DataFrame, images: Mapping[int, FoldImage] | None = None) -> DataFrame:
     """Return the silver rows of `records`, which come from a `LogReader`.
 
-    `images` has the folds of what came before the first record, by log partition.
+    `images` has the folds of the records before the first one, by log partition.
     """
     return records.mapInArrow(partial(silver_batches, images=dict(images or {})), SILVER_SCHEMA)
 
@@ -125,14 +125,14 @@ def missing_row(log_partition: int, first_offset: int, end_offset: int, timestam
 
 @dataclass(slots=True)
 class SilverWriter:
-    """Makes the rows of one log partition, record after record, and folds along. It never stops at a corrupt one."""
+    """Makes the rows of one log partition, record after record. Corrupt ones get a row, and the fold skips them."""
 
     log_partition: int
     fold: StateLogFold = field(default_factory=lambda: StateLogFold(on_corrupt="skip"))
 
     @staticmethod
     def after(log_partition: int, image: FoldImage | None) -> "SilverWriter":
-        """Return the writer that goes on after `image`, or begins."""
+        """Return the writer that continues after `image`; without one, a new writer."""
         if image is None:
             return SilverWriter(log_partition)
         return SilverWriter(log_partition, StateLogFold.resume(image, on_corrupt="skip"))
@@ -189,13 +189,13 @@ def _value_columns(record: ShareSnapshot | ShareUpdate) -> SilverRow:
 
 
 def _parts(record: StateRecord, actors: Sequence[Actor]) -> list[SilverRow]:
-    """Return what differs between the rows of a record: the parts of its state batches, and who made them.
+    """Return the columns in which the rows of a record differ: the parts of its state batches, and their actors.
 
-    Of what an actor did before another one did something else, and outside of all batches, where the start offset has
-    overtaken it, neither state nor delivery count is known. In the latter case the records are done with.
+    Changes that a later actor of the record superseded, and changes below the start offset, which are in no batch, have
+    neither state nor delivery count. In the latter case the start offset has passed the records.
     """
     batches = record.state_batches if isinstance(record, ShareSnapshot | ShareUpdate) else ()
-    # Such an actor made the whole record what it is: a load, a snapshot, an initialization.
+    # The cause of a whole record: a load, a snapshot, an initialization.
     whole = next((actor for actor in actors if actor.cause in CAUSES_OF_RECORDS), None)
     last_actors = without_overlaps(actors)
     by_offset = sorted(
@@ -236,8 +236,8 @@ def _parts_of_batch(
 
 
 def _batch_columns(batch: StateBatch, first_offset: int, last_offset: int) -> SilverRow:
-    told = {"state": int(batch.state), "delivery_count": batch.delivery_count}
-    return _offset_columns(first_offset, last_offset) | told
+    state = {"state": int(batch.state), "delivery_count": batch.delivery_count}
+    return _offset_columns(first_offset, last_offset) | state
 
 
 def _offset_columns(first_offset: int, last_offset: int) -> SilverRow:
@@ -245,7 +245,7 @@ def _offset_columns(first_offset: int, last_offset: int) -> SilverRow:
 
 
 def _repeated(whole: Actor | None) -> SilverRow:
-    """Return why a record says again what stood before it: it has ended nothing by that."""
+    """Return the columns of a batch that the record only repeats: it ended no delivery."""
     return _actor_columns(whole) | {"ended_by": None}
 
 

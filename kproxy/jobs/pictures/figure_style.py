@@ -18,7 +18,7 @@ INK: Final = "#1f2933"
 FAINT: Final = "#7b8794"
 LINES: Final = "#e4e7eb"
 HUES: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6bb1", "#9aa5b1")
-"""Okabe and Ito's colours, which people with any colour vision tell apart, and grey for the rest."""
+"""The colours of Okabe and Ito, distinct for any colour vision; grey for the rest."""
 HEAT: Final = "YlOrRd"
 _DPI: Final = 144
 _STYLE: Final = {
@@ -62,7 +62,7 @@ def moments(times_ms: Sequence[int]) -> list[datetime]:
 
 
 def show_time(axes: Axes) -> None:
-    """Put UTC times below the axes."""
+    """Label the x axis with UTC times."""
     locator = AutoDateLocator(tz=UTC, minticks=3, maxticks=9)
     axes.xaxis.set_major_locator(locator)
     formatter = ConciseDateFormatter(locator, tz=UTC)
@@ -71,7 +71,7 @@ def show_time(axes: Axes) -> None:
 
 
 def show_counts(axes: Axes, label: str) -> None:
-    """Put counts beside the axes, from 0, with lines across."""
+    """Label the y axis with counts, from 0, with grid lines."""
     axes.set_ylabel(label)
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter(EngFormatter(sep=""))
@@ -79,7 +79,7 @@ def show_counts(axes: Axes, label: str) -> None:
 
 
 def show_offsets(axes: Axes) -> None:
-    """Put offsets beside the axes, whole and with separators."""
+    """Label the y axis with offsets, whole and with separators."""
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda offset, _: f"{offset:,.0f}"))
 
@@ -93,7 +93,7 @@ def step_text(step_ms: int) -> str:
 
 
 def nothing_to_show(figure: Figure) -> None:
-    """Say that there is nothing, where a picture would be."""
+    """Write a line of text in place of a picture."""
     axes = figure.add_subplot()
     axes.set_axis_off()
     axes.text(0.5, 0.5, "nothing to show in this part of the history", ha="center", color=FAINT)

@@ -15,15 +15,15 @@ _OF_THE_JOB: Final = frozenset(
         "metrics_enabled",
     }
 )
-"""What decides which records are read, and is not asked for: with another value a job would be silently wrong."""
+"""Properties that decide which records are read: with another value a result would be wrong in silence."""
 _WHOLE_NUMBERS: Final = frozenset({"receive_buffer_bytes", "send_buffer_bytes"})
-"""Those that kafka-python leaves to the system, so that what it has for them says nothing of their type."""
+"""Integers whose default in kafka-python is None, which stands for that of the system."""
 
 
 def client_options(properties: Mapping[str, str], known: Mapping[str, object]) -> dict[str, object]:
     """Return `properties` as keywords of a client whose defaults are `known`, each of the type of its default.
 
-    Raises JobFailed: USAGE for a name that the client does not know or the job does not give away, and for a value of
+    Raises JobFailed: USAGE for a name that the client does not know or that the job sets itself, and for a value of
     another type.
     """
     return {name.replace(".", "_"): _value(name, text, known) for name, text in properties.items()}

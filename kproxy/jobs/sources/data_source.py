@@ -7,7 +7,7 @@
 | `tasks` | batch: `[[[partition, first offset, end offset], …], …]` as JSON, ranges by task; default all there is |
 | `startingOffsets` | stream: `{"partition": offset, …}` as JSON for those not to be read from their beginning |
 | `maxRecordsPerTrigger` | stream: how many records a micro-batch has at most, over all partitions |
-| `onGap` | stream: `fail` (the default) or `report` records that are gone before they were read |
+| `onGap` | stream: `fail` (the default) or `report`, for records that were deleted before they were read |
 | `slots` | how many tasks run at once, where these are not given; default the cores of the driver's machine |
 
 It reads some 10^5 records in a second and core; for far more there is Spark's own Kafka source.

@@ -26,7 +26,7 @@ _FILES_SCHEMA: Final = pa.schema([("log_partition", pa.int32()), ("path", pa.str
 def early_log(spark: SparkSession, found: FoundFiles, form: EarlyForm) -> RowLog:
     """Return the log of the files in order of their names: each is a log partition, and read by one task.
 
-    A share-partition's records stand in one file, in the order in which they were written. They were written among
+    A share-partition's records are in one file, in the order in which they were written. They were written among
     other records of their topic, so the first offset of a file may be any.
     """
     files = ({"log_partition": number, "path": path} for number, path in enumerate(found.paths))

@@ -2,9 +2,9 @@
 
 Two drafts came before those. Neither was released; what an early build wrote can be replayed from files.
 
-* `kip-control`: SHARE_CHECKPOINT and SHARE_DELTA, control records in the consumed topic itself. A delta names no start
-  offset: that moves on over what is done with. Its BackOffset is the offset of the control record before it with the
-  same checkpoint epoch, so that a leader can read backwards; here it proves that none is missing.
+* `kip-control`: SHARE_CHECKPOINT and SHARE_DELTA, control records in the consumed topic itself. A delta has no start
+  offset: that advances over records in a terminal state. Its BackOffset is the offset of the control record before it
+  with the same checkpoint epoch, so that a leader can read backwards; here it proves that none is missing.
 * `kip-checkpoint`: ShareCheckpoint and ShareDelta in a compacted topic. The key of a delta has a DeltaIndex, so that
   compaction keeps every delta of a checkpoint. It counts from 0 after each, as in the KIP's worked example, and after
   255 from 0 again; here it proves that none is missing.
@@ -53,7 +53,7 @@ EARLY_FORMS: Final[Mapping[str, EarlyForm]] = {
 _NO_TOPIC_ID: Final = TopicId(bytes(16))
 _NO_TIME: Final = -1
 _DELTA_INDEXES: Final = 256
-"""A DeltaIndex is a byte without sign."""
+"""A DeltaIndex is an unsigned byte."""
 _NO_LEADER: Final = LeaderEpoch(0)
 
 
@@ -67,9 +67,9 @@ class _Last:
 
 
 def translated(lines: Iterable[str], form: EarlyForm) -> Iterator[Record]:
-    """Yield the records that Kafka would have written, as they stand in its state log; without actors or claims.
+    """Yield the records that Kafka would have written, in the order of its state log; without actors or claims.
 
-    A delta whose checkpoint is not there is yielded all the same: the fold passes it over, and says so.
+    A delta without its checkpoint is yielded as well: the fold ignores it, and counts it as ignored.
 
     Raises:
         CorruptStateRecord: a line that is no such record, or that cannot follow those before it.
@@ -81,7 +81,7 @@ def translated(lines: Iterable[str], form: EarlyForm) -> Iterator[Record]:
 
 
 class _Translator:
-    """Keeps the state of each share-partition: the drafts leave to the reader what Kafka's records say outright."""
+    """Keeps the state of each share-partition: the drafts leave out fields that Kafka's records have."""
 
     def __init__(self, form: EarlyForm) -> None:
         self._form = form
@@ -199,7 +199,7 @@ def _require_next(fields: Mapping[str, Any], last: _Last, offset: int) -> None:
 
 
 def _require_next_index(index: int, before: int | None, offset: int) -> None:
-    """Raise CorruptStateRecord unless a DeltaIndex, one byte that may run over, follows the one of the delta before."""
+    """Raise CorruptStateRecord unless a DeltaIndex, which wraps around after 255, follows that of the last delta."""
     expected = 0 if before is None else (before + 1) % _DELTA_INDEXES
     if index != expected:
         said = "no delta stands before it" if before is None else f"the one before is {before}"
@@ -207,7 +207,7 @@ def _require_next_index(index: int, before: int | None, offset: int) -> None:
 
 
 def _over_terminal_records(state: DurableShareState) -> DurableShareState:
-    """Return the state with its start offset moved over the terminal records that it stands on."""
+    """Return the state with its start offset moved over the terminal records at its beginning."""
     start_offset = state.start_offset
     for batch in state.state_batches:
         if batch.first_offset > start_offset or batch.state not in TERMINAL_STATES:

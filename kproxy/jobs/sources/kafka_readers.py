@@ -27,7 +27,7 @@ RAW_COLUMNS_OF_KAFKA: Final = (
     "value",
     "headers",
 )
-"""What of a row of Spark's Kafka source is a row of RAW_SCHEMA."""
+"""The columns of Spark's Kafka source, as those of RAW_SCHEMA."""
 
 _INTERNAL_TO_KAFKA: Final = frozenset({"__share_group_state"})
 _FETCHING_AS_CONSUMER: Final = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
@@ -40,7 +40,7 @@ _CONNECTOR_CLASS: Final = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 
 
 class _KafkaLog:
-    """What both ways have in common: kafka-python, on the driver, finds out which offsets there are."""
+    """Common to both readers: the driver asks for offsets with kafka-python."""
 
     def __init__(self, spark: SparkSession, state: KafkaTopic, groups: KafkaTopic) -> None:
         self._spark = spark
@@ -51,7 +51,7 @@ class _KafkaLog:
 
     @property
     def name(self) -> str:
-        """What is read, in words for people."""
+        """The topic and its cluster, for error messages."""
         return f"topic {self._state.name} at {self._state.bootstrap_servers}"
 
     @cached_property
@@ -79,7 +79,7 @@ class _KafkaLog:
         return self._mapped(self._state, ranges, function, schema)
 
     def topic_names(self) -> Mapping[str, str]:
-        """Return the names that the groups topic tells; none when there is no such topic."""
+        """Return the names in the groups topic; none when there is no such topic."""
         try:
             with self._groups.consumer() as consumer:
                 ranges = [part for part in consumer.ranges() if part.length]
@@ -156,7 +156,7 @@ class JarLog(_KafkaLog):
         alone = [task[0] for task in tasks if len(task) == 1]
         frames = [self._rows_of(topic, alone, None)] if alone else []
         if shared:
-            # Neighbours are put together without a shuffle: each is still read whole and in order, one after the other.
+            # `coalesce` combines ranges without a shuffle: each is still read whole and in order, one after the other.
             together = self._rows_of(topic, [part for task in shared for part in task], None)
             frames.append(together.coalesce(len(shared)))
         return reduce(DataFrame.unionByName, frames)
@@ -197,7 +197,7 @@ def source_options(topic: KafkaTopic) -> dict[str, str]:
 
 def jar_version(spark: SparkSession) -> str | None:
     """Return the version of Spark's Kafka source on the class path, None when there is none."""
-    jvm: Any = spark._jvm  # noqa: SLF001 - the class path of the driver is told by the driver's JVM alone
+    jvm: Any = spark._jvm  # noqa: SLF001 - only the driver's JVM has the class path of the driver
     try:
         loader = jvm.Thread.currentThread().getContextClassLoader()
         found = jvm.java.lang.Class.forName(_CONNECTOR_CLASS, False, loader)

@@ -1,4 +1,4 @@
-"""Rows that the driver knows, as DataFrames. Of a list Spark would have workers in Python make them."""
+"""Rows of the driver as DataFrames. Given a list instead, Spark would start Python workers to convert it."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Files that hold a log: which there are under a path, and what they are."""
+"""The files of a log: found under a path or URI, and told apart by their names."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from kproxy.jobs.failures import JobFailed
 
 _LINES: Final = (".jsonl", ".json", ".ndjson")
 _OF_PATTERNS: Final = re.compile(r"[\[\]{}*?\\]")
-"""What has a meaning of its own in Hadoop's patterns (`GlobPattern`)."""
+"""Special characters of Hadoop's glob patterns (`GlobPattern`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def filesystem_of(place: str) -> tuple[Any, str]:
 
 
 def _local_path(place: str) -> str | None:
-    """Return the absolute path of a place on this machine, None when it is on no machine in particular.
+    """Return the absolute path of a local place; None for a URI of another file system.
 
     In a `file:` URI nothing is escaped: that is how Spark reads one.
     """
@@ -82,7 +82,7 @@ def _local_path(place: str) -> str | None:
 
 
 def arrow_uri_of(uri: str) -> str:
-    """Return a URI that Spark takes as pyarrow takes it: what is `s3a` to Hadoop is `s3` to everybody else."""
+    """Return a URI that Spark takes as pyarrow takes it: the scheme `s3a` is Hadoop's own name for `s3`."""
     return f"s3:{uri.removeprefix('s3a:')}" if uri.startswith("s3a:") else uri
 
 
@@ -93,7 +93,7 @@ def uri_of(place: str) -> str:
 
 
 def pattern_of(place: str) -> str:
-    """Return a path or URI for Spark to read from: a pattern, unlike what it writes to, that fits this place alone."""
+    """Return a path or URI for Spark to read from: Spark reads glob patterns, so special characters are escaped."""
     return _OF_PATTERNS.sub(r"\\\g<0>", uri_of(place))
 
 

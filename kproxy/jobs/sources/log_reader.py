@@ -37,7 +37,7 @@ class LogRange:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Gap:
-    """Offsets that were asked for and are gone, from `first_offset` to, not including, `end_offset`; and why."""
+    """Offsets that were to be read and are gone, from `first_offset` to, not including, `end_offset`; and why."""
 
     partition: int
     first_offset: int

@@ -1,7 +1,7 @@
-"""What each task reads: the small ranges of a log together, a big one alone.
+"""Which ranges each task reads: several small ones of a log together, or a big one alone.
 
-A task costs far more than the reading of a few records: a worker, a connection. And a log of 50 partitions has mostly
-small ones.
+Starting a task costs far more than reading a few records: a worker, a connection. And of 50 log partitions most are
+small.
 """
 
 from collections.abc import Iterable
@@ -11,20 +11,20 @@ from typing import Final
 from kproxy.jobs.sources.log_reader import LogRange
 
 _TASKS_PER_SLOT: Final = 2
-"""So that no core is idle for long while others finish."""
+"""More than one, so that cores are not idle for long while the last tasks finish."""
 _WORTH_A_TASK: Final = 10_000
-"""Offsets: for fewer, one task less is quicker."""
+"""Offsets: fewer are read sooner by an existing task than by one of their own."""
 _MOST_TOGETHER: Final = 250_000
-"""Offsets: what runs again when a task fails, and what a task of several ranges folds."""
+"""Offsets: the most that a task of several ranges folds, and has to repeat when it fails."""
 
 
 def packed(
     ranges: Iterable[LogRange], *, slots: int, most_per_task: int | None = None
 ) -> list[list[LogRange]]:
-    """Return the ranges that each task reads, ascending. Each is in one task and whole; those without offsets in none.
+    """Return the ranges that each task reads, ascending. Each is in one task and whole; empty ranges are left out.
 
     There are about as many tasks as keep `slots` cores busy, fewer for a small log. A range that is as long as the
-    share of a task has one of its own; the others are dealt out evenly. A task of several ranges reads no more than
+    share of a task has one of its own; the others are distributed evenly. A task of several ranges reads no more than
     250,000 offsets. With `most_per_task` ranges are cut, and no task reads more offsets than that.
     """
     most = min(most_per_task or _MOST_TOGETHER, _MOST_TOGETHER)
@@ -32,11 +32,11 @@ def packed(
     share = min(most, max(_WORTH_A_TASK, _total(wanted) // (slots * _TASKS_PER_SLOT)))
     alone = [[part] for part in wanted if part.length >= share]
     small = [part for part in wanted if part.length < share]
-    return sorted(alone + _dealt_out(small, -(-_total(small) // share), most))
+    return sorted(alone + _distributed(small, -(-_total(small) // share), most))
 
 
-def _dealt_out(parts: list[LogRange], task_count: int, most: int) -> list[list[LogRange]]:
-    """Return parts in so many tasks, the longest first: each goes to the task with the least, or to a new one."""
+def _distributed(parts: list[LogRange], task_count: int, most: int) -> list[list[LogRange]]:
+    """Return parts over `task_count` tasks, the longest first: each goes to the task with the least, or a new one."""
     tasks: list[list[LogRange]] = [[] for _ in range(task_count)]
     loads = [(0, number) for number in range(task_count)]
     for part in sorted(parts, key=lambda part: (-part.length, part)):

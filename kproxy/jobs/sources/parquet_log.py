@@ -94,7 +94,7 @@ class ParquetLog(RowLog):
         return mapped_by_tasks(self._spark, self._tasks(ranges, None), _read, function, schema)
 
     def _tasks(self, ranges: Sequence[LogRange], most_per_task: int | None) -> "list[_TaskParts]":
-        """Return the ranges of each task with their row groups, in a form that JSON has words for."""
+        """Return the ranges of each task with their row groups, as lists and numbers for JSON."""
         tasks = packed(ranges, slots=slots_of(self._spark), most_per_task=most_per_task)
         return [
             [[astuple(part), [astuple(group) for group in self._groups_of(part)]] for part in task]
@@ -112,7 +112,7 @@ class ParquetLog(RowLog):
 
 
 def row_groups(found: FoundFiles) -> list[RowGroup] | None:
-    """Return the row groups of all files in log order; None when they do not stand in any, or do not say.
+    """Return the row groups of all files in log order; None when they are not in that order, or have no statistics.
 
     Raises JobFailed when a file is not Parquet, or does not hold log records.
     """
@@ -180,7 +180,7 @@ class ParquetLogReader(DataSourceReader):
         self._tasks = tasks
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return what each task reads. Spark has a task even for nothing."""
+        """Return what each task reads. Spark starts one task even for no ranges."""
         return [InputPartition(task) for task in self._tasks or [[]]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""Tasks of Spark that read for themselves: no data source stands between what they read and what they make of it."""
+"""Spark tasks that read and map in the same Python worker, without a data source and the JVM in between."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -12,11 +12,11 @@ from pyspark.sql.types import StructType
 
 from kproxy.jobs.sources.log_reader import BatchFunction
 
-Asked = TypeVar("Asked")
+Task = TypeVar("Task")
 
 
 def slots_of(spark: SparkSession) -> int:
-    """Return how many tasks run at once, as far as Spark says; the cores of this machine where it does not."""
+    """Return how many tasks Spark runs at once; the cores of this machine where Spark does not say (Spark Connect)."""
     try:
         return int(spark.sparkContext.defaultParallelism)
     except PySparkException:
@@ -25,29 +25,29 @@ def slots_of(spark: SparkSession) -> int:
 
 def mapped_by_tasks(
     spark: SparkSession,
-    tasks: Sequence[Asked],
-    read: Callable[[Asked], Iterator[pa.RecordBatch]],
+    tasks: Sequence[Task],
+    read: Callable[[Task], Iterator[pa.RecordBatch]],
     function: BatchFunction,
     schema: StructType | str,
 ) -> DataFrame:
     """Return what `function` makes of what `read` yields for each of `tasks`, as rows of `schema`.
 
-    All three are pickled. The records never pass through the JVM, and its metrics know nothing of them.
+    All three are pickled. The records never pass through the JVM, so Spark's input metrics do not count them.
     """
     numbers = spark.range(0, len(tasks), 1, max(1, len(tasks)))
     return numbers.mapInArrow(partial(_read_and_map, tasks=tasks, read=read, function=function), schema)
 
 
 def unchanged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Return what a task reads as it is."""
+    """Return the batches as they are: for a task that only reads."""
     return batches
 
 
 def _read_and_map(
     batches: Iterator[pa.RecordBatch],
     *,
-    tasks: Sequence[Asked],
-    read: Callable[[Asked], Iterator[pa.RecordBatch]],
+    tasks: Sequence[Task],
+    read: Callable[[Task], Iterator[pa.RecordBatch]],
     function: BatchFunction,
 ) -> Iterator[pa.RecordBatch]:
     numbers = (number for batch in batches for number in batch.column(0).to_pylist())

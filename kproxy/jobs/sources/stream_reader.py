@@ -24,14 +24,14 @@ from kproxy.jobs.sources.task_partitions import TaskPartition, read_ranges, slot
 log = logging.getLogger(__name__)
 
 Offsets = dict[str, int]
-"""The next offset to read by partition; JSON knows no other keys than texts."""
+"""The next offset to read by partition; JSON has no other keys than strings."""
 
 
 def admitted(start: Mapping[int, int], end: Mapping[int, int], most: int) -> dict[int, int]:
     """Return how far to read from `start` towards `end` when at most `most` records are to be read.
 
-    Each partition gets its share of what it lags, at least one record, until `most` is used up; so a small lag is not
-    behind a large one for ever.
+    Each partition gets its share by its lag, at least one record, until `most` is used up: a small lag never waits for
+    ever behind a large one.
     """
     lags = {number: max(0, last - start[number]) for number, last in end.items()}
     total, left = sum(lags.values()), most
@@ -61,7 +61,7 @@ class StateLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> Offsets:  # noqa: N802 - Spark's
         """Return where the stream begins."""
-        return _texts({held.partition: held.first_offset for held in self._held()} | self._starting)
+        return _with_text_keys({held.partition: held.first_offset for held in self._held()} | self._starting)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's
         """Return how much a micro-batch reads."""
@@ -78,14 +78,16 @@ class StateLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         first = {part.partition: part.first_offset for part in held}
         begun = {number: start.get(str(number), first.get(number, 0)) for number in end}
         end = {number: max(offset, begun[number]) for number, offset in end.items()}
-        return _texts(admitted(begun, end, limit.max_rows) if isinstance(limit, ReadMaxRows) else end)
+        return _with_text_keys(
+            admitted(begun, end, limit.max_rows) if isinstance(limit, ReadMaxRows) else end
+        )
 
     def reportLatestOffset(self) -> Offsets:  # noqa: N802 - Spark's
         """Return where the log ends now, for the progress of the query."""
-        return _texts({held.partition: held.end_offset for held in self._held()})
+        return _with_text_keys({held.partition: held.end_offset for held in self._held()})
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        """Return what each task of a micro-batch reads. Raises for a gap, so that the driver knows it, or reports it.
+        """Return what each task of a micro-batch reads. A gap fails the query or is logged, by the option `onGap`.
 
         A partition that is not in `start` was added since: its records begin at 0.
         """
@@ -109,10 +111,10 @@ class StateLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return consumer.ranges()
 
 
-def _texts(offsets: Mapping[Any, int]) -> Offsets:
+def _with_text_keys(offsets: Mapping[Any, int]) -> Offsets:
     return {str(number): offset for number, offset in sorted(offsets.items())}
 
 
 def _before(end: Offsets, gaps: Iterable[Gap]) -> list[Gap]:
-    """Return what of the gaps lies before the end of a micro-batch."""
+    """Return the gaps as far as they are before the end of a micro-batch."""
     return [replace(gap, end_offset=min(gap.end_offset, end[str(gap.partition)])) for gap in gaps]

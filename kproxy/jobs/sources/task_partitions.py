@@ -13,7 +13,7 @@ from kproxy.jobs.sources.log_reader import LogRange
 
 
 class TaskPartition(InputPartition):
-    """What one task reads. Spark has a task even for nothing."""
+    """What one task reads. Spark starts one task even for no ranges."""
 
     def __init__(self, ranges: Iterable[LogRange]) -> None:
         super().__init__([astuple(part) for part in ranges])

@@ -1,4 +1,4 @@
-"""The names of the topics that share groups consume, out of the records of the groups topic."""
+"""The names of the topics that share groups consume, read from the records of the groups topic."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -24,7 +24,7 @@ def topic_names_in(found: DataFrame) -> Mapping[str, str]:
 
 
 def names_of(record: Record) -> Mapping[str, str]:
-    """Return what one record tells: nothing, unless it lists the topics of a group."""
+    """Return the names in one record: it has some if it is the metadata of a group's state partitions."""
     try:
         decoded = decode_group_record(record).record
     except CorruptStateRecord:
@@ -41,7 +41,7 @@ def names_of(record: Record) -> Mapping[str, str]:
 
 
 def named(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the names that records tell, rows of NAMES_SCHEMA: records of the groups topic, or any others."""
+    """Yield the names in records of the groups topic, as rows of NAMES_SCHEMA. Other records have none."""
     names: dict[str, str] = {}
     for batch in batches:
         for _, record in records_of(batch):

@@ -1,7 +1,7 @@
-"""`kproxy replay verify`: does the log say what a running kproxy believes, and does it say what it may?
+"""`kproxy replay verify`: is the log consistent, and does it fold to the states of a running kproxy?
 
-The running kproxy tells its durable states and the offset that they are the state at: that is the barrier, up to which
-the log is folded. Beside, every record is examined (`verify_rules.py`).
+The running kproxy returns its durable states with the log offset that they are the states at: the log is folded up to
+that barrier. On the way every record is examined (`verify_rules.py`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ DIFFERENCE: Final = "difference"
 """A share-partition that the running kproxy and the log disagree about."""
 
 HIGHEST_DELIVERY_LIMIT: Final = 10
-"""What `group.share.delivery.count.limit` may be at most (`ShareGroupConfig.java`)."""
+"""The highest value of `group.share.delivery.count.limit` (`ShareGroupConfig.java`)."""
 
 _BY_GRAVITY: Final = (DIFFERENCE, VIOLATION, NOTICE)
 _PROBLEM: Final = ("kind", "log_partition", "log_offset", "group_id", "topic_id", "partition", "detail")
@@ -71,15 +71,15 @@ def run(
     held = context.log.ranges()
     slots = [] if offline else list(live_slots(admin_url))
     ranges = held if offline else barrier_ranges(held, slots)
-    # Of files nobody knows whether they are the whole log.
+    # Files may be part of a log.
     partition_count = len(held) if is_of_cluster or not offline else None
     examined = examine(context.log.records(ranges), limit, partition_count).persist()
     problems = examined.where(sql.col("kind").isin(VIOLATION, NOTICE)).select(*_PROBLEM)
     extra = {"deliveryLimit": limit, **facts(examined)}
     if partition_count is None:
-        twins = in_several_places(examined).persist()
-        extra["violations"] += twins.count()
-        problems = problems.unionByName(twins)
+        duplicates = in_several_places(examined).persist()
+        extra["violations"] += duplicates.count()
+        problems = problems.unionByName(duplicates)
     if not offline:
         differing = differences(examined, live_frame(context, slots)).persist()
         extra["differences"] = differing.count()
@@ -91,7 +91,7 @@ def run(
 
 
 def facts(examined: DataFrame) -> dict[str, int]:
-    """Return what the closing summary says of what was examined."""
+    """Return the counts of the closing summary."""
     counted = examined.groupBy("kind").agg(
         sql.count(sql.lit(1)).alias("count"), sql.sum("record_count").alias("records")
     )
@@ -103,7 +103,7 @@ def facts(examined: DataFrame) -> dict[str, int]:
 
 
 def require_log_of_kproxy(read: str, live: str) -> None:
-    """Raise JobFailed when the log that is read is not the one that the running kproxy keeps; each by its identity."""
+    """Raise JobFailed unless the identities of the log that is read, and of the running kproxy's, are the same."""
     if read != live:
         raise JobFailed(
             f"the running kproxy keeps its state in {live}, and {read} was given (cluster:topic:topic id): "
@@ -113,7 +113,7 @@ def require_log_of_kproxy(read: str, live: str) -> None:
 
 
 def barrier_ranges(held: Iterable[LogRange], slots: Sequence[LiveSlot]) -> list[LogRange]:
-    """Return what the log holds up to what each slot has applied.
+    """Return the ranges of the log up to the applied offset of each slot.
 
     Raises JobFailed when the log ends before that, or has other partitions than there are slots.
     """

@@ -1,4 +1,4 @@
-"""What must hold of every record of the log, whatever state it leads to."""
+"""Invariants of each record of the log, given the records before it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ from kproxy.wire.records import Record
 from kproxy.wording import counted
 
 VIOLATION = "violation"
-"""Something that must not be."""
+"""No kproxy writes such a record."""
 NOTICE = "notice"
-"""Something that may be, and is worth a look.
+"""Possible, and worth a look.
 
-An owner that was superseded wrote once more, and every fold passes over that. Offsets of the log are missing, as in a
-dump of parts of it. A share-partition passed offsets of its topic, or counted them, that nobody said were done with:
-they hold no record, or none any more.
+A superseded owner wrote once more, and every fold ignores that. Offsets of the log are missing, as in a dump of parts
+of it. A share-partition's start offset or count includes offsets of its topic that no record of the log has in a
+terminal state: they hold no record, or no longer do.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with a record, and of which share-partition it speaks; None when nobody can tell."""
+    """A violation or a notice at a log offset; `key` is None for a record that cannot be decoded."""
 
     what: str
     offset: int
@@ -49,11 +49,11 @@ class LogPlace:
 
 
 class Examiner:
-    """Folds one log partition, and examines each record before it does. A corrupt record is passed over.
+    """Folds one log partition, and examines each record. Corrupt records are skipped.
 
-    Whether a record belongs into the log partition is known with a `place` only. What follows from one cause record
-    after record is told once: that is a share-partition in the wrong place, a claim that nobody made, and each notice
-    about the offsets of a share-partition.
+    Only with a `place` it checks that a share-partition belongs into the log partition. Problems that would repeat with
+    every record are reported once: a share-partition in the wrong log partition, a claim without its record, and each
+    notice about the offsets of a share-partition.
     """
 
     def __init__(self, fold: StateLogFold, delivery_limit: int, place: LogPlace | None = None) -> None:
@@ -64,7 +64,7 @@ class Examiner:
         self._place = place
         self._read = OffsetsRead()
         self._claims: set[int] = set()
-        self._told: set[tuple[str, SharePartitionKey]] = set()
+        self._reported: set[tuple[str, SharePartitionKey]] = set()
 
     def examine(self, record: Record) -> Iterator[Problem]:
         """Yield what is wrong with the next record, and fold it."""
@@ -87,7 +87,7 @@ class Examiner:
 
     def _complaints(self, found: FoldedRecord, offset: int) -> Iterator[tuple[str, str]]:
         if found.record is None or isinstance(found.record, Claim):
-            self._claims.add(offset)  # What cannot be decoded may have been one.
+            self._claims.add(offset)  # A record that cannot be decoded may have been a claim.
             return
         yield from self._complaints_about_claim(found, offset)
         yield from self._complaints_about_place(found.record.key)
@@ -123,7 +123,7 @@ class Examiner:
         ):
             yield VIOLATION, detail
         if found.claim_epoch is None:
-            return  # It was imported: who knows what wrote it.
+            return  # It was imported, perhaps from another implementation.
         after = self.fold.states[record.key]
         for detail in impossible_writes(record, found.actors, found.before, after):
             yield VIOLATION, detail
@@ -142,8 +142,8 @@ class Examiner:
             )
 
     def _is_new(self, what: str, key: SharePartitionKey) -> bool:
-        """Return whether this was not told of the share-partition yet, and note that it is told now."""
-        if (what, key) in self._told:
+        """Return whether this is the first such problem of the share-partition."""
+        if (what, key) in self._reported:
             return False
-        self._told.add((what, key))
+        self._reported.add((what, key))
         return True

@@ -1,12 +1,11 @@
-"""What kproxy never writes, although a fold would take it, or would pass over it in silence.
+"""Writes that a fold applies or ignores, but that no kproxy makes.
 
-The rules follow from how the proxy works, and hold whatever is lost or refused on the way. What a share-partition in
-memory says is made of what was durable and of what it did since, so it never knows less than the log does: every
-attempt that it notes is one more, and it counts at least the records that the log knows to be done with. It may know
-more: offsets of its topic that hold no record are done with too, and the log says nothing of them. So there are
-violations, and facts that are only worth a notice.
+The rules hold whatever writes are lost or refused. A share-partition in memory is the durable state and what happened
+since, so it is never behind the log: each delivery count that it writes is higher than the one before, and its
+delivery-complete count includes all records that are in a terminal state in the log. It may be ahead: it also counts
+offsets of its topic that hold no record, which the log does not have. These are notices, all else is a violation.
 
-Operators may write anything (WriteShareGroupState), so they are asked nothing.
+Operators may write anything (WriteShareGroupState), so their records are not checked.
 """
 
 from bisect import bisect_left
@@ -25,7 +24,7 @@ from kproxy.wording import counted
 
 _LAST_OFFSET: Final = attrgetter("last_offset")
 _REPEATS_COUNT: Final = frozenset({Cause.LOAD, Cause.SNAPSHOT})
-"""Why a record repeats the delivery-complete count that was durable: nobody counted."""
+"""Causes of records that repeat the durable delivery-complete count."""
 
 
 def impossible_writes(
@@ -34,7 +33,7 @@ def impossible_writes(
     before: DurableShareState | None,
     after: DurableShareState,
 ) -> Iterator[str]:
-    """Yield what in a record no kproxy writes.
+    """Yield the violations in a record.
 
     It was applied to `before`, None when there was no state, and led to `after`.
     """
@@ -51,10 +50,10 @@ def impossible_writes(
 def offsets_passed_over(
     record: ShareSnapshot | ShareUpdate, actors: Sequence[Actor], before: DurableShareState | None
 ) -> int:
-    """Return how many offsets the start offset passes that the log never said were done with.
+    """Return how many offsets the start offset passes that the log does not have in a terminal state.
 
-    They held no record, or none any more. It is 0 when the record itself says that the log of the topic lost them,
-    and when an operator did it.
+    They held no record, or no longer do. It is 0 when the cause of the record is that the start of the topic's log
+    moved, or an operator.
     """
     causes = {actor.cause for actor in actors}
     if before is None or not _is_continued(record, before) or before.start_offset < 0:
@@ -62,14 +61,14 @@ def offsets_passed_over(
     if not causes.isdisjoint({Cause.OPERATOR, Cause.LOG_START_MOVED}):
         return 0
     known = [_span(batch) for batch in before.state_batches if batch.state in TERMINAL_STATES]
-    # Of several writes in one record, the batches of the earlier ones that the last one passed are told by actors only.
+    # Of several writes in one record, batches that the last start offset passed are in the actors' offset ranges only.
     known += [span for actor in actors for span in actor.offset_ranges]
     passed = max(record.start_offset - before.start_offset, 0)
     return passed - _covered(known, before.start_offset, record.start_offset - 1)
 
 
 def uncounted_offsets(record: ShareSnapshot | ShareUpdate, after: DurableShareState) -> int:
-    """Return by how much the delivery-complete count is above all the offsets that the log speaks of, or 0."""
+    """Return by how much the delivery-complete count exceeds the number of offsets in the log, or 0."""
     if record.start_offset == UNKNOWN_START_OFFSET:
         return 0
     end = after.state_batches[-1].last_offset + 1 if after.state_batches else after.start_offset
@@ -77,7 +76,7 @@ def uncounted_offsets(record: ShareSnapshot | ShareUpdate, after: DurableShareSt
 
 
 def _is_continued(record: ShareSnapshot | ShareUpdate, before: DurableShareState) -> bool:
-    """Return whether a record goes on with the state before it; nobody but an operator begins anew otherwise."""
+    """Return whether a record continues the state before it: an update, or a snapshot of the same state epoch."""
     return isinstance(record, ShareUpdate) or record.state_epoch == before.state_epoch
 
 
@@ -85,7 +84,7 @@ def _impossible_batches(
     record: ShareSnapshot | ShareUpdate, before: DurableShareState | None
 ) -> Iterator[str]:
     if isinstance(record, ShareSnapshot):
-        return  # It repeats what was durable, whoever wrote that.
+        return  # It repeats durable batches, which an operator may have written.
     start_offset = record.start_offset if before is None else max(record.start_offset, before.start_offset)
     for batch in record.state_batches:
         if batch.first_offset < start_offset:
@@ -95,7 +94,7 @@ def _impossible_batches(
 
 
 def _regressions(record: ShareSnapshot | ShareUpdate, before: DurableShareState) -> Iterator[str]:
-    """Yield what takes back something that was durable."""
+    """Yield what contradicts the durable state before it."""
     start_offset, complete_count = record.start_offset, record.delivery_complete_count
     if UNKNOWN_START_OFFSET < start_offset < before.start_offset:
         yield f"start offset {start_offset} after {before.start_offset} in the same state epoch"
@@ -156,7 +155,7 @@ def _covered(spans: Iterable[OffsetRange], first: int, last: int) -> int:
 
 
 def overlaps(batches: Iterable[StateBatch]) -> Iterator[str]:
-    """Yield what is said twice in one record."""
+    """Yield the overlaps of the state batches of one record."""
     for earlier, later in pairwise(sorted(batches, key=lambda batch: batch.first_offset)):
         if later.first_offset <= earlier.last_offset:
             yield f"overlapping state batches {_text(earlier)} and {_text(later)}"

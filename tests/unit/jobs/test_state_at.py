@@ -67,7 +67,7 @@ def test_a_partition_that_begins_after_the_time_is_a_gap() -> None:
     assert context.report.gaps == [Gap(0, 0, 10, "the log begins after that, or all of it is deleted")]
 
 
-def test_who_asks_a_log_without_its_beginning_is_told_what_may_lack() -> None:
+def test_a_log_without_its_beginning_gets_a_warning_of_what_may_lack() -> None:
     # Given
     said: list[str] = []
     held = [LogRange(number, 10 + number, 100) for number in range(7)]
