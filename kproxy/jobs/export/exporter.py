@@ -62,6 +62,7 @@ class Exporter:
         self._context = context
         self._to = uri_of(to)
         self._checkpoint = uri_of(checkpoint)
+        self._folds: Final = CarriedFolds(f"{self._checkpoint}/folds")
         self._begun = begun
         self._on_gap: Final = on_gap
         self.exported = Exported()
@@ -89,10 +90,9 @@ class Exporter:
 
     def _next_offsets(self, held: Sequence[LogRange]) -> dict[int, int]:
         """Return which offset each log partition is to be read from next, by the folds of the last micro-batches."""
-        carried = CarriedFolds(f"{self._checkpoint}/folds")
         return {
             part.partition: expected_after(
-                carried.before(_ANY_BATCH, part.partition), part.partition, self._begun
+                self._folds.before(_ANY_BATCH, part.partition), part.partition, self._begun
             )
             for part in held
         }
@@ -114,8 +114,7 @@ class Exporter:
 
     def write_batch(self, records: DataFrame, batch: int) -> None:
         """Write the rows of a micro-batch; again if need be, with the same outcome."""
-        carried = CarriedFolds(f"{self._checkpoint}/folds")
-        silver = partial(silver_of_batch, carried=carried, batch=batch, begun=self._begun)
+        silver = partial(silver_of_batch, carried=self._folds, batch=batch, begun=self._begun)
         observation = Observation()
         observed = by_time(records.mapInArrow(silver, SILVER_SCHEMA)).observe(
             observation,
