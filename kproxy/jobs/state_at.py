@@ -49,7 +49,7 @@ def run(  # noqa: PLR0913 - the options of the command line
 
 
 def ranges_until(context: JobContext, at_ms: int | None, at_offsets: Mapping[int, int]) -> list[LogRange]:
-    """Return all of the log before `at_ms`, and up to and including the offsets given by log partition.
+    """Return all of the log up to and including `at_ms`, or the offsets given by log partition.
 
     Reports the log partitions that have no record left before that end. Raises JobFailed: NOT_FOUND when none has.
     """
