@@ -7,12 +7,13 @@ from kproxy.net.relay.buffer_budget import SMALL_FRAME_BYTES, BufferBudget
 
 
 class BudgetAccount:
-    """Keeps the budget told of one connection, and troubles it only with what has changed."""
+    """Keeps the budget told of one connection, and troubles it only with what has changed; once closed it holds nothing."""
 
-    __slots__ = ("_budget", "_waiting_bytes", "awaits_grant", "reserved_bytes")
+    __slots__ = ("_budget", "_is_closed", "_waiting_bytes", "awaits_grant", "reserved_bytes")
 
     def __init__(self, budget: BufferBudget) -> None:
         self._budget = budget
+        self._is_closed = False
         self._waiting_bytes = 0
         self.reserved_bytes = 0
         """What is reserved, or asked for."""
@@ -25,7 +26,7 @@ class BudgetAccount:
         A small frame takes no reservation. When there is no room `awaits_grant` is True until `on_granted` is called.
         """
         needed_bytes = frame_bytes if frame_bytes > SMALL_FRAME_BYTES else 0
-        if needed_bytes == self.reserved_bytes:
+        if self._is_closed or needed_bytes == self.reserved_bytes:
             return False
         self._budget.release(self)
         self.reserved_bytes = needed_bytes
@@ -35,14 +36,17 @@ class BudgetAccount:
 
     def note_waiting(self, waiting_bytes: int) -> bool:
         """Note how many bytes wait for slow peers; whether that is too much, see `BufferBudget.exceeds_share`."""
-        if waiting_bytes == 0 == self._waiting_bytes:
+        if self._is_closed or waiting_bytes == 0 == self._waiting_bytes:
             return False
         self._waiting_bytes = waiting_bytes
         self._budget.note_waiting(self, waiting_bytes)
         return self._budget.exceeds_share(waiting_bytes)
 
     def close(self) -> None:
-        """Give everything back."""
+        """Give everything back, for good: answers that end later find nothing to reserve for."""
+        self._is_closed = True
+        self.awaits_grant = False
+        self._waiting_bytes = self.reserved_bytes = 0
         self._budget.release(self)
         self._budget.note_waiting(self, 0)
 

@@ -68,9 +68,8 @@ class ClientConnection(asyncio.Protocol):
         self._budget = BudgetAccount(relay.budget)
         self._high_water_bytes = WRITE_HIGH_WATER_BYTES
         self._broker_is_full = self._client_is_full = False
-        self._at_eof = self._has_failed = False
-        self._is_draining = self._is_closed = False
-        self._is_share_member = False
+        self._at_eof = self._has_failed = self._is_draining = False
+        self._is_closed = self._is_share_member = False
         self._times = ConnectionTimes(relay.limits, self._now_ms())
 
     # ---- the client's side
@@ -297,8 +296,7 @@ class ClientConnection(asyncio.Protocol):
         transport = self.transport
         if transport is None or transport.is_closing():
             return
-        # Before anything is written: what is written now has had no chance to leave.
-        self._account()
+        self._account()  # before anything is written: what is written now has had no chance to leave
         twin = self._twin
         if twin is not None and twin.is_open and (buffers := self.session.take_for_broker()):
             self._times.twin_ms = self._now_ms()
@@ -317,6 +315,8 @@ class ClientConnection(asyncio.Protocol):
 
     def _account(self) -> None:
         """Reserve what the frame that is being held will take, and tell what waits for slow peers."""
+        if not self._is_open():
+            return  # what was held is given back, or about to be
         if self._budget.reserve(self.session.held_frame_bytes, self._budget_granted):
             self._times.reserved_ms = self._now_ms()
         waiting_bytes = self._unwritten_bytes() + self.session.waiting_bytes

@@ -70,3 +70,14 @@ def test_a_connection_that_ends_gives_everything_back_and_is_granted_nothing_mor
     stays.close()
 
     assert budget.held_bytes == 0
+
+
+def test_a_closed_account_takes_nothing_any_more() -> None:
+    budget = BufferBudget(200 * KIB)
+    account = BudgetAccount(budget)
+    account.close()
+
+    answers = [account.reserve(100 * KIB, never), account.note_waiting(300 * KIB)]
+
+    assert answers == [False, False]
+    assert (budget.held_bytes, account.awaits_grant) == (0, False)

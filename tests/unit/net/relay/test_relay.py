@@ -225,3 +225,27 @@ def test_a_fault_of_kproxys_own_while_it_answers_ends_the_connection_after_a_del
             writer.close()
 
     run(scenario, loop_kind)
+
+
+def test_answers_that_come_after_their_clients_left_keep_nothing_of_the_budget(loop_kind: str) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            # Given
+            relay, contexts = under_test.relay, under_test.apis.contexts
+            for count in range(1, 6):
+                _, writer = await under_test.connect()
+                writer.write(share_fetch(1))
+                await until(lambda asked=count: len(contexts) == asked)  # type: ignore[misc]
+                writer.write(request(2, bytes(100_000)))
+                await until(lambda: any(each.session.waiting_bytes >= 100_000 for each in relay.connections))
+                writer.transport.abort()
+                await until(lambda: not relay.connections)
+
+            # When
+            under_test.apis.may_answer.set()
+            await settled(lambda: len(under_test.tasks))
+
+            # Then
+            assert relay.budget.held_bytes == 0
+
+    run(scenario, loop_kind)
