@@ -1,7 +1,7 @@
 """What kproxy's own answer to one request may hold of the budget that all connections share.
 
 An answer is read from the brokers before it can be sent, so its bytes are granted before they are read. Nobody waits
-for a grant: when little is left an answer is smaller, and its client asks again.
+for a grant: when little is left, or a frame waits for room, an answer is smaller, and its client asks again.
 """
 
 from types import TracebackType
@@ -23,7 +23,7 @@ class AnswerBudget:
 
     def grant(self, wanted_bytes: int) -> int:
         """Return how many bytes the answer may hold, at most `wanted_bytes`; instead of what was granted before."""
-        self._budget.release(self)
+        self._budget.take(self, 0)
         left_bytes = max(self._budget.left_bytes, SMALLEST_GRANT_BYTES)
         granted_bytes = min(wanted_bytes, left_bytes)
         self._budget.take(self, granted_bytes)
@@ -31,7 +31,7 @@ class AnswerBudget:
 
     def give_back(self) -> None:
         """Hold nothing: the answer has no records yet."""
-        self._budget.release(self)
+        self._budget.take(self, 0)
 
     def __enter__(self) -> Self:
         return self

@@ -7,7 +7,7 @@ from kproxy.net.relay.buffer_budget import SMALL_FRAME_BYTES, BufferBudget
 
 
 class BudgetAccount:
-    """Keeps the budget told of one connection, and troubles it only with what has changed; once closed it holds nothing."""
+    """Keeps the budget told of one connection, and troubles it only with what has changed; closed, it holds nothing."""
 
     __slots__ = ("_budget", "_is_closed", "_waiting_bytes", "awaits_grant", "reserved_bytes")
 

@@ -1,11 +1,11 @@
 """How much all relayed connections may hold together, enforced by reading no further.
 
-Two kinds of bytes count. *Reserved*: a frame that must be held whole reserves its full size before the rest of it is
-read, so that every frame that was begun can also be ended, whatever the others do. *Waiting*: what a peer has not taken
-yet from a write buffer; it is bounded per connection anyway, and leaves without anything being read.
+Three kinds of bytes count. *Reserved*: a frame that must be held whole reserves its full size before the rest of it is
+read, so that every frame that was begun can also be ended, whatever the others do. *Taken*: what kproxy's own answers
+may hold; they wait for nobody, and take little while a frame waits. *Waiting*: what a peer has not taken yet from a
+write buffer; it is bounded per connection anyway, and leaves without anything being read.
 """
 
-from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Final
 
@@ -16,24 +16,35 @@ SMALL_FRAME_BYTES: Final = 64 * 1024
 class BufferBudget:
     """Keeps the sum of what connections hold at or below `limit_bytes`.
 
-    One frame larger than the limit is let in when nothing else is reserved: its size was checked against
-    `socket.request.max.bytes` already.
+    One frame is let in, whatever its size, when no other frame is reserved: it was checked against
+    `socket.request.max.bytes` already. Who waits for slow peers, and answers one after the other, must not keep it out.
     """
 
-    __slots__ = ("_limit_bytes", "_queue", "_reserved", "_reserved_bytes", "_waiting", "_waiting_bytes")
+    __slots__ = (
+        "_limit_bytes",
+        "_queue",
+        "_reserved",
+        "_reserved_bytes",
+        "_taken",
+        "_taken_bytes",
+        "_waiting",
+        "_waiting_bytes",
+    )
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
         self._reserved: dict[Hashable, int] = {}
         self._reserved_bytes = 0
+        self._taken: dict[Hashable, int] = {}
+        self._taken_bytes = 0
         self._waiting: dict[Hashable, int] = {}
         self._waiting_bytes = 0
-        self._queue: deque[tuple[Hashable, int, Callable[[], None]]] = deque()
+        self._queue: dict[Hashable, tuple[int, Callable[[], None]]] = {}
 
     @property
     def is_exceeded(self) -> bool:
         """Whether those whose peers are slow should read no further."""
-        return self._reserved_bytes + self._waiting_bytes > self._limit_bytes
+        return self.held_bytes > self._limit_bytes
 
     def exceeds_share(self, amount: int) -> bool:
         """Whether one who has `amount` bytes waiting should read no further: too much is held, and that is why.
@@ -45,18 +56,22 @@ class BufferBudget:
 
     @property
     def held_bytes(self) -> int:
-        """What is reserved and what waits, together."""
-        return self._reserved_bytes + self._waiting_bytes
+        """What is reserved, taken, and what waits, together."""
+        return self._reserved_bytes + self._taken_bytes + self._waiting_bytes
 
     @property
     def left_bytes(self) -> int:
-        """What may still be held; 0 when the limit is reached."""
-        return max(self._limit_bytes - self.held_bytes, 0)
+        """What may still be taken; 0 when the limit is reached, and while a frame waits for its turn."""
+        return 0 if self._queue else max(self._limit_bytes - self.held_bytes, 0)
 
     def take(self, owner: Hashable, amount: int) -> None:
-        """Reserve `amount` bytes for `owner`, which has no other reservation, whether there is room or not."""
+        """Count `amount` bytes for `owner`, instead of what it took before, whether there is room or not."""
+        before = self._taken.pop(owner, 0)
+        self._taken_bytes += amount - before
         if amount:
-            self._grant(owner, amount)
+            self._taken[owner] = amount
+        if amount < before:
+            self._let_in()
 
     def reserve(self, owner: Hashable, amount: int, on_granted: Callable[[], None]) -> bool:
         """Reserve `amount` bytes for a frame of `owner`, which has no other reservation.
@@ -66,17 +81,14 @@ class BufferBudget:
         if not self._queue and self._fits(amount):
             self._grant(owner, amount)
             return True
-        self._queue.append((owner, amount, on_granted))
+        self._queue[owner] = amount, on_granted
         return False
 
     def release(self, owner: Hashable) -> None:
         """Give back what `owner` reserved, or its place in the queue."""
         self._reserved_bytes -= self._reserved.pop(owner, 0)
-        self._queue = deque(entry for entry in self._queue if entry[0] is not owner)
-        while self._queue and self._fits(self._queue[0][1]):
-            successor, amount, on_granted = self._queue.popleft()
-            self._grant(successor, amount)
-            on_granted()
+        self._queue.pop(owner, None)
+        self._let_in()
 
     def note_waiting(self, owner: Hashable, amount: int) -> None:
         """Remember how much of `owner` waits in write buffers now."""
@@ -85,8 +97,18 @@ class BufferBudget:
         if amount:
             self._waiting[owner] = amount
 
+    def _let_in(self) -> None:
+        """Grant those at the head of the queue what fits now."""
+        while self._queue:
+            owner, (amount, on_granted) = next(iter(self._queue.items()))
+            if not self._fits(amount):
+                return
+            del self._queue[owner]
+            self._grant(owner, amount)
+            on_granted()
+
     def _fits(self, amount: int) -> bool:
-        return not self._reserved or self._reserved_bytes + self._waiting_bytes + amount <= self._limit_bytes
+        return not self._reserved or self.held_bytes + amount <= self._limit_bytes
 
     def _grant(self, owner: Hashable, amount: int) -> None:
         self._reserved[owner] = amount
