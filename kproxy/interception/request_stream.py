@@ -5,6 +5,7 @@ What is held back at most: 11 bytes of a head split over chunks; a Produce up to
 up to the group's id; a frame that is examined, served or refused, up to `MAX_HELD_BYTES`.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -28,6 +29,9 @@ MAX_HELD_BYTES: Final = 8 * 1024 * 1024
 """Of a request that is examined or served. 150,000 topics or groups fit in; decoding more, made of empty elements,
 would hold up every connection for seconds."""
 
+_JOINED_BYTES: Final = 1024
+"""Chunks up to this size are joined while they wait: as objects of their own they take many times their bytes."""
+
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FORWARD: Final = Disposition.FORWARD
 _REWRITE: Final = Disposition.REWRITE
@@ -35,6 +39,38 @@ _NEUTRALISE: Final = Disposition.NEUTRALISE
 _NOTICE: Final = Disposition.NOTICE
 _GUARD: Final = Disposition.GUARD
 _STREAMS_ON: Final = -1
+
+
+class _Backlog:
+    """What came behind a request that is being answered, in order. Every byte is looked at once."""
+
+    __slots__ = ("_chunks", "byte_count")
+
+    def __init__(self) -> None:
+        self._chunks: deque[bytes | memoryview | bytearray] = deque()
+        self.byte_count = 0
+
+    def append(self, data: bytes | memoryview) -> None:
+        self.byte_count += len(data)
+        last = self._chunks[-1] if self._chunks else None
+        if len(data) > _JOINED_BYTES:
+            self._chunks.append(data)
+        elif isinstance(last, bytearray):
+            last += data
+        else:
+            self._chunks.append(bytearray(data))
+
+    def put_back(self, data: bytes | memoryview) -> None:
+        self.byte_count += len(data)
+        self._chunks.appendleft(data)
+
+    def take(self) -> bytes | memoryview | None:
+        """Return what came first, None when there is nothing."""
+        if not self._chunks:
+            return None
+        first = self._chunks.popleft()
+        self.byte_count -= len(first)
+        return bytes(first) if isinstance(first, bytearray) else first
 
 
 class RequestStream:
@@ -50,7 +86,6 @@ class RequestStream:
 
     __slots__ = (
         "_backlog",
-        "_backlog_bytes",
         "_body_left",
         "_held",
         "_held_bytes",
@@ -77,8 +112,7 @@ class RequestStream:
         self._body_left = 0
         self._held = bytearray()
         self._held_bytes = 0
-        self._backlog: list[bytes | memoryview] = []
-        self._backlog_bytes = 0
+        self._backlog = _Backlog()
         self.for_broker: list[bytes | memoryview] = []
         self.is_barred = False
         self.advertised: Mapping[int, tuple[int, int]] | None = None
@@ -92,7 +126,7 @@ class RequestStream:
     @property
     def backlog_bytes(self) -> int:
         """Bytes that wait behind a request being answered."""
-        return self._backlog_bytes
+        return self._backlog.byte_count
 
     @property
     def held_bytes(self) -> int:
@@ -106,13 +140,10 @@ class RequestStream:
 
     def receive(self, data: bytes | memoryview) -> None:
         """Take what the client sent. Raises PeerViolation when it cannot be Kafka's protocol."""
-        rest: bytes | memoryview | None = data
-        while rest is not None:
-            if self.is_barred:
-                self._backlog.append(rest)
-                self._backlog_bytes += len(rest)
-                return
-            rest = self._advance(rest)
+        if self.is_barred:
+            self._backlog.append(data)
+        else:
+            self._take(data)
 
     def passes(self, size: int) -> bool:
         """Tell whether the next `size` bytes only have to be sent on, by the caller; if so, they count as received."""
@@ -124,9 +155,16 @@ class RequestStream:
     def unbar(self) -> None:
         """Go on with the requests that waited for an answer."""
         self.is_barred = False
-        backlog, self._backlog, self._backlog_bytes = self._backlog, [], 0
-        for data in backlog:
-            self.receive(data)
+        while not self.is_barred and (data := self._backlog.take()) is not None:
+            self._take(data)
+
+    def _take(self, data: bytes | memoryview) -> None:
+        """Go through `data` up to the end of a request that those behind it wait for."""
+        rest: bytes | memoryview | None = data
+        while rest is not None and not self.is_barred:
+            rest = self._advance(rest)
+        if rest is not None:
+            self._backlog.put_back(rest)
 
     def _advance(self, data: bytes | memoryview) -> bytes | memoryview | None:
         """Consume `data` up to the end of the next held frame, and return what follows it."""

@@ -1,6 +1,7 @@
 """`RequestStream`: what a client sends, cut into requests whatever the chunks."""
 
 import struct
+import sys
 from collections.abc import Collection
 
 import pytest
@@ -270,3 +271,52 @@ def test_a_frame_of_exactly_the_largest_size_passes() -> None:
     heard.stream.receive(frame(1, 12, 1, bytes(100)))
 
     assert len(heard.sent) == 112
+
+
+def calls_to_serve(request_count: int) -> int:
+    """Return how many calls it takes to go on behind each of so many requests that came byte by byte."""
+    heard, call_count = Heard(bar=True), 0
+
+    def count_call(_frame: object, event: str, _argument: object) -> None:
+        nonlocal call_count
+        call_count += event in {"call", "c_call"}
+
+    for byte in b"".join(frame(SHARE_FETCH, 1, number, bytes(20)) for number in range(request_count)):
+        heard.stream.receive(bytes([byte]))
+    before = sys.getprofile()
+    sys.setprofile(count_call)
+    for _ in range(request_count):
+        heard.stream.unbar()
+    sys.setprofile(before)
+    assert len(heard.held) == request_count
+    return call_count
+
+
+def test_what_dripped_in_behind_an_answer_is_looked_at_once_and_not_again_for_each_answer() -> None:
+    assert calls_to_serve(200) < 3 * calls_to_serve(100)
+
+
+@given(st.lists(st.integers(1, 60), max_size=200))
+def test_requests_behind_answers_are_the_same_however_they_were_cut(chunk_sizes: list[int]) -> None:
+    # Given
+    sent = b"".join(
+        frame(SHARE_FETCH, 1, number, bytes(number % 50)) + frame(3, 9, number, b"x") for number in range(60)
+    )
+    whole, cut = Heard(bar=True), Heard(bar=True)
+    whole.stream.receive(sent)
+    cut.stream.receive(sent[:28])
+
+    # When
+    position = 28
+    for number in range(60):
+        size = chunk_sizes[number] if number < len(chunk_sizes) else len(sent)
+        cut.stream.receive(sent[position : position + size])
+        position += size
+        cut.stream.unbar()
+    for heard in (whole, cut):
+        for _ in range(60):
+            heard.stream.unbar()
+
+    # Then
+    assert (cut.held, cut.sent, cut.relayed) == (whole.held, whole.sent, whole.relayed)
+    assert cut.stream.backlog_bytes == 0
