@@ -80,6 +80,7 @@ class Listeners:
         self._relay = relay
         self._addresses = addresses
         self._servers: dict[int, asyncio.Server] = {}
+        self._ports: dict[int, int] = {}
         self._binding = asyncio.Lock()
         self._is_first_bind_over = asyncio.Event()
         self._is_first_bind_over.set()
@@ -88,8 +89,8 @@ class Listeners:
 
     @property
     def bound_ports(self) -> Mapping[int, int]:
-        """Return port by node id; -1 is the bootstrap port."""
-        return {node_id: server.sockets[0].getsockname()[1] for node_id, server in self._servers.items()}
+        """Return port by node id; -1 is the bootstrap port. After `stop_accepting` they are the same still."""
+        return self._ports
 
     @property
     def backing_brokers(self) -> Mapping[int, BackingBroker]:
@@ -214,6 +215,7 @@ class Listeners:
                 f"cannot listen on {self._plan.bind_host}:{port}: {reason}; change {setting}"
             ) from error
         self._servers[node_id] = server
+        self._ports[node_id] = server.sockets[0].getsockname()[1]
 
     async def _serve(self, node_id: int, port: int, *, accepts_at_once: bool) -> asyncio.Server:
         """Take the port over if it listens already, else bind it. Raises OSError."""

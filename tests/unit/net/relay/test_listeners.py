@@ -338,3 +338,19 @@ def test_a_port_that_a_response_opens_before_the_cluster_was_met_accepts_clients
             await listeners.stop_accepting()
 
     run(scenario, "uvloop")
+
+
+@pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+def test_the_ports_are_known_still_while_the_process_drains(loop_kind: str) -> None:
+    """`/api/v1/status` tells of them."""
+
+    async def scenario() -> None:
+        async with RelayUnderTest(upstream_port=1) as under_test:
+            before = dict(under_test.listeners.bound_ports)
+
+            await under_test.listeners.stop_accepting()
+
+            assert before
+            assert under_test.listeners.bound_ports == before
+
+    run(scenario, loop_kind)
