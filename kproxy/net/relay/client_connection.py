@@ -250,8 +250,8 @@ class ClientConnection(asyncio.Protocol):
         try:
             twin = await dial(self, self._relay, self.node_id)
         except BrokerFailure as failure:
-            # What is the matter is said once: while it lasts, every client comes back again and again.
-            tell = log.info if self.node_id in self._relay.unreachable else log.warning
+            # What is the matter is said once: while it lasts, every client comes back again and again, and is counted.
+            tell = log.debug if self.node_id in self._relay.unreachable else log.warning
             self._relay.unreachable.add(self.node_id)
             self._relay.on_unreachable()
             self._fail("broker", failure.reason, failure.detail, tell=tell)
