@@ -9,6 +9,7 @@ from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.interception.client_session import Call, ClientSession
 from kproxy.interception.rewrites import group_configs, legacy_group_configs
 from kproxy.interception.routing import Disposition
+from kproxy.net.relay.answer_memory import cut_free, surplus_bytes
 from kproxy.wire import codecs
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages.alter_configs_request import AlterConfigsRequest
@@ -69,8 +70,10 @@ class ConnectedCaller:
         return self.connection.session.waiting_bytes > 0
 
 
-async def answer_call(connection: Answered, call: Call, apis: Apis, budget: AnswerBudget) -> None:
+async def answer_call(connection: Answered, call: Call, apis: Apis, budget: AnswerBudget) -> int:
     """Answer `call` from the served APIs, or from the broker and them together, holding no more than `budget` grants.
+
+    Returns how many bytes the answer keeps in memory beside its own.
 
     Raises:
         PeerViolation: by requests that waited behind this one.
@@ -78,10 +81,13 @@ async def answer_call(connection: Answered, call: Call, apis: Apis, budget: Answ
     context = _context(connection, call.request, budget)
     if call.disposition is Disposition.EXAMINE:
         await _answer_group_configs(connection, call, apis, context)
-        return
+        return 0
     response = await apis.serve(call.request, context)
-    if not connection.is_closed:
-        connection.session.answer(call.slot, _framed(call.request, response))
+    if connection.is_closed:
+        return 0
+    buffers = cut_free(_framed(call.request, response))
+    connection.session.answer(call.slot, buffers)
+    return surplus_bytes(buffers)
 
 
 def _context(connection: Answered, request: DecodedRequest, budget: AnswerBudget) -> RequestContext:

@@ -19,8 +19,8 @@ from kproxy.interception.routing import Disposition
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.relay.answer_budget import AnswerBudget
 from kproxy.net.relay.answering import answer_call
-from kproxy.net.relay.budget_account import BudgetAccount
 from kproxy.net.relay.closing import close_behind_buffer
+from kproxy.net.relay.connection_memory import ConnectionMemory
 from kproxy.net.relay.connection_times import ConnectionTimes
 from kproxy.net.relay.relay import MAX_BACKLOG_BYTES, MAX_OWED_RESPONSES, WRITE_HIGH_WATER_BYTES, Relay
 from kproxy.net.relay.upstream_twin import UpstreamTwin, dial
@@ -36,14 +36,13 @@ class ClientConnection(asyncio.Protocol):
     __slots__ = (
         "_at_eof",
         "_broker_is_full",
-        "_budget",
         "_client_is_full",
         "_has_failed",
-        "_high_water_bytes",
         "_is_closed",
         "_is_draining",
         "_is_share_member",
         "_loop",
+        "_memory",
         "_relay",
         "_times",
         "_twin",
@@ -65,8 +64,7 @@ class ClientConnection(asyncio.Protocol):
         self.refusals = RefusalStreaks()
         self._loop = asyncio.get_running_loop()
         self._twin: UpstreamTwin | None = None
-        self._budget = BudgetAccount(relay.budget)
-        self._high_water_bytes = WRITE_HIGH_WATER_BYTES
+        self._memory = ConnectionMemory(relay.budget, self.session, on_granted=self._budget_granted)
         self._broker_is_full = self._client_is_full = False
         self._at_eof = self._has_failed = self._is_draining = False
         self._is_closed = self._is_share_member = False
@@ -115,7 +113,7 @@ class ClientConnection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._is_closed = True
         self._relay.connections.discard(self)
-        self._budget.close()
+        self._memory.give_back()
         log.debug("client_disconnected", peer=self.peer, node=self.node_id, err=error)
         if self._twin is not None:
             self._twin.close()
@@ -165,7 +163,7 @@ class ClientConnection(asyncio.Protocol):
     @property
     def buffered_bytes(self) -> int:
         """Bytes held for this connection, write buffers included."""
-        return self._unwritten_bytes() + self.session.buffered_bytes
+        return self._memory.unwritten_bytes(self.transport, self._twin) + self.session.buffered_bytes
 
     @property
     def is_closed(self) -> bool:
@@ -185,9 +183,10 @@ class ClientConnection(asyncio.Protocol):
         self._account()
         self._adjust_reading()
         times, is_gone = self._times, self._times.is_client_gone(now_ms)
+        unwritten_bytes = self._memory.unwritten_bytes(self.transport, self._twin)
         if stall := self._stalled_frame(now_ms):
             self._fail("client" if self.session.is_client_mid_frame else "broker", "frame_stalled", stall)
-        elif times.stands_still(now_ms, self._unwritten_bytes()) or (self._at_eof and is_gone):
+        elif times.stands_still(now_ms, unwritten_bytes) or (self._at_eof and is_gone):
             side = "broker" if self._at_eof or self._twin.buffered_bytes else "client"
             self._fail(side, "stands_still", f"it took, or said, nothing for {times.idle_limit_ms} ms")
         elif self._is_share_member and not is_gone and times.is_twin_silent(now_ms):
@@ -229,7 +228,7 @@ class ClientConnection(asyncio.Protocol):
         return self._times.stalled_frame(
             now_ms,
             is_client_awaited=self.session.is_client_mid_frame and is_reading,
-            reserved_bytes=0 if self._budget.awaits_grant else self._budget.reserved_bytes,
+            reserved_bytes=self._memory.granted_bytes,
         )
 
     def _keep_alive(self) -> None:
@@ -315,37 +314,18 @@ class ClientConnection(asyncio.Protocol):
 
     def _account(self) -> None:
         """Reserve what the frame that is being held will take, and tell what waits for slow peers."""
-        if not self._is_open():
-            return  # what was held is given back, or about to be
-        if self._budget.reserve(self.session.held_frame_bytes, self._budget_granted):
+        if self._memory.tell(self.transport, self._twin):
             self._times.reserved_ms = self._now_ms()
-        waiting_bytes = self._unwritten_bytes() + self.session.waiting_bytes
-        if self._twin is None:
-            waiting_bytes += self.session.unsent_bytes
-        self._set_high_water(0 if self._budget.note_waiting(waiting_bytes) else WRITE_HIGH_WATER_BYTES)
 
     def _budget_granted(self) -> None:
         self._times.reserved_ms = self._now_ms()
         self._adjust_reading()
 
-    def _set_high_water(self, high_bytes: int) -> None:
-        """At 0 the peers have to take everything that waits for them before more is read."""
-        if high_bytes == self._high_water_bytes or self.transport is None:
-            return
-        self._high_water_bytes = high_bytes
-        self.transport.set_write_buffer_limits(high=high_bytes)
-        if self._twin is not None:
-            self._twin.set_high_water(high_bytes)
-
-    def _unwritten_bytes(self) -> int:
-        waiting = self.transport.get_write_buffer_size() if self.transport is not None else 0
-        return waiting + (self._twin.buffered_bytes if self._twin is not None else 0)
-
     def _adjust_reading(self) -> None:
         """Read from each side exactly when there is room for what it may send."""
         if self.transport is None or self.transport.is_closing():
             return
-        is_throttled = self._client_is_full or self._budget.awaits_grant
+        is_throttled = self._client_is_full or self._memory.awaits_grant
         is_ending = self._is_draining or self._at_eof
         is_wanted = not (is_throttled or is_ending or self._broker_is_full or self._is_clogged())
         if is_wanted is not self.transport.is_reading():
@@ -378,11 +358,13 @@ class ClientConnection(asyncio.Protocol):
 
     async def _answer(self, call: Call) -> None:
         with AnswerBudget(self._relay.budget) as budget:
+            surplus_bytes = 0
             try:
-                await answer_call(self, call, self._relay.apis, budget)
+                surplus_bytes = await answer_call(self, call, self._relay.apis, budget)
             except PeerViolation as violation:
                 self._fail("client", violation.reason, violation.detail)
             self._pump()
+            self._memory.note_surplus(surplus_bytes)
             self._account()
 
     def _crash(self, fault: Exception) -> None:

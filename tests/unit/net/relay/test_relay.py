@@ -2,13 +2,22 @@
 
 import asyncio
 import struct
+import weakref
+from array import array
 
 import pytest
 
+from kproxy.handlers.ports import RequestContext
 from kproxy.net.dialing import connect
 from kproxy.net.relay.relay import Relay
 from kproxy.wire import codecs
+from kproxy.wire.codecs import DecodedRequest
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
+from kproxy.wire.messages.share_fetch_response import (
+    PartitionData,
+    ShareFetchableTopicResponse,
+    ShareFetchResponse,
+)
 from tests.in_memory.scripted_broker import ScriptedBroker
 from tests.unit.net.relaying import (
     BOTH_LOOPS,
@@ -247,5 +256,37 @@ def test_answers_that_come_after_their_clients_left_keep_nothing_of_the_budget(l
 
             # Then
             assert relay.budget.held_bytes == 0
+
+    run(scenario, loop_kind)
+
+
+def test_answers_that_nobody_reads_keep_little_more_than_the_budget_is_told_of(loop_kind: str) -> None:
+    """Each was cut from a read of 100,000 bytes, of which it is a hundred, or half."""
+
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            # Given
+            reads: list[weakref.ref[array[int]]] = []
+
+            async def serve(_request: DecodedRequest, _context: RequestContext) -> ShareFetchResponse:
+                read = array("b", bytes(100_000))
+                records = memoryview(read).cast("B")[: 100 if len(reads) % 50 else 50_000]
+                reads.append(weakref.ref(read))
+                topic = ShareFetchableTopicResponse(partitions=[PartitionData(records=records)])
+                return ShareFetchResponse(responses=[topic])
+
+            under_test.apis.serve = serve  # type: ignore[assignment, method-assign]
+            client = await under_test.connect_unread()
+
+            # When
+            await client.send(b"".join(share_fetch(number) for number in range(1, 3001)))
+            await settled(lambda: len(reads))
+
+            # Then
+            kept = [number for number, each in enumerate(reads) if each() is not None]
+            assert len(reads) > 100
+            assert not [number for number in kept if number % 50]
+            assert len(kept) * 100_000 <= under_test.relay.budget.held_bytes
+            client.close()
 
     run(scenario, loop_kind)

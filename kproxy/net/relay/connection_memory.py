@@ -1,0 +1,82 @@
+"""What one connection holds for peers that have not taken it yet, as the budget of all connections is told."""
+
+import asyncio
+from collections.abc import Callable
+
+from kproxy.interception.client_session import ClientSession
+from kproxy.net.relay.budget_account import BudgetAccount
+from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES
+from kproxy.net.relay.upstream_twin import UpstreamTwin
+
+
+class ConnectionMemory:
+    """Reserves room for the frame that is being held, and counts what waits for slow peers.
+
+    Args:
+        budget: that of all connections.
+        session: what holds frames, and requests behind an answer.
+        on_granted: called when a frame that waited for room may be read on.
+    """
+
+    __slots__ = ("_account", "_high_water_bytes", "_on_granted", "_session", "_surplus_bytes")
+
+    def __init__(
+        self, budget: BufferBudget, session: ClientSession, *, on_granted: Callable[[], None]
+    ) -> None:
+        self._account = BudgetAccount(budget)
+        self._session = session
+        self._on_granted = on_granted
+        self._high_water_bytes = WRITE_HIGH_WATER_BYTES
+        self._surplus_bytes = 0
+
+    @property
+    def awaits_grant(self) -> bool:
+        """Whether a frame waits for room."""
+        return self._account.awaits_grant
+
+    @property
+    def granted_bytes(self) -> int:
+        """The size of the frame that is being held, once there is room for it; else 0."""
+        return 0 if self._account.awaits_grant else self._account.reserved_bytes
+
+    def unwritten_bytes(self, client: asyncio.Transport | None, twin: UpstreamTwin | None) -> int:
+        """Return how many bytes wait for either peer, with what they keep in memory beside themselves."""
+        for_client = client.get_write_buffer_size() if client is not None else 0
+        for_broker = twin.buffered_bytes if twin is not None else 0
+        return for_client + (self._surplus_bytes if for_client else 0) + for_broker
+
+    def note_surplus(self, surplus_bytes: int) -> None:
+        """Count what an answer that was just written keeps beside its own bytes, until the client has taken all."""
+        self._surplus_bytes += surplus_bytes
+
+    def tell(self, client: asyncio.Transport | None, twin: UpstreamTwin | None) -> bool:
+        """Tell the budget how it is now; whether another frame is being held than before.
+
+        When too much is held everywhere, and this connection has its share in that, its peers have to take all that
+        waits for them before more is read.
+        """
+        is_another = self._account.reserve(self._session.held_frame_bytes, self._on_granted)
+        if client is not None and not client.get_write_buffer_size():
+            self._surplus_bytes = 0
+        waiting_bytes = self.unwritten_bytes(client, twin) + self._session.waiting_bytes
+        if twin is None:
+            waiting_bytes += self._session.unsent_bytes
+        is_too_much = self._account.note_waiting(waiting_bytes)
+        self._set_high_water(0 if is_too_much else WRITE_HIGH_WATER_BYTES, client, twin)
+        return is_another
+
+    def give_back(self) -> None:
+        """Hold nothing any more, for good."""
+        self._account.close()
+
+    def _set_high_water(
+        self, high_bytes: int, client: asyncio.Transport | None, twin: UpstreamTwin | None
+    ) -> None:
+        # uvloop raises when the transport is closed.
+        if high_bytes == self._high_water_bytes or client is None or client.is_closing():
+            return
+        self._high_water_bytes = high_bytes
+        client.set_write_buffer_limits(high=high_bytes)
+        if twin is not None:
+            twin.set_high_water(high_bytes)

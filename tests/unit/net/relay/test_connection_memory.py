@@ -1,0 +1,89 @@
+"""`ConnectionMemory`: what one connection holds, as the budget of all hears of it."""
+
+import asyncio
+
+from kproxy.interception.broker_addresses import BrokerAddresses
+from kproxy.interception.client_session import ClientSession
+from kproxy.interception.rewrites.responses import ResponseRewriter
+from kproxy.interception.routing import RoutingTable
+from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.connection_memory import ConnectionMemory
+from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES
+from tests.unit.net.relaying import SERVED, request, share_fetch
+
+
+class SlowClient(asyncio.Transport):
+    """A transport whose peer takes what the test says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unwritten_bytes = 0
+        self.high_bytes: int | None = WRITE_HIGH_WATER_BYTES
+
+    def get_write_buffer_size(self) -> int:
+        return self.unwritten_bytes
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self.high_bytes = high
+
+    def is_closing(self) -> bool:
+        return False
+
+
+class Held:
+    """The memory of one connection that waits for nobody but its client."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        routes = RoutingTable(SERVED)
+        rewriter = ResponseRewriter(BrokerAddresses(), lambda: routes.served)
+        self.budget = BufferBudget(limit_bytes)
+        self.session = ClientSession(routes, rewriter, max_request_bytes=1 << 20, request_counts={})
+        self.memory = ConnectionMemory(self.budget, self.session, on_granted=lambda: None)
+        self.client = SlowClient()
+
+    def tell(self) -> int:
+        self.memory.tell(self.client, None)
+        return self.budget.held_bytes
+
+
+def test_what_an_answer_keeps_beside_its_bytes_counts_until_the_client_has_taken_all() -> None:
+    held = Held(1 << 20)
+    held.client.unwritten_bytes = 100
+    held.memory.note_surplus(5_000)
+
+    while_it_waits = held.tell()
+    held.client.unwritten_bytes = 0
+    when_it_left = held.tell()
+    held.client.unwritten_bytes = 70
+
+    assert (while_it_waits, when_it_left, held.tell()) == (5_100, 0, 70)
+
+
+def test_requests_behind_an_answer_count() -> None:
+    held = Held(1 << 20)
+
+    held.session.receive_from_client(share_fetch(1) + request(2, bytes(1000)))
+
+    assert held.tell() == len(request(2, bytes(1000)))
+
+
+def test_who_holds_its_share_of_too_much_has_to_let_its_client_take_all_before_more_is_read() -> None:
+    held = Held(1_000)
+    limits = []
+
+    for unwritten_bytes in (900, 1_100, 0):
+        held.client.unwritten_bytes = unwritten_bytes
+        held.tell()
+        limits.append(held.client.high_bytes)
+
+    assert limits == [WRITE_HIGH_WATER_BYTES, 0, WRITE_HIGH_WATER_BYTES]
+
+
+def test_what_is_given_back_stays_given_back() -> None:
+    held = Held(1_000)
+    held.client.unwritten_bytes = 500
+    held.tell()
+
+    held.memory.give_back()
+
+    assert (held.budget.held_bytes, held.tell()) == (0, 0)
