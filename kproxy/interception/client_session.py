@@ -162,6 +162,11 @@ class ClientSession:
         """Whether requests wait behind one that kproxy answers."""
         return self._requests.is_barred
 
+    @property
+    def has_more_to_answer(self) -> bool:
+        """Whether there is anything behind the request that is being answered, or one whose turn has yet to come."""
+        return self.is_barred and (self._call is not None or self.waiting_bytes > 0)
+
     def take_for_broker(self) -> list[bytes | memoryview]:
         """Return what to write to the broker, once."""
         if buffers := self._requests.for_broker:

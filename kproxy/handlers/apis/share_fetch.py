@@ -144,7 +144,7 @@ class ShareFetchHandler:
             max_records=request.max_records,
             batch_size=request.batch_size,
             is_record_limit=request.share_acquire_mode == _RECORD_LIMIT_MODE,
-            is_session_open=lambda: is_open(self._services.sessions, session),
+            is_session_open=lambda: not context.caller.is_gone and is_open(self._services.sessions, session),
             context=context,
         )
 

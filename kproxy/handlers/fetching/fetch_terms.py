@@ -30,8 +30,8 @@ class FetchTerms:
 
     @property
     def wants_nothing(self) -> bool:
-        """The request only maintains its session (Java sends such in record-limit mode)."""
-        return self.max_records <= 0 or self.max_bytes <= 0
+        """The request only maintains its session (Java sends such in record-limit mode), or nobody hears the answer."""
+        return self.max_records <= 0 or self.max_bytes <= 0 or self.context.caller.is_gone
 
     def key(self, partition: TopicIdPartition) -> SharePartitionKey:
         """Return the share-partition that is meant."""

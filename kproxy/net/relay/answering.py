@@ -41,18 +41,17 @@ class Apis(Protocol):
 
 
 class Answered(Protocol):
-    """The connection that an answer goes to; it may be gone by the time there is one."""
+    """The connection that an answer goes to; its client may be gone by the time there is one."""
 
     connection_id: int
     node_id: int
     peer: str
     session: ClientSession
     refusals: RefusalStreaks
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether nobody waits any more."""
-        ...
+    is_gone: bool
+    """Whether nobody hears the answer."""
+    is_over: bool
+    """Whether nothing behind this request is served any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ class ConnectedCaller:
 
     @property
     def is_gone(self) -> bool:
-        return self.connection.is_closed
+        return self.connection.is_gone
 
     @property
     def has_more(self) -> bool:
@@ -83,7 +82,7 @@ async def answer_call(connection: Answered, call: Call, apis: Apis, budget: Answ
         await _answer_group_configs(connection, call, apis, context)
         return 0
     response = await apis.serve(call.request, context)
-    if connection.is_closed:
+    if connection.is_over:
         return 0
     buffers = cut_free(_framed(call.request, response))
     connection.session.answer(call.slot, buffers)
@@ -112,7 +111,7 @@ async def _answer_group_configs(
     request = call.request
     ours, theirs = _halves(request.message)
     local = await apis.serve(replace(request, message=ours), context) if ours is not None else None
-    if connection.is_closed:
+    if connection.is_over:
         return
     if theirs is None:
         connection.session.answer(call.slot, _framed(request, _merged(request.message, local, None)))

@@ -1,10 +1,4 @@
-"""One client connection: the sockets around a `ClientSession`.
-
-Back-pressure, both ways:
-- the broker's socket is full: the client is read no further;
-- the client's socket is full: neither broker nor client is read any further, and kproxy makes no answer of its own;
-- something waits (for the twin to connect, for an answer of kproxy's own, for too many owed responses): likewise.
-"""
+"""One client connection: the sockets around a `ClientSession`. Who is read when: see `back_pressure`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,10 +13,12 @@ from kproxy.interception.routing import Disposition
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.relay.answer_budget import AnswerBudget
 from kproxy.net.relay.answering import answer_call
+from kproxy.net.relay.back_pressure import BackPressure
 from kproxy.net.relay.closing import close_behind_buffer
 from kproxy.net.relay.connection_memory import ConnectionMemory
 from kproxy.net.relay.connection_times import ConnectionTimes
-from kproxy.net.relay.relay import MAX_BACKLOG_BYTES, MAX_OWED_RESPONSES, WRITE_HIGH_WATER_BYTES, Relay
+from kproxy.net.relay.left_requests import LeftRequests
+from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES, Relay
 from kproxy.net.relay.upstream_twin import UpstreamTwin, dial
 from kproxy.net.relay.writing import LARGE_CHUNK_BYTES, stream_on, write_together
 from kproxy.telemetry import logs
@@ -35,18 +31,18 @@ class ClientConnection(asyncio.Protocol):
 
     __slots__ = (
         "_at_eof",
-        "_broker_is_full",
-        "_client_is_full",
         "_has_failed",
-        "_is_closed",
-        "_is_draining",
         "_is_share_member",
+        "_left",
         "_loop",
         "_memory",
+        "_pressure",
         "_relay",
         "_times",
         "_twin",
         "connection_id",
+        "is_gone",
+        "is_over",
         "node_id",
         "peer",
         "refusals",
@@ -65,9 +61,10 @@ class ClientConnection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._twin: UpstreamTwin | None = None
         self._memory = ConnectionMemory(relay.budget, self.session, on_granted=self._budget_granted)
-        self._broker_is_full = self._client_is_full = False
-        self._at_eof = self._has_failed = self._is_draining = False
-        self._is_closed = self._is_share_member = False
+        self._pressure = BackPressure()
+        self._at_eof = self._has_failed = False
+        self._is_share_member = self.is_gone = self.is_over = False
+        self._left: LeftRequests | None = None
         self._times = ConnectionTimes(relay.limits, self._now_ms())
 
     # ---- the client's side
@@ -99,29 +96,27 @@ class ClientConnection(asyncio.Protocol):
         """
         self._times.client_ms = self._now_ms()
         self._at_eof = self._is_busy() and not self.session.is_barred
+        self._pressure.is_ending |= self._at_eof
         return self._at_eof
 
     def pause_writing(self) -> None:
-        self._client_is_full = True
+        self._pressure.is_client_full = True
         self._account()
         self._adjust_reading()
 
     def resume_writing(self) -> None:
-        self._client_is_full = False
+        self._pressure.is_client_full = False
         self._pump()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._is_closed = True
+        self.is_gone = True
         self._relay.connections.discard(self)
-        self._memory.give_back()
         log.debug("client_disconnected", peer=self.peer, node=self.node_id, err=error)
-        if self._twin is not None:
-            self._twin.close()
-        self._relay.apis.forsake(self.connection_id)
-        if self._is_share_member:
-            self._relay.tasks.spawn(
-                self._relay.apis.connection_closed(self.connection_id), name=f"release for {self.peer}"
-            )
+        if self.session.has_more_to_answer and not (self._has_failed or self._relay.budget.is_exceeded):
+            self._left = LeftRequests(self.session, on_time_up=self._end)
+            self._relay.apis.forsake(self.connection_id)
+        else:
+            self._end()
 
     # ---- the broker's side
 
@@ -130,18 +125,18 @@ class ClientConnection(asyncio.Protocol):
         if len(data) >= LARGE_CHUNK_BYTES and self._streams_to_client(data):
             return
         self._times.twin_ms = self._now_ms()
-        if not self._is_closed and not self._has_failed:
+        if not self.is_over and not self._has_failed:
             self._receive("broker", self.session.receive_from_broker, data)
 
     def pause_for_broker(self) -> None:
         """Read nothing more from the client: the broker is slow."""
-        self._broker_is_full = True
+        self._pressure.is_broker_full = True
         self._account()
         self._adjust_reading()
 
     def resume_for_broker(self) -> None:
         """Read the client again: the broker has caught up."""
-        self._broker_is_full = False
+        self._pressure.is_broker_full = False
         self._pump()
 
     def broker_lost(self, twin: UpstreamTwin, error: Exception | None) -> None:
@@ -150,7 +145,7 @@ class ClientConnection(asyncio.Protocol):
         A twin that is not this connection's (yet) changes nothing: `dial` has given it up, or has not returned.
         Nor does any when the connection has failed: it is closed after its delay.
         """
-        if self._is_closed or self._has_failed or twin is not self._twin:
+        if self.is_gone or self._has_failed or twin is not self._twin:
             return
         reason = "lost_mid_frame" if self.session.is_broker_mid_frame else "lost"
         tell = log.debug
@@ -164,11 +159,6 @@ class ClientConnection(asyncio.Protocol):
     def buffered_bytes(self) -> int:
         """Bytes held for this connection, write buffers included."""
         return self._memory.unwritten_bytes(self.transport, self._twin) + self.session.buffered_bytes
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether the client is gone."""
-        return self._is_closed
 
     @property
     def may_be_closed(self) -> bool:
@@ -194,7 +184,7 @@ class ClientConnection(asyncio.Protocol):
 
     def stop_reading(self) -> None:
         """Take no further requests: the connection, or kproxy, is about to end."""
-        self._is_draining = True
+        self._pressure.is_ending = True
         self._adjust_reading()
 
     def close(self) -> None:
@@ -256,7 +246,7 @@ class ClientConnection(asyncio.Protocol):
             self._fail("broker", failure.reason, failure.detail, tell=tell)
             return
         self._relay.unreachable.discard(self.node_id)
-        if self._is_closed:
+        if self.is_over:
             twin.abort()
             return
         self._twin = twin
@@ -292,32 +282,59 @@ class ClientConnection(asyncio.Protocol):
 
     def _pump(self) -> None:
         """Move what the session has ready."""
-        transport = self.transport
-        if transport is None or transport.is_closing():
+        if self.is_over or not (self.is_gone or self._is_open()):
             return
         self._account()  # before anything is written: what is written now has had no chance to leave
-        twin = self._twin
+        self._write()
+        if brokers := self.session.take_new_brokers():
+            self._spawn(partial(self._bind, brokers), name="bind new brokers")
+        if self._left is not None:
+            self._serve(self._left.take_call())
+            if self._left.is_over:
+                self._end()
+        elif self._at_eof and not self._is_busy():
+            self.close()
+        else:
+            self._serve(None if self._pressure.is_client_full else self.session.take_call())
+            self._adjust_reading()
+
+    def _write(self) -> None:
+        twin, transport = self._twin, self.transport
         if twin is not None and twin.is_open and (buffers := self.session.take_for_broker()):
             self._times.twin_ms = self._now_ms()
             twin.write(buffers)
-        if buffers := self.session.take_for_client():
+        if (buffers := self.session.take_for_client()) and transport is not None and not self.is_gone:
             self._relay.traffic.to_clients += write_together(transport, buffers)
-        if brokers := self.session.take_new_brokers():
-            self._spawn(partial(self._bind, brokers), name="bind new brokers")
-        if self._at_eof and not self._is_busy():
-            self.close()
-            return
-        if not self._client_is_full and (call := self.session.take_call()) is not None:
+
+    def _serve(self, call: Call | None) -> None:
+        if call is not None:
             self._is_share_member |= call.disposition is Disposition.SERVE
             self._spawn(partial(self._answer, call), name=f"API key {call.slot.api_key} for {self.peer}")
-        self._adjust_reading()
+
+    def _end(self) -> None:
+        """Serve nothing any more, and release what the client held."""
+        if self.is_over:
+            return
+        self.is_over = True
+        if self._left is not None:
+            self._left.end()
+        self._memory.give_back()
+        if self._twin is not None:
+            self._twin.close()
+        self._relay.apis.forsake(self.connection_id)
+        if self._is_share_member:
+            self._relay.tasks.spawn(
+                self._relay.apis.connection_closed(self.connection_id), name=f"release for {self.peer}"
+            )
 
     def _account(self) -> None:
         """Reserve what the frame that is being held will take, and tell what waits for slow peers."""
         if self._memory.tell(self.transport, self._twin):
             self._times.reserved_ms = self._now_ms()
+        self._pressure.awaits_room = self._memory.awaits_grant
 
     def _budget_granted(self) -> None:
+        self._pressure.awaits_room = False
         self._times.reserved_ms = self._now_ms()
         self._adjust_reading()
 
@@ -325,9 +342,8 @@ class ClientConnection(asyncio.Protocol):
         """Read from each side exactly when there is room for what it may send."""
         if self.transport is None or self.transport.is_closing():
             return
-        is_throttled = self._client_is_full or self._memory.awaits_grant
-        is_ending = self._is_draining or self._at_eof
-        is_wanted = not (is_throttled or is_ending or self._broker_is_full or self._is_clogged())
+        pressure = self._pressure
+        is_wanted = pressure.is_client_wanted(self.session, has_twin=self._twin is not None)
         if is_wanted is not self.transport.is_reading():
             if is_wanted:
                 # The time in which nothing was read is not the client's.
@@ -336,14 +352,7 @@ class ClientConnection(asyncio.Protocol):
             else:
                 self.transport.pause_reading()
         if self._twin is not None:
-            self._twin.read(is_wanted=not is_throttled)
-
-    def _is_clogged(self) -> bool:
-        return (
-            (self._twin is None and self.session.unsent_bytes > 0)
-            or self.session.owed_responses > MAX_OWED_RESPONSES
-            or self.session.waiting_bytes > MAX_BACKLOG_BYTES
-        )
+            self._twin.read(is_wanted=pressure.is_broker_wanted)
 
     async def _bind(self, brokers: tuple[BackingBroker, ...]) -> None:
         assert self._relay.binder is not None
@@ -357,6 +366,8 @@ class ClientConnection(asyncio.Protocol):
         self._pump()
 
     async def _answer(self, call: Call) -> None:
+        if self.is_over:
+            return
         with AnswerBudget(self._relay.budget) as budget:
             surplus_bytes = 0
             try:
@@ -373,10 +384,13 @@ class ClientConnection(asyncio.Protocol):
 
     def _fail(self, side: str, reason: str, detail: str, *, tell: Callable[..., None] = log.warning) -> None:
         """Say why, count it, and close after a small delay."""
-        if self._is_closed or self._has_failed:
+        if self.is_over or self._has_failed:
             return
         self._has_failed = True
         self._relay.counting.count("connection_errors", 1, side, reason)
         tell("connection_refused", peer=self.peer, node=self.node_id, side=side, reason=reason, err=detail)
+        if self.is_gone:
+            self._end()
+            return
         self.stop_reading()
         self._loop.call_later(self._relay.close_delay_seconds(), self.close)

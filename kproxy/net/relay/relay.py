@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 WRITE_HIGH_WATER_BYTES: Final = 256 * 1024
 """A peer that reads slowly stops the other side once this much waits for it (per direction of a connection)."""
 
-MAX_BACKLOG_BYTES: Final = 256 * 1024
-"""Bytes that may wait behind a request being answered, or for the twin, before the client is read no further."""
-
-MAX_OWED_RESPONSES: Final = 1000
-"""A client that pipelines more unanswered requests than this is read no further until some are answered."""
-
 DEFAULT_BUDGET_BYTES: Final = 256 * 1024 * 1024
 """`kproxy.max.buffered.bytes` where nobody set it."""
 

@@ -20,13 +20,15 @@ from kproxy.net.relay.sweeper import Sweeper
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings import HostPort
 from kproxy.wire import codecs
-from kproxy.wire.codecs import DecodedRequest
+from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 from kproxy.wire.messages.share_fetch_response import (
     PartitionData,
     ShareFetchableTopicResponse,
     ShareFetchResponse,
 )
+from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
+from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
 
 BOTH_LOOPS = ["asyncio", "uvloop"]
 SERVED = {76: (1, 1), 78: (1, 2), 79: (1, 2)}
@@ -92,6 +94,7 @@ class ParkedApis:
     """Share APIs whose one answer waits until the test lets it go."""
 
     def __init__(self) -> None:
+        self.requests: list[DecodedRequest] = []
         self.contexts: list[RequestContext] = []
         self.closed: list[int] = []
         self.forsaken: list[int] = []
@@ -102,11 +105,14 @@ class ParkedApis:
         self.was_followed = asyncio.Event()
         self.was_closed = asyncio.Event()
 
-    async def serve(self, _request: DecodedRequest, context: RequestContext) -> ShareFetchResponse:
-        """Answer a ShareFetch with `records` once `may_answer` is set."""
+    async def serve(self, request: DecodedRequest, context: RequestContext) -> Message:
+        """Answer a ShareFetch with `records`, or a heartbeat, once `may_answer` is set."""
+        self.requests.append(request)
         self.contexts.append(context)
         self.was_asked.set()
         await self.may_answer.wait()
+        if isinstance(request.message, ShareGroupHeartbeatRequest):
+            return ShareGroupHeartbeatResponse(member_id="m")
         if not self.records:
             return ShareFetchResponse()
         topic = ShareFetchableTopicResponse(partitions=[PartitionData(records=self.records)])

@@ -357,7 +357,7 @@ def test_bytes_behind_a_share_request_that_is_being_answered_are_told_of_and_sho
             await under_test.apis.was_followed.wait()
             seen.append((caller.has_more, caller.is_gone))
             writer.close()
-            await under_test.apis.was_closed.wait()
+            await until(lambda: not under_test.relay.connections)
             seen.append((caller.has_more, caller.is_gone))
 
             assert seen == [(False, False), (True, False), (True, True)]

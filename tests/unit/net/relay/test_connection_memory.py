@@ -24,6 +24,7 @@ class SlowClient(asyncio.Transport):
         return self.unwritten_bytes
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        assert low is None
         self.high_bytes = high
 
     def is_closing(self) -> bool:

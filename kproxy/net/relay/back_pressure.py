@@ -1,0 +1,46 @@
+"""Who of a connection's two peers is read on. Decides, and does nothing.
+
+- the broker's socket is full: the client is read no further;
+- the client's socket is full: neither broker nor client is read any further, and kproxy makes no answer of its own;
+- something waits (for the twin to connect, for an answer of kproxy's own, for too many owed responses): likewise.
+"""
+
+from typing import Final
+
+from kproxy.interception.client_session import ClientSession
+
+MAX_BACKLOG_BYTES: Final = 256 * 1024
+"""Bytes that may wait behind a request being answered, or for the twin, before the client is read no further."""
+
+MAX_OWED_RESPONSES: Final = 1000
+"""A client that pipelines more unanswered requests than this is read no further until some are answered."""
+
+
+class BackPressure:
+    """What keeps the peers of one connection from being read."""
+
+    __slots__ = ("awaits_room", "is_broker_full", "is_client_full", "is_ending")
+
+    def __init__(self) -> None:
+        self.is_broker_full = False
+        self.is_client_full = False
+        self.awaits_room = False
+        """A frame that is to be held waits for its reservation."""
+        self.is_ending = False
+        """No further requests are taken."""
+
+    @property
+    def is_broker_wanted(self) -> bool:
+        """Whether there is room for what the broker sends."""
+        return not (self.is_client_full or self.awaits_room)
+
+    def is_client_wanted(self, session: ClientSession, *, has_twin: bool) -> bool:
+        """Tell whether there is room for what the client sends."""
+        if self.is_broker_full or self.is_ending or not self.is_broker_wanted:
+            return False
+        is_clogged = (
+            (not has_twin and session.unsent_bytes > 0)
+            or session.owed_responses > MAX_OWED_RESPONSES
+            or session.waiting_bytes > MAX_BACKLOG_BYTES
+        )
+        return not is_clogged

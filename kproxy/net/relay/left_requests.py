@@ -1,0 +1,45 @@
+"""Requests that a client had sent when its connection ended.
+
+A broker serves what it has received although the client is gone (`Selector.java`, closing channels). The leave of a
+member that closes may stand behind a heartbeat that waits for durability, its last acknowledgements behind a fetch.
+So kproxy goes on with them, too, but not for long and not with many, for nobody hears the answers.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from kproxy.interception.client_session import Call, ClientSession
+
+MOST_SECONDS: Final = 5.0
+"""How long they are served in all; as long as a write of the state log may take by default."""
+
+MOST_REQUESTS: Final = 100
+"""How many of them are served. Clients send a handful before they have an answer."""
+
+
+class LeftRequests:
+    """Bounds what is served still of `session`, whose client is gone. Calls `on_time_up` after `MOST_SECONDS`."""
+
+    __slots__ = ("_left_count", "_session", "_timer")
+
+    def __init__(self, session: ClientSession, *, on_time_up: Callable[[], None]) -> None:
+        self._session = session
+        self._left_count = MOST_REQUESTS
+        self._timer = asyncio.get_running_loop().call_later(MOST_SECONDS, on_time_up)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all is served, or enough."""
+        return not self._session.is_barred or self._left_count < 0
+
+    def take_call(self) -> Call | None:
+        """Return the next request to answer, as `ClientSession` does; none of those beyond the bound."""
+        call = self._session.take_call()
+        if call is not None:
+            self._left_count -= 1
+        return None if self._left_count < 0 else call
+
+    def end(self) -> None:
+        """Call nobody any more."""
+        self._timer.cancel()

@@ -1,0 +1,65 @@
+"""`BackPressure`: whichever side is full stops the other."""
+
+from kproxy.interception.broker_addresses import BrokerAddresses
+from kproxy.interception.client_session import ClientSession
+from kproxy.interception.rewrites.responses import ResponseRewriter
+from kproxy.interception.routing import RoutingTable
+from kproxy.net.relay.back_pressure import MAX_BACKLOG_BYTES, MAX_OWED_RESPONSES, BackPressure
+from tests.unit.net.relaying import SERVED, request, share_fetch
+
+
+def a_session(received: bytes = b"") -> ClientSession:
+    routes = RoutingTable(SERVED)
+    rewriter = ResponseRewriter(BrokerAddresses(), lambda: routes.served)
+    session = ClientSession(routes, rewriter, max_request_bytes=1 << 20, request_counts={})
+    session.receive_from_client(received)
+    return session
+
+
+def wanted(pressure: BackPressure, session: ClientSession, *, has_twin: bool = True) -> tuple[bool, bool]:
+    """Return whether client and broker are read."""
+    return pressure.is_client_wanted(session, has_twin=has_twin), pressure.is_broker_wanted
+
+
+def test_both_are_read_while_nothing_waits() -> None:
+    assert wanted(BackPressure(), a_session()) == (True, True)
+
+
+def test_a_broker_that_is_full_stops_the_client_only() -> None:
+    pressure = BackPressure()
+    pressure.is_broker_full = True
+
+    assert wanted(pressure, a_session()) == (False, True)
+
+
+def test_a_client_that_is_full_and_a_frame_without_room_stop_both() -> None:
+    full, without_room = BackPressure(), BackPressure()
+    full.is_client_full = without_room.awaits_room = True
+
+    assert wanted(full, a_session()) == wanted(without_room, a_session()) == (False, False)
+
+
+def test_nothing_more_is_taken_from_a_client_at_the_end_but_it_hears_its_answers() -> None:
+    pressure = BackPressure()
+    pressure.is_ending = True
+
+    assert wanted(pressure, a_session()) == (False, True)
+
+
+def test_a_client_is_not_read_while_its_first_requests_wait_for_the_broker_to_be_connected() -> None:
+    assert wanted(BackPressure(), a_session(request(1)), has_twin=False) == (False, True)
+
+
+def test_a_client_that_has_too_many_answers_to_come_is_not_read() -> None:
+    most, more = (
+        a_session(b"".join(request(number) for number in range(count)))
+        for count in (MAX_OWED_RESPONSES, MAX_OWED_RESPONSES + 1)
+    )
+
+    assert [wanted(BackPressure(), session)[0] for session in (most, more)] == [True, False]
+
+
+def test_a_client_that_sent_too_much_behind_an_answer_is_not_read() -> None:
+    session = a_session(share_fetch(1) + request(2, bytes(MAX_BACKLOG_BYTES)))
+
+    assert wanted(BackPressure(), session) == (False, True)

@@ -1,0 +1,156 @@
+"""What a client sent before its connection ended is served, as a broker serves what it has received."""
+
+import asyncio
+import socket
+
+import pytest
+
+from kproxy.net.relay import left_requests
+from kproxy.net.relay.left_requests import MOST_REQUESTS
+from kproxy.wire import codecs
+from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
+from tests.in_memory.scripted_broker import ScriptedBroker
+from tests.unit.net.relaying import (
+    BIND_HOST,
+    BOTH_LOOPS,
+    RelayUnderTest,
+    request,
+    response,
+    run,
+    share_fetch,
+    until,
+)
+
+pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+
+
+def heartbeat(correlation_id: int, member_epoch: int) -> bytes:
+    message = ShareGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=member_epoch)
+    return b"".join(codecs.encode_request(76, 1, correlation_id, "client", message))
+
+
+def epochs_served(under_test: RelayUnderTest) -> list[int]:
+    return [
+        each.message.member_epoch
+        for each in under_test.apis.requests
+        if isinstance(each.message, ShareGroupHeartbeatRequest)
+    ]
+
+
+async def left_behind(under_test: RelayUnderTest, requests: bytes, *, by_reset: bool = False) -> None:
+    """Let a client send a heartbeat and, while that is being served, `requests`, and go at once."""
+    loop = asyncio.get_running_loop()
+    client = socket.socket()
+    client.setblocking(False)
+    await loop.sock_connect(client, (BIND_HOST, under_test.listeners.bound_ports[-1]))
+    await loop.sock_sendall(client, heartbeat(1, 3))
+    await under_test.apis.was_asked.wait()
+    await loop.sock_sendall(client, requests)
+    if by_reset:
+        await until(lambda: any(each.session.waiting_bytes for each in under_test.relay.connections))
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+    client.close()
+    await until(lambda: not under_test.relay.connections)
+
+
+@pytest.mark.parametrize("by_reset", [False, True])
+def test_a_leave_behind_a_heartbeat_that_waits_for_durability_is_served(
+    loop_kind: str, *, by_reset: bool
+) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            # Given
+            await left_behind(under_test, heartbeat(2, -1), by_reset=by_reset)
+            closed_before = list(under_test.apis.closed)
+
+            # When
+            under_test.apis.may_answer.set()
+            await under_test.apis.was_closed.wait()
+
+            # Then
+            assert closed_before == []
+            assert epochs_served(under_test) == [3, -1]
+            assert all(each.caller.is_gone for each in under_test.apis.contexts)
+
+    run(scenario, loop_kind)
+
+
+def test_a_leave_behind_a_request_that_the_broker_has_yet_to_answer_is_served(loop_kind: str) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            # Given
+            _, writer = await under_test.connect()
+            writer.write(request(1) + heartbeat(2, -1))
+            await broker.until_received(len(request(1)))
+            writer.close()
+            await until(lambda: not under_test.relay.connections)
+            under_test.apis.may_answer.set()
+
+            # When
+            broker.send(response(1))
+
+            # Then
+            await under_test.apis.was_closed.wait()
+            assert epochs_served(under_test) == [-1]
+
+    run(scenario, loop_kind)
+
+
+def test_what_belongs_to_the_broker_reaches_it(loop_kind: str) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            await left_behind(under_test, request(2) + heartbeat(3, -1))
+
+            under_test.apis.may_answer.set()
+
+            assert await broker.until_received(len(request(2))) == request(2)
+            broker.send(response(2))
+            await under_test.apis.was_closed.wait()
+            assert epochs_served(under_test) == [3, -1]
+
+    run(scenario, loop_kind)
+
+
+def test_no_more_than_so_many_are_served(loop_kind: str) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            many = b"".join(heartbeat(number, number) for number in range(2, 2 * MOST_REQUESTS))
+            await left_behind(under_test, many)
+
+            under_test.apis.may_answer.set()
+            await under_test.apis.was_closed.wait()
+
+            assert len(under_test.apis.contexts) == 1 + MOST_REQUESTS
+
+    run(scenario, loop_kind)
+
+
+def test_what_takes_too_long_keeps_nothing_of_the_member_for_ever(
+    loop_kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            monkeypatch.setattr(left_requests, "MOST_SECONDS", 0.05)
+            await left_behind(under_test, heartbeat(2, -1))
+
+            await under_test.apis.was_closed.wait()
+
+            assert epochs_served(under_test) == [3]
+            assert under_test.relay.budget.held_bytes == 0
+            under_test.apis.may_answer.set()
+
+    run(scenario, loop_kind)
+
+
+def test_garbage_behind_a_request_ends_it(loop_kind: str) -> None:
+    async def scenario() -> None:
+        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+            await left_behind(under_test, b"\xff\xff\xff\xf0" + share_fetch(2))
+
+            under_test.apis.may_answer.set()
+            await under_test.apis.was_closed.wait()
+
+            assert under_test.counted.of("connection_errors", "client", "frame_length_negative") == 1
+            assert len(under_test.apis.contexts) == 1
+
+    run(scenario, loop_kind)
