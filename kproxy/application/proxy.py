@@ -105,8 +105,8 @@ class Proxy:
         self._settings = settings
         self._clock = MonotonicClock()
         self._wall_clock = SystemWallClock()
-        self._tasks = TaskKeeper()
         self._metrics = Metrics(settings.metrics_max_series)
+        self._tasks = TaskKeeper(self._metrics)
         self._addresses = BrokerAddresses()
         self._build_backing_cluster()
         self._build_state_log()
@@ -285,7 +285,7 @@ class Proxy:
         self._listeners.hold_newcomers()
         await self._listeners.bind_bootstrap()
         self._tasks.spawn(self._listeners.admit_newcomers(), name="admit newcomers")
-        self._tasks.spawn(self._sweeper.run(), name="sweeper")
+        self._tasks.keep_up(self._sweeper.run, name="sweeper")
         await self._meet_backing_cluster()
         await self.stop_requested.wait()
 
@@ -309,7 +309,7 @@ class Proxy:
     async def _meet_backing_cluster(self) -> None:
         """Bind the brokers' ports once the cluster was reached, and say what clients get. Until then, go on trying."""
         self._metadata.start()
-        self._tasks.spawn(self._contact.run(), name="contact with the backing cluster")
+        self._tasks.keep_up(self._contact.run, name="contact with the backing cluster")
         while not self.stop_requested.is_set() and not self._is_met():
             await self._pause(_MEETING_PAUSE_S)
         if self.stop_requested.is_set():

@@ -6,10 +6,7 @@ from collections.abc import Coroutine
 from typing import Protocol
 
 from kproxy.handlers.ports import Clock
-from kproxy.net.tasks import TaskKeeper
-from kproxy.telemetry import logs
-
-log = logs.logger("net.deadlines")
+from kproxy.net.tasks import FAULT_PAUSE_SECONDS, TaskKeeper
 
 LEAST_PAUSE_MS = 5
 """Between two expiries at least, so that a source whose deadline never moves cannot keep the loop busy."""
@@ -45,8 +42,8 @@ class Deadlines:
     """Implements `Alarm` with one loop timer set to the earliest deadline of all sources.
 
     When it rings, each source whose deadline has come is asked to `expire`, and the timer is set anew. What a
-    source then waits for holds up nobody: it runs as a task of its own. A source that raises is logged, and the
-    others go on. No source is asked before its deadline.
+    source then waits for holds up nobody: it runs as a task of its own. A source that raises is noted, and the
+    others go on; one that cannot say its deadline is asked again after a second. None is asked to `expire` before it.
     """
 
     def __init__(self, clock: Clock, tasks: TaskKeeper) -> None:
@@ -87,18 +84,25 @@ class Deadlines:
 
     def _expire(self, source: DeadlineSource) -> None:
         now_ms = self._clock.now_ms()
-        deadline_ms = source.next_deadline_ms()
+        deadline_ms = self._deadline_of(source)
         if deadline_ms is None or deadline_ms > now_ms:
             return
         try:
             waiting = source.expire(now_ms)
-        except Exception as failure:  # noqa: BLE001 - the top of a callback: the other sources must go on
-            log.crash("expiry_failed", failure, source=type(source).__name__)
+        except Exception as fault:  # noqa: BLE001 - the top of a callback: the other sources must go on
+            self._tasks.note_fault("deadlines", fault)
             return
         self._tasks.spawn(waiting, name=f"what {type(source).__name__} expired")
 
+    def _deadline_of(self, source: DeadlineSource) -> int | None:
+        try:
+            return source.next_deadline_ms()
+        except Exception as fault:  # noqa: BLE001 - likewise
+            self._tasks.note_fault("deadlines", fault)
+            return self._clock.now_ms() + round(FAULT_PAUSE_SECONDS * 1000)
+
     def _ring_for_the_earliest(self, *, not_before_ms: int) -> None:
-        deadlines_ms = [source.next_deadline_ms() for source in self._sources]
+        deadlines_ms = [self._deadline_of(source) for source in self._sources]
         earliest_ms = min(
             (deadline_ms for deadline_ms in deadlines_ms if deadline_ms is not None), default=None
         )

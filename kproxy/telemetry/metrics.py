@@ -205,6 +205,12 @@ DECLARATIONS: Final = (
         "buffered_bytes", _GAUGE, "Bytes held for peers that read more slowly than they are sent to."
     ),
     MetricDeclaration("event_loop_lag_seconds", _GAUGE, "How late the event loop last ran a timer."),
+    MetricDeclaration(
+        "task_faults",
+        _COUNTER,
+        "Faults of kproxy's own in what it does beside requests, which it went on with; the log has a trace of each.",
+        ("task",),
+    ),
     MetricDeclaration("build_info", _GAUGE, "Always 1; the labels say what runs.", ("version", "python")),
     MetricDeclaration(
         "metrics_dropped_series",

@@ -277,7 +277,7 @@ class ShareAvailability:
         if tail is None:
             tail = BrokerTail(node_id, connections=self._connections, clock=self._clock, listener=self)
             self._tails[node_id] = tail
-            self._tasks.spawn(tail.run(), name=f"tail of broker {node_id}")
+            self._tasks.keep_up(tail.run, name=f"tail of broker {node_id}", kind="tail")
         return tail
 
     def _topics_moved(self, topic_ids: Collection[TopicId]) -> None:

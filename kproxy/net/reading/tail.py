@@ -99,7 +99,8 @@ class BrokerTail:
             self._is_awaited.clear()
 
     async def run(self) -> None:
-        """Poll for ever; cancelled at the end."""
+        """Poll for ever; cancelled at the end. May be begun anew."""
+        self._session.restart()
         while True:
             await self._is_awaited.wait()
             began_ms = self._clock.now_ms()

@@ -6,6 +6,7 @@ And the way out: a drain of them all.
 import asyncio
 from typing import Final
 
+from kproxy.net.relay.client_connection import ClientConnection
 from kproxy.net.relay.relay import Relay
 
 _SWEEP_SECONDS: Final = 1.0
@@ -35,8 +36,15 @@ class Sweeper:
             self._relay.traffic.report(self._relay.counting, self._relay.routes)
             now_ms = int(loop.time() * 1000)
             for connection in tuple(self._relay.connections):
-                connection.sweep(now_ms)
+                self._sweep(connection, now_ms)
             self._close_outdated()
+
+    def _sweep(self, connection: ClientConnection, now_ms: int) -> None:
+        try:
+            connection.sweep(now_ms)
+        except Exception as fault:  # noqa: BLE001 - the others must be looked after all the same
+            self._relay.tasks.note_fault("sweeper", fault)
+            connection.abort()
 
     def _close_outdated(self) -> None:
         """Close a wave of connections that were made before share groups were turned on or off, and that are idle."""

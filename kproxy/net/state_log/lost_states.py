@@ -51,12 +51,19 @@ class LostStates:
         self._is_awake.set()
 
     async def run(self, slots: StateSlots) -> None:
-        """Look whenever woken, for ever."""
+        """Look whenever woken, for ever. May be begun anew."""
         while True:
             await self._is_awake.wait()
             await asyncio.sleep(SETTLING_SECONDS)
-            self._is_awake.clear()
+            await self._look_once(slots)
+
+    async def _look_once(self, slots: StateSlots) -> None:
+        self._is_awake.clear()
+        try:
             await self.look(slots)
+        except Exception:
+            self._is_awake.set()  # what was not looked at is looked at when this is begun anew
+            raise
 
     async def look(self, slots: StateSlots) -> None:
         """Begin anew what is lost, as far as the slots of the group and of the state are ready; with an alarm."""

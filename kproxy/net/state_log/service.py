@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from kproxy.errors import BrokerUnavailable
@@ -173,9 +174,9 @@ class StateLogService:
         tasks.spawn(self._look_for_coordinators(topics), name="coordinators of the slots")
         slots.start(tasks)
         beside = [
-            tasks.spawn(self._signs.run(), name="signs of life"),
+            tasks.keep_up(self._signs.run, name="signs of life"),
             tasks.spawn(self._upkeep(slots, topics).run(), name="upkeep of the state log"),
-            tasks.spawn(mending.run(slots), name="search for lost states"),
+            tasks.keep_up(partial(mending.run, slots), name="search for lost states"),
         ]
         self._spoke.set()
         self._on_change()

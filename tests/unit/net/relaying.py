@@ -175,7 +175,7 @@ class RelayUnderTest:
     def __init__(self, upstream_port: int, *, budget_bytes: int = 256 << 20, **limits: int) -> None:
         self.counted = CountedThings()
         self.apis = ParkedApis()
-        self.tasks = TaskKeeper()
+        self.tasks = TaskKeeper(self.counted)
         self.addresses = BrokerAddresses({1: AdvertisedAddress("kproxy", 19101)})
         routes = RoutingTable(SERVED)
         self.relay = Relay(
@@ -217,7 +217,7 @@ class RelayUnderTest:
 
     async def __aenter__(self) -> Self:
         await self.listeners.bind_bootstrap()
-        self.tasks.spawn(self.sweeper.run(), name="sweeper")
+        self.tasks.keep_up(self.sweeper.run, name="sweeper")
         return self
 
     async def __aexit__(self, *_: object) -> None:

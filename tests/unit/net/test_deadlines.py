@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from kproxy.net import deadlines
 from kproxy.net.deadlines import Deadlines, MonotonicClock, SystemWallClock
 from kproxy.net.tasks import TaskKeeper
 from tests.worlds.backing import BOTH_LOOPS, run
@@ -21,9 +22,13 @@ class Source:
         self.deadlines_ms = sorted(deadlines_ms)
         self.expired_at_ms: list[int] = []
         self.is_faulty = False
+        self.unanswered = 0
         self.is_done = asyncio.Event()
 
     def next_deadline_ms(self) -> int | None:
+        if self.unanswered:
+            self.unanswered -= 1
+            raise RuntimeError("broken")
         return self.deadlines_ms[0] if self.deadlines_ms else None
 
     def expire(self, now_ms: int) -> Coroutine[object, object, None]:
@@ -152,7 +157,31 @@ def test_a_source_that_raises_is_logged_and_the_others_are_expired(caplog: pytes
 
     with caplog.at_level(logging.ERROR):
         run(scenario)
-    assert [record.msg for record in caplog.records] == ["expiry_failed"]
+    assert [record.msg for record in caplog.records] == ["task_fault"]
+
+
+def test_a_source_that_cannot_say_its_deadline_is_asked_again_and_the_others_are_expired(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(deadlines, "FAULT_PAUSE_SECONDS", 0.01)
+
+    async def scenario() -> None:
+        # Given
+        ringing = Ringing()
+        now_ms = ringing.clock.now_ms()
+        faulty, sound = Source(now_ms), Source(now_ms)
+        faulty.unanswered = 3
+
+        # When
+        ringing.deadlines.add(faulty)
+        ringing.deadlines.add(sound)
+
+        # Then
+        await sound.is_done.wait()
+        await faulty.is_done.wait()
+        await ringing.close()
+
+    run(scenario)
 
 
 def test_what_an_expiry_waits_for_holds_up_neither_its_source_nor_the_others() -> None:

@@ -3,7 +3,9 @@ import logging
 
 import pytest
 
+from kproxy.net import tasks
 from kproxy.net.tasks import TaskKeeper
+from tests.unit.net.relaying import CountedThings
 from tests.worlds.backing import run
 
 
@@ -98,3 +100,35 @@ def test_what_is_spawned_after_close_never_runs() -> None:
         assert keeper.is_closed
 
     run(scenario)
+
+
+def test_what_goes_on_for_ever_goes_on_after_a_fault_which_is_logged_and_counted(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "FAULT_PAUSE_SECONDS", 0.001)
+
+    async def scenario() -> None:
+        # Given
+        counted = CountedThings()
+        keeper = TaskKeeper(counted)
+        begun, has_gone_on = 0, asyncio.Event()
+
+        async def look_for_ever() -> None:
+            nonlocal begun
+            begun += 1
+            if begun < 3:
+                raise RuntimeError("broken")
+            has_gone_on.set()
+            await asyncio.Event().wait()
+
+        # When
+        keeper.keep_up(look_for_ever, name="looks of broker 7", kind="looks")
+
+        # Then
+        await has_gone_on.wait()
+        await keeper.close()
+        assert counted.of("task_faults", "looks") == 2
+
+    with caplog.at_level(logging.ERROR):
+        run(scenario)
+    assert [record.msg for record in caplog.records] == ["task_fault", "task_fault"]

@@ -32,6 +32,7 @@ PROMISED_COUNTERS = {
     "statelog_corrupt_slots": (),
     "statelog_delays": (),
     "statelog_prunings": ("result",),
+    "task_faults": ("task",),
     "metrics_dropped_series": ("metric",),
 }
 PROMISED_GAUGES = {

@@ -4,10 +4,13 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from kproxy.error_codes import ErrorCode
+from kproxy.net import tasks
 from kproxy.net.reading.availability import MOST_BELIEFS
+from kproxy.net.reading.fetch_session import FetchSession
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.fetch_request import FetchRequest
+from kproxy.wire.messages.fetch_response import FetchResponse
 from tests.in_memory.availability_contract import AVAILABILITY_CONTRACT, AvailabilityWorld
 from tests.in_memory.scripted_cluster import ScriptedCluster
 from tests.unit.net.contract_worlds import DoubleAvailabilityWorld, ScriptedAvailabilityWorld
@@ -327,5 +330,33 @@ def test_a_read_that_saw_more_than_the_tail_moves_the_watch_on() -> None:
         assert offsets[0] == 5
         await cluster.append(ORDERS, 0, [b"b"])
         await wait
+
+    with_orders(scenario)
+
+
+def test_a_fault_in_a_tail_does_not_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "FAULT_PAUSE_SECONDS", 0.01)
+    absorb, fault_count = FetchSession.absorb, 0
+
+    def broken_at_first(session: FetchSession, response: FetchResponse) -> None:
+        nonlocal fault_count
+        if fault_count < 2:
+            fault_count += 1
+            raise RuntimeError("broken")
+        absorb(session, response)
+
+    monkeypatch.setattr(FetchSession, "absorb", broken_at_first)
+
+    async def scenario(cluster: ScriptedCluster, backing: Backing) -> None:
+        # Given
+        wait = backing.wait_for((ORDERS_0, 0))
+        await cluster.brokers[1].until_asked(ApiKey.FETCH)
+
+        # When
+        await cluster.append(ORDERS, 0, [b"a"])
+
+        # Then
+        await wait
+        assert fault_count == 2
 
     with_orders(scenario)

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from kproxy.net.relay.client_connection import ClientConnection
 from kproxy.wire import codecs
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
@@ -311,5 +312,41 @@ def test_a_client_that_was_told_of_other_share_apis_has_to_ask_again(loop_kind: 
             assert len(under_test.relay.connections) == 1
             teller.close()
             silent.close()
+
+    run(scenario, loop_kind)
+
+
+def test_a_fault_in_the_look_at_one_connection_ends_that_connection_only(
+    loop_kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        async with (
+            ScriptedBroker(answer_versions) as broker,
+            RelayUnderTest(broker.port, keepalive_ms=100) as under_test,
+        ):
+            # Given
+            under_test.apis.may_answer.set()
+            _, sound_writer = await under_test.connect()
+            sound_writer.write(share_fetch(1))
+            await until(lambda: len(under_test.apis.contexts) == 1)
+            (sound,) = under_test.relay.connections
+
+            def broken(connection: ClientConnection, now_ms: int) -> None:
+                if connection is not sound:
+                    raise RuntimeError("broken")
+                sweep(connection, now_ms)
+
+            sweep = ClientConnection.sweep
+            monkeypatch.setattr(ClientConnection, "sweep", broken)
+
+            # When
+            faulty_reader, faulty_writer = await under_test.connect()
+
+            # Then
+            assert await ended(faulty_reader) == b""
+            await until(lambda: under_test.counted.of("keepalives") > 1)
+            assert under_test.counted.of("task_faults", "sweeper") == 1
+            for writer in (sound_writer, faulty_writer):
+                writer.close()
 
     run(scenario, loop_kind)

@@ -5,8 +5,10 @@ from collections.abc import Callable, Coroutine
 import pytest
 
 from kproxy.error_codes import ErrorCode
+from kproxy.net import tasks
 from kproxy.net.state_log import lost_states
 from kproxy.net.state_log.lost_states import LostStates
+from kproxy.net.state_log.slots import StateSlots
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, GroupId, StateEpoch
 from kproxy.share.share_group_image import ShareGroupImage, StatePartitions
@@ -166,5 +168,34 @@ def test_while_the_slot_of_the_state_is_not_ready_nothing_is_said_of_it() -> Non
 
             # Then
             assert backing.measured.counts["statelog_lost_states",] == 0
+
+    on_cluster(scenario)
+
+
+def test_what_a_fault_kept_from_being_looked_at_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "FAULT_PAUSE_SECONDS", 0.01)
+    look, fault_count = LostStates.look, 0
+
+    async def broken_at_first(lost: LostStates, slots: StateSlots) -> None:
+        nonlocal fault_count
+        if fault_count < 2:
+            fault_count += 1
+            raise RuntimeError("broken")
+        await look(lost, slots)
+
+    monkeypatch.setattr(LostStates, "look", broken_at_first)
+
+    async def scenario(cluster: ScriptedStateLog) -> None:
+        # Given
+        cluster.truncate(state_log(1), 1)
+        async with StateLogBacking(cluster) as backing:
+            process = Process(backing)
+
+            # When
+            process.service.start()
+
+            # Then
+            await until(lambda: backing.measured.counts["statelog_lost_states",] == 1)
+            assert fault_count == 2
 
     on_cluster(scenario)
