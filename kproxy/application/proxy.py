@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Final
 
 import uvloop
@@ -18,6 +17,7 @@ import uvloop
 from kproxy.admin.views import ProxyState
 from kproxy.application.configured_limits import share_group_limits
 from kproxy.application.late_admin import AdminParts, LateAdmin
+from kproxy.application.shutdown import Shutdown
 from kproxy.application.slot_contents import SlotContents
 from kproxy.application.state_log_plan import state_log_plan
 from kproxy.application.topic_changes import TopicChanges
@@ -85,7 +85,7 @@ async def _run(settings: Settings, early_ports: EarlyPorts) -> int:
     proxy = Proxy(settings, early_ports)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, proxy.stop_requested.set)
+        loop.add_signal_handler(number, proxy.shutdown.request)
     try:
         await proxy.start()
     except KproxyError as failure:
@@ -101,7 +101,7 @@ class Proxy:
 
     def __init__(self, settings: Settings, early_ports: EarlyPorts) -> None:
         self._early_ports = early_ports
-        self.stop_requested = asyncio.Event()
+        self.shutdown = Shutdown(settings.shutdown_grace_ms)
         self._settings = settings
         self._clock = MonotonicClock()
         self._wall_clock = SystemWallClock()
@@ -275,7 +275,7 @@ class Proxy:
     # ------------------------------------------------ life
 
     async def start(self) -> None:
-        """Open the ports, find the backing cluster, and run until `stop_requested` is set.
+        """Open the ports, find the backing cluster, and run until `shutdown` is requested.
 
         Raises:
             KproxyError: a port cannot be bound.
@@ -287,18 +287,20 @@ class Proxy:
         self._tasks.spawn(self._listeners.admit_newcomers(), name="admit newcomers")
         self._tasks.keep_up(self._sweeper.run, name="sweeper")
         await self._meet_backing_cluster()
-        await self.stop_requested.wait()
+        await self.shutdown.requested.wait()
 
     async def stop(self) -> None:
         """Drain and end; a second signal, or `kproxy.shutdown.grace.ms`, cuts it short."""
+        self.shutdown.begin()
         self._vitals.state = ProxyState.DRAINING
         log.info("draining", connections=len(self._relay.connections))
         self._share_groups.answer_what_waits()
         self._held_refusals.end()
         await self._listeners.stop_accepting()
-        cut_off = await self._sweeper.drain(self._settings.shutdown_grace_ms)
-        await self._state_log.drain(self._settings.shutdown_grace_ms / 1000)
-        await self._state_log.leave()
+        await self.shutdown.within_grace(self._sweeper.drain())
+        cut_off = self._sweeper.cut_off()
+        await self.shutdown.within_grace(self._state_log.drain(self._settings.shutdown_grace_ms / 1000))
+        await self.shutdown.unless_hurried(self._state_log.leave())
         self._deadlines.close()
         self._connections.close()
         await self._tasks.close()
@@ -310,9 +312,9 @@ class Proxy:
         """Bind the brokers' ports once the cluster was reached, and say what clients get. Until then, go on trying."""
         self._metadata.start()
         self._tasks.keep_up(self._contact.run, name="contact with the backing cluster")
-        while not self.stop_requested.is_set() and not self._is_met():
-            await self._pause(_MEETING_PAUSE_S)
-        if self.stop_requested.is_set():
+        while not self.shutdown.requested.is_set() and not self._is_met():
+            await self.shutdown.pause(_MEETING_PAUSE_S)
+        if self.shutdown.requested.is_set():
             return
         # First what is served, then the ports: a share consumer that is told of no share groups gives up for good.
         await self._support.look_now()
@@ -330,11 +332,6 @@ class Proxy:
         """Whether the cluster answered, or turned kproxy's own connections away for good: clients bring their own."""
         is_refused = isinstance(self._metadata.last_failure, AuthenticationExpected | TopicIdsMissing)
         return self._metadata.age_ms is not None or is_refused
-
-    async def _pause(self, seconds: float) -> None:
-        """Wait, unless the process is asked to stop."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.stop_requested.wait(), seconds)
 
     def _follow_brokers(self, brokers: Sequence[ClusterBroker]) -> None:
         self._tasks.spawn(self._listeners.follow(brokers), name="bind broker ports")

@@ -231,9 +231,8 @@ class ClientSession:
         is_owed = bool(self._slots) and self._slots[0].kind is not SlotKind.LOCAL
         if is_owed or self._requests.is_mid_frame or self._responses.is_mid_frame:
             return False
-        self._slots.appendleft(
-            ResponseSlot(SlotKind.SWALLOW, ApiKey.API_VERSIONS, 0, KEEPALIVE_CORRELATION_ID)
-        )
+        slot = ResponseSlot(SlotKind.SWALLOW, ApiKey.API_VERSIONS, 0, KEEPALIVE_CORRELATION_ID)
+        self._slots.appendleft(slot)
         request = codecs.encode_request(
             ApiKey.API_VERSIONS, 0, KEEPALIVE_CORRELATION_ID, "kproxy-keepalive", ApiVersionsRequest()
         )
@@ -258,10 +257,8 @@ class ClientSession:
         if head.api_key == ApiKey.API_VERSIONS:
             # Counted as one: version numbers that clients make up would become labels without end.
             self._count(head._replace(api_version=MAX_API_VERSIONS_VERSION + 1))
-            answer = codecs.encode_response(
-                head.api_key, 0, head.correlation_id, unsupported_version_answer()
-            )
-            self._answer_at_once(head, answer)
+            answer = unsupported_version_answer()
+            self._answer_at_once(head, codecs.encode_response(head.api_key, 0, head.correlation_id, answer))
             return False
         self._count(head)
         disposition = self._routes.disposition(head.api_key, head.api_version)

@@ -143,7 +143,8 @@ class Settings:
         "kproxy.shutdown.grace.ms",
         milliseconds(0),
         "10000",
-        "How long a stop may take: parked fetches are answered and connections closed in that time.",
+        "How long a stop may take: parked fetches are answered and connections closed in that time. A second SIGTERM "
+        "or SIGINT cuts it short.",
     )
 
     # ------------------------------------------------ share groups

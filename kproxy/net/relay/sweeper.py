@@ -54,20 +54,18 @@ class Sweeper:
         for connection in outdated[:_DRAIN_WAVE]:
             connection.close()
 
-    async def drain(self, grace_ms: int) -> int:
-        """Take no further requests, let what is under way be answered, close in waves; at most `grace_ms`.
-
-        Returns how many connections had to be cut off with responses still owed.
-        """
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + grace_ms / 1000
+    async def drain(self) -> None:
+        """Take no further requests, let what is under way be answered, close in waves; return when all are closed."""
         for connection in tuple(self._relay.connections):
             connection.stop_reading()
-        while self._relay.connections and loop.time() < deadline:
+        while self._relay.connections:
             finished = [each for each in self._relay.connections if each.may_be_closed]
             for connection in finished[:_DRAIN_WAVE]:
                 connection.close()
             await asyncio.sleep(_DRAIN_STEP_SECONDS)
+
+    def cut_off(self) -> int:
+        """Close every connection that is left, now; returns how many these are."""
         late = tuple(self._relay.connections)
         for connection in late:
             connection.abort()

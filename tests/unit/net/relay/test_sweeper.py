@@ -3,6 +3,7 @@
 import asyncio
 import struct
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -37,6 +38,13 @@ def answer_versions(data: bytes) -> bytes:
 def large_search_begun() -> bytes:
     """Return the beginning of a request of 200 kB that kproxy holds until it is whole."""
     return struct.pack(">ihhi", 200_000, 10, 4, 1) + b"\xff\xff"
+
+
+async def drain(under_test: RelayUnderTest, seconds: float) -> int:
+    """Drain for so long at most; return how many connections had to be cut off."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(under_test.sweeper.drain(), seconds)
+    return under_test.sweeper.cut_off()
 
 
 def test_the_twin_of_a_share_member_is_kept_alive_while_it_holds_records(loop_kind: str) -> None:
@@ -191,7 +199,7 @@ def test_a_drain_answers_what_is_owed_and_then_closes(loop_kind: str) -> None:
             writer.write(request(1))
             await broker.until_received(len(request(1)))
             await under_test.listeners.stop_accepting()
-            drained = asyncio.ensure_future(under_test.sweeper.drain(5000))  # noqa: TID251 - awaited below
+            drained = asyncio.ensure_future(drain(under_test, 5.0))  # noqa: TID251 - awaited below
             broker.send(response(1))
 
             assert await ended(reader) == response(1)
@@ -210,7 +218,7 @@ def test_a_drain_lets_a_reader_go_on_whose_answer_had_filled_every_buffer(loop_k
             whole = response(1, bytes(4 * MIB))
             broker.send(whole)
             await settled(under_test.relay.buffered_bytes)
-            draining = asyncio.ensure_future(under_test.sweeper.drain(8000))  # noqa: TID251 - awaited below
+            draining = asyncio.ensure_future(drain(under_test, 8.0))  # noqa: TID251 - awaited below
             received = await client.read_exactly(len(whole))
 
             assert received == whole
@@ -235,7 +243,7 @@ def test_those_who_take_nothing_do_not_hold_up_the_drain_of_the_others(
             await until(lambda: under_test.relay.buffered_bytes() > 3 * 100_000)
             idle = [await under_test.connect() for _ in range(3)]
             await until(lambda: len(under_test.relay.connections) == 6)
-            draining = asyncio.ensure_future(under_test.sweeper.drain(1000))  # noqa: TID251 - awaited below
+            draining = asyncio.ensure_future(drain(under_test, 1.0))  # noqa: TID251 - awaited below
 
             async with asyncio.timeout(0.9):
                 said = [await ended(reader) for reader, _ in idle]
@@ -258,7 +266,7 @@ def test_a_drain_answers_what_waited_behind_a_share_request(loop_kind: str) -> N
             await under_test.apis.was_asked.wait()
             await broker.until_connections(1)
             await until(lambda: under_test.relay.open_twins == 1)
-            draining = asyncio.ensure_future(under_test.sweeper.drain(5000))  # noqa: TID251 - awaited below
+            draining = asyncio.ensure_future(drain(under_test, 5.0))  # noqa: TID251 - awaited below
             under_test.apis.may_answer.set()
             length = int.from_bytes(await reader.readexactly(4), "big")
             await reader.readexactly(length)

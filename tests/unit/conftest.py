@@ -1,4 +1,4 @@
-"""Handlers are coroutines, so their tests may be: each runs in an event loop of its own."""
+"""A test may be a coroutine: it runs in an event loop of its own."""
 
 import asyncio
 import inspect

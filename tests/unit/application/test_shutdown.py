@@ -1,0 +1,101 @@
+"""The end of the process: its time runs once, and a second signal cuts it short."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from kproxy.application.shutdown import Shutdown
+
+LONG_MS = 60_000
+
+
+async def for_ever() -> None:
+    await asyncio.Event().wait()
+
+
+async def nothing() -> None:
+    """Be over at once."""
+
+
+async def seconds_of(wait: Awaitable[None]) -> float:
+    began = asyncio.get_running_loop().time()
+    await wait
+    return asyncio.get_running_loop().time() - began
+
+
+def begun(grace_ms: int) -> Shutdown:
+    shutdown = Shutdown(grace_ms)
+    shutdown.request()
+    shutdown.begin()
+    return shutdown
+
+
+async def test_the_first_signal_asks_for_the_end_and_cuts_nothing_short() -> None:
+    shutdown = Shutdown(LONG_MS)
+
+    shutdown.request()
+
+    assert shutdown.requested.is_set()
+    shutdown.begin()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(shutdown.within_grace(for_ever()), 0.02)
+
+
+async def test_steps_share_one_grace() -> None:
+    shutdown = begun(grace_ms=100)
+
+    took = (
+        await seconds_of(shutdown.within_grace(for_ever())),
+        await seconds_of(shutdown.within_grace(for_ever())),
+    )
+
+    assert took[0] >= 0.09
+    assert took[1] < 0.09
+
+
+async def test_a_step_that_waits_for_nothing_is_over_also_when_the_grace_is() -> None:
+    shutdown, is_done = begun(grace_ms=0), asyncio.Event()
+
+    async def set_done() -> None:
+        is_done.set()
+
+    await shutdown.within_grace(set_done())
+
+    assert is_done.is_set()
+
+
+@pytest.mark.parametrize("step", [Shutdown.within_grace, Shutdown.unless_hurried])
+async def test_a_second_signal_ends_the_step_that_is_waited_for_and_those_behind_it(
+    step: Callable[..., Awaitable[None]],
+) -> None:
+    shutdown = begun(LONG_MS)
+    asyncio.get_running_loop().call_later(0.02, shutdown.request)
+
+    async with asyncio.timeout(10):
+        await step(shutdown, for_ever())
+        await shutdown.within_grace(for_ever())
+        await shutdown.unless_hurried(for_ever())
+
+    assert shutdown.requested.is_set()
+
+
+async def test_a_step_with_a_bound_of_its_own_outlasts_the_grace() -> None:
+    shutdown, is_over = begun(grace_ms=0), asyncio.Event()
+    asyncio.get_running_loop().call_later(0.05, is_over.set)
+
+    async def wait() -> None:
+        await is_over.wait()
+
+    await shutdown.unless_hurried(wait())
+
+    assert is_over.is_set()
+    await shutdown.unless_hurried(nothing())
+
+
+async def test_a_pause_ends_when_the_end_is_requested() -> None:
+    shutdown = Shutdown(LONG_MS)
+    asyncio.get_running_loop().call_later(0.01, shutdown.request)
+
+    assert await seconds_of(shutdown.pause(0.001)) < 10
+    assert await seconds_of(shutdown.pause(60)) < 10
