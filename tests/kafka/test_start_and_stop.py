@@ -172,16 +172,42 @@ def test_a_draining_kproxy_is_not_ready_and_accepts_nobody(endpoint: ShareEndpoi
     assert is_alive
 
 
+def test_a_second_sigterm_cuts_a_drain_short_which_can_be_asked_about_until_then(
+    endpoint: ShareEndpoint,
+) -> None:
+    # Given
+    kproxy, topic = _kproxy_of(endpoint), endpoint.new_topic()
+    administration.produce(endpoint.bootstrap_servers, topic, "a")
+    fetches_before = _counted_requests(kproxy, "Fetch")
+    with RawConnection(kproxy.broker_addresses[1]) as connection:
+        _send_waiting_fetch(connection, topic, max_wait_ms=LONG_WAIT_MS)
+        kproxy.wait_until(lambda: _counted_requests(kproxy, "Fetch") > fetches_before)
+        kproxy.terminate()
+        kproxy.wait_until(lambda: kproxy.readiness().status == SERVICE_UNAVAILABLE)
+        status = kproxy.status()
+        began = time.monotonic()
+
+        # When
+        kproxy.terminate()
+
+        # Then
+        exit_status = kproxy.wait(timeout_seconds=END_TIMEOUT_SECONDS)
+        lasted_seconds = time.monotonic() - began
+    assert status["state"] == "draining"
+    assert exit_status == 0
+    assert lasted_seconds < DRAIN_SECONDS / 2
+
+
 def _kproxy_of(endpoint: ShareEndpoint) -> KproxyProcess:
     assert endpoint.kproxy is not None
     return endpoint.kproxy
 
 
-def _send_waiting_fetch(connection: RawConnection, topic: str) -> None:
+def _send_waiting_fetch(connection: RawConnection, topic: str, *, max_wait_ms: int = SHORT_WAIT_MS) -> None:
     """Send a Fetch behind the first record, which the broker answers, without records, only some time later."""
     partition = FetchPartition(fetch_offset=1, partition_max_bytes=1000)
     wanted = FetchTopic(topic=topic, partitions=[partition])
-    request = FetchRequest(max_wait_ms=SHORT_WAIT_MS, min_bytes=1, topics=[wanted])
+    request = FetchRequest(max_wait_ms=max_wait_ms, min_bytes=1, topics=[wanted])
     connection.send_request(ApiKey.FETCH, FETCH_VERSION, request)
 
 
