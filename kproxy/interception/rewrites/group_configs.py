@@ -131,21 +131,28 @@ _Answer = TypeVar("_Answer", bound=_Resource)
 class AnswersByResource(Generic[_Answer]):
     """Answers by the resource they are for; those for a repeated resource leave in the order they came."""
 
-    __slots__ = ("_by_resource",)
+    __slots__ = ("_first", "_later")
 
     def __init__(self, answers: Iterable[_Answer]) -> None:
-        self._by_resource: dict[tuple[int, str], deque[_Answer]] = {}
+        self._first: dict[tuple[int, str], _Answer] = {}
+        self._later: dict[tuple[int, str], deque[_Answer]] = {}
         for answer in answers:
-            self._by_resource.setdefault(_identity(answer), deque()).append(answer)
+            identity = _identity(answer)
+            if self._first.setdefault(identity, answer) is not answer:
+                self._later.setdefault(identity, deque()).append(answer)
 
     def take(self, resource: _Resource) -> _Answer | None:
         """Return the next answer for `resource`, None when there is none left."""
-        waiting = self._by_resource.get(_identity(resource))
-        return waiting.popleft() if waiting else None
+        identity = _identity(resource)
+        first = self._first.pop(identity, None)
+        if later := self._later.get(identity):
+            self._first[identity] = later.popleft()
+        return first
 
     def remaining(self) -> list[_Answer]:
         """Return the answers that nobody took."""
-        return [answer for waiting in self._by_resource.values() for answer in waiting]
+        later = (answer for waiting in self._later.values() for answer in waiting)
+        return [*self._first.values(), *later]
 
 
 def _identity(resource: _Resource) -> tuple[int, str]:

@@ -1,9 +1,11 @@
 """Answering the requests that do not (only) go to the broker: the way from a decoded request to frames."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from kproxy.handlers.groups.group_configs import MOST_GROUPS_PER_REQUEST
 from kproxy.handlers.ports import AnswerBudget, RequestContext
 from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.interception.client_session import Call, ClientSession
@@ -107,19 +109,38 @@ def _context(connection: Answered, request: DecodedRequest, budget: AnswerBudget
 async def _answer_group_configs(
     connection: Answered, call: Call, apis: Apis, context: RequestContext
 ) -> None:
-    """Serve the `share.` keys of groups here and the rest at the broker, and merge both answers."""
+    """Serve the `share.` keys of groups here and the rest at the broker, and merge both answers.
+
+    A request about too many groups is refused as a whole. It may be large, so others have a turn between its steps.
+    """
     request = call.request
     ours, theirs = _halves(request.message)
-    local = await apis.serve(replace(request, message=ours), context) if ours is not None else None
+    await asyncio.sleep(0)
+    is_refused = _names_too_many_groups(ours)
+    served = request.message if is_refused else ours
+    local = await apis.serve(replace(request, message=served), context) if served is not None else None
+    await asyncio.sleep(0)
     if connection.is_over:
         return
+    if is_refused and local is not None:
+        connection.session.answer(call.slot, _framed(request, local))
+        return
     if theirs is None:
-        connection.session.answer(call.slot, _framed(request, _merged(request.message, local, None)))
+        merged = _merged(request.message, local, None)
+        await asyncio.sleep(0)
+        connection.session.answer(call.slot, _framed(request, merged))
         return
     upstream = codecs.encode_request(
         request.api_key, request.api_version, request.correlation_id, request.client_id, theirs
     )
     connection.session.pass_on(call.slot, upstream, _merger(request, local))
+
+
+def _names_too_many_groups(message: Message | None) -> bool:
+    """The elder AlterConfigs is refused for every group that kproxy serves, one by one."""
+    if not isinstance(message, DescribeConfigsRequest | IncrementalAlterConfigsRequest):
+        return False
+    return len(message.resources) > MOST_GROUPS_PER_REQUEST
 
 
 def _merger(

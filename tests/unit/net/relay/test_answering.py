@@ -1,0 +1,149 @@
+"""The way of a request that kproxy answers, alone or together with the broker."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+
+from kproxy.handlers.groups.group_configs import MOST_GROUPS_PER_REQUEST
+from kproxy.handlers.ports import UNLIMITED_ANSWERS, RequestContext
+from kproxy.handlers.refusal_streaks import RefusalStreaks
+from kproxy.interception.broker_addresses import BrokerAddresses
+from kproxy.interception.client_session import ClientSession
+from kproxy.interception.rewrites.responses import ResponseRewriter
+from kproxy.interception.routing import RoutingTable
+from kproxy.net.relay.answering import answer_call
+from kproxy.wire import codecs
+from kproxy.wire.codecs import DecodedRequest, Message
+from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
+from kproxy.wire.messages.describe_configs_response import DescribeConfigsResponse, DescribeConfigsResult
+from kproxy.wire.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from kproxy.wire.messages.incremental_alter_configs_response import (
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsResponse,
+)
+from tests.unit.net.relaying import SERVED
+
+GROUP, TOPIC = 32, 2
+INVALID_REQUEST = 42
+
+
+def a_session() -> ClientSession:
+    routes = RoutingTable(SERVED)
+    rewriter = ResponseRewriter(BrokerAddresses(), lambda: routes.served)
+    return ClientSession(routes, rewriter, max_request_bytes=1 << 20, request_counts={})
+
+
+@dataclass
+class Connection:
+    """A client that waits for its answer."""
+
+    connection_id: int = 1
+    node_id: int = 1
+    peer: str = "127.0.0.1:5000"
+    session: ClientSession = field(default_factory=a_session)
+    refusals: RefusalStreaks = field(default_factory=RefusalStreaks)
+    is_gone: bool = False
+    is_over: bool = False
+
+
+class RefusingApis:
+    """Refuse every resource, and count the turns that others have from then on."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.turns = 0
+
+    async def serve(self, request: DecodedRequest, _context: RequestContext) -> Message:
+        message = request.message
+        assert isinstance(message, DescribeConfigsRequest | IncrementalAlterConfigsRequest)
+        self.asked.append(len(message.resources))
+        asyncio.get_running_loop().call_soon(self._count_turn)
+        if isinstance(message, DescribeConfigsRequest):
+            return DescribeConfigsResponse(
+                results=[
+                    DescribeConfigsResult(INVALID_REQUEST, None, each.resource_type, each.resource_name)
+                    for each in message.resources
+                ]
+            )
+        return IncrementalAlterConfigsResponse(
+            responses=[
+                AlterConfigsResourceResponse(INVALID_REQUEST, None, each.resource_type, each.resource_name)
+                for each in message.resources
+            ]
+        )
+
+    def _count_turn(self) -> None:
+        self.turns += 1
+
+    def forsake(self, connection_id: int) -> None:
+        raise AssertionError(connection_id)
+
+    async def connection_closed(self, connection_id: int) -> None:
+        raise AssertionError(connection_id)
+
+    def more_arrived(self, connection_id: int) -> None:
+        raise AssertionError(connection_id)
+
+
+def describing(group_count: int) -> Message:
+    groups = [DescribeConfigsResource(GROUP, f"g{number}", None) for number in range(group_count)]
+    return DescribeConfigsRequest([DescribeConfigsResource(TOPIC, "orders", None), *groups])
+
+
+def altering(group_count: int) -> Message:
+    ours = AlterableConfig("share.auto.offset.reset", 0, "earliest")
+    groups = [AlterConfigsResource(GROUP, f"g{number}", [ours]) for number in range(group_count)]
+    return IncrementalAlterConfigsRequest([AlterConfigsResource(TOPIC, "orders", []), *groups])
+
+
+@pytest.mark.parametrize(
+    ("api_key", "version", "message"),
+    [
+        (32, 4, describing(MOST_GROUPS_PER_REQUEST + 1)),
+        (44, 1, altering(MOST_GROUPS_PER_REQUEST + 1)),
+    ],
+)
+async def test_configurations_of_too_many_groups_are_refused_as_a_whole_and_others_have_a_turn_meanwhile(
+    api_key: int, version: int, message: Message
+) -> None:
+    # Given
+    connection, apis = Connection(), RefusingApis()
+    connection.session.receive_from_client(b"".join(codecs.encode_request(api_key, version, 7, "c", message)))
+    call = connection.session.take_call()
+    assert call is not None
+
+    # When
+    await answer_call(connection, call, apis, UNLIMITED_ANSWERS)
+
+    # Then
+    frame = b"".join(connection.session.take_for_client())
+    correlation_id, answer = codecs.decode_response(api_key, version, memoryview(frame)[4:])
+    assert isinstance(answer, DescribeConfigsResponse | IncrementalAlterConfigsResponse)
+    results = answer.results if isinstance(answer, DescribeConfigsResponse) else answer.responses
+    assert correlation_id == 7
+    assert [each.error_code for each in results] == [INVALID_REQUEST] * (MOST_GROUPS_PER_REQUEST + 2)
+    assert apis.asked == [MOST_GROUPS_PER_REQUEST + 2]
+    assert apis.turns == 1
+    assert connection.session.take_for_broker() == []
+
+
+async def test_as_many_groups_as_are_served_are_asked_for_here_and_at_the_broker() -> None:
+    # Given
+    connection, apis = Connection(), RefusingApis()
+    request = codecs.encode_request(32, 4, 7, "c", describing(MOST_GROUPS_PER_REQUEST))
+    connection.session.receive_from_client(b"".join(request))
+    call = connection.session.take_call()
+    assert call is not None
+
+    # When
+    await answer_call(connection, call, apis, UNLIMITED_ANSWERS)
+
+    # Then
+    assert apis.asked == [MOST_GROUPS_PER_REQUEST]
+    assert connection.session.take_for_client() == []
+    assert b"".join(connection.session.take_for_broker()) == b"".join(request)
