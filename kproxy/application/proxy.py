@@ -43,13 +43,13 @@ from kproxy.net.deadlines import Deadlines, MonotonicClock, SystemWallClock
 from kproxy.net.observation import ShellObserver
 from kproxy.net.reading.availability import ShareAvailability
 from kproxy.net.reading.partition_reader import BrokerPartitionReader
+from kproxy.net.relay.answering import TimedApis
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.early_ports import EarlyPorts
 from kproxy.net.relay.held_requests import HeldRequests
 from kproxy.net.relay.listeners import Listeners, PortPlan
 from kproxy.net.relay.relay import Relay, RelayLimits
 from kproxy.net.relay.sweeper import Sweeper
-from kproxy.net.relay.timed_apis import TimedApis
 from kproxy.net.state_log.durable_state_log import SlotDirectory
 from kproxy.net.state_log.service import ClusterAccess, StateLogService
 from kproxy.net.tasks import TaskKeeper

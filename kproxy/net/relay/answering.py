@@ -1,6 +1,7 @@
-"""Answering the requests that do not (only) go to the broker: the way from a decoded request to frames."""
+"""Answering the requests that do not (only) go to the broker: the way from a decoded request to frames, timed."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -11,6 +12,8 @@ from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.interception.client_session import Call, ClientSession
 from kproxy.interception.rewrites import group_configs, legacy_group_configs
 from kproxy.interception.routing import Disposition
+from kproxy.net.counting import Observing
+from kproxy.net.observation import api_name
 from kproxy.net.relay.answer_memory import cut_free, surplus_bytes
 from kproxy.wire import codecs
 from kproxy.wire.codecs import DecodedRequest, Message
@@ -40,6 +43,39 @@ class Apis(Protocol):
     def more_arrived(self, connection_id: int) -> None:
         """Take note that bytes came behind the request of a connection that is being answered."""
         ...
+
+
+class TimedApis:
+    """Implements `Apis` with `apis`, and observes how long each answer took.
+
+    Measured from the moment at which the request's turn on its connection has come, so what it waited for behind
+    earlier ones is not part of it; what it waited for records is. A request that is cut off with its connection is
+    not observed: it was never answered.
+    """
+
+    def __init__(
+        self, apis: Apis, observing: Observing, *, seconds: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self._apis = apis
+        self._observing = observing
+        self._seconds = seconds
+
+    async def serve(self, request: DecodedRequest, context: RequestContext) -> Message:
+        began = self._seconds()
+        answer = await self._apis.serve(request, context)
+        self._observing.observe(
+            "request_duration_seconds", self._seconds() - began, api_name(request.api_key)
+        )
+        return answer
+
+    def forsake(self, connection_id: int) -> None:
+        self._apis.forsake(connection_id)
+
+    async def connection_closed(self, connection_id: int) -> None:
+        await self._apis.connection_closed(connection_id)
+
+    def more_arrived(self, connection_id: int) -> None:
+        self._apis.more_arrived(connection_id)
 
 
 class Answered(Protocol):

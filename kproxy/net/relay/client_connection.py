@@ -14,13 +14,12 @@ from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.relay.answer_budget import AnswerBudget
 from kproxy.net.relay.answering import answer_call
 from kproxy.net.relay.back_pressure import BackPressure
-from kproxy.net.relay.closing import close_behind_buffer
 from kproxy.net.relay.connection_memory import ConnectionMemory
 from kproxy.net.relay.connection_times import ConnectionTimes
 from kproxy.net.relay.left_requests import LeftRequests
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES, Relay
+from kproxy.net.relay.transports import LARGE_CHUNK_BYTES, close_behind_buffer, stream_on, write_together
 from kproxy.net.relay.upstream_twin import UpstreamTwin, dial
-from kproxy.net.relay.writing import LARGE_CHUNK_BYTES, stream_on, write_together
 from kproxy.telemetry import logs
 
 log = logs.logger("net.relay.relay")

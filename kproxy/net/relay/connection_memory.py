@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from kproxy.interception.client_session import ClientSession
-from kproxy.net.relay.budget_account import BudgetAccount
-from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.buffer_budget import BudgetAccount, BufferBudget
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES
 from kproxy.net.relay.upstream_twin import UpstreamTwin
 

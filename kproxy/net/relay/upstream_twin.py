@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, cast
 
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.dialing import connect
-from kproxy.net.relay.closing import close_behind_buffer
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES, Relay
-from kproxy.net.relay.writing import write_together
+from kproxy.net.relay.transports import close_behind_buffer, write_together
 
 if TYPE_CHECKING:
     from kproxy.net.relay.client_connection import ClientConnection
