@@ -79,7 +79,10 @@ class TimedApis:
 
 
 class Answered(Protocol):
-    """The connection that an answer goes to; its client may be gone by the time there is one."""
+    """The connection that an answer goes to; its client may be gone by the time there is one.
+
+    `ClientConnection`, which lets its requests be answered here, and so stands above this module.
+    """
 
     connection_id: int
     node_id: int

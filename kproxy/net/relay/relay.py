@@ -1,9 +1,10 @@
 """What all relayed connections share: the tables they route by, the limits they keep, and their counters."""
 
+import asyncio
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.interception.client_session import ClientSession
@@ -17,9 +18,6 @@ from kproxy.net.relay.traffic import Traffic
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings.addresses import HostPort
 
-if TYPE_CHECKING:
-    from kproxy.net.relay.client_connection import ClientConnection
-
 WRITE_HIGH_WATER_BYTES: Final = 256 * 1024
 """A peer that reads slowly stops the other side once this much waits for it (per direction of a connection)."""
 
@@ -31,10 +29,43 @@ _CLOSE_DELAY_SECONDS: Final = (0.05, 0.25)
 
 
 class PortBinder(Protocol):
-    """Opens the port of a virtual broker."""
+    """Opens the port of a virtual broker: `Listeners`, which make connections, and so stand above this module."""
 
     async def bind_newcomers(self, brokers: Iterable[BackingBroker]) -> None:
         """Return when every one of `brokers`, which a response names, has a port. Raises PortUnavailable."""
+        ...
+
+
+class OpenConnection(Protocol):
+    """A client connection for those who look after all of them: `ClientConnection`, which stands above this module."""
+
+    session: ClientSession
+    transport: asyncio.Transport | None
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes held for it, write buffers included."""
+        ...
+
+    @property
+    def may_be_closed(self) -> bool:
+        """Whether nobody owes anybody anything, and it is not being closed already."""
+        ...
+
+    def sweep(self, now_ms: int) -> None:
+        """End it if it stalls or nobody is at its other end; keep a share member's twin alive."""
+        ...
+
+    def stop_reading(self) -> None:
+        """Take no further requests."""
+        ...
+
+    def close(self) -> None:
+        """Close both sides after what is buffered has left."""
+        ...
+
+    def abort(self) -> None:
+        """Close both sides now."""
         ...
 
 
@@ -70,7 +101,7 @@ class Relay:
     binder: PortBinder | None = None
     on_unreachable: Callable[[], None] = lambda: None
     on_topic_change: Callable[[TopicChange], None] = lambda _: None
-    connections: "set[ClientConnection]" = field(default_factory=set)
+    connections: set[OpenConnection] = field(default_factory=set)
     unreachable: set[int] = field(default_factory=set)
     """Node ids of which the last dial failed."""
     budget: BufferBudget = field(default_factory=lambda: BufferBudget(DEFAULT_BUDGET_BYTES))

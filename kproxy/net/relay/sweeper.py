@@ -6,8 +6,7 @@ And the way out: a drain of them all.
 import asyncio
 from typing import Final
 
-from kproxy.net.relay.client_connection import ClientConnection
-from kproxy.net.relay.relay import Relay
+from kproxy.net.relay.relay import OpenConnection, Relay
 
 _SWEEP_SECONDS: Final = 1.0
 _DRAIN_STEP_SECONDS: Final = 0.05
@@ -39,7 +38,7 @@ class Sweeper:
                 self._sweep(connection, now_ms)
             self._close_outdated()
 
-    def _sweep(self, connection: ClientConnection, now_ms: int) -> None:
+    def _sweep(self, connection: OpenConnection, now_ms: int) -> None:
         try:
             connection.sweep(now_ms)
         except Exception as fault:  # noqa: BLE001 - the others must be looked after all the same

@@ -1,15 +1,32 @@
 """The connection to a backing broker that belongs to one client connection, and to nobody else."""
 
 import asyncio
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.dialing import connect
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES, Relay
 from kproxy.net.relay.transports import close_behind_buffer, write_together
 
-if TYPE_CHECKING:
-    from kproxy.net.relay.client_connection import ClientConnection
+
+class TwinOwner(Protocol):
+    """The client connection of a twin: `ClientConnection`, which dials it, and so stands above this module."""
+
+    def receive_from_broker(self, data: bytes) -> None:
+        """Take bytes of the twin."""
+        ...
+
+    def pause_for_broker(self) -> None:
+        """Read nothing more from the client: the broker is slow."""
+        ...
+
+    def resume_for_broker(self) -> None:
+        """Read the client again: the broker has caught up."""
+        ...
+
+    def broker_lost(self, twin: "UpstreamTwin", error: Exception | None) -> None:
+        """Take note that the broker closed the twin, or lost it."""
+        ...
 
 
 class UpstreamTwin(asyncio.Protocol):
@@ -17,7 +34,7 @@ class UpstreamTwin(asyncio.Protocol):
 
     __slots__ = ("_client", "_relay", "transport")
 
-    def __init__(self, client: "ClientConnection", relay: Relay) -> None:
+    def __init__(self, client: TwinOwner, relay: Relay) -> None:
         self._client = client
         self._relay = relay
         self.transport: asyncio.Transport | None = None
@@ -83,7 +100,7 @@ class UpstreamTwin(asyncio.Protocol):
             self.transport.abort()
 
 
-async def dial(client: "ClientConnection", relay: Relay, node_id: int) -> UpstreamTwin:
+async def dial(client: TwinOwner, relay: Relay, node_id: int) -> UpstreamTwin:
     """Connect to the broker `node_id` (-1: any bootstrap server) for `client`.
 
     Each address is tried once, with all addresses its name resolves to, within `kproxy.connect.timeout.ms` each.

@@ -144,6 +144,7 @@ def test_a_client_that_was_not_read_did_not_stall(loop_kind: str) -> None:
             writer.write(request(1)[:-1])
             await broker.until_received(len(request(1)) - 1)
             (connection,) = under_test.relay.connections
+            assert isinstance(connection, ClientConnection)
             connection.pause_for_broker()
             # Longer than the deadline: time itself is what this is about.
             await asyncio.sleep(0.25)
