@@ -1,5 +1,5 @@
-"""Tests over the ports may be coroutines, as those of the handlers are."""
+"""Tests over the ports may be coroutines, as unit tests may."""
 
-from tests.unit.handlers.conftest import pytest_pyfunc_call
+from tests.unit.conftest import pytest_pyfunc_call
 
 __all__ = ["pytest_pyfunc_call"]

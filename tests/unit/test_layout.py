@@ -63,7 +63,6 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/jobs/analyses/waiting.py": "tests/spark/test_waiting.py",
     "kproxy/jobs/verify/write_rules.py": "tests/unit/jobs/verify/test_verify_rules.py",
     "kproxy/settings/choices.py": "words only",
-    "kproxy/net/relay/answering.py": "tests/unit/net/relay/test_client_connection.py",
     "kproxy/net/counting.py": "a protocol",
 }
 """Source files without a test file of their own, each with the reason. Generated files need none."""
