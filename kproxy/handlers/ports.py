@@ -154,9 +154,10 @@ class PartitionRead:
 
 @dataclass(slots=True)
 class PartitionData:
-    """What a read found. `records` holds whole record batches only (format v2), untouched; empty when there are none.
+    """What a read found. `records` are record batches (format v2), untouched; empty when there is no whole one.
 
-    The first batch may begin below the offset asked for. `error_code` says why there are none, and then the
+    The first batch may begin below the offset asked for; the last may be cut off where the byte limit fell, and only
+    the first is known to be one of that format. `error_code` says why there are none, and then the
     offsets may be -1. OFFSET_OUT_OF_RANGE comes with `log_start_offset` filled.
     """
 

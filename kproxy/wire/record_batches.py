@@ -6,6 +6,7 @@ checks it.
 """
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,13 +40,19 @@ class BatchExtent:
 
 
 def batch_extents(records: memoryview) -> list[BatchExtent]:
-    """Return the extents of all whole batches, in order of position. A batch cut off at the end is left out.
+    """Return all that `walk_extents` yields. Raises as it does."""
+    return list(walk_extents(records))
+
+
+def walk_extents(records: memoryview) -> Iterator[BatchExtent]:
+    """Yield the extents of all whole batches, in order of position. A batch cut off at the end is left out.
+
+    Each header is read when its extent is asked for: whoever needs the first few does not pay for the others.
 
     Raises:
         MalformedMessage: a batch of another format (the text names its magic), or a header that cannot be
         true.
     """
-    extents = []
     position, end = 0, len(records)
     while position + _HEADER.size <= end:
         base_offset, batch_length, _, magic, _, attributes, last_offset_delta = _HEADER.unpack_from(
@@ -61,9 +68,6 @@ def batch_extents(records: memoryview) -> list[BatchExtent]:
                 f"base offset {base_offset}, last offset delta {last_offset_delta}"
             )
         if position + size_bytes > end:
-            break
-        extents.append(
-            BatchExtent(base_offset, last_offset, position, size_bytes, bool(attributes & _IS_CONTROL))
-        )
+            return
+        yield BatchExtent(base_offset, last_offset, position, size_bytes, bool(attributes & _IS_CONTROL))
         position += size_bytes
-    return extents

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kproxy.errors import MalformedMessage
-from kproxy.wire.record_batches import BatchExtent, batch_extents
+from kproxy.wire.record_batches import BatchExtent, walk_extents
 from kproxy.wire.records import decode_records
 
 _TIMES_POSITION: Final = 21
@@ -28,13 +28,14 @@ class RecordTime:
 def time_of_first_record(records: memoryview, from_offset: int) -> RecordTime | None:
     """Return the time of the first record at or above `from_offset`, None when `records` hold none with a timestamp.
 
-    `records` are whole batches. Of a compressed batch that does not begin there, the largest timestamp stands for
-    all; the base timestamp of a batch is the one of its first record (KIP-98), unless compaction took that.
+    Of `records` a batch that is cut off at the end is left out. Of a compressed batch that does not begin there, the
+    largest timestamp stands for all; the base timestamp of a batch is the one of its first record (KIP-98), unless
+    compaction took that.
 
     Raises:
         MalformedMessage: the bytes are no record batches.
     """
-    for extent in batch_extents(records):
+    for extent in walk_extents(records):
         if extent.is_control or extent.last_offset < from_offset:
             continue
         found = _time_in(records[extent.position : extent.position + extent.size_bytes], extent, from_offset)

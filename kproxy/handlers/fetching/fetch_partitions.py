@@ -9,9 +9,11 @@ read failed, or the time is up. Else it sleeps until there may be something to a
 A share-partition is looked up anew after every await, and nothing is acquired for a session that ended
 meanwhile. Source: KIP-932, "ShareFetch"; `DelayedShareFetch.java`, `ShareFetchUtils.processFetchResponse`.
 
-Known differences from a stock broker: less is read than MaxBytes allows when fewer bytes probably hold
-MaxRecords (`read_sizes`), a fetch whose offset the log has lost goes on from the log start at once, and the start
-offset follows the log start with every read, where a stock broker waits until it reads below it.
+Known differences from a stock broker: less is read than MaxBytes allows when fewer bytes probably hold what
+can be acquired, MaxRecords or what the window has room for (`read_sizes`); whether there are MinBytes is judged by
+what was read and, for what lies behind it, by its average size (`found_bytes`); a fetch whose offset the log has lost
+goes on from the log start at once, and the start offset follows the log start with every read, where a stock broker
+waits until it reads below it.
 """
 
 from collections.abc import Mapping
@@ -19,9 +21,13 @@ from collections.abc import Mapping
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, ShareSessionNotFound, ShareStateStillLoading
 from kproxy.handlers.fetching.fetch_terms import FetchedPartition, FetchTerms
+from kproxy.handlers.fetching.found_bytes import FoundBytes
+from kproxy.handlers.fetching.read_batches import ReadBatches
+from kproxy.handlers.fetching.read_offsets import acquirable_from, had_no_room, missing_offset
 from kproxy.handlers.fetching.record_acquisition import RecordAcquisition
 from kproxy.handlers.live.fetch_signals import FetchSignals
 from kproxy.handlers.live.leadership import PartitionRefusal
+from kproxy.handlers.live.read_sizes import SMALLEST_READ_BYTES
 from kproxy.handlers.live.share_partitions import LoadUnderWay
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.state_writes import StateWrites
@@ -41,6 +47,7 @@ class PartitionFetch:
         "_acquisition",
         "_bytes_left_behind",
         "_fetched",
+        "_found",
         "_has_failed_read",
         "_has_lost_partition",
         "_interest",
@@ -65,6 +72,7 @@ class PartitionFetch:
         self._interest: dict[SharePartitionKey, int | None] = {}
         self._loads: dict[TopicIdPartition, LoadUnderWay] = {}
         self._owed: set[SharePartitionKey] = set()
+        self._found = FoundBytes()
         self._signals = FetchSignals()
         self._bytes_left_behind = 0
         self._has_failed_read = False
@@ -186,17 +194,55 @@ class PartitionFetch:
         offsets = self._begin_reads()
         if not offsets:
             return
-        reads, max_bytes = self._shared_out(offsets)
         try:
+            if await self._is_still_too_little(offsets):
+                return
+            reads, max_bytes = self._shared_out(offsets)
             results = await self._services.reader.read(list(reads.values()), max_bytes=max_bytes)
         finally:
-            for partition in reads:
+            for partition in offsets:
                 self._services.turns.give_back(self._terms.key(partition))
         self._require_session()
         self._take(reads, dict(zip(reads, results, strict=True)))
         if not self._acquisition.acquired_count:
             self._terms.context.answer_budget.give_back()
         await self._services.leadership.refresh_after(data.error_code for data in results)
+
+    async def _is_still_too_little(self, offsets: Mapping[TopicIdPartition, int]) -> bool:
+        """Tell whether what the last round found, and what was added, is less than MinBytes: this one is over then."""
+        if self._is_time_up() or not self._found.is_known_from(offsets):
+            return False
+        added = self._found.reads_of_added(tuple(offsets))
+        max_bytes = self._terms.context.answer_budget.grant(SMALLEST_READ_BYTES)
+        results = dict(
+            zip(offsets, await self._services.reader.read(added, max_bytes=max_bytes), strict=True)
+        )
+        self._require_session()
+        self._terms.context.answer_budget.give_back()
+        are_added = [self._found.add(partition, data) for partition, data in results.items()]
+        found_bytes = self._found.total(offsets)
+        if not self._are_unchanged(offsets):
+            self._has_lost_partition = True
+            return True
+        if found_bytes >= self._terms.min_bytes or self._is_time_up() or not all(are_added):
+            return False
+        self._bytes_left_behind = found_bytes
+        for partition, data in results.items():
+            key = self._terms.key(partition)
+            self._interest[key] = max(offsets[partition], data.high_watermark)
+            if data.records:
+                self._call_who_waits_for_turn(key)
+        return True
+
+    def _are_unchanged(self, offsets: Mapping[TopicIdPartition, int]) -> bool:
+        """Tell whether each share-partition is still live, and would still be read from its offset."""
+        found = {
+            partition: self._services.directory.find(self._terms.key(partition)) for partition in offsets
+        }
+        return all(
+            live is not None and live.can_acquire() and live.next_fetch_offset() == offsets[partition]
+            for partition, live in found.items()
+        )
 
     def _pending(self) -> list[TopicIdPartition]:
         return [partition for partition in self._terms.partitions if partition not in self._refused]
@@ -223,7 +269,10 @@ class PartitionFetch:
 
         The bytes are shared out evenly.
         """
-        wanted = {partition: self._wanted_bytes(self._terms.key(partition)) for partition in offsets}
+        wanted = {
+            partition: self._wanted_bytes(self._terms.key(partition), offset)
+            for partition, offset in offsets.items()
+        }
         most_bytes = min(self._terms.max_bytes, max(wanted.values()))
         max_bytes = self._terms.context.answer_budget.grant(most_bytes)
         share_bytes = max(min(self._terms.max_bytes // len(offsets), max_bytes), 1)
@@ -238,9 +287,13 @@ class PartitionFetch:
     def _is_not_first_due(self, read: tuple[TopicIdPartition, PartitionRead]) -> bool:
         return not self._services.directory.read_size(self._terms.key(read[0])).is_first_due
 
-    def _wanted_bytes(self, key: SharePartitionKey) -> int:
+    def _wanted_bytes(self, key: SharePartitionKey, offset: int) -> int:
         size = self._services.directory.read_size(key)
-        return max(size.bytes_for(self._terms.max_records), self._terms.min_bytes)
+        return size.bytes_for(min(self._terms.max_records, self._acquirable_from(key, offset)))
+
+    def _acquirable_from(self, key: SharePartitionKey, offset: int) -> int:
+        share_partition = self._services.directory.find(key)
+        return 0 if share_partition is None else acquirable_from(share_partition, offset)
 
     def _take(
         self,
@@ -248,8 +301,12 @@ class PartitionFetch:
         results: Mapping[TopicIdPartition, PartitionData],
     ) -> None:
         """Acquire from what was read, unless it is less than the client is willing to wait for."""
-        found_bytes = sum(len(data.records) for data in results.values())
-        self._has_failed_read = any(data.error_code not in _EXPECTED for data in results.values())
+        batches = {partition: self._batches(read, results[partition]) for partition, read in reads.items()}
+        self._has_failed_read = any(
+            batches[partition].is_corrupt or data.error_code not in _EXPECTED
+            for partition, data in results.items()
+        )
+        found_bytes = self._found.total(reads)
         is_enough = found_bytes >= self._terms.min_bytes or self._has_failed_read or self._is_time_up()
         self._bytes_left_behind = 0 if is_enough else found_bytes
         for partition, read in reads.items():
@@ -259,8 +316,8 @@ class PartitionFetch:
                 continue
             data = results[partition]
             size = self._services.directory.read_size(share_partition.key)
-            size.is_first_due = _is_left_behind(read, data)
-            fetched = self._taken(share_partition, read, data, is_enough=is_enough)
+            size.is_first_due = had_no_room(read, data)
+            fetched = self._taken(share_partition, read, data, batches[partition] if is_enough else None)
             if share_partition.is_fenced:
                 self._has_lost_partition = (
                     True  # a write of its start was refused at once: nobody holds anything
@@ -270,17 +327,32 @@ class PartitionFetch:
             self._signals.look_at(share_partition.key)
             is_left_behind = size.is_first_due and is_enough
             self._interest[share_partition.key] = (
-                read.offset if is_left_behind else _missing_offset(share_partition, read, data)
+                read.offset if is_left_behind else missing_offset(share_partition, read, data)
             )
             if data.records and not is_enough:
                 self._call_who_waits_for_turn(share_partition.key)
 
+    def _batches(self, read: PartitionRead, data: PartitionData) -> ReadBatches:
+        """Return the batches of a read as far as they can be acquired, and note what was found."""
+        partition = TopicIdPartition(read.topic_id, read.partition)
+        key = self._terms.key(partition)
+        batches = ReadBatches(data.records, read.offset, self._acquirable_from(key, read.offset))
+        found_bytes = batches.bytes_in_log(data.high_watermark)
+        if not batches.extents and self._services.directory.find(key) is not None:
+            found_bytes = self._services.directory.read_size(key).bytes_of(data.high_watermark - read.offset)
+        self._found.note(partition, read.offset, max(data.high_watermark, read.offset), found_bytes)
+        return batches
+
     def _taken(
-        self, share_partition: SharePartition, read: PartitionRead, data: PartitionData, *, is_enough: bool
+        self,
+        share_partition: SharePartition,
+        read: PartitionRead,
+        data: PartitionData,
+        batches: ReadBatches | None,
     ) -> FetchedPartition:
         match data.error_code:
-            case ErrorCode.NONE if is_enough and data.records:
-                fetched = self._acquisition.acquire(share_partition, data.records, read.offset)
+            case ErrorCode.NONE if batches is not None and data.records:
+                fetched = self._acquisition.acquire(share_partition, batches, read.offset)
                 # Behind it: a write that is refused at once fences the share-partition.
                 self._follow_log_start(share_partition, data)
                 if fetched.acquired:
@@ -311,23 +383,3 @@ class PartitionFetch:
             detail = f"fetch of {self._terms.key(partition)}: {fetched.refusal.message}"
             self._report.add(fetched.refusal.error_code, detail)
         return fetched
-
-
-def _is_left_behind(read: PartitionRead, data: PartitionData) -> bool:
-    """Tell whether there are records which the read had no room for."""
-    return data.error_code is ErrorCode.NONE and not data.records and data.high_watermark > read.offset
-
-
-def _missing_offset(share_partition: SharePartition, read: PartitionRead, data: PartitionData) -> int | None:
-    """Return the offset that a fetch waits for after `read`; None when its window is full.
-
-    Everything below the high watermark was seen by the read, so it is not waited for again, even if it was of
-    no use: that would be a loop without a pause. Likewise when the log ends below the offset (an unclean election took
-    records back), which no read can change: then it is None, too.
-    """
-    next_fetch_offset = share_partition.next_fetch_offset()
-    if next_fetch_offset != read.offset:
-        return next_fetch_offset if share_partition.can_acquire() else None
-    if not share_partition.can_acquire() or data.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
-        return None
-    return max(next_fetch_offset, data.high_watermark)

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import MalformedMessage
 from kproxy.handlers.fetching.fetch_terms import FetchedPartition, FetchTerms
+from kproxy.handlers.fetching.read_batches import ReadBatches
 from kproxy.handlers.live.leadership import PartitionRefusal
 from kproxy.handlers.live.log_starts import move_start
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.state_writes import StateWrites
 from kproxy.share.share_partition import SharePartition
-from kproxy.wire.record_batches import BatchExtent, batch_extents
+from kproxy.wire.record_batches import BatchExtent
 
 
 class RecordAcquisition:
@@ -28,18 +28,17 @@ class RecordAcquisition:
         """What is left of the budget; negative when a batch was taken to its end."""
 
     def acquire(
-        self, share_partition: SharePartition, records: memoryview, fetch_offset: int
+        self, share_partition: SharePartition, batches: ReadBatches, fetch_offset: int
     ) -> FetchedPartition:
-        """Acquire from `records`, which a read from `fetch_offset` returned.
+        """Acquire from `batches`, which a read from `fetch_offset` returned.
 
         The answer's records reach from the batch of the first acquired offset to that of the last; there may
         be offsets in them that were not acquired.
         """
-        try:
-            extents = batch_extents(records)
-        except MalformedMessage as malformed:
-            return FetchedPartition(PartitionRefusal(ErrorCode.CORRUPT_MESSAGE, str(malformed)))
-        self._learn_size(share_partition, extents)
+        extents = batches.extents
+        if batches.is_corrupt:
+            return FetchedPartition(PartitionRefusal(ErrorCode.CORRUPT_MESSAGE, batches.malformed))
+        self._learn_size(share_partition, batches)
         acquired = share_partition.acquire(
             self._terms.session_key.member_id,
             [(extent.first_offset, extent.last_offset) for extent in extents],
@@ -59,17 +58,16 @@ class RecordAcquisition:
         key = self._terms.session_key
         self._services.clients.note(key.group_id, key.member_id, self._terms.context)
         self._services.directory.note_deadline(share_partition.key)
-        delivered = _slice(records, extents, acquired[0].first_offset, acquired[-1].last_offset)
+        delivered = _slice(batches.records, extents, acquired[0].first_offset, acquired[-1].last_offset)
         return FetchedPartition(records=delivered, acquired=acquired)
 
     def move_start(self, share_partition: SharePartition, log_start_offset: int) -> None:
         """Give up what the log no longer has: retention or DeleteRecords overtook the share-partition."""
         move_start(self._services, self._writes, share_partition, log_start_offset)
 
-    def _learn_size(self, share_partition: SharePartition, extents: Sequence[BatchExtent]) -> None:
+    def _learn_size(self, share_partition: SharePartition, batches: ReadBatches) -> None:
         self._services.directory.read_size(share_partition.key).observe(
-            size_bytes=sum(extent.size_bytes for extent in extents),
-            offset_count=sum(extent.last_offset - extent.first_offset + 1 for extent in extents),
+            size_bytes=batches.size_bytes, offset_count=batches.offset_count
         )
 
 

@@ -40,6 +40,10 @@ class ReadSize:
         before = seen if self._bytes_per_offset is None else self._bytes_per_offset
         self._bytes_per_offset = before + _WEIGHT_OF_NEWEST * (seen - before)
 
+    def bytes_of(self, offset_count: int) -> int:
+        """Return how many bytes so many offsets probably have; 0 when nothing is known of them."""
+        return int((self._bytes_per_offset or 0) * max(offset_count, 0))
+
     def bytes_for(self, record_count: int) -> int:
         """Return how many bytes probably hold `record_count` records."""
         if self._bytes_per_offset is None:

@@ -37,7 +37,7 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages import fetch_response
 from kproxy.wire.messages.fetch_request import FetchRequest
 from kproxy.wire.messages.fetch_response import FetchResponse
-from kproxy.wire.record_batches import batch_extents
+from kproxy.wire.record_batches import walk_extents
 
 log = logs.logger("net.reading.partition_reader")
 
@@ -246,17 +246,17 @@ def _data(partition: fetch_response.PartitionData, *, where: str) -> PartitionDa
         partition.log_start_offset,
     )
     try:
-        data.records = _whole_batches(partition.records)
+        data.records = _from_whole_batch(partition.records)
     except MalformedMessage as malformed:
         log.warning("batches_unreadable", reason="corrupt_message", partition=where, detail=malformed)
         data.error_code = ErrorCode.CORRUPT_MESSAGE
     return data
 
 
-def _whole_batches(records: bytes | memoryview | None) -> memoryview:
-    # Where the byte limit falls into a batch, brokers send its beginning all the same.
+def _from_whole_batch(records: bytes | memoryview | None) -> memoryview:
+    # Where the byte limit falls into a batch, brokers send its beginning all the same. Of many megabytes of small
+    # batches only the first is looked at here: to look at all would hold the loop for a second.
     if not records:
         return NO_RECORDS
     view = memoryview(records)
-    extents = batch_extents(view)
-    return view[: extents[-1].position + extents[-1].size_bytes] if extents else NO_RECORDS
+    return view if next(walk_extents(view), None) is not None else NO_RECORDS

@@ -305,19 +305,20 @@ async def test_the_operator_bounds_what_any_request_may_ask_for() -> None:
     assert [read.max_bytes for read in world.reader.reads] == [100]
 
 
-async def test_more_is_read_than_the_records_need_when_the_client_waits_for_more_bytes() -> None:
+@pytest.mark.parametrize(("min_bytes", "max_records"), [(40 << 20, 1), (1, 2**31 - 1)])
+async def test_no_more_is_read_than_the_window_has_room_for(min_bytes: int, max_records: int) -> None:
     # Given
     world = await a_world()
-    world.produce(10)
+    world.produce(100, size_bytes=1_000)
     alice = world.member()
     await alice.open()
     await alice.fetch()
 
     # When
-    await alice.fetch(min_bytes=300_000, max_bytes=1 << 20)
+    await alice.fetch(max_bytes=50 << 20, min_bytes=min_bytes, max_records=max_records)
 
     # Then
-    assert world.reader.reads[-1].max_bytes == 300_000
+    assert world.reader.reads[-1].max_bytes < 1_900 * 1_100
 
 
 async def test_nobody_waits_for_more_bytes_than_an_answer_may_have() -> None:

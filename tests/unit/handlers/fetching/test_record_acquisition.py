@@ -234,6 +234,23 @@ async def test_a_log_that_is_shorter_than_what_was_consumed_is_waited_for() -> N
     assert len(world.reader.reads) == 1
 
 
+async def test_a_batch_that_the_window_has_no_room_for_is_neither_looked_at_nor_judged() -> None:
+    # Given
+    world = ShareGroupWorld()
+    for _ in range(2_000):
+        world.log().append([b"x"])
+    world.log().batches.append(LogBatch(2_000, 2_000, 0, bytes(16) + b"\x01" + bytes(60)))
+    world.log().end_offset = 2_001
+    alice = await a_member(world)
+
+    # When
+    answer = await alice.fetch(max_records=2**31 - 1)
+
+    # Then
+    assert partitions_of(answer)[ORDERS, 0].error_code == ErrorCode.NONE
+    assert sum(last - first + 1 for first, last, _ in acquired(answer)) == 2_000
+
+
 async def test_bytes_that_are_no_record_batches_are_told_and_do_not_keep_the_loop_busy() -> None:
     # Given
     world = ShareGroupWorld()

@@ -335,7 +335,7 @@ def records_answered(cluster: ScriptedCluster, records: bytes) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 40, 61, 70])
-def test_a_batch_that_the_broker_cut_off_is_left_out(cut: int) -> None:
+def test_a_batch_that_the_broker_cut_off_is_no_batch(cut: int) -> None:
     async def scenario(cluster: ScriptedCluster, backing: Backing) -> None:
         # Given
         whole, second = record_batch(0, [b"abc"]), record_batch(1, [b"defg"])
@@ -345,23 +345,35 @@ def test_a_batch_that_the_broker_cut_off_is_left_out(cut: int) -> None:
         data = await backing.read_one(ORDERS, 0, 0)
 
         # Then
-        assert bytes(data.records) == whole
+        assert extents(data) == [(0, 0)]
 
     with_orders(scenario)
 
 
-def test_records_that_are_no_batches_of_version_2_are_corrupt_and_not_passed_on() -> None:
+FIRST, SECOND = record_batch(0, [b"abc"]), record_batch(1, [b"abc"])
+OLD = FIRST[:16] + b"\x01" + FIRST[17:]
+
+
+@pytest.mark.parametrize(
+    ("records", "told"),
+    [
+        (FIRST[:-1], (ErrorCode.NONE, 0)),
+        (FIRST[:1], (ErrorCode.NONE, 0)),
+        (OLD, (ErrorCode.CORRUPT_MESSAGE, 0)),
+        (FIRST + SECOND + OLD, (ErrorCode.NONE, 3 * len(FIRST))),
+    ],
+    ids=["cut off", "cut off at once", "not of version 2", "not of version 2 behind others"],
+)
+def test_records_are_judged_by_the_first_batch_alone(records: bytes, told: tuple[ErrorCode, int]) -> None:
     async def scenario(cluster: ScriptedCluster, backing: Backing) -> None:
         # Given
-        old = bytearray(record_batch(0, [b"abc"]))
-        old[16] = 1
-        records_answered(cluster, bytes(old))
+        records_answered(cluster, records)
 
         # When
         data = await backing.read_one(ORDERS, 0, 0)
 
         # Then
-        assert (data.error_code, len(data.records)) == (ErrorCode.CORRUPT_MESSAGE, 0)
+        assert (data.error_code, len(data.records)) == told
 
     with_orders(scenario)
 

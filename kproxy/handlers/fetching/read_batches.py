@@ -1,0 +1,60 @@
+"""`ReadBatches`: the record batches that a read returned, each looked at once, and no more of them than are of use.
+
+A mebibyte holds fifteen thousand batches of one small record. Of these a fetch acquires what its group's window has
+room for; what lies behind is neither looked at nor judged.
+"""
+
+from kproxy.errors import MalformedMessage
+from kproxy.wire.record_batches import BatchExtent, walk_extents
+
+
+class ReadBatches:
+    """The whole batches at the beginning of `records`, which a read from `fetch_offset` returned.
+
+    They reach to the batch with the last of `offset_count` offsets, counted from `fetch_offset`, or from the first
+    batch where that begins above. There is at least one where `records` begin with one.
+    """
+
+    __slots__ = ("extents", "malformed", "records")
+
+    def __init__(self, records: memoryview, fetch_offset: int, offset_count: int) -> None:
+        self.records = records
+        self.extents: list[BatchExtent] = []
+        """In ascending order."""
+        self.malformed = ""
+        """Why the batch behind them is none of format v2; empty when it is one, or was not looked at."""
+        try:
+            self._walk(fetch_offset, offset_count)
+        except MalformedMessage as malformed:
+            self.malformed = str(malformed)
+
+    def _walk(self, fetch_offset: int, offset_count: int) -> None:
+        for extent in walk_extents(self.records):
+            self.extents.append(extent)
+            if extent.last_offset - max(self.extents[0].first_offset, fetch_offset) + 1 >= offset_count:
+                return
+
+    @property
+    def is_corrupt(self) -> bool:
+        """Whether there is not one that could be delivered, because the first is none of format v2."""
+        return bool(self.malformed) and not self.extents
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the batches in `extents`; they lie side by side."""
+        return self.extents[-1].position + self.extents[-1].size_bytes if self.extents else 0
+
+    @property
+    def offset_count(self) -> int:
+        """How many offsets the batches in `extents` span."""
+        return sum(extent.last_offset - extent.first_offset + 1 for extent in self.extents)
+
+    def bytes_in_log(self, high_watermark: int) -> int:
+        """Return how many bytes the log has from the first batch to `high_watermark` (exclusive); 0 without a batch.
+
+        What was not looked at is taken to be like what was.
+        """
+        if not self.extents:
+            return 0
+        unseen_count = max(high_watermark - self.extents[-1].last_offset - 1, 0)
+        return self.size_bytes + unseen_count * self.size_bytes // self.offset_count

@@ -1,0 +1,34 @@
+"""Offsets around a read: how many of them are of use, and which one is waited for afterwards."""
+
+from kproxy.error_codes import ErrorCode
+from kproxy.handlers.ports import PartitionData, PartitionRead
+from kproxy.share.share_partition import SharePartition
+
+
+def acquirable_from(share_partition: SharePartition, offset: int) -> int:
+    """Return how many offsets from `offset` on may be acquired at most, but for the rest of the last record batch.
+
+    They lie in the window, or in the room that it has left.
+    """
+    most_in_flight = max(share_partition.in_flight_count, share_partition.limits.partition_max_record_locks)
+    return max(share_partition.start_offset + most_in_flight - offset, 0)
+
+
+def had_no_room(read: PartitionRead, data: PartitionData) -> bool:
+    """Tell whether there are records which the read had no room for."""
+    return data.error_code is ErrorCode.NONE and not data.records and data.high_watermark > read.offset
+
+
+def missing_offset(share_partition: SharePartition, read: PartitionRead, data: PartitionData) -> int | None:
+    """Return the offset that a fetch waits for after `read`; None when its window is full.
+
+    Everything below the high watermark was seen by the read, so it is not waited for again, even if it was of
+    no use: that would be a loop without a pause. Likewise when the log ends below the offset (an unclean election took
+    records back), which no read can change: then it is None, too.
+    """
+    next_fetch_offset = share_partition.next_fetch_offset()
+    if next_fetch_offset != read.offset:
+        return next_fetch_offset if share_partition.can_acquire() else None
+    if not share_partition.can_acquire() or data.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
+        return None
+    return max(next_fetch_offset, data.high_watermark)

@@ -1,0 +1,100 @@
+"""How many records a read is of use for, and what is waited for after it."""
+
+import pytest
+
+from kproxy.error_codes import ErrorCode
+from kproxy.handlers.fetching.read_offsets import acquirable_from, had_no_room, missing_offset
+from kproxy.handlers.ports import PartitionData, PartitionRead
+from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId
+from kproxy.share.limits import ShareLimits
+from kproxy.share.share_partition import SharePartition
+
+TOPIC_ID = TopicId(b"topic-id-orders.")
+
+
+def a_share_partition() -> SharePartition:
+    """Return one at offset 10 with room for five records."""
+    return SharePartition(
+        SharePartitionKey(GroupId("g"), TOPIC_ID, 0),
+        start_offset=10,
+        state_batches=[],
+        limits=ShareLimits(partition_max_record_locks=5),
+    )
+
+
+def acquire(share_partition: SharePartition, count: int) -> None:
+    share_partition.acquire(
+        MemberId("alice"),
+        [(10, 9 + count)],
+        fetch_offset=10,
+        max_records=count,
+        batch_size=count,
+        is_record_limit=False,
+        now_ms=0,
+    )
+
+
+def a_read() -> PartitionRead:
+    return PartitionRead(TOPIC_ID, 0, 10, 1_000)
+
+
+def what_was_read(
+    *, high_watermark: int, records: bytes = b"", error_code: ErrorCode = ErrorCode.NONE
+) -> PartitionData:
+    return PartitionData(error_code, memoryview(records), high_watermark, high_watermark, 0)
+
+
+def test_what_may_be_acquired_ends_with_the_room_of_the_window() -> None:
+    # Given
+    share_partition = a_share_partition()
+
+    # Then
+    assert [acquirable_from(share_partition, offset) for offset in (10, 12, 15, 99)] == [5, 3, 0, 0]
+
+
+def test_what_comes_back_in_a_window_that_is_larger_than_it_may_be_can_be_acquired() -> None:
+    # Given
+    share_partition = a_share_partition()
+    acquire(share_partition, 8)
+
+    # Then
+    assert acquirable_from(share_partition, 10) == 8
+
+
+@pytest.mark.parametrize(("high_watermark", "missed"), [(12, 12), (10, 10), (7, 10)])
+def test_what_the_read_saw_is_not_waited_for_again(high_watermark: int, missed: int) -> None:
+    assert (
+        missing_offset(a_share_partition(), a_read(), what_was_read(high_watermark=high_watermark)) == missed
+    )
+
+
+def test_behind_acquired_records_the_next_ones_are_waited_for() -> None:
+    # Given
+    share_partition = a_share_partition()
+    acquire(share_partition, 2)
+
+    # Then
+    assert missing_offset(share_partition, a_read(), what_was_read(high_watermark=20)) == 12
+
+
+def test_with_a_full_window_no_offset_is_waited_for() -> None:
+    # Given
+    share_partition = a_share_partition()
+    acquire(share_partition, 5)
+
+    # Then
+    assert missing_offset(share_partition, a_read(), what_was_read(high_watermark=20)) is None
+
+
+def test_no_offset_is_waited_for_that_no_read_can_reach() -> None:
+    data = what_was_read(high_watermark=7, error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
+    assert missing_offset(a_share_partition(), a_read(), data) is None
+
+
+def test_a_read_had_no_room_when_it_brought_nothing_although_there_is_something() -> None:
+    assert had_no_room(a_read(), what_was_read(high_watermark=11))
+    assert not had_no_room(a_read(), what_was_read(high_watermark=10))
+    assert not had_no_room(a_read(), what_was_read(high_watermark=11, records=b"x"))
+    assert not had_no_room(
+        a_read(), what_was_read(high_watermark=11, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    )
