@@ -33,6 +33,7 @@ from kproxy.net.background import BackgroundTasks
 from kproxy.net.broker_failures import AuthenticationExpected
 from kproxy.net.cluster.broker_client import ConnectionLimits
 from kproxy.net.cluster.broker_connections import BrokerConnections
+from kproxy.net.cluster.broker_search import BrokerSearch
 from kproxy.net.cluster.contact_watch import ContactWatch
 from kproxy.net.cluster.group_namespace import ClusterGroupNamespace
 from kproxy.net.cluster.metadata import ClusterMetadataCache
@@ -132,6 +133,9 @@ class Proxy:
             timing=MetadataTiming(max_age_ms=settings.metadata_max_age_ms),
         )
         self._contact = ContactWatch(self._metadata, on_change=self._release_refusals_if_well)
+        self._broker_search = BrokerSearch(
+            self._metadata.ask_for_brokers, self._addresses.doubt, tasks=self._tasks
+        )
         self._support = ShareSupportWatch(
             self._metadata.probe_share_groups,
             tasks=self._tasks,
@@ -222,7 +226,7 @@ class Proxy:
             tasks=self._tasks,
             counting=self._metrics,
             upstream_addresses=self._upstream_addresses,
-            on_unreachable=self._look_for_brokers,
+            on_unreachable=self._broker_search.begin,
             on_topic_change=self._topic_changes.note,
         )
         plan = PortPlan(
@@ -335,16 +339,6 @@ class Proxy:
 
     def _follow_brokers(self, brokers: Sequence[ClusterBroker]) -> None:
         self._tasks.spawn(self._listeners.follow(brokers), name="bind broker ports")
-
-    def _look_for_brokers(self) -> None:
-        self._tasks.spawn(self._refresh_quietly(), name="look for brokers")
-
-    async def _refresh_quietly(self) -> None:
-        try:
-            await self._metadata.refresh()
-        except KproxyError as failure:
-            log.debug("refresh_failed", err=failure)
-            self._listeners.doubt()
 
     # ------------------------------------------------ share groups on and off
 

@@ -137,8 +137,11 @@ class ClusterMetadata(Protocol):
         """Return every virtual broker that clients may be sent to."""
         ...
 
-    async def refresh(self) -> None:
-        """Ask the cluster again; concurrent calls share one request. Raises BrokerUnavailable."""
+    async def confirm(self, topic_ids: Collection[TopicId], *, not_older_than_ms: int) -> None:
+        """Ask the cluster again for those of these topics in the cache that it has not spoken of for that long; 0 asks.
+
+        Concurrent calls share one request. Raises BrokerUnavailable.
+        """
         ...
 
 

@@ -53,7 +53,11 @@ class BrokerAddresses:
         self._in_doubt.discard(node_id)
 
     def doubt(self) -> None:
-        """Ask for every broker anew when a response names it next: it may have moved, and nobody else can tell."""
+        """Believe the next response that names a broker about where it lives; until then it is dialled where it was.
+
+        For when a broker cannot be reached and kproxy itself cannot ask where it went, as in front of a cluster that
+        turns kproxy's own connections away.
+        """
         self._in_doubt.update(self._addresses)
 
     def is_in_doubt(self, node_id: int) -> bool:

@@ -12,7 +12,7 @@ class InMemoryClusterMetadata:
 
     def __init__(self, node_ids: Collection[int] = (1,)) -> None:
         self.is_unavailable = False
-        self.refresh_count = 0
+        self.confirmed: list[Collection[TopicId]] = []
         self.look_up_count = 0
         """How often topics were asked for by id."""
         self.endpoints = [BrokerEndpoint(node_id, "127.0.0.1", 19092 + node_id, None) for node_id in node_ids]
@@ -60,8 +60,9 @@ class InMemoryClusterMetadata:
     def advertised_endpoints(self) -> Collection[BrokerEndpoint]:
         return tuple(self.endpoints)
 
-    async def refresh(self) -> None:
-        self.refresh_count += 1
+    async def confirm(self, topic_ids: Collection[TopicId], *, not_older_than_ms: int) -> None:
+        assert not_older_than_ms == 0, "nothing is old in memory"
+        self.confirmed.append(topic_ids)
         self._ask()
 
     def _ask(self) -> None:

@@ -203,10 +203,12 @@ class PartitionFetch:
             for partition in offsets:
                 self._services.turns.give_back(self._terms.key(partition))
         self._require_session()
-        self._take(reads, dict(zip(reads, results, strict=True)))
+        found = dict(zip(reads, results, strict=True))
+        self._take(reads, found)
         if not self._acquisition.acquired_count:
             self._terms.context.answer_budget.give_back()
-        await self._services.leadership.refresh_after(data.error_code for data in results)
+        codes = {partition: data.error_code for partition, data in found.items()}
+        await self._services.leadership.look_again_after(codes)
 
     async def _is_still_too_little(self, offsets: Mapping[TopicIdPartition, int]) -> bool:
         """Tell whether what the last round found, and what was added, is less than MinBytes: this one is over then."""

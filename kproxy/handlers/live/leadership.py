@@ -5,6 +5,7 @@ of that broker's id. The bootstrap port stands for every broker. Acknowledgement
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,12 +41,12 @@ class Leadership:
     ) -> Mapping[TopicIdPartition, PartitionRefusal]:
         """Return which of `partitions` cannot be fetched on the port of `node_id`, and why.
 
-        A partition that seems to be led elsewhere is looked at again after one refresh: the client may know
-        more than kproxy does.
+        The topic of one that seems to be led elsewhere is asked for once more: the client may know more than
+        kproxy does.
         """
         refused = await self._refused(partitions, node_id)
-        if any(refusal.error_code in ERRORS_WITH_LEADER for refusal in refused.values()):
-            await self._refresh()
+        codes = {partition: refusal.error_code for partition, refusal in refused.items()}
+        if await self.look_again_after(codes):
             refused = await self._refused(refused, node_id)
         return refused
 
@@ -77,10 +78,15 @@ class Leadership:
         found = [point for point in self._metadata.advertised_endpoints() if point.node_id in wanted]
         return sorted(found, key=lambda point: point.node_id)
 
-    async def refresh_after(self, error_codes: Iterable[ErrorCode]) -> None:
-        """Ask the cluster again when a read was told that its leader is not the leader."""
-        if not ERRORS_WITH_LEADER.isdisjoint(error_codes):
-            await self._refresh()
+    async def look_again_after(self, error_codes: Mapping[TopicIdPartition, ErrorCode]) -> bool:
+        """Ask for the topics whose leaders are not the leaders, as these errors say; tell whether there are any."""
+        doubtful = {
+            partition.topic_id for partition, code in error_codes.items() if code in ERRORS_WITH_LEADER
+        }
+        if doubtful:
+            with suppress(BrokerUnavailable):  # what is known stays the best answer
+                await self._metadata.confirm(doubtful, not_older_than_ms=0)
+        return bool(doubtful)
 
     async def _refused(
         self, partitions: Iterable[TopicIdPartition], node_id: int
@@ -112,12 +118,6 @@ class Leadership:
             )
             return dict.fromkeys(partitions, away)
         return {each: _why_unknown(each, topics.get(each.topic_id)) for each in partitions}
-
-    async def _refresh(self) -> None:
-        try:
-            await self._metadata.refresh()
-        except BrokerUnavailable:
-            return  # what is known stays the best answer
 
 
 def _led_by(leader_id: int) -> PartitionRefusal:

@@ -83,6 +83,7 @@ class ShareAvailability:
         self._tasks = tasks
         self._watches: dict[TopicIdPartition, _Watch] = {}
         self._homeless: set[TopicIdPartition] = set()
+        self._doubtful: set[TopicId] = set()
         self._sleepers: dict[SharePartitionKey, set[_Sleeper]] = {}
         self._tails: dict[int, BrokerTail] = {}
         self._is_housing = False
@@ -147,7 +148,9 @@ class ShareAvailability:
 
     def lost(self, tail: BrokerTail) -> None:
         """Ask who leads the partitions of a broker that does not answer; sleepers just sleep on."""
-        if any(watch.tail is tail and watch.sleepers for watch in self._watches.values()):
+        awaited = (watch for watch in self._watches.values() if watch.tail is tail and watch.sleepers)
+        self._doubtful.update(watch.topic_partition.topic_id for watch in awaited)
+        if self._doubtful:
             self._find_homes()
 
     # ------------------------------------------------ private: sleeping
@@ -301,17 +304,19 @@ class ShareAvailability:
                 # A leader that disowns its partition again does so within this pause, and the next is longer.
                 backoff.failed()
                 await asyncio.sleep(backoff.remaining_ms / 1000)
-                if not self._homeless:
+                if not self._homeless and not self._doubtful:
                     return
         finally:
             self._is_housing = False
 
     async def _ask_for_leaders(self) -> None:
+        topic_ids = self._doubtful.union(key.topic_id for key in self._homeless)
+        self._doubtful.clear()
         try:
-            await self._metadata.refresh()
-            for topic_id in {key.topic_id for key in self._homeless}:
-                if await self._metadata.topic_with_id(topic_id) is None:
-                    self._end_all(topic_id)
+            await self._metadata.confirm(topic_ids, not_older_than_ms=0)
+            found = await self._metadata.topics_with_ids(topic_ids)
+            for topic_id in topic_ids - found.keys():
+                self._end_all(topic_id)
         except BrokerUnavailable as failure:
             log.debug("leaders_unknown", detail=failure)
             return

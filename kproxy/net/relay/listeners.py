@@ -168,14 +168,6 @@ class Listeners:
         self._brokers.update({**newcomers, **certain})
         await self._open_ports(newcomers.values())
 
-    def doubt(self) -> None:
-        """Believe the next response that names a broker about where it lives; until then it is dialled where it was.
-
-        For when a broker cannot be reached and kproxy itself cannot ask where it went, as in front of a cluster that
-        turns kproxy's own connections away.
-        """
-        self._addresses.doubt()
-
     async def _open_ports(self, brokers: Iterable[BackingBroker]) -> None:
         failures: list[PortUnavailable] = []
         async with self._binding:

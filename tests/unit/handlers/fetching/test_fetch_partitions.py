@@ -387,5 +387,5 @@ async def test_a_read_that_fails_ends_the_fetch_with_its_error() -> None:
     assert (data.current_leader.leader_id, data.current_leader.leader_epoch) == (1, 4)
     assert data.records == b""
     assert world.clock.now_ms() == 1_000
-    assert world.metadata.refresh_count == 1
+    assert world.metadata.confirmed == [{ORDERS}]
     assert world.observer.reasons == ["not_leader_or_follower"]

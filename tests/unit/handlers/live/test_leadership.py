@@ -1,9 +1,11 @@
 """Which port a client has to ask, and what it is told when it asks another."""
 
+from collections.abc import Collection
+
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.live.leadership import Leadership, PartitionRefusal
 from kproxy.handlers.ports import PartitionLeader
-from kproxy.share.identifiers import TopicIdPartition
+from kproxy.share.identifiers import TopicId, TopicIdPartition
 from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
 from tests.worlds.share_group_world import (
     NO_SUCH_TOPIC,
@@ -73,8 +75,8 @@ async def test_a_partition_that_seems_to_be_led_elsewhere_is_looked_up_once_more
 
     # Given
     class MovingMetadata(InMemoryClusterMetadata):
-        async def refresh(self) -> None:
-            await super().refresh()
+        async def confirm(self, topic_ids: Collection[TopicId], *, not_older_than_ms: int) -> None:
+            await super().confirm(topic_ids, not_older_than_ms=not_older_than_ms)
             self.move_leader(ORDERS, 0, PartitionLeader(leader_id=1, leader_epoch=8))
 
     metadata = MovingMetadata(node_ids=(1, 2))
@@ -86,7 +88,7 @@ async def test_a_partition_that_seems_to_be_led_elsewhere_is_looked_up_once_more
 
     # Then
     assert refusals == {}
-    assert metadata.refresh_count == 1
+    assert metadata.confirmed == [{ORDERS}]
 
 
 async def test_partitions_that_are_served_here_are_not_looked_up_again() -> None:
@@ -99,7 +101,7 @@ async def test_partitions_that_are_served_here_are_not_looked_up_again() -> None
 
     # Then
     assert refusals == {}
-    assert metadata.refresh_count == 0
+    assert metadata.confirmed == []
 
 
 async def test_a_partition_without_a_leader_is_nobodys_to_serve() -> None:

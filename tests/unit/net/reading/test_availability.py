@@ -1,4 +1,3 @@
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
@@ -11,6 +10,7 @@ from kproxy.share.identifiers import TopicId
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.fetch_request import FetchRequest
 from kproxy.wire.messages.fetch_response import FetchResponse
+from kproxy.wire.messages.metadata_request import MetadataRequest
 from tests.in_memory.availability_contract import AVAILABILITY_CONTRACT, AvailabilityWorld
 from tests.in_memory.scripted_cluster import ScriptedCluster
 from tests.unit.net.contract_worlds import DoubleAvailabilityWorld, ScriptedAvailabilityWorld
@@ -129,9 +129,7 @@ def test_a_partition_without_a_leader_is_watched_as_soon_as_it_has_one() -> None
         cluster.lead(ORDERS, 0, -1)
         await backing.metadata.refresh()
         wait = backing.wait_for((ORDERS_0, 0))
-        refreshed = asyncio.Event()
-        backing.metadata.on_refreshed.append(refreshed.set)
-        await refreshed.wait()
+        await cluster.brokers[1].until_asked(ApiKey.METADATA, len(cluster.asked(ApiKey.METADATA)) + 1)
 
         # When
         cluster.lead(ORDERS, 0, 1)
@@ -140,6 +138,28 @@ def test_a_partition_without_a_leader_is_watched_as_soon_as_it_has_one() -> None
 
         # Then
         await wait
+
+    with_orders(scenario)
+
+
+def test_for_a_partition_without_a_leader_its_topic_alone_is_asked_for() -> None:
+    async def scenario(cluster: ScriptedCluster, backing: Backing) -> None:
+        # Given
+        cluster.create_topic("payments", PAYMENTS)
+        cluster.lead(ORDERS, 0, -1)
+        await backing.metadata.refresh()
+        await backing.metadata.topics_named(["orders", "payments"])
+        before = len(cluster.asked(ApiKey.METADATA))
+
+        # When
+        backing.wait_for((ORDERS_0, 0))
+        await cluster.brokers[1].until_asked(ApiKey.METADATA, before + 3)
+
+        # Then
+        for request in cluster.asked(ApiKey.METADATA)[before:]:
+            assert isinstance(request.message, MetadataRequest)
+            assert request.message.topics is not None
+            assert [topic.name for topic in request.message.topics] == ["orders"]
 
     with_orders(scenario)
 

@@ -265,7 +265,7 @@ def test_a_broker_in_doubt_is_believed_to_be_where_the_next_response_says() -> N
             listeners = Listeners(plan, under_test.relay, under_test.addresses)
             await listeners.bind_newcomers([BackingBroker(5, "first", 9092)])
             before = dict(listeners.bound_ports)
-            listeners.doubt()
+            under_test.addresses.doubt()
 
             await listeners.bind_newcomers([BackingBroker(5, "second", 9093)])
             await listeners.bind_newcomers([BackingBroker(5, "third", 9094)])
