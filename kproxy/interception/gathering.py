@@ -36,8 +36,10 @@ class Gathering:
 
         Raises:
             UnknownBrokers: the answer names brokers without a port; call again when they have one.
-            MalformedMessage: the frame is no such response.
+            MalformedMessage, PeerViolation: the frame is no such response.
         """
+        if self._translation.keeps_answer:
+            return self._rewriter.rewrite(self._head.api_key, self._broker_version, frame)
         _, self._responses[position] = codecs.decode_response(self._head.api_key, self._broker_version, frame)
         if position + 1 < len(self._translation.requests):
             return []

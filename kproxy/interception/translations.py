@@ -43,6 +43,8 @@ LOWEST_TRANSLATED: Final[Mapping[int, int]] = {
 
 FIRST_BATCHED: Final = 4
 """From this version on FindCoordinator names several keys."""
+_LIKE_OWN_METADATA: Final = 11
+"""From this version on a Metadata response has the fields of version 12, which only lets names be null."""
 _CLASSIC: Final = "classic"
 """The one type of groups at brokers whose ListGroups knows no types (`Group.GroupType`)."""
 
@@ -57,6 +59,8 @@ class Translation:
 
     requests: Sequence[Message]
     merge: Callable[[Sequence[Message]], Message]
+    keeps_answer: bool = False
+    """Whether `merge` would return the one response as it is, and its bytes are the same in both versions."""
 
 
 def advertised_range(
@@ -73,7 +77,7 @@ def translate(request: Message, broker_version: int, topic_name: TopicName) -> T
     """Return what to ask a broker in `broker_version` for a request of a newer version."""
     match request:
         case MetadataRequest():
-            return _metadata(request, topic_name)
+            return _metadata(request, topic_name, keeps_answer=broker_version >= _LIKE_OWN_METADATA)
         case FindCoordinatorRequest() if broker_version < FIRST_BATCHED:
             return _one_by_one(request)
         case ListGroupsRequest():
@@ -129,10 +133,10 @@ def _list_groups(request: ListGroupsRequest) -> Translation:
     return Translation([ListGroupsRequest(states_filter=request.states_filter)], merge)
 
 
-def _metadata(request: MetadataRequest, topic_name: TopicName) -> Translation:
+def _metadata(request: MetadataRequest, topic_name: TopicName, *, keeps_answer: bool) -> Translation:
     """Ask by name for topics that were asked for by id; an id that nobody knows is answered UNKNOWN_TOPIC_ID."""
     if request.topics is None:
-        return Translation([request], lambda responses: responses[0])
+        return Translation([request], lambda responses: responses[0], keeps_answer)
     names = {topic.topic_id: topic_name(topic.topic_id) for topic in request.topics if not topic.name}
     topics = [
         MetadataRequestTopic(name=name)
@@ -150,4 +154,4 @@ def _metadata(request: MetadataRequest, topic_name: TopicName) -> Translation:
         ]
         return response
 
-    return Translation([replace(request, topics=topics)], merge)
+    return Translation([replace(request, topics=topics)], merge, keeps_answer and not unknown)

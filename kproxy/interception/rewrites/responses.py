@@ -10,13 +10,14 @@ from kproxy.interception.broker_addresses import BrokerAddresses
 from kproxy.interception.rewrites.api_versions import rewrite_api_versions
 from kproxy.interception.rewrites.describe_cluster import rewrite_describe_cluster
 from kproxy.interception.rewrites.find_coordinator import rewrite_find_coordinator
-from kproxy.interception.rewrites.metadata import rewrite_metadata
+from kproxy.interception.rewrites.metadata import advertised_addresses, rewrite_metadata
 from kproxy.interception.rewrites.node_endpoints import rewrite_produce
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import Message
 from kproxy.wire.frames import LENGTH_BYTES
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
+from kproxy.wire.metadata_frames import MetadataBrokers
 from kproxy.wire.produce_endpoints import may_name_brokers
 
 _ADDRESS_REWRITES: Final[Mapping[int, Callable[[Any, BrokerAddresses], Any]]] = {
@@ -76,8 +77,21 @@ class ResponseRewriter:
         """
         if api_key == ApiKey.PRODUCE and not may_name_brokers(frame, api_version):
             return [b"".join((len(frame).to_bytes(LENGTH_BYTES, "big"), frame))]
+        if api_key == ApiKey.METADATA and (readdressed := self._readdressed_metadata(api_version, frame)):
+            return readdressed
         correlation_id, message = _decode(api_key, api_version, frame)
         return codecs.encode_response(api_key, api_version, correlation_id, self.readdress(api_key, message))
+
+    def _readdressed_metadata(self, api_version: int, frame: memoryview) -> list[bytes | memoryview]:
+        """Return the frame to send, only its brokers made anew; empty when there is none."""
+        try:
+            named = MetadataBrokers.of(frame, api_version)
+        except MalformedMessage as malformed:
+            raise _malformed_response(ApiKey.METADATA, api_version, malformed) from malformed
+        if not named.brokers:
+            return []
+        buffers = named.readdressed(advertised_addresses(named.brokers, self.addresses))
+        return [sum(map(len, buffers)).to_bytes(LENGTH_BYTES, "big"), *buffers]
 
     def readdress(self, api_key: int, message: Message) -> Message:
         """Return `message`, a response of `api_key`, with advertised addresses. Raises UnknownBrokers."""
@@ -124,8 +138,11 @@ def _decode(api_key: int, api_version: int, frame: memoryview) -> tuple[int, Mes
     try:
         return codecs.decode_response(api_key, api_version, frame)
     except MalformedMessage as malformed:
-        detail = f"API key {api_key} version {api_version}: {malformed}"
-        raise PeerViolation("malformed_response", detail) from malformed
+        raise _malformed_response(api_key, api_version, malformed) from malformed
+
+
+def _malformed_response(api_key: int, api_version: int, malformed: MalformedMessage) -> PeerViolation:
+    return PeerViolation("malformed_response", f"API key {api_key} version {api_version}: {malformed}")
 
 
 def _ranges(response: ApiVersionsResponse) -> dict[int, tuple[int, int]]:

@@ -1,5 +1,7 @@
 """Admin requests of today in front of brokers of yesterday, as conversations on a `ClientSession`."""
 
+from dataclasses import replace
+
 import pytest
 
 from kproxy.errors import PeerViolation
@@ -18,6 +20,7 @@ from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataReque
 from kproxy.wire.messages.metadata_response import (
     MetadataResponse,
     MetadataResponseBroker,
+    MetadataResponsePartition,
     MetadataResponseTopic,
 )
 from tests.worlds.conversing import Conversation, joined, request, response
@@ -163,6 +166,29 @@ def test_topics_asked_for_by_id_are_asked_by_name_where_the_broker_knows_no_such
         (None, unknown, 100),
     ]
     assert answer.brokers[0].host == "kproxy"
+
+
+@pytest.mark.parametrize("version", [10, 11])
+@pytest.mark.parametrize("topics", [None, [MetadataRequestTopic(name="plain")]])
+def test_metadata_of_an_older_broker_becomes_that_of_the_version_asked_for(
+    topics: list[MetadataRequestTopic] | None, version: int
+) -> None:
+    # Given
+    conversation = in_front_of({**OLD_BROKER, 3: (0, version)})
+    partitions = [MetadataResponsePartition(partition_index=number, leader_id=1) for number in range(3)]
+    plain = MetadataResponseTopic(name="plain", topic_id=bytes(15) + b"\1", partitions=partitions)
+    broker = MetadataResponseBroker(node_id=1, host="broker-1", port=9092, rack="a")
+    told = MetadataResponse(brokers=[broker], cluster_id="c", controller_id=1, topics=[plain])
+    conversation.client_sends(request(3, 12, 7, MetadataRequest(topics=topics)))
+
+    # When
+    to_client = conversation.broker_sends(response(3, version, 7, told))
+
+    # Then
+    address = conversation.addresses.address_of(1)
+    assert address is not None
+    there = replace(broker, host=address.host, port=address.port)
+    assert to_client == response(3, 12, 7, replace(told, brokers=[there]))
 
 
 def test_a_version_that_the_broker_has_is_not_touched() -> None:

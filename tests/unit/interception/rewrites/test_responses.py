@@ -1,9 +1,12 @@
 """`ResponseRewriter`: from a broker's frame to the frame that leaves."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kproxy.errors import PeerViolation
 from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddresses
+from kproxy.interception.rewrites.metadata import rewrite_metadata
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.wire import codecs
 from kproxy.wire.messages.api_versions_response import ApiVersion, ApiVersionsResponse
@@ -15,6 +18,7 @@ from kproxy.wire.messages.produce_response import (
     TopicProduceResponse,
 )
 from tests.worlds.conversing import SERVED, joined, response
+from tests.worlds.message_values import messages_of
 
 
 def versions_frame(correlation_id: int, highest: int = 4) -> memoryview:
@@ -39,6 +43,49 @@ def test_metadata_leaves_with_its_length_and_its_correlation_id() -> None:
 
     virtual = MetadataResponse(brokers=[MetadataResponseBroker(node_id=1, host="kproxy", port=19101)])
     assert joined(frame) == response(3, 9, 7, virtual)
+
+
+@pytest.mark.parametrize("version", range(14))
+@given(data=st.data())
+def test_metadata_leaves_as_if_all_of_it_had_been_decoded(version: int, data: st.DataObject) -> None:
+    # Given
+    asked = data.draw(messages_of(MetadataResponse, version))
+    for broker in asked.brokers:
+        broker.node_id = abs(broker.node_id) % 3
+    addresses = BrokerAddresses(
+        {number: AdvertisedAddress(f"kproxy-{number}", number) for number in range(3)}
+    )
+    frame = memoryview(response(3, version, 7, asked))[4:]
+
+    # When
+    left = ResponseRewriter(addresses, dict).rewrite(3, version, frame)
+
+    # Then
+    assert joined(left) == response(3, version, 7, rewrite_metadata(asked, addresses))
+
+
+def test_the_topics_of_a_metadata_response_are_the_bytes_that_came() -> None:
+    # Given
+    rewriter = ResponseRewriter(BrokerAddresses({1: AdvertisedAddress("kproxy", 19101)}), dict)
+    named = MetadataResponse(brokers=[MetadataResponseBroker(node_id=1, host="broker", port=9092)])
+    topics = b"no decoder would accept this"
+
+    # When
+    left = rewriter.rewrite(3, 12, memoryview(response(3, 12, 7, named) + topics)[4:])
+
+    # Then
+    assert joined(left).endswith(topics)
+
+
+@pytest.mark.parametrize("version", [0, 12])
+def test_metadata_that_ends_within_its_brokers_is_no_response(version: int) -> None:
+    # Given
+    rewriter = ResponseRewriter(BrokerAddresses({1: AdvertisedAddress("kproxy", 19101)}), dict)
+    named = MetadataResponse(brokers=[MetadataResponseBroker(node_id=1, host="broker", port=9092)])
+
+    # Then
+    with pytest.raises(PeerViolation, match="ends within its brokers"):
+        rewriter.rewrite(3, version, memoryview(response(3, version, 7, named))[4:20])
 
 
 def test_a_produce_response_that_names_no_broker_leaves_as_it_came() -> None:
