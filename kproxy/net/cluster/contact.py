@@ -3,20 +3,25 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from functools import partial
+from typing import Final, TypeVar
 
 from kproxy.errors import BrokerUnavailable
 from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.net.broker_failures import AuthenticationExpected
 from kproxy.net.cluster.broker_client import BrokerClient
 from kproxy.net.cluster.broker_connections import BrokerConnections
-from kproxy.net.cluster.view import TopicIdsMissing
+from kproxy.net.cluster.first_answer import NobodyAnswered, first_answer
 from kproxy.settings.addresses import HostPort
 from kproxy.telemetry import logs
 
 log = logs.logger("net.cluster.contact")
 
 Answer = TypeVar("Answer")
+
+PATIENCE_SECONDS: Final = 1.0
+"""How long one broker may say nothing before the next is asked as well: most answer within milliseconds, and who waits
+for `/readyz`, for a topic or for a leader must not wait until the request to one that hangs has timed out."""
 
 
 class ClusterContact:
@@ -42,26 +47,38 @@ class ClusterContact:
         """Ask the one that answered last after all others from now on."""
         self._node_ids[:] = [*self._node_ids[1:], *self._node_ids[:1]]
 
-    async def ask(self, question: Callable[[BrokerClient], Awaitable[Answer]]) -> Answer:
+    async def ask(
+        self, question: Callable[[BrokerClient], Awaitable[Answer]], *, is_repeatable: bool = True
+    ) -> Answer:
         """Return what the first broker that can be asked answers to `question`.
+
+        Where one says nothing for `PATIENCE_SECONDS` the next is asked as well, and what comes first counts; not
+        so a question that is not `is_repeatable`, which is asked elsewhere only after a failure.
 
         Raises:
             TopicIdsMissing: the question found the cluster unfit.
             BrokerUnavailable: nobody answers; the text says who was tried, and what happened there. It is an
                 AuthenticationExpected if a broker was reached that seems to expect TLS or SASL.
         """
-        failures: list[BrokerUnavailable] = []
-        for node_id in tuple(self._node_ids):
-            try:
-                answer = await question(await self._connections.control(node_id))
-            except TopicIdsMissing:
-                raise
-            except BrokerUnavailable as failure:
-                failures.append(failure)
-            else:
-                self._prefer(node_id)
-                return answer
-        return await self._ask_bootstrap_servers(question, failures)
+        attempts = [
+            *(partial(self._ask_known, node_id, question) for node_id in self._node_ids),
+            *(partial(self._ask_stranger, address, question) for address in self._bootstrap_servers),
+        ]
+        try:
+            return await first_answer(attempts, patience_seconds=PATIENCE_SECONDS if is_repeatable else None)
+        except NobodyAnswered as nobody:
+            raise _nobody_answers(nobody.failures) from None
+
+    async def _ask_known(self, node_id: int, question: Callable[[BrokerClient], Awaitable[Answer]]) -> Answer:
+        answer = await question(await self._connections.control(node_id))
+        self._prefer(node_id)
+        return answer
+
+    async def _ask_stranger(
+        self, address: HostPort, question: Callable[[BrokerClient], Awaitable[Answer]]
+    ) -> Answer:
+        async with self._visit(address) as client:
+            return await question(client)
 
     async def ask_others(
         self,
@@ -90,19 +107,6 @@ class ClusterContact:
             for node_id in others:
                 group.create_task(ask_one(node_id))
         return answers
-
-    async def _ask_bootstrap_servers(
-        self, question: Callable[[BrokerClient], Awaitable[Answer]], failures: list[BrokerUnavailable]
-    ) -> Answer:
-        for address in self._bootstrap_servers:
-            try:
-                async with self._visit(address) as client:
-                    return await question(client)
-            except TopicIdsMissing:
-                raise
-            except BrokerUnavailable as failure:
-                failures.append(failure)
-        raise _nobody_answers(failures)
 
     @asynccontextmanager
     async def _visit(self, address: HostPort) -> AsyncIterator[BrokerClient]:

@@ -15,7 +15,7 @@ from kproxy.handlers.ports import BrokerEndpoint, Clock, PartitionLeader, TopicD
 from kproxy.net.cluster.broker_client import BrokerClient
 from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.cluster.contact import ClusterContact
-from kproxy.net.cluster.metadata_looks import MetadataLook, MetadataLooks, version_with_topic_ids
+from kproxy.net.cluster.metadata_looks import LookAnswer, MetadataLook, MetadataLooks, version_with_topic_ids
 from kproxy.net.cluster.metadata_rounds import MetadataRound, MetadataRounds, MetadataTiming, in_requests
 from kproxy.net.cluster.second_opinions import (
     MOST_WITNESSES,
@@ -238,9 +238,11 @@ class ClusterMetadataCache:
         self._counting.count("upstream_probe", 1, support.value)
         return support
 
-    async def ask(self, question: Callable[[BrokerClient], Awaitable[Answer]]) -> Answer:
-        """Return what the first broker that can be asked answers. Raises BrokerUnavailable."""
-        return await self._contact.ask(question)
+    async def ask(
+        self, question: Callable[[BrokerClient], Awaitable[Answer]], *, is_repeatable: bool = True
+    ) -> Answer:
+        """Return what the first broker that can be asked answers, see `ClusterContact`. Raises BrokerUnavailable."""
+        return await self._contact.ask(question, is_repeatable=is_repeatable)
 
     def start(self) -> None:
         """Begin to refresh every `metadata.max.age.ms`, and at once while the cluster cannot be reached."""
@@ -289,20 +291,20 @@ class ClusterMetadataCache:
         return denied_topics(response, expected, undecided)
 
     async def _look(self, look: MetadataLook) -> bool:
-        async def question(client: BrokerClient) -> MetadataResponse | None:
-            response = await look.ask(client, self._view)
-            if response is not None:
-                self._refuse_unusable(client, response)
-            return response
+        async def question(client: BrokerClient) -> LookAnswer | None:
+            answer = await look.ask(client, self._view)
+            if answer is not None:
+                self._refuse_unusable(client, answer.response)
+            return answer
 
-        response = await self._contact.ask(question)
-        self._counting.count("metadata_looks", 1, "same" if response is None else "different")
-        if response is None:
+        answer = await self._contact.ask(question)
+        self._counting.count("metadata_looks", 1, "same" if answer is None else "different")
+        if answer is None:
             return True
-        if await self._take_in(response, look.names, {}):
+        if await self._take_in(answer.response, look.names, {}):
             look.forget()
             return False
-        look.believe(self._view)
+        look.believe(answer, self._view)
         return True
 
     async def _take_in(

@@ -6,6 +6,7 @@ changed the view in between.
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from kproxy.net.cluster.broker_client import CLIENT_ID, BrokerClient
@@ -23,38 +24,44 @@ TOPICS_PER_LOOK: Final = 1_000
 """More are asked in several requests, so that decoding one answer does not hold the loop for long."""
 
 
+@dataclass(frozen=True, slots=True)
+class LookAnswer:
+    """What one broker answered; several may be asked at the same time."""
+
+    response: MetadataResponse
+    parts: LastingParts
+
+
 class MetadataLook:
     """One question for some topics, and what was answered the last time."""
 
-    __slots__ = ("_answer", "_heard", "_request", "_view_version", "names")
+    __slots__ = ("_answer", "_request", "_view_version", "names")
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
         self._request: PreparedRequest | None = None
-        self._heard: LastingParts | None = None
         self._answer: LastingParts | None = None
         self._view_version = -1
 
-    async def ask(self, client: BrokerClient, view: ClusterView) -> MetadataResponse | None:
+    async def ask(self, client: BrokerClient, view: ClusterView) -> LookAnswer | None:
         """Return what the broker answers; None when that would change nothing in `view`. Raises BrokerUnavailable."""
         version = version_with_topic_ids(client)
         if self._request is None or self._request.version != version:
             self._request = self._prepared(version)
 
-        def read(frame: memoryview) -> MetadataResponse | None:
+        def read(frame: memoryview) -> LookAnswer | None:
             answer = self._answer if self._view_version == view.version else None
             if answer is not None and answer.are_those_of(frame, version):
                 return None
-            self._heard = LastingParts.of(frame, version)
             _, response = codecs.decode_response(ApiKey.METADATA, version, frame)
             assert isinstance(response, MetadataResponse)
-            return response
+            return LookAnswer(response, LastingParts.of(frame, version))
 
         return await client.repeat(self._request, read)
 
-    def believe(self, view: ClusterView) -> None:
-        """Take note that `view` holds what the last answer said."""
-        self._answer, self._view_version = self._heard, view.version
+    def believe(self, answer: LookAnswer, view: ClusterView) -> None:
+        """Take note that `view` holds what `answer` says."""
+        self._answer, self._view_version = answer.parts, view.version
 
     def forget(self) -> None:
         """Have the next answer read, whatever it says."""

@@ -176,7 +176,7 @@ class StateTopics:
                 raise BrokerUnavailable(f"{client.peer} is not the controller")
             return response
 
-        return await self._metadata.ask(question)
+        return await self._metadata.ask(question, is_repeatable=False)
 
     def _was_created(self, result: CreatableTopicResult) -> bool:
         code = known_code(result.error_code)

@@ -7,11 +7,14 @@ import pytest
 from kproxy.errors import BrokerUnavailable
 from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.net.broker_failures import AuthenticationExpected
+from kproxy.net.cluster import contact as contact_module
 from kproxy.net.cluster.broker_client import BrokerClient
 from kproxy.net.cluster.contact import ClusterContact
 from kproxy.net.cluster.view import TopicIdsMissing
-from tests.in_memory.answering_broker import AnsweringBroker
-from tests.worlds.backing import Backing, ask, broker_that, cluster_named, run
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.codecs import DecodedRequest
+from tests.in_memory.answering_broker import AnsweringBroker, Reply
+from tests.worlds.backing import Backing, ask, broker_that, cluster_named, never, run
 
 
 def brokers(*running: AnsweringBroker) -> list[BackingBroker]:
@@ -90,6 +93,47 @@ def test_a_cluster_whose_known_brokers_are_all_gone_is_found_by_the_bootstrap_se
         # Then
         assert answer == "1"
         assert first.accepted_count == 1
+
+    with_two_brokers(scenario)
+
+
+def test_a_broker_that_hangs_does_not_hold_up_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(contact: ClusterContact, first: AnsweringBroker, second: AnsweringBroker) -> None:
+        # Given
+        monkeypatch.setattr(contact_module, "PATIENCE_SECONDS", 0.05)
+        contact.learn(brokers(first, second))
+        first.answers[3] = never
+
+        # When
+        answers = [await contact.ask(ask), await contact.ask(ask)]
+
+        # Then
+        assert answers == ["2", "2"]
+        assert len(first.asked(ApiKey.METADATA)) == 1
+
+    with_two_brokers(scenario)
+
+
+def test_what_must_not_be_done_twice_is_asked_elsewhere_only_after_a_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario(contact: ClusterContact, first: AnsweringBroker, second: AnsweringBroker) -> None:
+        # Given
+        monkeypatch.setattr(contact_module, "PATIENCE_SECONDS", 0.01)
+        contact.learn(brokers(first, second))
+
+        async def answer_late(_: DecodedRequest) -> Reply:
+            await asyncio.sleep(0.1)
+            return cluster_named("1")
+
+        first.answers[3] = answer_late
+
+        # When
+        answer = await contact.ask(ask, is_repeatable=False)
+
+        # Then
+        assert answer == "1"
+        assert second.asked(ApiKey.METADATA) == []
 
     with_two_brokers(scenario)
 
