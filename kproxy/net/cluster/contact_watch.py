@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from kproxy.errors import BrokerUnavailable
+from kproxy.net.cluster.view import TopicIdsMissing
 from kproxy.telemetry import logs
 
 LOOK_SECONDS: Final = 2.0
@@ -59,6 +60,8 @@ class ContactWatch:
         """Why the cluster cannot be reached, though it could before; empty while it can, or never could."""
         age_ms = self._cluster.contact_age_ms
         failure = self._cluster.last_failure
+        if isinstance(failure, TopicIdsMissing):
+            failure = None  # Plain traffic is not concerned.
         if age_ms is None or (failure is None and age_ms < SILENCE_MS):
             return ""
         return f"the backing cluster was last reached {age_ms} ms ago: {failure or 'it does not answer'}; {LOST_ADVICE}"

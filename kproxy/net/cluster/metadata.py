@@ -28,7 +28,7 @@ from kproxy.net.cluster.second_opinions import (
     undecided_names,
 )
 from kproxy.net.cluster.share_support import ShareSupport, probe_share_groups
-from kproxy.net.cluster.view import ClusterBroker, ClusterView, ViewChanges
+from kproxy.net.cluster.view import ClusterBroker, ClusterView, TopicIdsMissing, ViewChanges
 from kproxy.net.counting import Counting
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings.addresses import HostPort
@@ -171,7 +171,7 @@ class ClusterMetadataCache:
 
     @property
     def contact_age_ms(self) -> int | None:
-        """How long ago a round of any kind last succeeded; None if none has yet."""
+        """How long ago the cluster last answered a round of any kind; None if it never has."""
         return None if self._contacted_ms is None else self._clock.now_ms() - self._contacted_ms
 
     async def ask_for_brokers(self) -> None:
@@ -375,7 +375,7 @@ class ClusterMetadataCache:
         self._counting.count("metadata_refreshes", 1, "ok")
 
     def _note_reached(self) -> None:
-        if self.last_failure is not None:
+        if not isinstance(self.last_failure, TopicIdsMissing | None):
             log.info("backing_cluster_reached", cluster_id=self._view.cluster_id)
         self.last_failure = None
         self._contacted_ms = self._clock.now_ms()
@@ -392,6 +392,8 @@ class ClusterMetadataCache:
         self._counting.count("metadata_refreshes", 1, "failed")
 
     def _note_unreachable(self, failure: BrokerUnavailable) -> None:
-        if self.last_failure is None:
+        if isinstance(failure, TopicIdsMissing):
+            self._contacted_ms = self._clock.now_ms()  # it answered
+        elif isinstance(self.last_failure, TopicIdsMissing | None):
             log.warning("backing_cluster_unreachable", reason=type(failure).__name__, detail=failure)
         self.last_failure = failure

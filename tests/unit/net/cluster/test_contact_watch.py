@@ -7,6 +7,7 @@ import pytest
 from kproxy.errors import BrokerUnavailable
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.cluster.contact_watch import SILENCE_MS, ContactWatch
+from kproxy.net.cluster.view import TopicIdsMissing
 from tests.in_memory.manual_clock import ManualClock
 from tests.worlds.backing import run
 from tests.worlds.state_logs import alarms
@@ -84,6 +85,19 @@ def test_a_cluster_of_which_nobody_answers_is_a_problem_at_once_and_that_is_said
     assert "connection refused" in cluster.watch.problem
     assert cluster.changes == 1
     assert [(line.msg, line.levelno) for line in alarms(caplog)] == [("backing_cluster_lost", logging.ERROR)]
+
+
+def test_a_cluster_without_topic_ids_is_reached() -> None:
+    """Plain traffic is not concerned, and share groups say so themselves."""
+    # Given
+    cluster = Cluster()
+    cluster.last_failure = TopicIdsMissing("topic 'orders' has no id")
+
+    # When
+    cluster.looked_at(after_ms=1_000)
+
+    # Then
+    assert (cluster.watch.problem, cluster.changes) == ("", 0)
 
 
 def test_a_cluster_that_only_hangs_is_a_problem_after_some_seconds() -> None:

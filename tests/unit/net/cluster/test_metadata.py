@@ -313,7 +313,7 @@ def test_a_cluster_that_wants_authentication_says_so() -> None:
     run(scenario)
 
 
-def test_a_cluster_without_topic_ids_is_refused() -> None:
+def test_a_cluster_without_topic_ids_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         async with (
             ScriptedCluster(metadata_versions=(0, 9)) as cluster,
@@ -326,6 +326,8 @@ def test_a_cluster_without_topic_ids_is_refused() -> None:
                 "the backing cluster has no topic ids: "
                 f"{peer} speaks Metadata up to version 9, topic ids came with 10 (Kafka 2.8)"
             )
+            assert backing.metadata.contact_age_ms is not None, "it answered"
+            assert "backing_cluster_unreachable" not in [record.msg for record in caplog.records]
 
     run(scenario)
 
