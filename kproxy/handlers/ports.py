@@ -138,10 +138,7 @@ class ClusterMetadata(Protocol):
         ...
 
     async def confirm(self, topic_ids: Collection[TopicId], *, not_older_than_ms: int) -> None:
-        """Ask the cluster again for those of these topics in the cache that it has not spoken of for that long; 0 asks.
-
-        Concurrent calls share one request. Raises BrokerUnavailable.
-        """
+        """Ask again for cached topics of which nothing was heard for so long; 0 asks. Raises BrokerUnavailable."""
         ...
 
 
@@ -358,6 +355,10 @@ class Background(Protocol):
 
     def begin(self, work: Callable[[], Awaitable[None]], *, name: str) -> None:
         """Begin `work`, which raises nothing, as soon as is reasonable. `name` is for people."""
+        ...
+
+    def begin_now(self, work: Callable[[], Awaitable[None]], *, name: str) -> None:
+        """Do the same, however much of the other work is under way: for little that others wait for."""
         ...
 
 

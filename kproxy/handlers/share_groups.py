@@ -182,7 +182,7 @@ class ShareGroups:
         released = self._releases.evict_connection(connection_id)
         if self.sessions.has_connection(connection_id):
             more = partial(self.connection_closed, connection_id)
-            self._ports.background.begin(more, name=f"more releases of connection {connection_id}")
+            self._ports.background.begin_now(more, name=f"more releases of connection {connection_id}")
         await released.settle()
 
     def expire(self, now_ms: int) -> Coroutine[object, object, None]:

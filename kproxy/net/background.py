@@ -21,6 +21,14 @@ class BackgroundTasks:
         """Begin `work`, which raises nothing, once fewer than `MOST_AT_ONCE` are under way."""
         self._tasks.spawn(self._in_turn(work), name=name)
 
+    def begin_now(self, work: Callable[[], Awaitable[None]], *, name: str) -> None:
+        """Begin `work`, which raises nothing, however much is under way; it does not count among that."""
+        self._tasks.spawn(_awaited(work), name=name)
+
     async def _in_turn(self, work: Callable[[], Awaitable[None]]) -> None:
         async with self._turnstile:
             await work()
+
+
+async def _awaited(work: Callable[[], Awaitable[None]]) -> None:
+    await work()

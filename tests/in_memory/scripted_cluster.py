@@ -71,6 +71,7 @@ class ScriptedCluster:
         self._logs: dict[TopicIdPartition, InMemoryLog] = {}
         self._leaders: dict[TopicIdPartition, tuple[int, int]] = {}
         self._refusals: dict[TopicIdPartition, ErrorCode] = {}
+        self._refused_reads: dict[TopicIdPartition, ErrorCode] = {}
         self._appended = asyncio.Condition()
         self._polls_out = 0
         self._poll_ended = asyncio.Condition()
@@ -158,6 +159,10 @@ class ScriptedCluster:
     def refuse(self, topic_id: TopicId, partition: int, error_code: ErrorCode) -> None:
         """Answer Fetch and ListOffsets of a partition with `error_code`, until it is NONE again."""
         self._refusals[TopicIdPartition(topic_id, partition)] = error_code
+
+    def refuse_reads(self, key: TopicIdPartition, error_code: ErrorCode) -> None:
+        """Answer Fetch of a partition with `error_code`, until it is NONE again."""
+        self._refused_reads[key] = error_code
 
     # ------------------------------------------------ answers
 
@@ -286,7 +291,7 @@ class ScriptedCluster:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if leader_epoch < current_epoch:
             return ErrorCode.FENCED_LEADER_EPOCH
-        return self._refusals.get(key, ErrorCode.NONE)
+        return self._refused_reads.get(key) or self._refusals.get(key, ErrorCode.NONE)
 
     def _by_topic(self, found: dict[TopicIdPartition, PartitionData]) -> list[FetchableTopicResponse]:
         topics: dict[TopicId, FetchableTopicResponse] = {}

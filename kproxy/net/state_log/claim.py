@@ -127,13 +127,12 @@ class SlotClaims:
         log_end = await self._loader.log_end(topic, number)
 
         async def look_from(first_offset: int) -> int:
-            return await self._loader.read(
+            return await self._loader.look(
                 topic,
                 number,
                 first_offset=first_offset,
                 last_offset=log_end - 1,
                 take=self._look_for_others,
-                is_skipping=True,  # Loading says what is wrong with the log.
             )
 
         await self._loader.from_log_start(owned_up_to + 1, look_from)

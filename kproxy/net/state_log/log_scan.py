@@ -15,7 +15,7 @@ from kproxy.handlers.ports import (
 )
 from kproxy.statelog.state_log_fold import Outcome
 from kproxy.telemetry import logs
-from kproxy.wire.record_batches import batch_extents
+from kproxy.wire.record_batches import BatchExtent, walk_extents
 from kproxy.wire.records import DecodedRecords, Record, decode_records
 
 R = TypeVar("R")
@@ -42,6 +42,13 @@ class LogTruncated(BrokerUnavailable):
 
     def __str__(self) -> str:
         return self._detail
+
+
+class UnreadableLog(CorruptStateRecord):
+    """The leader calls the log corrupt, or sends what is no batch: nothing behind that offset can be read.
+
+    Raised by `LogScan`; loading ends with it, and looks try again.
+    """
 
 
 class LogScan:
@@ -107,6 +114,33 @@ class LogScan:
             count += len(records)
         return count
 
+    async def look(
+        self,
+        topic: TopicDescription,
+        partition: int,
+        *,
+        first_offset: int,
+        last_offset: int,
+        take: Callable[[Record], Outcome],
+    ) -> int:
+        """Read as `read` does, for who does not judge the log: batches that cannot be decoded are passed over.
+
+        Raises:
+            LogTruncated: the log begins above `first_offset`, or ends below `last_offset`.
+            BrokerUnavailable: the leader does not answer, or calls its log corrupt, which loading will judge.
+        """
+        try:
+            return await self.read(
+                topic,
+                partition,
+                first_offset=first_offset,
+                last_offset=last_offset,
+                take=take,
+                is_skipping=True,
+            )
+        except UnreadableLog as unreadable:
+            raise BrokerUnavailable(str(unreadable)) from unreadable
+
     async def _fetch(self, topic: TopicDescription, partition: int, offset: int) -> PartitionData:
         read = PartitionRead(topic.topic_id, partition, offset, BYTES_PER_READ)
         (data,) = await self._reader.read([read], max_bytes=BYTES_PER_READ)
@@ -117,7 +151,7 @@ class LogScan:
                 data.log_start_offset,
             )
         if data.error_code is ErrorCode.CORRUPT_MESSAGE:
-            raise CorruptStateRecord(f"{where}: {data.error_code.name}")
+            raise UnreadableLog(f"{where}: {data.error_code.name}")
         if data.error_code is not ErrorCode.NONE:
             raise BrokerUnavailable(f"{where} cannot be read: {data.error_code.name}")
         return data
@@ -152,9 +186,9 @@ def _decoded(
 
 
 def _sound_batches(records: memoryview, offset: int, where: str) -> DecodedRecords:
-    """Return what can be decoded, batch by batch."""
+    """Return what can be decoded, batch by batch. Raises UnreadableLog when the first one is no batch at all."""
     sound = DecodedRecords([], offset)
-    for extent in batch_extents(records):
+    for extent in _whole_extents(records, where):
         batch = records[extent.position : extent.position + extent.size_bytes]
         try:
             decoded = decode_records(batch, from_offset=offset)
@@ -165,3 +199,13 @@ def _sound_batches(records: memoryview, offset: int, where: str) -> DecodedRecor
             decoded = DecodedRecords([], max(offset, extent.last_offset + 1))
         sound = DecodedRecords(sound.records + decoded.records, decoded.next_offset)
     return sound
+
+
+def _whole_extents(records: memoryview, where: str) -> Sequence[BatchExtent]:
+    extents: list[BatchExtent] = []
+    try:
+        extents.extend(walk_extents(records))
+    except MalformedMessage as malformed:
+        if not extents:
+            raise UnreadableLog(f"{where}: {malformed}") from malformed
+    return extents

@@ -235,8 +235,11 @@ class StateLogService:
             except BrokerUnavailable as failure:
                 if asyncio.get_running_loop().time() >= said_from:
                     self._say(str(failure), is_permanent=False)
-                backoff.failed()
-                await asyncio.sleep(backoff.remaining_ms / 1000)
+                await _pause_after_failure(backoff)
+            except Exception as fault:  # noqa: BLE001 - the top of a task: nobody else looks for the state log
+                log.crash("state_log_search_failed", fault)
+                self._say(f"{type(fault).__name__} in kproxy itself", is_permanent=False)
+                await _pause_after_failure(backoff)
             else:
                 return found
 
@@ -299,3 +302,8 @@ class StateLogService:
             wall_clock=cluster.wall_clock,
             measuring=self._measuring,
         )
+
+
+async def _pause_after_failure(backoff: Backoff) -> None:
+    backoff.failed()
+    await asyncio.sleep(backoff.remaining_ms / 1000)

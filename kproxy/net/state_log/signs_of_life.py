@@ -119,7 +119,7 @@ async def warn_of_living_owner(topics: SlotTopics, reader: PartitionReader, wall
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
             await _look(topics, reader, wall_clock.now_ms() - ALIVE_MS, owner.take)
-    except (BrokerUnavailable, CorruptStateRecord, TimeoutError) as failure:
+    except (BrokerUnavailable, TimeoutError) as failure:
         log.debug("living_owner_not_looked_for", detail=failure)
         return
     if owner.seen_ms < 0 or owner.has_left:
@@ -141,11 +141,6 @@ async def _look(
     log_end = await loader.log_end(groups, DECIDING_SLOT)
     first_offset = await reader.find_offset(groups.topic_id, DECIDING_SLOT, since_ms)
     with suppress(LogTruncated):  # it was deleted since: nobody is there
-        await loader.read(
-            groups,
-            DECIDING_SLOT,
-            first_offset=first_offset,
-            last_offset=log_end - 1,
-            take=take,
-            is_skipping=True,  # Loading says what is wrong with the log.
+        await loader.look(
+            groups, DECIDING_SLOT, first_offset=first_offset, last_offset=log_end - 1, take=take
         )

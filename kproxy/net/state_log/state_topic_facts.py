@@ -50,14 +50,7 @@ async def _replayed(
                 f"topic {topic.name}: {newer}: run the kproxy that wrote it, or a newer one"
             ) from newer
 
-    await loader.read(
-        topic,
-        DECIDING_SLOT,
-        first_offset=first_offset,
-        last_offset=last_offset,
-        take=take,
-        is_skipping=True,  # Loading says what is wrong with the log.
-    )
+    await loader.look(topic, DECIDING_SLOT, first_offset=first_offset, last_offset=last_offset, take=take)
     return fold
 
 

@@ -69,6 +69,26 @@ def test_no_more_than_so_many_are_under_way() -> None:
     run(scenario)
 
 
+def test_what_others_wait_for_begins_beside_work_that_hangs() -> None:
+    async def scenario() -> None:
+        # Given
+        hanging, urgent, keeper = Work(), Work(), TaskKeeper()
+        background = BackgroundTasks(keeper)
+        for number in range(MOST_AT_ONCE):
+            background.begin(hanging.do, name=f"work {number}")
+        await turns(5)
+
+        # When
+        background.begin_now(urgent.do, name="urgent work")
+        await turns(5)
+
+        # Then
+        assert (urgent.begun, hanging.ended) == (1, 0)
+        await keeper.close()
+
+    run(scenario)
+
+
 def test_work_ends_with_its_keeper() -> None:
     async def scenario() -> None:
         # Given

@@ -180,6 +180,20 @@ def test_a_log_that_is_pruned_or_cut_off_below_what_was_owned_is_no_obstacle(own
     on_cluster(scenario)
 
 
+def test_a_leader_that_calls_the_log_corrupt_is_asked_again_later_whether_the_slot_is_ours() -> None:
+    async def scenario(cluster: ScriptedStateLog, _: StateLogBacking, claims: SlotClaims) -> None:
+        # Given
+        owned = await claims.claim(0)
+        cluster.write_foreign(state_log(), NOT_A_RECORD)
+        cluster.refuse_reads(state_log(), ErrorCode.CORRUPT_MESSAGE)
+
+        # When / Then
+        with pytest.raises(BrokerUnavailable, match="CORRUPT_MESSAGE"):
+            await claims.require_unclaimed(0, owned.state.claim_epoch)
+
+    on_cluster(scenario)
+
+
 def test_a_writer_continues_behind_the_claim_record() -> None:
     async def scenario(cluster: ScriptedStateLog, _: StateLogBacking, claims: SlotClaims) -> None:
         # Given

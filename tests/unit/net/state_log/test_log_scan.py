@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 
 import pytest
 
@@ -201,6 +202,44 @@ def test_a_leader_that_refuses_is_named_with_the_reason(error_code: ErrorCode) -
     # When / Then
     with pytest.raises(BrokerUnavailable, match=f"{STATE}-0 at offset 0 cannot be read: {error_code.name}"):
         of(log.read(0, 0))
+
+
+def test_to_who_only_looks_a_leader_that_calls_its_log_corrupt_is_one_that_cannot_be_read() -> None:
+    """It may say so once, of a read that failed; what is wrong with the log, loading says."""
+    # Given
+    log = reading(1)
+    log.reader.fail(STATE_ID, 0, ErrorCode.CORRUPT_MESSAGE)
+
+    # When / Then
+    with pytest.raises(BrokerUnavailable, match=f"{STATE}-0 at offset 0: CORRUPT_MESSAGE"):
+        of(SlotLoader(log.reader).look(TOPIC, 0, first_offset=0, last_offset=0, take=log.take))
+
+
+def test_who_only_looks_sees_what_can_be_decoded() -> None:
+    # Given
+    log = reading(1, 1, 1)
+    damaged = log.log.batches[1]
+    log.log.batches[1] = replace(damaged, encoded=damaged.encoded[:-1] + b"?")
+
+    # When
+    of(SlotLoader(log.reader).look(TOPIC, 0, first_offset=0, last_offset=2, take=log.take))
+
+    # Then
+    assert log.offsets == [0, 2]
+
+
+def test_before_bytes_that_nobody_can_frame_all_is_read_that_can_be() -> None:
+    # Given
+    log = reading(1, 1)
+    damaged = log.log.batches[1]
+    log.log.batches[1] = replace(damaged, encoded=damaged.encoded[:16] + b"\1" + damaged.encoded[17:])
+
+    # When
+    with pytest.raises(BrokerUnavailable, match=f"{STATE}-0.*magic 1"):
+        of(SlotLoader(log.reader).look(TOPIC, 0, first_offset=0, last_offset=1, take=log.take))
+
+    # Then
+    assert log.offsets == [0]
 
 
 def test_batches_that_no_reader_can_frame_are_corrupt() -> None:

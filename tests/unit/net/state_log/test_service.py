@@ -176,13 +176,13 @@ def test_new_topics_whose_leaders_need_a_moment_are_waited_for_without_a_word(
         async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
             # Given
             create_state_topics(cluster)
-            cluster.refuse(GROUPS_ID, 0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            cluster.refuse_reads(groups_log(), ErrorCode.NOT_LEADER_OR_FOLLOWER)
             process = Process(backing)
             process.service.start()
             await until(lambda: len(cluster.asked(ApiKey.LIST_OFFSETS)) >= 3)
 
             # When
-            cluster.refuse(GROUPS_ID, 0, ErrorCode.NONE)
+            cluster.refuse_reads(groups_log(), ErrorCode.NONE)
             await process.serves()
 
             # Then
