@@ -53,10 +53,10 @@ class TopicChanges:
     def note(self, change: TopicChange) -> None:
         """Look at once: an answer passed that tells of changed topics."""
         self._looks.look_soon()
-        names = self._share_groups.watched_topics.names() if change.log_starts else ()
         for (name, partition), offset in change.log_starts.items():
-            # Now, and by what is known: a moment later the name may be another topic's.
-            topic_id = self._metadata.id_of(name) if name in names else None
+            # Now, and by what is known: a moment later the name may be another topic's. Few topics are known, so
+            # nobody has to look through all groups, for each of many answers, which of them these are about.
+            topic_id = self._metadata.id_of(name)
             if topic_id is not None:
                 self._log_starts[TopicIdPartition(topic_id, partition)] = offset
         if self._log_starts and (self._moving is None or self._moving.done()):

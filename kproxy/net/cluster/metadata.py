@@ -216,7 +216,7 @@ class ClusterMetadataCache:
             BrokerUnavailable: nobody answers.
         """
         try:
-            are_settled = [await self._look(each) for each in self._looks.at(names)]
+            are_settled = [await self._look(each) for each in self._looks.at(names, self._view)]
         except BrokerUnavailable as failure:
             self._counting.count("metadata_looks", 1, "failed")
             self._note_unreachable(failure)

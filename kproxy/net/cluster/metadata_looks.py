@@ -23,6 +23,9 @@ FIRST_VERSION_WITH_TOPIC_IDS: Final = 10
 TOPICS_PER_LOOK: Final = 1_000
 """More are asked in several requests, so that decoding one answer does not hold the loop for long."""
 
+PARTITIONS_PER_LOOK: Final = 5_000
+"""The same, as soon as it is known how many partitions the topics have; one topic is not divided."""
+
 
 @dataclass(frozen=True, slots=True)
 class LookAnswer:
@@ -74,23 +77,44 @@ class MetadataLook:
 
 
 class MetadataLooks:
-    """The looks at a collection of topics; made anew when that is another object."""
+    """The looks at a collection of topics; made anew when that is another object, divided when they grew too large."""
 
-    __slots__ = ("_looks", "names")
+    __slots__ = ("_looks", "_view_version", "names")
 
     def __init__(self) -> None:
         self.names: Collection[str] = frozenset()
         """What was looked at last."""
         self._looks: Sequence[MetadataLook] = ()
+        self._view_version = -1
 
-    def at(self, names: Collection[str]) -> Sequence[MetadataLook]:
-        """Return the looks at `names`, which must not change."""
-        if names is not self.names:
+    def at(self, names: Collection[str], view: ClusterView) -> Sequence[MetadataLook]:
+        """Return the looks at `names`, which must not change; `view` knows how many partitions these topics have."""
+        is_other = names is not self.names
+        if is_other:
             ordered = sorted(names)
             starts = range(0, len(ordered), TOPICS_PER_LOOK)
             self._looks = [MetadataLook(ordered[start : start + TOPICS_PER_LOOK]) for start in starts]
             self.names = names
+        if is_other or view.version != self._view_version:
+            self._looks = [part for look in self._looks for part in _divided(look, view)]
+            self._view_version = view.version
         return self._looks
+
+
+def _divided(look: MetadataLook, view: ClusterView) -> Sequence[MetadataLook]:
+    """Return `look` itself if its topics have no more than `PARTITIONS_PER_LOOK` together, else several in its place."""
+    counts = [view.partition_count(name) for name in look.names]
+    if sum(counts) <= PARTITIONS_PER_LOOK or len(counts) == 1:
+        return (look,)
+    parts: list[list[str]] = []
+    room = 0
+    for name, count in zip(look.names, counts, strict=True):
+        if not parts or count > room:
+            parts.append([])
+            room = PARTITIONS_PER_LOOK
+        parts[-1].append(name)
+        room -= count
+    return [MetadataLook(part) for part in parts]
 
 
 def version_with_topic_ids(client: BrokerClient) -> int:

@@ -87,6 +87,11 @@ class ClusterView:
         """Return the id of the topic of that name, None when there is none in the view."""
         return self._id_by_name.get(name)
 
+    def partition_count(self, name: str) -> int:
+        """Return how many partitions the topic of that name has, 1 when there is none in the view."""
+        topic_id = self._id_by_name.get(name)
+        return 1 if topic_id is None else len(self._by_id[topic_id].leaders)
+
     def was_gone(self, topic_id: TopicId) -> bool:
         """Return whether the topic was in the view, and then was not there any more, some minutes ago at most."""
         return topic_id in self._gone_ms

@@ -5,6 +5,7 @@ and the high watermarks of all partitions where they moved.
 """
 
 import asyncio
+from collections.abc import Collection
 from typing import Final, Protocol
 
 from kproxy.error_codes import ErrorCode
@@ -74,19 +75,33 @@ class BrokerTail:
         self._listener = listener
         self._session = FetchSession()
         self._topic_ids: dict[str, TopicId] = {}
+        self._topics: dict[TopicId, tuple[str, set[int]]] = {}
         self._awaited: set[TopicIdPartition] = set()
         self._is_awaited = asyncio.Event()
         self._client: BrokerClient | None = None
+
+    @property
+    def topic_names(self) -> Collection[str]:
+        """The topics of which partitions are watched."""
+        return self._topic_ids.keys()
 
     def put(self, entry: FetchEntry) -> None:
         """Watch a partition from `fetch_offset` on, or move on to another offset."""
         self._session.put(entry)
         self._topic_ids[entry.topic_name] = entry.topic_id
+        _, partitions = self._topics.setdefault(entry.topic_id, (entry.topic_name, set()))
+        partitions.add(entry.partition)
 
     def drop(self, topic_partition: TopicIdPartition) -> None:
         """Watch a partition no more, and await it no more."""
         self._session.forget(topic_partition)
         self.set_awaited(topic_partition, is_awaited=False)
+        name, partitions = self._topics.get(topic_partition.topic_id, ("", set[int]()))
+        partitions.discard(topic_partition.partition)
+        if not partitions:
+            self._topics.pop(topic_partition.topic_id, None)
+            if self._topic_ids.get(name) == topic_partition.topic_id:
+                del self._topic_ids[name]
 
     def set_awaited(self, topic_partition: TopicIdPartition, *, is_awaited: bool) -> None:
         """Say whether somebody sleeps until the partition has news."""

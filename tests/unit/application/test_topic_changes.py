@@ -189,6 +189,38 @@ def test_deleted_records_move_the_start_offset_of_topics_that_groups_consume() -
     run(scenario)
 
 
+def test_a_storm_of_deleted_records_is_no_storm_of_walks_over_all_groups(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        async with a_scene() as scene:
+            # Given
+            walks: list[str] = []
+            moved: list[Mapping[TopicIdPartition, int]] = []
+            done = asyncio.Event()
+
+            async def move_log_starts(log_starts: Mapping[TopicIdPartition, int]) -> None:
+                moved.append(log_starts)
+                done.set()
+
+            monkeypatch.setattr(scene.world.groups, "move_log_starts", move_log_starts)
+            monkeypatch.setattr(
+                type(scene.world.groups.watched_topics), "names", lambda _: walks.append("a walk")
+            )
+
+            # When
+            for offset in range(100):
+                scene.changes.note(TopicChange({("orders", 0): offset}))
+            walks_at_once = len(walks)
+            await done.wait()
+
+            # Then
+            assert walks_at_once == 0
+            assert moved == [{TopicIdPartition(ORDERS, 0): 99}]
+
+    run(scenario)
+
+
 def test_records_deleted_from_a_topic_are_not_taken_for_those_of_another_that_took_its_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -11,7 +11,9 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import PartitionLeader, TopicDescription
+from kproxy.net.cluster import metadata_looks
 from kproxy.net.cluster.metadata_looks import TOPICS_PER_LOOK, MetadataLooks
+from kproxy.net.cluster.view import ClusterView
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest
@@ -120,9 +122,39 @@ def test_other_topics_are_another_question() -> None:
 def test_many_topics_are_looked_at_in_several_requests() -> None:
     names = frozenset(f"topic-{number}" for number in range(2 * TOPICS_PER_LOOK + 1))
 
-    parts = MetadataLooks().at(names)
+    parts = MetadataLooks().at(names, ClusterView(unknown_ttl_ms=1_000))
 
     assert [len(part.names) for part in parts] == [TOPICS_PER_LOOK, TOPICS_PER_LOOK, 1]
+
+
+def test_topics_of_many_partitions_are_looked_at_in_several_requests_once_that_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(metadata_looks, "PARTITIONS_PER_LOOK", 5)
+
+    async def scenario() -> None:
+        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+            # Given
+            counts = {"a": 2, "b": 3, "c": 4, "d": 9}
+            for name, count in counts.items():
+                cluster.create_topic(name, TopicId(name.encode() * 16), partition_count=count)
+            names = frozenset(counts)
+            await backing.metadata.look(names)
+            before = len(cluster.asked(ApiKey.METADATA))
+
+            # When
+            for _ in range(2):
+                await backing.metadata.look(names)
+
+            # Then
+            asked = [
+                [topic.name for topic in request.message.topics or []]  # type: ignore[attr-defined]  # a MetadataRequest
+                for request in cluster.asked(ApiKey.METADATA)[before:]
+            ]
+            assert asked == [["a", "b"], ["c"], ["d"]] * 2
+            assert looks(backing)[0] == 3
+
+    run(scenario)
 
 
 def test_a_look_that_nobody_answers_fails_and_says_so_once_it_succeeds_again() -> None:

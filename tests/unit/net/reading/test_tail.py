@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.fetch_request import FetchRequest
 from kproxy.wire.messages.fetch_response import FetchResponse
 from tests.in_memory.scripted_cluster import ScriptedCluster
-from tests.worlds.backing import BOTH_LOOPS, ORDERS, Backing, run
+from tests.worlds.backing import BOTH_LOOPS, ORDERS, PAYMENTS, Backing, run
 
 
 def key(partition: int) -> TopicIdPartition:
@@ -190,6 +191,37 @@ def test_nothing_is_asked_while_nobody_waits() -> None:
         assert len(polls(cluster)) == 1
         listening.tail.set_awaited(key(0), is_awaited=True)
         await listening.until_said(("heard", 0, 2))
+
+    with_tail(scenario)
+
+
+def test_a_topic_is_remembered_as_long_as_one_of_its_partitions_is_watched() -> None:
+    async def scenario(_: ScriptedCluster, listening: Listening, __: Backing) -> None:
+        tail = listening.tail
+        tail.put(entry(0))
+        tail.put(entry(1))
+        assert list(tail.topic_names) == ["orders"]
+        tail.drop(key(0))
+        tail.drop(key(0))
+        assert list(tail.topic_names) == ["orders"]
+        tail.drop(key(1))
+        assert list(tail.topic_names) == []
+
+    with_tail(scenario)
+
+
+def test_a_topic_created_anew_is_known_by_its_name_when_the_old_one_is_dropped() -> None:
+    async def scenario(_: ScriptedCluster, listening: Listening, __: Backing) -> None:
+        # Given
+        tail = listening.tail
+        tail.put(entry(0))
+        tail.put(replace(entry(0), topic_id=PAYMENTS))
+
+        # When
+        tail.drop(key(0))
+
+        # Then
+        assert list(tail.topic_names) == ["orders"]
 
     with_tail(scenario)
 
