@@ -102,7 +102,7 @@ class MetadataLooks:
 
 
 def _divided(look: MetadataLook, view: ClusterView) -> Sequence[MetadataLook]:
-    """Return `look` itself if its topics have no more than `PARTITIONS_PER_LOOK` together, else several in its place."""
+    """Return `look` itself if its topics have at most `PARTITIONS_PER_LOOK` together, else several in its place."""
     counts = [view.partition_count(name) for name in look.names]
     if sum(counts) <= PARTITIONS_PER_LOOK or len(counts) == 1:
         return (look,)

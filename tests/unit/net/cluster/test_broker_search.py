@@ -7,7 +7,7 @@ import pytest
 from kproxy.errors import BrokerUnavailable
 from kproxy.net.cluster import broker_search
 from kproxy.net.cluster.broker_search import BrokerSearch
-from kproxy.net.cluster.rounds import MetadataTiming
+from kproxy.net.cluster.metadata_rounds import MetadataTiming
 from kproxy.net.tasks import TaskKeeper
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.metadata_request import MetadataRequest

@@ -212,7 +212,7 @@ def test_to_who_only_looks_a_leader_that_calls_its_log_corrupt_is_one_that_canno
 
     # When / Then
     with pytest.raises(BrokerUnavailable, match=f"{STATE}-0 at offset 0: CORRUPT_MESSAGE"):
-        of(SlotLoader(log.reader).look(TOPIC, 0, first_offset=0, last_offset=0, take=log.take))
+        of(LogScan(log.reader).look(TOPIC, 0, first_offset=0, last_offset=0, take=log.take))
 
 
 def test_who_only_looks_sees_what_can_be_decoded() -> None:
@@ -222,7 +222,7 @@ def test_who_only_looks_sees_what_can_be_decoded() -> None:
     log.log.batches[1] = replace(damaged, encoded=damaged.encoded[:-1] + b"?")
 
     # When
-    of(SlotLoader(log.reader).look(TOPIC, 0, first_offset=0, last_offset=2, take=log.take))
+    of(LogScan(log.reader).look(TOPIC, 0, first_offset=0, last_offset=2, take=log.take))
 
     # Then
     assert log.offsets == [0, 2]
@@ -236,7 +236,7 @@ def test_before_bytes_that_nobody_can_frame_all_is_read_that_can_be() -> None:
 
     # When
     with pytest.raises(BrokerUnavailable, match=f"{STATE}-0.*magic 1"):
-        of(SlotLoader(log.reader).look(TOPIC, 0, first_offset=0, last_offset=1, take=log.take))
+        of(LogScan(log.reader).look(TOPIC, 0, first_offset=0, last_offset=1, take=log.take))
 
     # Then
     assert log.offsets == [0]
