@@ -77,7 +77,7 @@ class KnownNames:
         names = self._topics(group_id)
         if topic in names.values() or topic in map(topic_id_text, names):
             return
-        if any(topic in group.subscribed_topic_names for group in self._groups(group_id)):
+        if any(topic in group.topics.subscribed_names for group in self._groups(group_id)):
             return
         who = "no share group has" if group_id is None else f"share group {group_id!r} does not have"
         raise NothingThere(f"{who} a topic {topic!r}; there {_listed(names.values())}")

@@ -323,10 +323,10 @@ class Proxy:
         # First what is served, then the ports: a share consumer that is told of no share groups gives up for good.
         await self._support.look_now()
         self._switch_share_groups()
+        self._topic_changes.start()
         await self._listeners.bind(self._metadata.brokers)
         self._metadata.on_brokers.append(self._follow_brokers)
         self._metadata.on_refreshed.append(self._support.look)
-        self._topic_changes.start()
         if not self._why_not():
             await self._state_log.first_word(_STATE_LOG_PATIENCE_S)
         self._vitals.state = ProxyState.READY

@@ -241,9 +241,10 @@ class ShareGroups:
     def topics_moved(self, topic_ids: Collection[TopicId]) -> bool:
         """Let go of what is live of those topics that the cluster's metadata do not have any more; tell if any went.
 
-        To be called when the metadata of `topic_ids` changed. Fetches that wait for them look again, and are answered
-        with what is wrong.
+        To be called when the metadata of `topic_ids` changed: heartbeats ask about the topics of their groups again.
+        Fetches that wait for them look again, and are answered with what is wrong.
         """
+        self.coordinator.topics_moved()
         unknown = self._topic_deletions.unload(topic_ids)
         if unknown:
             self._services.availability.signal_all(lambda key: key.topic_id in unknown)

@@ -72,8 +72,7 @@ class GroupAssignment:
         self._unheard.discard(member.member_id)
         kept = frozenset[TopicIdPartition]()
         if not is_joining:
-            topic_ids = self._topics.ids(member.subscribed_topic_names)
-            kept = frozenset(partition for partition in member.assigned if partition.topic_id in topic_ids)
+            kept = self._topics.subscribed(member, member.assigned)
         if self._coverage.count_on(member, kept) or has_changed:
             self._rounds.note_change(now_ms)
 
@@ -123,6 +122,11 @@ class GroupAssignment:
     def may_compute(self, now_ms: int) -> bool:
         """Whether the assignment interval is over."""
         return self._rounds.may_compute(self._limits, now_ms)
+
+    def is_outdated(self) -> bool:
+        """Whether partitions were initialized, or lost their state, since the target assignment was computed."""
+        assignable = self._topics.assignable()
+        return assignable is not self.assigned_from and assignable != self.assigned_from
 
     def compute(self, now_ms: int) -> None:
         """Compute the target assignment.
@@ -197,9 +201,7 @@ class GroupAssignment:
 
     def _target_of(self, member: ShareGroupMember) -> frozenset[TopicIdPartition]:
         """Return what the target assignment gives to `member` of its own topics."""
-        topic_ids = self._topics.ids(member.subscribed_topic_names)
-        target = self.target.get(member.member_id, frozenset())
-        return frozenset(partition for partition in target if partition.topic_id in topic_ids)
+        return self._topics.subscribed(member, self.target.get(member.member_id, frozenset()))
 
 
 def _by_topic(held: Iterable[frozenset[TopicIdPartition]]) -> Mapping[TopicId, frozenset[int]]:

@@ -3,7 +3,7 @@
 A heartbeat is served in this order, by whoever may await:
 
 1. `leave` when it leaves, and that is all.
-2. `topic_names` says which topics to look up in the cluster.
+2. `topic_names` says which topics to look up in the cluster; `topics_moved` makes it ask about known ones again.
 3. `admit` takes note of it, and returns the share-partitions whose durable state must be initialized first.
 4. These are initialized; then `initialized`, or `initialization_failed` for those that failed.
 5. `answer` computes what the member is told. Because step 4 came first, the very first answer already carries
@@ -25,6 +25,7 @@ from kproxy.errors import GroupIdNotFound
 from kproxy.share.assignor import ASSIGNOR_NAME
 from kproxy.share.heartbeat import (
     LEAVE_EPOCH,
+    MAX_SUBSCRIBED_TOPICS,
     AssignedTopic,
     Heartbeat,
     HeartbeatAnswer,
@@ -123,10 +124,21 @@ class GroupCoordinator:
             del self._groups[group_id]
 
     def topic_names(self, heartbeat: Heartbeat) -> frozenset[str]:
-        """Return the topics that `admit` asks about: those of the heartbeat and of the whole group."""
+        """Return the topics that `admit` is to hear about, MAX_SUBSCRIBED_TOPICS at most.
+
+        These are the ones that the heartbeat names and, if it is a member's, those of the group of which the
+        cluster was not asked since `topics_moved`, or since the group was restored.
+        """
+        names = frozenset(heartbeat.subscribed_topic_names or ())
         group = self._groups.get(heartbeat.group_id)
-        of_group = frozenset[str]() if group is None else group.subscribed_topic_names
-        return of_group | frozenset(heartbeat.subscribed_topic_names or ())
+        if group is None or heartbeat.member_id not in group.members:
+            return names
+        return names.union(group.topics.unasked_names(MAX_SUBSCRIBED_TOPICS - len(names)))
+
+    def topics_moved(self) -> None:
+        """Let heartbeats ask about the topics of their groups again: some topic is new, gone, or another one."""
+        for group in self._groups.values():
+            group.topics.topics_moved()
 
     def admit(
         self,
@@ -142,7 +154,8 @@ class GroupCoordinator:
         left out keep their last description. A join makes the group when there is none.
 
         Raises:
-            InvalidRequest: the heartbeat contradicts itself.
+            InvalidRequest: the heartbeat contradicts itself, or the members of the group would subscribe to more than
+                MAX_SUBSCRIBED_TOPICS topics together.
             GroupIdNotFound: the group does not exist and the member does not join.
             GroupMaxSizeReached: the member is unknown and the group is full.
             UnknownMemberId: the member is unknown and does not join.

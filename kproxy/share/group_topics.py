@@ -1,76 +1,202 @@
-"""What one share group knows of its topics: those that exist, and which of their partitions may be assigned."""
+"""What one share group knows of its topics: who subscribes to which, which exist, which partitions may be assigned.
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+A heartbeat costs what is new, not what the group subscribes to: subscriptions are counted, the cluster is asked about
+what was not heard since something changed, and only topics with partitions to initialize are looked through.
+"""
 
-from kproxy.share.heartbeat import TopicPartitions
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import islice
+
+from kproxy.errors import InvalidRequest
+from kproxy.share.heartbeat import MAX_SUBSCRIBED_TOPICS, TopicPartitions
 from kproxy.share.identifiers import TopicId, TopicIdPartition
+from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_member import ShareGroupMember
-from kproxy.share.state_partition_metadata import StatePartitionMetadata
+from kproxy.share.state_partition_metadata import NewPartition, StatePartitionMetadata
 
 
 class GroupTopics:
     """The subscribed topics by name, and the stages of their share-partitions."""
 
-    __slots__ = ("known", "state_partitions")
+    __slots__ = (
+        "_assignable",
+        "_assignable_revision",
+        "_ids",
+        "_names",
+        "_subscriber_counts",
+        "_unasked",
+        "_uninitialized",
+        "known",
+        "state_partitions",
+    )
 
     def __init__(self, state_partitions: StatePartitionMetadata) -> None:
+        self._assignable: Mapping[TopicId, frozenset[int]] | None = None
+        self._assignable_revision = 0
         self.known: dict[str, TopicPartitions] = {}
         """Those of the subscribed topics that exist."""
         self.state_partitions = state_partitions
+        self._ids: dict[TopicId, str] = {}
+        self._subscriber_counts: Counter[str] = Counter()
+        self._names: frozenset[str] | None = frozenset()
+        self._unasked: dict[str, None] = {}
+        self._uninitialized: dict[str, None] = {}
 
-    def restore(self, subscribed_names: Container[str], assigned_from: Iterable[TopicId] | None) -> None:
+    @property
+    def subscribed_names(self) -> frozenset[str]:
+        """Every topic that some member subscribed to; the same object as long as these are the same."""
+        if self._names is None:
+            self._names = frozenset(self._subscriber_counts)
+        return self._names
+
+    def restore(
+        self, subscriptions: Iterable[frozenset[str]], assigned_from: Iterable[TopicId] | None
+    ) -> None:
         """Take for known what the group saw of its topics before it was restored.
 
         Under a current assignment a topic that is initialized and not in `assigned_from` was gone from the cluster
         already; None says that the assignment was not current.
         """
+        for names in subscriptions:
+            self.subscribe(frozenset(), names)
         gone = set[TopicId]()
         if assigned_from is not None:
             gone = self.state_partitions.initialized.keys() - set(assigned_from)
         last_known = self.state_partitions.last_known_topics(apart_from=gone)
-        self.known = {name: topic for name, topic in last_known.items() if name in subscribed_names}
+        self.known = {name: topic for name, topic in last_known.items() if name in self._subscriber_counts}
+        self._ids = {topic.topic_id: name for name, topic in self.known.items()}
+        self._uninitialized, self._assignable = dict.fromkeys(self.known), None
 
-    def learn(self, topics: Mapping[str, TopicPartitions | None], subscribed_names: Iterable[str]) -> bool:
-        """Take over what the cluster says of the subscribed topics; tell whether any of it is new.
+    def require_room(self, before: frozenset[str], after: frozenset[str]) -> None:
+        """Raise InvalidRequest if a member may not subscribe to `after` where it had `before`: all have too many then.
+
+        A group that has too many already, by an older bound, goes on with those that it has.
+        """
+        counts = self._subscriber_counts
+        added = sum(name not in counts for name in after - before)
+        total = len(counts) + added - sum(counts[name] == 1 for name in before - after)
+        if added and total > MAX_SUBSCRIBED_TOPICS:
+            raise InvalidRequest(
+                f"the members of the group would subscribe to {total} topics together,"
+                f" expected {MAX_SUBSCRIBED_TOPICS} at most"
+            )
+
+    def subscribe(self, before: frozenset[str], after: frozenset[str]) -> bool:
+        """Note that a member subscribes to `after` where it had `before`; tell whether that is another subscription."""
+        for name in after - before:
+            self._subscriber_counts[name] += 1
+            if self._subscriber_counts[name] == 1:
+                self._names = None
+                self._unasked[name] = None
+        for name in before - after:
+            self._subscriber_counts[name] -= 1
+            if not self._subscriber_counts[name]:
+                self._forget(name)
+        return before != after
+
+    def topics_moved(self) -> None:
+        """Ask the cluster for all topics again: something is new about some topics."""
+        self._unasked = dict.fromkeys(self._subscriber_counts)
+
+    def unasked_names(self, most: int) -> Iterator[str]:
+        """Return subscribed topics, at most so many, of which the cluster was not asked since something changed."""
+        return islice(self._unasked, max(0, most))
+
+    def learn(self, topics: Mapping[str, TopicPartitions | None]) -> bool:
+        """Take over what the cluster says of `topics` now; tell whether any of it is new.
 
         A name that is not in `topics` was not asked for (another member joined meanwhile): it stays as known.
         """
-        known = {**self.known, **topics}
-        current = {name: topic for name in subscribed_names if (topic := known.get(name)) is not None}
-        has_changed = current != self.known
-        self.known = current
+        has_changed = False
+        for name, topic in topics.items():
+            if name not in self._subscriber_counts:
+                continue
+            self._unasked.pop(name, None)
+            if self.known.get(name) == topic:
+                continue
+            has_changed = True
+            self._forget_topic(name)
+            if topic is not None:
+                self.known[name] = topic
+                self._assignable = None
+                self._ids[topic.topic_id] = name
+                self._uninitialized[name] = None
         return has_changed
 
-    def ids(self, names: Iterable[str]) -> frozenset[TopicId]:
+    def begin_initializations(
+        self, limits: GroupLimits, now_ms: int
+    ) -> Iterator[tuple[TopicId, NewPartition]]:
+        """Mark as initializing, and yield, what is neither initialized nor recently begun."""
+        for name in tuple(self._uninitialized):
+            topic = self.known[name]
+            if self.state_partitions.is_initialized(topic):
+                del self._uninitialized[name]
+                continue
+            begun = self.state_partitions.begin(
+                name, topic, retry_interval_ms=limits.initialize_retry_interval_ms, now_ms=now_ms
+            )
+            yield from ((topic.topic_id, partition) for partition in begun)
+
+    def begin_deletion(self, topic_ids: Collection[TopicId]) -> tuple[TopicIdPartition, ...]:
+        """Move all that may have state of these topics to deleting; return what is deleting of them by now."""
+        for name in (self._ids[topic_id] for topic_id in topic_ids if topic_id in self._ids):
+            self._uninitialized[name] = None
+        return self.state_partitions.begin_deletion(topic_ids)
+
+    def ids(self, names: Collection[str]) -> frozenset[TopicId]:
         """Return the ids of those of `names` that exist."""
+        if len(self.known) < len(names):
+            return frozenset(topic.topic_id for name, topic in self.known.items() if name in names)
         return frozenset(self.known[name].topic_id for name in names if name in self.known)
 
-    def assignable(self) -> dict[TopicId, frozenset[int]]:
-        """Return the partitions that may be assigned: their durable state exists."""
-        return {
-            topic.topic_id: initialized
-            for topic in self.known.values()
-            if (initialized := self.state_partitions.initialized_of(topic.topic_id))
-        }
+    def subscribed(
+        self, member: ShareGroupMember, partitions: Iterable[TopicIdPartition]
+    ) -> frozenset[TopicIdPartition]:
+        """Return those of `partitions` that are of topics which exist and to which `member` subscribes."""
+        names = member.subscribed_topic_names
+        return frozenset(each for each in partitions if self._ids.get(each.topic_id) in names)
+
+    def assignable(self) -> Mapping[TopicId, frozenset[int]]:
+        """Return the partitions that may be assigned: their durable state exists. The same object while they do."""
+        if self._assignable is None or self._assignable_revision != self.state_partitions.revision:
+            self._assignable_revision = self.state_partitions.revision
+            self._assignable = {
+                topic.topic_id: initialized
+                for topic in self.known.values()
+                if (initialized := self.state_partitions.initialized_of(topic.topic_id))
+            }
+        return self._assignable
 
     def wanted(self, members: Iterable[ShareGroupMember]) -> Iterator[TopicIdPartition]:
         """Yield every assignable partition that one of `members` subscribes to."""
-        names = frozenset[str]().union(*(member.subscribed_topic_names for member in members))
-        topic_ids = self.ids(names)
+        subscriptions = [member.subscribed_topic_names for member in members]
         for topic_id, numbers in self.assignable().items():
-            if topic_id in topic_ids:
+            name = self._ids.get(topic_id)
+            if any(name in names for names in subscriptions):
                 yield from (TopicIdPartition(topic_id, number) for number in sorted(numbers))
 
     def permitted(
         self, member: ShareGroupMember, partitions: Collection[TopicIdPartition]
     ) -> frozenset[TopicIdPartition]:
         """Return those of `partitions` that `member` subscribes to and that may be assigned."""
-        if not partitions:
-            return frozenset()
-        topic_ids = self.ids(member.subscribed_topic_names)
         return frozenset(
             partition
-            for partition in partitions
-            if partition.topic_id in topic_ids
-            and partition.partition in self.state_partitions.initialized_of(partition.topic_id)
+            for partition in self.subscribed(member, partitions)
+            if partition.partition in self.state_partitions.initialized_of(partition.topic_id)
         )
+
+    def _forget(self, name: str) -> None:
+        """Forget a topic to which nobody subscribes any more."""
+        self._names = None
+        del self._subscriber_counts[name]
+        self._unasked.pop(name, None)
+        self._forget_topic(name)
+
+    def _forget_topic(self, name: str) -> None:
+        """Forget which topic has this name, if one has."""
+        topic = self.known.pop(name, None)
+        if topic is not None:
+            self._assignable = None
+            self._ids.pop(topic.topic_id, None)
+            self._uninitialized.pop(name, None)

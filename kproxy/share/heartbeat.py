@@ -23,7 +23,7 @@ LEAVE_EPOCH: Final = MemberEpoch(-1)
 MAX_SAID_BYTES: Final = 500_000
 """What a member may say of itself, in UTF-8: it becomes one log record, and Kafka's are 1 MB at most by default."""
 MAX_SUBSCRIBED_TOPICS: Final = 10_000
-"""Topics that a member may subscribe to: the cluster is asked about each of them."""
+"""Topics that a member, and all members of a group together, may subscribe to: the cluster is asked about each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ Source: KIP-932, "Share group membership"; `ShareGroup.java`, `GroupMetadataMana
 
 from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
+from functools import partial
 
 from kproxy.errors import FencedMemberEpoch, GroupMaxSizeReached, UnknownMemberId
 from kproxy.share.group_assignment import GroupAssignment
@@ -56,7 +57,6 @@ class ShareGroup:
         "_assignment",
         "_image",
         "_member_images",
-        "_topics",
         "assignment_epoch",
         "durable_revision",
         "group_epoch",
@@ -64,6 +64,7 @@ class ShareGroup:
         "members",
         "revision",
         "round_check_ms",
+        "topics",
     )
 
     def __init__(self, group_id: GroupId) -> None:
@@ -77,8 +78,8 @@ class ShareGroup:
         """The newest revision that is known to be durable; whoever made it so says so here."""
         self.round_check_ms: int | None = None
         """When the coordinator looks next whether a round is due."""
-        self._topics = GroupTopics(StatePartitionMetadata())
-        self._assignment = GroupAssignment(self._topics, self.members)
+        self.topics = GroupTopics(StatePartitionMetadata())
+        self._assignment = GroupAssignment(self.topics, self.members)
         self._image: ShareGroupImage | None = None
         self._member_images: dict[MemberId, MemberImage] = {}
 
@@ -103,11 +104,12 @@ class ShareGroup:
             for member_id, member in image.members.items()
         )
         group._assignment.restore(image.target, limits, now_ms=now_ms)
-        group._topics.state_partitions = StatePartitionMetadata.restore(
+        group.topics.state_partitions = StatePartitionMetadata.restore(
             initializing=image.initializing, initialized=image.initialized, deleting=image.deleting
         )
-        group._topics.restore(
-            group.subscribed_topic_names, None if group._is_stale else group._assignment.assigned_from
+        group.topics.restore(
+            (member.subscribed_topic_names for member in group.members.values()),
+            None if group._is_stale else group._assignment.assigned_from,
         )
         group._image, group._member_images = image, dict(image.members)
         return group
@@ -125,17 +127,12 @@ class ShareGroup:
     @property
     def state_topic_names(self) -> Mapping[TopicId, str]:
         """The topics of which share-partitions have durable state, or are to get it, and are not being deleted."""
-        return self._topics.state_partitions.topic_names
+        return self.topics.state_partitions.topic_names
 
     @property
     def deleting_topic_ids(self) -> tuple[TopicId, ...]:
         """The topics whose share-partitions are losing their durable state."""
-        return tuple(self._topics.state_partitions.deleting)
-
-    @property
-    def subscribed_topic_names(self) -> frozenset[str]:
-        """Every topic that some member subscribed to."""
-        return frozenset().union(*(member.subscribed_topic_names for member in self.members.values()))
+        return tuple(self.topics.state_partitions.deleting)
 
     @property
     def next_round_ms(self) -> int | None:
@@ -151,9 +148,9 @@ class ShareGroup:
                 assignment_epoch=self.assignment_epoch,
                 members=dict(self._member_images),
                 target=dict(self._assignment.target),
-                initializing=self._topics.state_partitions.initializing,
-                initialized=self._topics.state_partitions.initialized,
-                deleting=self._topics.state_partitions.deleting,
+                initializing=self.topics.state_partitions.initializing,
+                initialized=self.topics.state_partitions.initialized,
+                deleting=self.topics.state_partitions.deleting,
             )
         return self._image
 
@@ -167,19 +164,20 @@ class ShareGroup:
     ) -> tuple[PartitionInitialization, ...]:
         """Take note of a valid heartbeat, which does not leave, and return what must be initialized first.
 
-        1. The member is looked up and its epoch checked; nothing has changed when one of these raises.
+        1. The member, its epoch and its subscription are checked; nothing has changed when one of these raises.
         2. The group epoch rises when a subscription or a subscribed topic changed, so that the next answer
            computes an assignment.
         3. The member's session begins anew, and it is counted on to consume what it was told.
 
         Raises:
+            InvalidRequest: all members together would subscribe to too many topics.
             GroupMaxSizeReached: the member is unknown and the group is full.
             UnknownMemberId: the member is unknown and does not join.
             FencedMemberEpoch: the member epoch is neither the current nor the previous one.
         """
         member = self._member_of(heartbeat, limits)
         has_new_subscription = self._note(member, heartbeat)
-        has_changed = self._topics.learn(topics, self.subscribed_topic_names) or has_new_subscription
+        has_changed = self.topics.learn(topics) or has_new_subscription
         if has_changed:
             self._raise_group_epoch()
         self._assignment.heard(
@@ -188,7 +186,7 @@ class ShareGroup:
         if heartbeat.is_joining or has_new_subscription:
             self._assignment.await_round(member, now_ms)
         member.session_deadline_ms = now_ms + limits.session_timeout_ms
-        return tuple(self._initializations(limits, now_ms))
+        return self._initializations(limits, now_ms)
 
     def answer(
         self,
@@ -273,6 +271,7 @@ class ShareGroup:
         if member is None:
             raise self._unknown(member_id)
         del self._member_images[member_id]
+        self.topics.subscribe(member.subscribed_topic_names, frozenset())
         self._assignment.remove(member, now_ms)
         self._raise_group_epoch()
         if not self.members:
@@ -281,12 +280,12 @@ class ShareGroup:
 
     def initialized(self, keys: Iterable[SharePartitionKey]) -> None:
         """Allow `keys`, whose durable state now exists, to be assigned; not those whose topic was deleted."""
-        if self._topics.state_partitions.finish(_partitions(keys)):
+        if self.topics.state_partitions.finish(_partitions(keys)):
             self._note_change()
 
     def initialization_failed(self, keys: Iterable[SharePartitionKey]) -> None:
         """Let the next heartbeat ask again for `keys`, which may have durable state or not."""
-        self._topics.state_partitions.fail(_partitions(keys))
+        self.topics.state_partitions.fail(_partitions(keys))
 
     def delete_topics(self, topic_ids: Collection[TopicId]) -> tuple[SharePartitionKey, ...]:
         """Give up the share-partitions of these topics, and return those whose durable state must be deleted.
@@ -294,14 +293,14 @@ class ShareGroup:
         These are the ones of a deletion that was interrupted, too. They are not assigned any more, nor
         initialized before `topics_deleted`.
         """
-        partitions = self._topics.state_partitions.begin_deletion(topic_ids)
+        partitions = self.topics.begin_deletion(topic_ids)
         if partitions:
             self._note_change()
         return tuple(each.in_group(self.group_id) for each in partitions)
 
     def topics_deleted(self, topic_ids: Iterable[TopicId]) -> None:
         """Forget topics of which no durable state is left."""
-        if self._topics.state_partitions.finish_deletion(topic_ids):
+        if self.topics.state_partitions.finish_deletion(topic_ids):
             self._note_change()
 
     def assignment_of(self, member: ShareGroupMember) -> tuple[AssignedTopic, ...]:
@@ -311,7 +310,7 @@ class ShareGroup:
             partitions_of.setdefault(partition.topic_id, []).append(partition.partition)
         return tuple(
             AssignedTopic(topic.topic_id, name, tuple(sorted(partitions_of[topic.topic_id])))
-            for name, topic in sorted(self._topics.known.items())
+            for name, topic in sorted(self.topics.known.items())
             if topic.topic_id in partitions_of
         )
 
@@ -331,29 +330,30 @@ class ShareGroup:
         return member
 
     def _note(self, member: ShareGroupMember, heartbeat: Heartbeat) -> bool:
-        """Write down what the member says of itself; tell whether its subscription changed."""
-        names = member.subscribed_topic_names
+        """Write down what the member says of itself; tell whether its subscription changed. Raises InvalidRequest."""
+        before = names = member.subscribed_topic_names
+        if heartbeat.subscribed_topic_names is not None:
+            names = frozenset(heartbeat.subscribed_topic_names)
+            self.topics.require_room(before, names)
         self.members[member.member_id] = member
         member.client_id = heartbeat.client_id
         member.client_host = heartbeat.client_host
         if heartbeat.rack_id is not None:
             member.rack_id = heartbeat.rack_id
-        if heartbeat.subscribed_topic_names is not None:
-            member.subscribed_topic_names = frozenset(heartbeat.subscribed_topic_names)
+        member.subscribed_topic_names = names
         self._note_member(member)
-        return member.subscribed_topic_names != names
+        return self.topics.subscribe(before, names)
 
-    def _initializations(self, limits: GroupLimits, now_ms: int) -> Iterable[PartitionInitialization]:
-        """Mark as initializing, and yield, what is neither initialized nor recently begun."""
-        for name, topic in self._topics.known.items():
-            begun = self._topics.state_partitions.begin(
-                name, topic, retry_interval_ms=limits.initialize_retry_interval_ms, now_ms=now_ms
-            )
-            if begun:
-                self._note_change()
-            for partition in begun:
-                key = SharePartitionKey(self.group_id, topic.topic_id, partition.number)
-                yield PartitionInitialization(key, StateEpoch(self.group_epoch), partition.start_offset)
+    def _initializations(self, limits: GroupLimits, now_ms: int) -> tuple[PartitionInitialization, ...]:
+        """Mark as initializing, and return, what is neither initialized nor recently begun."""
+        begun = tuple(self.topics.begin_initializations(limits, now_ms))
+        if begun:
+            self._note_change()
+        key, epoch = partial(SharePartitionKey, self.group_id), StateEpoch(self.group_epoch)
+        return tuple(
+            PartitionInitialization(key(topic_id, new.number), epoch, new.start_offset)
+            for topic_id, new in begun
+        )
 
     @property
     def _is_stale(self) -> bool:
@@ -361,7 +361,7 @@ class ShareGroup:
 
     def _note_initialized(self, now_ms: int) -> None:
         """Let the assignment follow partitions that were initialized, or lost their state, since it was computed."""
-        if not self._is_stale and self._topics.assignable() != self._assignment.assigned_from:
+        if not self._is_stale and self._assignment.is_outdated():
             self._raise_group_epoch()
             self._assignment.note_change(now_ms)
 

@@ -39,9 +39,11 @@ class _Initializing:
 class StatePartitionMetadata:
     """The share-partitions of one group by stage; each is in one stage at most."""
 
-    __slots__ = ("_deleting", "_initialized", "_initializing", "_names")
+    __slots__ = ("_deleting", "_initialized", "_initializing", "_names", "revision")
 
     def __init__(self) -> None:
+        self.revision = 0
+        """Rises when other partitions are initialized."""
         self._names: dict[TopicId, str] = {}
         self._initializing: dict[TopicIdPartition, _Initializing] = {}
         self._initialized: dict[TopicId, frozenset[int]] = {}
@@ -98,6 +100,10 @@ class StatePartitionMetadata:
         """Return the partitions of a topic that may be assigned."""
         return self._initialized.get(topic_id, frozenset())
 
+    def is_initialized(self, topic: TopicPartitions) -> bool:
+        """Tell whether every partition of a topic may be assigned."""
+        return len(self.initialized_of(topic.topic_id)) >= topic.partition_count
+
     def last_known_topics(self, apart_from: Container[TopicId] = ()) -> Mapping[str, TopicPartitions]:
         """Return by name what the group saw of each topic last, but for the initialized ones of `apart_from`."""
         counts: dict[TopicId, int] = {}
@@ -142,6 +148,7 @@ class StatePartitionMetadata:
         for partition in partitions:
             if self._initializing.pop(partition, None) is not None:
                 finished.setdefault(partition.topic_id, set()).add(partition.partition)
+        self.revision += bool(finished)
         for topic_id, numbers in finished.items():
             self._initialized[topic_id] = self.initialized_of(topic_id) | numbers
         return bool(finished)
@@ -154,6 +161,7 @@ class StatePartitionMetadata:
 
     def begin_deletion(self, topic_ids: Collection[TopicId]) -> tuple[TopicIdPartition, ...]:
         """Move all that may have state of these topics to deleting; return what is deleting of them by now."""
+        self.revision += 1
         for topic_id in topic_ids:
             numbers = self._deleting.get(topic_id, frozenset()) | self._initialized.pop(topic_id, frozenset())
             under_way = [p for p in self._initializing if p.topic_id == topic_id]

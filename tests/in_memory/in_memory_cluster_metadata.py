@@ -1,6 +1,6 @@
 """`InMemoryClusterMetadata`: the `ClusterMetadata` port as a few dictionaries."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import BrokerEndpoint, PartitionLeader, TopicDescription
@@ -15,7 +15,11 @@ class InMemoryClusterMetadata:
         self.confirmed: list[Collection[TopicId]] = []
         self.look_up_count = 0
         """How often topics were asked for by id."""
+        self.on_topics: list[Callable[[Collection[TopicId]], None]] = []
+        """Called with a topic that is new, has other partitions, or is gone, as the real one does."""
         self.endpoints = [BrokerEndpoint(node_id, "127.0.0.1", 19092 + node_id, None) for node_id in node_ids]
+        self.asked_names: list[str] = []
+        """The names that were asked for, in no order."""
         self._topics: dict[TopicId, TopicDescription] = {}
         self._leaders: dict[tuple[TopicId, int], PartitionLeader] = {}
 
@@ -26,6 +30,7 @@ class InMemoryClusterMetadata:
         for partition in range(partition_count):
             leader_id = self.endpoints[partition % len(self.endpoints)].node_id
             self._leaders.setdefault((topic_id, partition), PartitionLeader(leader_id, 0))
+        self._tell(topic_id)
         return description
 
     def delete_topic(self, topic_id: TopicId) -> None:
@@ -33,12 +38,14 @@ class InMemoryClusterMetadata:
         description = self._topics.pop(topic_id)
         for partition in range(description.partition_count):
             del self._leaders[topic_id, partition]
+        self._tell(topic_id)
 
     def move_leader(self, topic_id: TopicId, partition: int, leader: PartitionLeader) -> None:
         """Make `leader` the leader of a topic-partition."""
         self._leaders[topic_id, partition] = leader
 
     async def topics_named(self, names: Collection[str]) -> Mapping[str, TopicDescription]:
+        self.asked_names.extend(names)
         self._ask()
         return {topic.name: topic for topic in self._topics.values() if topic.name in names}
 
@@ -64,6 +71,10 @@ class InMemoryClusterMetadata:
         assert not_older_than_ms == 0, "nothing is old in memory"
         self.confirmed.append(topic_ids)
         self._ask()
+
+    def _tell(self, topic_id: TopicId) -> None:
+        for tell in self.on_topics:
+            tell((topic_id,))
 
     def _ask(self) -> None:
         if self.is_unavailable:

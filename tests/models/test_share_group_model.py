@@ -60,6 +60,7 @@ class ShareGroupMachine(RuleBasedStateMachine):
         topic_id = TopicId(name.encode().ljust(16)) if before is None else before.topic_id
         count = added + (0 if before is None else before.partition_count)
         self.topics[name] = TopicPartitions(topic_id, min(count, 7))
+        self.coordinator.topics_moved()
 
     @rule(duration_ms=st.integers(1, 60))
     def let_time_pass(self, duration_ms: int) -> None:

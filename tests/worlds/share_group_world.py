@@ -1,7 +1,7 @@
 """Share groups over in-memory ports, and members that speak to them as clients do."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Final, TypeVar
@@ -81,6 +81,7 @@ class ShareGroupWorld:
         """What the next process serves as the share coordinator."""
         self._limits = limits or ShareGroupLimits()
         self.groups = self.new_process()
+        self.metadata.on_topics.append(self._topics_moved)
         self.metadata.create_topic("orders", ORDERS)
         self._connection_ids = count(1)
 
@@ -110,6 +111,9 @@ class ShareGroupWorld:
         )
         groups.apis.set_available()
         return groups
+
+    def _topics_moved(self, topic_ids: Collection[TopicId]) -> None:
+        self.groups.topics_moved(topic_ids)
 
     def restart(self) -> None:
         """Begin anew with nothing but what is durable, as a process does that was killed."""

@@ -34,4 +34,4 @@ class WatchedTopics:
 
 
 def _names_of(group: ShareGroup) -> frozenset[str]:
-    return group.subscribed_topic_names.union(group.state_topic_names.values())
+    return group.topics.subscribed_names.union(group.state_topic_names.values())

@@ -1,6 +1,6 @@
 """Rounds of a group: who is called, and how long a heartbeat may be held."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 import pytest
 
@@ -25,7 +25,8 @@ class Group:
         state.begin("paid", PAID, retry_interval_ms=1, now_ms=0)
         state.finish([TopicIdPartition(TOPIC, 0), TopicIdPartition(TOPIC, 1)])
         topics = GroupTopics(state)
-        topics.learn({"paid": PAID}, ["paid"])
+        topics.subscribe(frozenset(), frozenset(["paid"]))
+        topics.learn({"paid": PAID})
         self.members: dict[MemberId, ShareGroupMember] = {}
         self.assignment = GroupAssignment(topics, self.members)
 
@@ -53,7 +54,7 @@ class LookedUpTopics(GroupTopics):
         super().__init__(state_partitions)
         self.look_ups = 0
 
-    def ids(self, names: Iterable[str]) -> frozenset[TopicId]:
+    def ids(self, names: Collection[str]) -> frozenset[TopicId]:
         self.look_ups += 1
         return super().ids(names)
 
@@ -66,7 +67,8 @@ def many_topics(count: int) -> LookedUpTopics:
         state.begin(name, topic, retry_interval_ms=1, now_ms=0)
         state.finish([TopicIdPartition(topic.topic_id, 0)])
     topics = LookedUpTopics(state)
-    topics.learn(found, found)
+    topics.subscribe(frozenset(), frozenset(found))
+    topics.learn(found)
     return topics
 
 

@@ -5,6 +5,7 @@ import pytest
 from kproxy.share.group_topics import GroupTopics
 from kproxy.share.heartbeat import TopicPartitions
 from kproxy.share.identifiers import TopicIdPartition
+from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_member import ShareGroupMember
 from kproxy.share.state_partition_metadata import StatePartitionMetadata
 from tests.worlds.share_builders import ALICE, OTHER_TOPIC, TOPIC
@@ -20,14 +21,74 @@ def topics() -> GroupTopics:
         state.begin(name, topic, retry_interval_ms=1, now_ms=0)
         state.finish([TopicIdPartition(topic.topic_id, 0)])
     known = GroupTopics(state)
-    known.learn({"paid": PAID, "sent": SENT}, ["paid", "sent"])
+    known.subscribe(frozenset(), frozenset(["paid", "sent"]))
+    known.learn({"paid": PAID, "sent": SENT})
     return known
 
 
 def test_news_are_told_from_what_is_known(topics: GroupTopics) -> None:
-    assert not topics.learn({"paid": PAID}, ["paid", "sent"])
-    assert topics.learn({"paid": None}, ["paid", "sent"])
+    assert not topics.learn({"paid": PAID})
+    assert topics.learn({"paid": None})
     assert topics.known == {"sent": SENT}
+
+
+def test_a_topic_is_forgotten_with_the_last_member_that_subscribes_to_it(topics: GroupTopics) -> None:
+    # Given
+    topics.subscribe(frozenset(), frozenset(["paid"]))
+    both = topics.subscribed_names
+
+    # When
+    is_another = topics.subscribe(frozenset(["paid", "sent"]), frozenset())
+
+    # Then
+    assert is_another
+    assert both == {"paid", "sent"}
+    assert topics.subscribed_names == {"paid"}
+    assert topics.known == {"paid": PAID}
+    assert not topics.learn({"sent": SENT})
+
+
+def test_the_names_are_the_same_object_as_long_as_they_are_the_same(topics: GroupTopics) -> None:
+    # Given
+    before = topics.subscribed_names
+
+    # When
+    topics.subscribe(frozenset(), frozenset(["paid"]))
+
+    # Then
+    assert topics.subscribed_names is before
+
+
+def test_what_is_initialized_is_not_looked_at_again_until_its_topic_changes(topics: GroupTopics) -> None:
+    # Given
+    limits = GroupLimits(initialize_retry_interval_ms=1)
+
+    # When
+    begun = [(topic_id, new.number) for topic_id, new in topics.begin_initializations(limits, 1)]
+    topics.state_partitions.finish([TopicIdPartition(TOPIC, 1)])
+    later = [*topics.begin_initializations(limits, 2)]
+    topics.learn({"sent": TopicPartitions(OTHER_TOPIC, 2)})
+    grown = [(topic_id, new.number) for topic_id, new in topics.begin_initializations(limits, 3)]
+
+    # Then
+    assert begun == [(TOPIC, 1)]
+    assert later == []
+    assert grown == [(OTHER_TOPIC, 1)]
+
+
+def test_a_topic_whose_state_was_deleted_and_that_exists_is_initialized_again(topics: GroupTopics) -> None:
+    # Given
+    limits = GroupLimits()
+    list(topics.begin_initializations(limits, 0))
+    topics.begin_deletion([OTHER_TOPIC])
+
+    # When
+    meanwhile = [topic_id for topic_id, _ in topics.begin_initializations(limits, 0)]
+    topics.state_partitions.finish_deletion([OTHER_TOPIC])
+
+    # Then
+    assert meanwhile == []
+    assert [topic_id for topic_id, _ in topics.begin_initializations(limits, 0)] == [OTHER_TOPIC]
 
 
 def test_only_what_is_initialized_may_be_assigned(topics: GroupTopics) -> None:
@@ -49,9 +110,9 @@ def test_a_restored_group_knows_the_topics_that_it_saw_last(topics: GroupTopics)
     restored = GroupTopics(topics.state_partitions)
 
     # When
-    restored.restore({"paid", "sent"}, assigned_from=[TOPIC])
+    restored.restore([frozenset(["paid", "sent"])], assigned_from=[TOPIC])
     of_current_assignment = dict(restored.known)
-    restored.restore({"paid", "sent"}, assigned_from=None)
+    restored.restore([frozenset(["paid", "sent"])], assigned_from=None)
 
     # Then
     assert of_current_assignment.keys() == {"paid"}

@@ -7,7 +7,7 @@ from kproxy.errors import (
     BrokerUnavailable,
 )
 from kproxy.handlers.share_groups import ShareGroupLimits
-from kproxy.share.heartbeat import PartitionInitialization
+from kproxy.share.heartbeat import MAX_SUBSCRIBED_TOPICS, PartitionInitialization
 from kproxy.share.identifiers import StateEpoch
 from kproxy.share.limits import GroupLimits
 from kproxy.wire.api_keys import ApiKey
@@ -116,6 +116,39 @@ async def test_partitions_that_are_added_begin_at_offset_0() -> None:
     assert first is not None
     assert second is not None
     assert (first.start_offset, second.start_offset) == (-1, 0)
+
+
+async def test_a_heartbeat_costs_what_it_says_and_not_what_its_group_subscribes_to() -> None:
+    """A group of 200 members that name 10,000 topics each must not make 60 bytes cost a second."""
+    # Given
+    world = ShareGroupWorld()
+    names = ["orders", *(f"to come {number}" for number in range(MAX_SUBSCRIBED_TOPICS - 1))]
+    await world.member("bob").heartbeat(0, names)
+    joined = await world.member().heartbeat(0, ["orders"])
+    world.metadata.asked_names.clear()
+
+    # When
+    steady = await world.member().heartbeat(joined.member_epoch)
+
+    # Then
+    assert steady.error_code == ErrorCode.NONE
+    assert world.metadata.asked_names == []
+
+
+async def test_the_members_of_a_group_together_subscribe_to_10_000_topics_at_most() -> None:
+    # Given
+    world = ShareGroupWorld()
+    names = [f"to come {number}" for number in range(MAX_SUBSCRIBED_TOPICS)]
+    await world.member("bob").heartbeat(0, names)
+
+    # When
+    answer = await world.member().heartbeat(0, ["orders"])
+
+    # Then
+    assert answer.error_code == ErrorCode.INVALID_REQUEST
+    assert answer.error_message is not None
+    assert "10001 topics together, expected 10000 at most" in answer.error_message
+    assert world.groups.watched_topics.names() == set(names)
 
 
 # ---- refusals
