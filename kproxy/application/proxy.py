@@ -208,10 +208,10 @@ class Proxy:
         )
 
     def _build_relay(self) -> None:
-        settings = self._settings
-        timed = TimedApis(self._share_groups.apis, self._metrics)
-        self._held_refusals = HeldRefusals(timed, HeldRequests(self._clock), clock=self._clock)
-        self._routes = RoutingTable({}, self._share_groups.coordinator.known_ids)
+        settings, clock, groups = self._settings, self._clock, self._share_groups
+        timed, waits = TimedApis(groups.apis, self._metrics), HeldRequests(clock)
+        self._held_refusals = HeldRefusals(timed, waits, sessions=groups.sessions, clock=clock)
+        self._routes = RoutingTable({}, groups.coordinator.known_ids)
         self._relay = Relay(
             routes=self._routes,
             rewriter=ResponseRewriter(self._addresses, lambda: self._routes.served, self._topic_name),

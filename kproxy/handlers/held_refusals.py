@@ -6,7 +6,8 @@ leaves 100 ms after its request came, the next one in a row of the same connecti
 What the request did, has been done by then: acknowledgements that come with a refused fetch are applied first.
 
 A fetch that is refused in a part of its partitions, and waited its MaxWaitMs for records of the others, costs no more
-than an idle one: it is not held, for records may come meanwhile.
+than an idle one: it is not held, for records may come meanwhile. One that did not wait, for it has no MinBytes or a
+very short MaxWaitMs, is held about as long as a fetch waits, and no longer.
 
 A refusal that tells a client what to do next - where the leader is, to open a new session, to join again - is held
 from the second in a row on: the first ends with the client being served.
@@ -23,7 +24,8 @@ from kproxy.error_codes import ErrorCode
 from kproxy.handlers.callers import Waits
 from kproxy.handlers.live.leadership import ERRORS_WITH_LEADER
 from kproxy.handlers.ports import Clock, RequestContext
-from kproxy.share.share_session import FINAL_SHARE_SESSION_EPOCH
+from kproxy.share.identifiers import GroupId, MemberId
+from kproxy.share.share_session import FINAL_SHARE_SESSION_EPOCH, ShareSessionCache, ShareSessionKey
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
 from kproxy.wire.messages.share_acknowledge_response import ShareAcknowledgeResponse
@@ -42,8 +44,8 @@ LOCK_PARTS: Final = 4
 """A hold takes at most this part of the group's lock duration: behind it the member's acknowledgements wait."""
 
 BESIDE_OTHERS_MS: Final = 500
-"""The longest hold of a fetch that ended because a read of one partition failed: the others of its session wait behind
-it, and this is what clients let a fetch wait by default (`fetch.max.wait.ms`)."""
+"""The longest hold of a fetch that was refused in a part of its partitions, or because a read of one failed: the others
+of its session wait behind it, and this is what clients let a fetch wait by default (`fetch.max.wait.ms`)."""
 
 _INSTRUCTIVE: Final = frozenset(
     {
@@ -123,13 +125,17 @@ class Verdict(Enum):
 
 
 class HeldRefusals:
-    """Implements `Apis` with `apis`. What is held waits at `waits`, which is nobody else's."""
+    """Implements `Apis` with `apis`. What is held waits at `waits`, which is nobody else's.
 
-    __slots__ = ("_apis", "_clock", "_held", "_is_ending", "_waits")
+    `sessions` tell how many partitions a fetch is about: its answer names those alone of which there is news.
+    """
 
-    def __init__(self, apis: Apis, waits: Waits, *, clock: Clock) -> None:
+    __slots__ = ("_apis", "_clock", "_held", "_is_ending", "_sessions", "_waits")
+
+    def __init__(self, apis: Apis, waits: Waits, *, sessions: ShareSessionCache, clock: Clock) -> None:
         self._apis = apis
         self._waits = waits
+        self._sessions = sessions
         self._clock = clock
         self._held: set[int] = set()
         self._is_ending = False
@@ -191,7 +197,20 @@ class HeldRefusals:
         steps = length - 1 if verdict is Verdict.INSTRUCTED else length
         if steps < 0:
             return 0
-        return min(HOLDS_MS[min(steps, len(HOLDS_MS) - 1)], _most_ms(answer))
+        hold_ms = min(HOLDS_MS[min(steps, len(HOLDS_MS) - 1)], _most_ms(answer))
+        return min(hold_ms, self._most_beside_others_ms(request.message, context, answer))
+
+    def _most_beside_others_ms(self, message: Message, context: RequestContext, answer: Message) -> int:
+        """Return how long other partitions of the session, which were not refused, may wait behind a refusal."""
+        longest_ms = HOLDS_MS[-1]
+        if not isinstance(message, ShareFetchRequest) or not isinstance(answer, ShareFetchResponse):
+            return longest_ms
+        group_id, member_id = GroupId(message.group_id or ""), MemberId(message.member_id or "")
+        session = self._sessions.get(ShareSessionKey(context.node_id, group_id, member_id))
+        refused = [each for topic in answer.responses for each in topic.partitions if each.error_code]
+        if not refused or session is None or len(refused) >= len(session):
+            return longest_ms
+        return min(max(message.max_wait_ms, HOLDS_MS[0]), BESIDE_OTHERS_MS)
 
 
 def _has_waited_for_records(message: Message, answer: Message, waited_ms: int) -> bool:

@@ -7,6 +7,8 @@ from kproxy.handlers import ports
 from kproxy.handlers.held_refusals import HeldRefusals
 from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.refusal_streaks import RefusalStreaks
+from kproxy.share.identifiers import GroupId, MemberId, TopicId, TopicIdPartition
+from kproxy.share.share_session import ShareSessionCache, ShareSessionKey, ShareSessionLimits
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
@@ -43,11 +45,21 @@ class World:
         self.caller = Caller()
         self.clock = ManualClock(1_000)
         self.waits = InMemoryWaits(self.clock)
-        self.held = HeldRefusals(self, self.waits, clock=self.clock)
+        self.sessions = ShareSessionCache(ShareSessionLimits())
+        self.held = HeldRefusals(self, self.waits, sessions=self.sessions, clock=self.clock)
         self.streaks = RefusalStreaks()
         self.answer_budget: ports.AnswerBudget = ports.UNLIMITED_ANSWERS
         self._serving_ms = serving_ms
         self._granted_bytes = granted_bytes
+
+    def open_session(self, member_id: str, *, partition_count: int) -> None:
+        """Open a share session of a member of group `g`."""
+        self.sessions.open(
+            ShareSessionKey(NODE_ID, GroupId("g"), MemberId(member_id)),
+            connection_id=CONNECTION_ID,
+            partitions=[TopicIdPartition(TopicId(b"topic-id-orders."), n) for n in range(partition_count)],
+            has_acknowledgements=False,
+        )
 
     async def serve(self, request: DecodedRequest, context: RequestContext) -> Message:
         del request

@@ -185,6 +185,29 @@ async def test_a_refusal_of_some_partitions_does_not_keep_the_records_of_the_oth
     assert holds == [500, 500, 500, 500]
 
 
+@pytest.mark.parametrize(("max_wait_ms", "longest_ms"), [(0, 100), (50, 100), (300, 300), (60_000, 500)])
+async def test_records_beside_a_refused_partition_wait_no_longer_than_a_fetch_does(
+    max_wait_ms: int, longest_ms: int
+) -> None:
+    """A fetch without MinBytes, or with a short MaxWaitMs, is answered at once: its others have not been waited for."""
+    # Given
+    world = World(fetched(partition(ErrorCode.LEADER_NOT_AVAILABLE)))
+    world.open_session("alice", partition_count=2)
+    world.open_session("bob", partition_count=1)
+    beside_another, alone = (
+        ShareFetchRequest(group_id="g", member_id=member_id, share_session_epoch=1, max_wait_ms=max_wait_ms)
+        for member_id in ("alice", "bob")
+    )
+
+    # When
+    holds = await world.holds_ms(4, beside_another)
+    holds_alone = await world.holds_ms(1, alone)
+
+    # Then
+    assert holds == [100, longest_ms, longest_ms, longest_ms]
+    assert holds_alone == [3200]
+
+
 async def test_a_fetch_that_is_refused_as_a_whole_is_held_however_long_it_waited() -> None:
     # Given
     patient = ShareFetchRequest(share_session_epoch=1, max_wait_ms=500)
@@ -279,7 +302,7 @@ async def test_acknowledgements_of_a_refused_fetch_take_effect_before_it_is_held
     member = world.member()
     await member.open(max_records=500, max_wait_ms=500)
     waits = InMemoryWaits(world.clock)
-    held = HeldRefusals(world.groups.apis, waits, clock=world.clock)
+    held = HeldRefusals(world.groups.apis, waits, sessions=world.groups.sessions, clock=world.clock)
     world.reader.fail(ORDERS, 0, ErrorCode.KAFKA_STORAGE_ERROR)
     batch = share_fetch_request.AcknowledgementBatch(0, 4, [1])
     request = ShareFetchRequest(
