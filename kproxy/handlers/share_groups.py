@@ -276,7 +276,9 @@ class ShareGroups:
         """Return how many groups there are, by the state that describing them would show."""
         counts: dict[tuple[str, ...], float] = {(state.value,): 0 for state in ShareGroupState}
         for group_id in self.coordinator.group_ids:
-            counts[self.coordinator.describe(group_id).state.value,] += 1
+            group = self.coordinator.find(group_id)
+            assert group is not None, f"{group_id} is among the ids"
+            counts[group.state.value,] += 1
         return counts
 
     @property

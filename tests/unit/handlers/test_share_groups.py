@@ -5,6 +5,8 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import StateLogUnavailable
 from kproxy.handlers.ports import RequestContext
+from kproxy.share.group_coordinator import GroupCoordinator
+from kproxy.share.identifiers import GroupId
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages import (
@@ -54,6 +56,22 @@ async def test_gauges_are_read_from_what_is_there() -> None:
     groups = world.groups
     assert groups.groups_by_state() == {("Empty",): 0, ("Stable",): 1}
     assert (groups.session_count, groups.share_partition_count, groups.in_flight_count) == (1, 1, 7)
+
+
+async def test_groups_are_counted_without_a_picture_of_their_members(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every scrape of the metrics counts them, and a group may have 200 members with thousands of partitions."""
+    # Given
+    world = ShareGroupWorld()
+    await world.member().heartbeat(0, ["orders"])
+    described: list[GroupId] = []
+    monkeypatch.setattr(GroupCoordinator, "describe", lambda _self, group_id: described.append(group_id))
+
+    # When
+    counts = world.groups.groups_by_state()
+
+    # Then
+    assert counts == {("Empty",): 0, ("Stable",): 1}
+    assert described == []
 
 
 async def test_the_next_deadline_is_the_earliest_of_locks_and_memberships() -> None:
