@@ -10,7 +10,7 @@ Source: KIP-932, "Share sessions"; `ShareSession.java`, `ShareSessionCache.java`
 
 from collections import Counter
 from collections.abc import Iterable, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kproxy.errors import (
@@ -115,11 +115,19 @@ class ShareSession:
 class ShareSessionCache:
     """All share sessions of the process. There is no eviction for age: the cache refuses when it is full."""
 
-    __slots__ = ("_keys_of_connection", "_partition_count", "_session_counts", "_sessions", "limits")
+    __slots__ = (
+        "_group_ids",
+        "_keys_of_connection",
+        "_partition_count",
+        "_session_counts",
+        "_sessions",
+        "limits",
+    )
 
     def __init__(self, limits: ShareSessionLimits) -> None:
         self.limits = limits
         self._partition_count = 0
+        self._group_ids: dict[GroupId, GroupId] = {}
         self._sessions: dict[ShareSessionKey, ShareSession] = {}
         self._session_counts: Counter[GroupId] = Counter()
         self._keys_of_connection: dict[int, dict[ShareSessionKey, None]] = {}
@@ -162,11 +170,14 @@ class ShareSessionCache:
             raise InvalidRequest("a ShareFetch that opens a session cannot acknowledge")
         if key not in self._sessions and len(self._sessions) >= self.limits.max_share_sessions:
             raise ShareSessionLimitReached(f"{counted(len(self._sessions), 'share session')} open already")
+        # Of a text of up to 32 kB that comes with each request, all that is kept of a group has one.
+        key = replace(key, group_id=self._group_ids.get(key.group_id, key.group_id))
         session = ShareSession(key, connection_id=connection_id, partitions=partitions)
         replaced = self._sessions.get(key)
         self._require_room(len(session), instead_of=0 if replaced is None else len(replaced))
         self._remove(key)
         self._sessions[key] = session
+        self._group_ids.setdefault(key.group_id, key.group_id)
         self._session_counts[key.group_id] += 1
         self._partition_count += len(session)
         self._keys_of_connection.setdefault(connection_id, {})[key] = None
@@ -291,7 +302,7 @@ class ShareSessionCache:
         self._partition_count -= len(session)
         self._session_counts[key.group_id] -= 1
         if not self._session_counts[key.group_id]:
-            del self._session_counts[key.group_id]
+            del self._session_counts[key.group_id], self._group_ids[key.group_id]
         keys = self._keys_of_connection[session.connection_id]
         del keys[key]
         if not keys:

@@ -1,11 +1,12 @@
 """A member whose session has a partition that nobody leads gets the records of the other one in time."""
 
+import asyncio
+
 import pytest
 
 from kproxy.handlers.held_refusals import HeldRefusals
 from kproxy.handlers.ports import PartitionLeader, RequestContext
 from kproxy.handlers.refusal_streaks import RefusalStreaks
-from kproxy.net.tasks import TaskKeeper
 from kproxy.wire.codecs import DecodedRequest
 from kproxy.wire.messages.share_fetch_request import FetchPartition, FetchTopic, ShareFetchRequest
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
@@ -41,7 +42,7 @@ class Scene:
             topics=[] if epoch else [FetchTopic(ORDERS, named)],
         )
         serving = self.held.serve(DecodedRequest(FETCH, 2, 1, "client", request), self.context)
-        task = TaskKeeper().spawn(serving, name="fetch")
+        task = asyncio.get_running_loop().create_task(serving)
         await until_all_wait(30)
         while not task.done():
             self.world.clock.advance(10)

@@ -138,7 +138,9 @@ class HeldHeartbeats:
 
         If that connection is gone already, it cannot be counted on, unless it was heard on another one meanwhile.
         """
-        member = (heartbeat.group_id, heartbeat.member_id)
+        group = self._coordinator.find(heartbeat.group_id)
+        # The group's own text: one of up to 32 kB comes with each heartbeat.
+        member = (heartbeat.group_id if group is None else group.group_id, heartbeat.member_id)
         if (
             context.caller.is_gone
             and self._connections.get(member, context.connection_id) != context.connection_id

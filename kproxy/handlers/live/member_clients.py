@@ -5,7 +5,8 @@ A lock may outlast its member: one that left, or whose group session ran out, st
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Final
+from hashlib import sha256
+from typing import Final, TypeAlias
 
 from kproxy.handlers.live.write_actors import Client
 from kproxy.handlers.ports import RequestContext
@@ -14,6 +15,10 @@ from kproxy.statelog.actors import cut_text
 
 MOST_HOLDERS: Final = 10_000
 """How many members are remembered."""
+_LONGEST_TEXT: Final = 64
+"""Group ids may have 32 kB, and members that are remembered may be the last who have one in memory."""
+
+_Holder: TypeAlias = tuple[str | bytes, MemberId]
 
 
 class MemberClients:
@@ -24,11 +29,11 @@ class MemberClients:
     def __init__(self, in_heartbeats: Callable[[GroupId, MemberId], Client]) -> None:
         """Ask `in_heartbeats` about members of which nothing is remembered."""
         self._in_heartbeats = in_heartbeats
-        self._holders: OrderedDict[tuple[GroupId, MemberId], Client] = OrderedDict()
+        self._holders: OrderedDict[_Holder, Client] = OrderedDict()
 
     def note(self, group_id: GroupId, member_id: MemberId, context: RequestContext) -> None:
         """Remember who asked for the records that a member has just acquired."""
-        holder = (group_id, member_id)
+        holder = _holder(group_id, member_id)
         known = self._holders.get(holder)
         if known is None or known.client_id != context.client_id or known.client_host != context.client_host:
             self._holders[holder] = Client(cut_text(context.client_id), cut_text(context.client_host))
@@ -38,4 +43,12 @@ class MemberClients:
 
     def of(self, group_id: GroupId, member_id: MemberId) -> Client:
         """Return the client of a member; its texts are empty when nobody knows."""
-        return self._holders.get((group_id, member_id)) or self._in_heartbeats(group_id, member_id)
+        known = self._holders.get(_holder(group_id, member_id))
+        return known or self._in_heartbeats(group_id, member_id)
+
+
+def _holder(group_id: GroupId, member_id: MemberId) -> _Holder:
+    """Return what stands for a member: of a long group id its digest."""
+    if len(group_id) <= _LONGEST_TEXT:
+        return group_id, member_id
+    return sha256(group_id.encode()).digest(), member_id

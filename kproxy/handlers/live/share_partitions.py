@@ -9,8 +9,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
+from typing import Final
 
 from kproxy.errors import (
     BrokerUnavailable,
@@ -44,6 +45,9 @@ from kproxy.share.share_partition import SharePartition
 from kproxy.share.state_batches import UNKNOWN_START_OFFSET, StateDelta
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.operations import TAKEOVER
+
+_MOST_VOID_DEADLINES: Final = 64
+"""So many ends of locks may stand in the heap that are none any more, or as many as there are others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,14 +259,24 @@ class SharePartitionDirectory:
         """See to it that `expired` finds the share-partition in time; to be called when locks were taken."""
         live = self._live.get(key)
         deadline_ms = None if live is None else live.share_partition.next_deadline_ms()
-        if deadline_ms is None:
+        if live is None or deadline_ms is None:
             self._ring_at_ms.pop(key, None)
             return
         noted_ms = self._ring_at_ms.get(key)
         if noted_ms is None or deadline_ms < noted_ms:
+            # Not the key of the request, with a text of its own for a group id of up to 32 kB.
+            key = live.share_partition.key
             self._ring_at_ms[key] = deadline_ms
             heappush(self._deadlines, (deadline_ms, next(self._deadline_numbers), key))
+            self._forget_void_deadlines()
             self._ports.alarm.ring_by(deadline_ms)
+
+    def _forget_void_deadlines(self) -> None:
+        """Make the heap anew when most of it is of locks that were settled long before their end."""
+        if len(self._deadlines) > max(_MOST_VOID_DEADLINES, 2 * len(self._ring_at_ms)):
+            numbers = self._deadline_numbers
+            self._deadlines = [(ring_ms, next(numbers), key) for key, ring_ms in self._ring_at_ms.items()]
+            heapify(self._deadlines)
 
     def due(self, now_ms: int) -> Iterable[SharePartitionKey]:
         """Return the share-partitions in which a lock may have ended by `now_ms`, each once.

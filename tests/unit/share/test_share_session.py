@@ -12,7 +12,7 @@ from kproxy.errors import (
     ShareSessionLimitReached,
     ShareSessionNotFound,
 )
-from kproxy.share.identifiers import ShareSessionEpoch, TopicIdPartition
+from kproxy.share.identifiers import GroupId, ShareSessionEpoch, TopicIdPartition
 from kproxy.share.share_session import (
     ShareSession,
     ShareSessionCache,
@@ -227,6 +227,22 @@ def test_a_session_opened_again_elsewhere_survives_the_end_of_its_old_connection
     # Then
     assert evicted == ()
     assert cache.sessions() == (session,)
+
+
+def test_all_sessions_of_a_group_have_one_text_for_its_id() -> None:
+    """It may have 32 kB, and each request brings one of its own."""
+    # Given
+    cache = a_cache()
+    texts = [GroupId(b"g".decode() * 1_000) for _ in range(3)]
+
+    # When
+    sessions = [
+        opened(cache, P0, key=ShareSessionKey(node_id, text, ALICE)) for node_id, text in enumerate(texts)
+    ]
+
+    # Then
+    assert len({id(text) for text in texts}) == 3
+    assert len({id(session.key.group_id) for session in sessions}) == 1
 
 
 def test_closing_a_session_that_was_replaced_leaves_the_new_one() -> None:

@@ -1,5 +1,7 @@
 """Who stands behind a lock, also when its member is gone."""
 
+import tracemalloc
+
 from kproxy.handlers.live import member_clients
 from kproxy.handlers.live.member_clients import MemberClients
 from kproxy.handlers.live.write_actors import UNKNOWN_CLIENT, Client
@@ -74,3 +76,19 @@ def test_no_more_is_remembered_of_a_text_than_the_log_has_room_for() -> None:
 
     # Then
     assert len(clients.of(ORDERS, ALICE).client_id) == MAX_TEXT_LENGTH
+
+
+def test_members_of_groups_with_long_ids_cost_no_more_than_others() -> None:
+    # Given
+    clients = MemberClients(nobody)
+    tracemalloc.start()
+
+    # When
+    for number in range(100):
+        clients.note(GroupId(f"{number:032000}"), ALICE, a_request(f"app-{number}"))
+    kept_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    # Then
+    assert kept_bytes < 100_000
+    assert clients.of(GroupId(f"{7:032000}"), ALICE).client_id == "app-7"
