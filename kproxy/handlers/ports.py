@@ -190,10 +190,12 @@ class PartitionReader(Protocol):
 class Availability(Protocol):
     """Sleeping until there is something to acquire."""
 
-    async def wait(self, interest: Mapping[SharePartitionKey, int | None], until_ms: int) -> None:
+    async def wait(
+        self, interest: Mapping[SharePartitionKey, int | None], until_ms: int
+    ) -> Collection[SharePartitionKey]:
         """Return when a share-partition of `interest` may have records, or at `until_ms` (Clock).
 
-        An empty `interest` waits for `until_ms`.
+        What is returned are those that may: at `until_ms` none. An empty `interest` waits for `until_ms`.
 
         The value is the first offset that a read found missing: the wait ends when the high watermark is
         known to be above it, at once if it already is. None waits for `signal` alone (a full in-flight

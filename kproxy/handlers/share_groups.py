@@ -8,7 +8,7 @@ discarded when the slot is lost or fails, and its groups are restored when it is
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 
 from kproxy.errors import ApiError
 from kproxy.handlers.apis.alter_configs import AlterConfigsHandler
@@ -214,7 +214,7 @@ class ShareGroups:
     ) -> None:
         """Put groups and configurations back that are durable: their slot was loaded. Sessions begin anew.
 
-        All other groups that `belongs` to the slot have configured nothing. Fetches look again: where
+        All other groups that `belongs` to the slot have configured nothing. Fetches for them look again: where
         share-partitions begin depends on the configurations of their group.
         """
         for image in images:
@@ -222,7 +222,8 @@ class ShareGroups:
         self.configs.forget_all(lambda group_id: belongs(GroupId(group_id)))
         for group_id, values in configs.items():
             self.configs.restore(group_id, values)
-        self._services.availability.signal_all(lambda _: True)
+        belongs_once = cache(belongs)
+        self._services.availability.signal_all(lambda key: belongs_once(key.group_id))
 
     def forget_groups(self, belongs: Callable[[GroupId], bool]) -> None:
         """Forget the groups of a slot that was lost, or failed and is to be loaded again.

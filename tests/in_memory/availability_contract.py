@@ -106,6 +106,21 @@ async def a_record_that_is_there_already_ends_a_wait_soon(world: AvailabilityWor
         assert waits.woken == ["late", "later still"]
 
 
+async def a_wait_tells_for_what_it_ended(world: AvailabilityWorld) -> None:
+    interest = {key(world, 0): 0, key(world, 1): 0, key(world, 2): None}
+    assert set(await world.availability.wait(interest, world.in_ms(0))) == set()
+    async with asyncio.TaskGroup() as group:
+        by_signal = group.create_task(world.availability.wait(interest, world.in_ms(20_000)))
+        await asyncio.sleep(0)
+        world.availability.signal(key(world, 2))
+        assert set(await by_signal) == {key(world, 2)}
+        by_record = group.create_task(world.availability.wait(interest, world.in_ms(20_000)))
+        await asyncio.sleep(0)
+        await world.append_one(1)
+        assert set(await by_record) == {key(world, 1)}
+    assert set(await world.availability.wait(interest, world.in_ms(20_000))) == {key(world, 1)}
+
+
 async def a_wait_ends_at_its_deadline(world: AvailabilityWorld) -> None:
     async with asyncio.TaskGroup() as group:
         deadline_ms = world.in_ms(30)
@@ -146,6 +161,7 @@ AVAILABILITY_CONTRACT: Final[Sequence[Callable[[AvailabilityWorld], Awaitable[No
     a_record_wakes_those_of_every_group_who_miss_it,
     a_record_wakes_nobody_who_misses_a_later_one_or_whose_window_is_full,
     a_record_that_is_there_already_ends_a_wait_soon,
+    a_wait_tells_for_what_it_ended,
     a_wait_ends_at_its_deadline,
     a_wait_for_nothing_at_all_ends_at_its_deadline,
     a_deadline_that_has_passed_ends_a_wait_at_once,

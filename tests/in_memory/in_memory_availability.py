@@ -1,8 +1,8 @@
 """`InMemoryAvailability`: the `Availability` port, driven by a `ManualClock` and by what the test says."""
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from kproxy.share.identifiers import SharePartitionKey, TopicId
@@ -11,12 +11,14 @@ from tests.in_memory.manual_clock import ManualClock
 _TURNS: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Waiter:
     interest: Mapping[SharePartitionKey, int | None]
     woken: asyncio.Future[None]
+    news: set[SharePartitionKey] = field(default_factory=set)
 
-    def wake(self) -> None:
+    def wake(self, keys: Iterable[SharePartitionKey] = ()) -> None:
+        self.news.update(keys)
         if not self.woken.done():
             self.woken.set_result(None)
 
@@ -45,19 +47,22 @@ class InMemoryAvailability:
         """Make `high_watermark` known and wake those who miss an offset below it."""
         self._high_watermarks[topic_id, partition] = high_watermark
         for waiter in self._waiters:
-            if self._is_available(waiter.interest):
-                waiter.wake()
+            if available := self._available(waiter.interest):
+                waiter.wake(available)
 
-    async def wait(self, interest: Mapping[SharePartitionKey, int | None], until_ms: int) -> None:
+    async def wait(
+        self, interest: Mapping[SharePartitionKey, int | None], until_ms: int
+    ) -> Collection[SharePartitionKey]:
         self.waits.append((dict(interest), until_ms))
-        if self._is_available(interest):
-            return
+        if available := self._available(interest):
+            return available
         waiter = _Waiter(interest, asyncio.get_running_loop().create_future())
         self._waiters.append(waiter)
         try:
             await self._sleep(waiter, until_ms)
         finally:
             self._waiters.remove(waiter)
+        return waiter.news
 
     async def _sleep(self, waiter: _Waiter, until_ms: int) -> None:
         if self._passes_time or until_ms <= self._clock.now_ms():
@@ -72,14 +77,15 @@ class InMemoryAvailability:
         self.signalled.append(key)
         for waiter in self._waiters:
             if key in waiter.interest:
-                waiter.wake()
+                waiter.wake((key,))
 
-    def _is_available(self, interest: Mapping[SharePartitionKey, int | None]) -> bool:
-        return any(
-            missing_offset is not None
-            and self._high_watermarks.get((key.topic_id, key.partition), -1) > missing_offset
+    def _available(self, interest: Mapping[SharePartitionKey, int | None]) -> list[SharePartitionKey]:
+        return [
+            key
             for key, missing_offset in interest.items()
-        )
+            if missing_offset is not None
+            and self._high_watermarks.get((key.topic_id, key.partition), -1) > missing_offset
+        ]
 
 
 async def _until_nobody_can_go_on(woken: asyncio.Future[None]) -> None:

@@ -1,14 +1,19 @@
 """What is signalled while a fetch looks elsewhere neither keeps it awake for ever nor is lost."""
 
 import asyncio
+from typing import TypeAlias
 
 from kproxy.errors import CoordinatorLoadInProgress
+from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
 from tests.worlds.share_group_world import (
     ORDERS,
     ShareGroupWorld,
     acquired,
+    loaded,
     until_all_wait,
 )
+
+Task: TypeAlias = asyncio.Task[ShareFetchResponse]
 
 BOTH = ((ORDERS, 0), (ORDERS, 1))
 
@@ -71,3 +76,80 @@ async def test_a_slot_that_becomes_ready_while_a_fetch_reads_elsewhere_is_not_sl
 
     # Then
     assert acquired(fetch.result(), partition=1) == [(0, 2, 1)]
+
+
+async def a_fetch_asleep(partition_count: int, *, min_bytes: int = 1) -> tuple[ShareGroupWorld, Task]:
+    """Return a fetch of alice's that has found nothing in any of her partitions."""
+    world = ShareGroupWorld(passes_time=False)
+    world.metadata.create_topic("orders", ORDERS, partition_count=partition_count)
+    alice = world.member("alice")
+    for partition in range(partition_count):
+        await world.initialize(partition=partition)
+    await alice.open(*((ORDERS, partition) for partition in range(partition_count)))
+    for partition in range(partition_count):
+        await loaded(world.groups.directory, world.key(partition=partition))
+    fetch = alice.fetch(max_wait_ms=500, min_bytes=min_bytes)
+    task = asyncio.get_running_loop().create_task(fetch)
+    await until_all_wait(50)
+    assert len(world.reader.reads) == partition_count
+    world.reader.reads.clear()
+    return world, task
+
+
+async def test_a_fetch_that_is_woken_for_one_partition_reads_that_one() -> None:
+    """Anybody can have thousands of partitions woken, one by one, by opening and closing a session."""
+    # Given
+    world, task = await a_fetch_asleep(10)
+    bob = world.member("bob")
+    await bob.open((ORDERS, 7))
+    await until_all_wait(50)
+    world.reader.reads.clear()
+
+    # When
+    await bob.acknowledge(epoch=-1)
+    await until_all_wait(50)
+    after_the_signal = [read.partition for read in world.reader.reads]
+    world.produce(1, partition=3)
+    await until_all_wait(50)
+    answer = await task
+
+    # Then
+    assert after_the_signal == [7]
+    assert [read.partition for read in world.reader.reads] == [7, 3]
+    assert acquired(answer, partition=3) == [(0, 0, 1)]
+
+
+async def test_what_was_too_little_in_one_partition_counts_when_another_one_wakes_the_fetch() -> None:
+    # Given
+    world, task = await a_fetch_asleep(3, min_bytes=1_000)
+
+    # When
+    world.produce(1, size_bytes=700)
+    await until_all_wait(50)
+    was_too_little = not task.done()
+    world.produce(1, partition=2, size_bytes=700)
+    await until_all_wait(50)
+    answer = await task
+
+    # Then
+    assert was_too_little
+    assert acquired(answer) == acquired(answer, partition=2) == [(0, 0, 1)]
+    assert 1 not in [read.partition for read in world.reader.reads]
+
+
+async def test_fetches_of_a_group_sleep_on_while_the_groups_of_another_slot_are_restored() -> None:
+    # Given
+    world, task = await a_fetch_asleep(1)
+
+    # When
+    world.groups.restore_groups([], {}, belongs=lambda group_id: group_id == "of another slot")
+    await until_all_wait(50)
+    reads_for_others = len(world.reader.reads)
+    world.groups.restore_groups([], {}, belongs=lambda group_id: group_id == "g")
+    await until_all_wait(50)
+    reads_for_its_own = len(world.reader.reads)
+    world.clock.advance(500)
+    await task
+
+    # Then
+    assert (reads_for_others, reads_for_its_own) == (0, 1)

@@ -95,8 +95,12 @@ class Backing:
         self, *missing: tuple[SharePartitionKey, int | None], for_ms: int = 10_000
     ) -> asyncio.Task[None]:
         """Sleep until one of `missing` may be there, in a task of its own."""
-        wait = self.availability.wait(dict(missing), self.clock.now_ms() + for_ms)
-        return self.tasks.spawn(wait, name="a wait")
+        until_ms = self.clock.now_ms() + for_ms
+
+        async def wait() -> None:
+            await self.availability.wait(dict(missing), until_ms)
+
+        return self.tasks.spawn(wait(), name="a wait")
 
 
 def advertised(broker: ClusterBroker) -> BrokerEndpoint:

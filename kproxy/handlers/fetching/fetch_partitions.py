@@ -2,9 +2,10 @@
 
 1. Partitions that this port does not serve are refused at once (`leadership`). 2. Every round begins to load what is
 not live yet, reads all readable share-partitions in one call, and acquires from what came back. A
-share-partition is left out of a round while its window is full, it is being loaded, or another fetch reads it: nobody
-waits for a load, what is there is delivered (`DelayedShareFetch`). 3. The fetch is over when something was acquired, a
-read failed, or the time is up. Else it sleeps until there may be something to acquire, and begins a new round.
+share-partition is left out of a round while its window is full, it is being loaded, another fetch reads it, or it was
+read to its end and there is no news of it: nobody waits for a load, what is there is delivered (`DelayedShareFetch`).
+3. The fetch is over when something was acquired, a read failed, or the time is up. Else it sleeps until there may be
+something to acquire, and begins a new round.
 
 A share-partition is looked up anew after every await, and nothing is acquired for a session that ended
 meanwhile. Source: KIP-932, "ShareFetch"; `DelayedShareFetch.java`, `ShareFetchUtils.processFetchResponse`.
@@ -53,6 +54,7 @@ class PartitionFetch:
         "_interest",
         "_loads",
         "_owed",
+        "_quiet",
         "_refused",
         "_report",
         "_services",
@@ -71,6 +73,7 @@ class PartitionFetch:
         self._report = RefusalReport(services.observer, terms.context)
         self._interest: dict[SharePartitionKey, int | None] = {}
         self._loads: dict[TopicIdPartition, LoadUnderWay] = {}
+        self._quiet: set[SharePartitionKey] = set()
         self._owed: set[SharePartitionKey] = set()
         self._found = FoundBytes()
         self._signals = FetchSignals()
@@ -96,7 +99,7 @@ class PartitionFetch:
             for key in self._owed:
                 self._services.availability.signal(key)
             await self._writes.settle()
-        return self._refused | self._fetched
+        return self._fetched | self._refused
 
     async def _fetch_listening(self) -> None:
         keys = [self._terms.key(partition) for partition in self._pending()]
@@ -122,7 +125,8 @@ class PartitionFetch:
 
     async def _wait(self) -> None:
         """Sleep until there may be something new of the share-partitions that are still looked at."""
-        await self._services.parked.wait(self._interest, self._terms.deadline_ms)
+        woken = await self._services.parked.wait(self._interest, self._terms.deadline_ms)
+        self._quiet.difference_update(woken)
         self._require_session()
 
     def _is_over(self) -> bool:
@@ -141,12 +145,9 @@ class PartitionFetch:
 
     def _begin_loads(self) -> bool:
         """Take note of the loads that ended, and begin those of what is not live; tell whether there are only such."""
-        is_any_live = False
-        self._interest.clear()
-        self._signals.look_at_all()
-        for partition in self._pending():
-            key = self._terms.key(partition)
-            self._interest[key] = None
+        looked_at = self._begin_look()
+        is_any_live = bool(self._quiet)
+        for partition, key in looked_at:
             if self._services.directory.find(key) is None:
                 self._begin_load(partition, key)
             else:
@@ -188,7 +189,6 @@ class PartitionFetch:
                 raise AssertionError(f"{self._terms.key(partition)} could not be loaded") from failure
 
     async def _read_round(self) -> None:
-        self._fetched.clear()
         self._bytes_left_behind = 0
         self._has_failed_read = self._has_lost_partition = False
         offsets = self._begin_reads()
@@ -246,17 +246,25 @@ class PartitionFetch:
             for partition, live in found.items()
         )
 
+    def _begin_look(self) -> list[tuple[TopicIdPartition, SharePartitionKey]]:
+        """Return the share-partitions to look at now: not those that were read, had no records, and told of no news.
+
+        These are waited for as before. A session may have thousands, and is woken for one of them.
+        """
+        self._quiet.difference_update(self._signals.look_at_all())
+        keys = ((partition, self._terms.key(partition)) for partition in self._pending())
+        looked_at = [(partition, key) for partition, key in keys if key not in self._quiet]
+        self._interest = {key: self._interest[key] for key in self._quiet}
+        self._interest.update(dict.fromkeys((key for _, key in looked_at), None))
+        return looked_at
+
     def _pending(self) -> list[TopicIdPartition]:
         return [partition for partition in self._terms.partitions if partition not in self._refused]
 
     def _begin_reads(self) -> dict[TopicIdPartition, int]:
         """Take the turns of this round; return where to read: the first ones if there are fewer bytes than these."""
         offsets: dict[TopicIdPartition, int] = {}
-        self._interest.clear()
-        self._signals.look_at_all()
-        for partition in self._pending():
-            key = self._terms.key(partition)
-            self._interest[key] = None
+        for partition, key in self._begin_look():
             share_partition = self._services.directory.find(key)
             if share_partition is None or not share_partition.can_acquire():
                 continue
@@ -331,6 +339,9 @@ class PartitionFetch:
             self._interest[share_partition.key] = (
                 read.offset if is_left_behind else missing_offset(share_partition, read, data)
             )
+            has_nothing = data.error_code is ErrorCode.NONE and not data.records and not size.is_first_due
+            if has_nothing and self._interest[share_partition.key] == read.offset:
+                self._quiet.add(share_partition.key)
             if data.records and not is_enough:
                 self._call_who_waits_for_turn(share_partition.key)
 

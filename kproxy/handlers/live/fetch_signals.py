@@ -27,12 +27,13 @@ class FetchSignals:
         """Forget what was signalled of `key`: the fetch looks at it now."""
         self._heard.discard(key)
 
-    def look_at_all(self) -> None:
-        """Forget what was signalled: the fetch looks at everything that it still waits for now.
+    def look_at_all(self) -> Collection[SharePartitionKey]:
+        """Return, and forget, what was signalled: the fetch looks at all of that now.
 
         What it has refused meanwhile is signalled on, and is no news that a look could make old.
         """
-        self._heard.clear()
+        heard, self._heard = self._heard, set()
+        return heard
 
     @property
     def is_news(self) -> bool:
@@ -64,9 +65,11 @@ class HeardAvailability:
             if not listeners:
                 del self._listeners[key]
 
-    async def wait(self, interest: Mapping[SharePartitionKey, int | None], until_ms: int) -> None:
+    async def wait(
+        self, interest: Mapping[SharePartitionKey, int | None], until_ms: int
+    ) -> Collection[SharePartitionKey]:
         """Sleep as the port does."""
-        await self._availability.wait(interest, until_ms)
+        return await self._availability.wait(interest, until_ms)
 
     def signal(self, key: SharePartitionKey) -> None:
         """Wake who waits for `key`, and let those hear of it who listen."""

@@ -3,7 +3,7 @@
 When the process is told to stop, clients are answered with what there is instead of being cut off.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from kproxy.handlers.ports import Availability
@@ -27,14 +27,16 @@ class ParkedFetches:
     def __len__(self) -> int:
         return len(self._interests)
 
-    async def wait(self, interest: Mapping[SharePartitionKey, int | None], until_ms: int) -> None:
+    async def wait(
+        self, interest: Mapping[SharePartitionKey, int | None], until_ms: int
+    ) -> Collection[SharePartitionKey]:
         """Sleep as `Availability.wait` does; return at once when it is the end."""
         if self.is_ending:
-            return
+            return ()
         interest = interest or {_THE_END: None}
         self._interests[id(interest)] = interest
         try:
-            await self._availability.wait(interest, until_ms)
+            return await self._availability.wait(interest, until_ms)
         finally:
             del self._interests[id(interest)]
 

@@ -7,7 +7,7 @@ more.
 """
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -39,16 +39,18 @@ MOST_BELIEFS: Final = 16
 
 
 class _Sleeper:
-    """One call of `wait`."""
+    """One call of `wait`. What it is woken for, until it gets up, stands in `news`."""
 
-    __slots__ = ("keys", "watches", "woken")
+    __slots__ = ("keys", "news", "watches", "woken")
 
     def __init__(self, keys: Collection[SharePartitionKey]) -> None:
         self.keys = keys
+        self.news: set[SharePartitionKey] = set()
         self.watches: list[_Watch] = []
         self.woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def wake(self) -> None:
+    def wake(self, keys: Iterable[SharePartitionKey] = ()) -> None:
+        self.news.update(keys)
         if not self.woken.done():
             self.woken.set_result(None)
 
@@ -58,8 +60,8 @@ class _Watch:
     topic_partition: TopicIdPartition
     fetch_offset: int
     last_awaited_ms: int
-    sleepers: dict[_Sleeper, int] = field(default_factory=dict)
-    """Who waits, and the offset that each misses."""
+    sleepers: dict[_Sleeper, dict[SharePartitionKey, int]] = field(default_factory=dict)
+    """Who waits, for which share-partitions, and the offset that is missed of each."""
     believed: dict[SharePartitionKey, int] = field(default_factory=dict)
     """How often callers were told at once that there are records, since the tail last spoke of it."""
     tail: BrokerTail | None = None
@@ -92,17 +94,20 @@ class ShareAvailability:
 
     # ------------------------------------------------ the Availability port
 
-    async def wait(self, interest: Mapping[SharePartitionKey, int | None], until_ms: int) -> None:
-        """Return when a share-partition of `interest` may have records, or at `until_ms` (Clock).
+    async def wait(
+        self, interest: Mapping[SharePartitionKey, int | None], until_ms: int
+    ) -> Collection[SharePartitionKey]:
+        """Return those share-partitions of `interest` that may have records when some do; at `until_ms` (Clock) none.
 
         Everything up to going to sleep happens before this coroutine first yields, so a `signal` cannot
         slip in between a caller's last look at its share-partitions and the sleep.
         """
         remaining_ms = until_ms - self._clock.now_ms()
-        if self._is_available_now(interest) or remaining_ms <= 0:
+        available = self._available_now(interest)
+        if available or remaining_ms <= 0:
             # Whoever asks again and again must not keep the loop from hearing the answer.
             await asyncio.sleep(0)
-            return
+            return available
         sleeper = _Sleeper(tuple(interest))
         self._put_to_bed(sleeper, interest)
         timer = asyncio.get_running_loop().call_later(remaining_ms / 1000, sleeper.wake)
@@ -111,11 +116,12 @@ class ShareAvailability:
         finally:
             timer.cancel()
             self._get_up(sleeper)
+        return sleeper.news
 
     def signal(self, key: SharePartitionKey) -> None:
         """Wake who waits for `key`."""
         for sleeper in self._sleepers.get(key, ()):
-            sleeper.wake()
+            sleeper.wake((key,))
 
     # ------------------------------------------------ what tails tell (TailListener)
 
@@ -131,9 +137,9 @@ class ShareAvailability:
             return
         watch.believed.clear()
         self._move(watch, high_watermark)
-        for sleeper, missing_offset in watch.sleepers.items():
-            if missing_offset < high_watermark:
-                sleeper.wake()
+        for sleeper, missing_offsets in watch.sleepers.items():
+            if news := [key for key, offset in missing_offsets.items() if offset < high_watermark]:
+                sleeper.wake(news)
 
     def refused(self, tail: BrokerTail, topic_partition: TopicIdPartition, error_code: ErrorCode) -> None:
         """Look for another leader, or let the sleepers' next read find out what is wrong."""
@@ -155,28 +161,28 @@ class ShareAvailability:
 
     # ------------------------------------------------ private: sleeping
 
-    def _is_available_now(self, interest: Mapping[SharePartitionKey, int | None]) -> bool:
-        is_available = False
+    def _available_now(self, interest: Mapping[SharePartitionKey, int | None]) -> list[SharePartitionKey]:
+        available: list[SharePartitionKey] = []
         for key, missing_offset in interest.items():
             watch = self._watches.get(TopicIdPartition(key.topic_id, key.partition))
             if watch is None or missing_offset is None or missing_offset >= watch.fetch_offset:
                 continue
             belief_count = watch.believed[key] = watch.believed.get(key, 0) + 1
             if belief_count <= MOST_BELIEFS:
-                is_available = True
+                available.append(key)
                 continue
             # Reads do not find what the tail had heard of: an unclean election can take back records. The
             # tail must show it again, or callers would read, find nothing and come back without end.
             watch.believed.clear()
             self._move(watch, missing_offset)
-        return is_available
+        return available
 
     def _put_to_bed(self, sleeper: _Sleeper, interest: Mapping[SharePartitionKey, int | None]) -> None:
         now_ms = self._clock.now_ms()
         for key, missing_offset in interest.items():
             self._sleepers.setdefault(key, set()).add(sleeper)
             if missing_offset is not None:
-                self._watch(TopicIdPartition(key.topic_id, key.partition), sleeper, missing_offset, now_ms)
+                self._watch(key, sleeper, missing_offset, now_ms)
         self._sweep(now_ms)
 
     def _get_up(self, sleeper: _Sleeper) -> None:
@@ -194,16 +200,15 @@ class ShareAvailability:
 
     # ------------------------------------------------ private: watching
 
-    def _watch(
-        self, topic_partition: TopicIdPartition, sleeper: _Sleeper, missing_offset: int, now_ms: int
-    ) -> None:
+    def _watch(self, key: SharePartitionKey, sleeper: _Sleeper, missing_offset: int, now_ms: int) -> None:
+        topic_partition = TopicIdPartition(key.topic_id, key.partition)
         watch = self._watches.get(topic_partition)
         if watch is None:
             watch = self._watches[topic_partition] = _Watch(topic_partition, missing_offset, now_ms)
         elif not watch.sleepers and missing_offset > watch.fetch_offset:
             # A read has seen more than the tail, which rests while nobody waits.
             self._move(watch, missing_offset)
-        watch.sleepers[sleeper] = min(missing_offset, watch.sleepers.get(sleeper, missing_offset))
+        watch.sleepers.setdefault(sleeper, {})[key] = missing_offset
         sleeper.watches.append(watch)
         if watch.tail is not None:
             if len(watch.sleepers) == 1:
@@ -238,8 +243,8 @@ class ShareAvailability:
         self._leave_tail(watch)
         self._homeless.discard(watch.topic_partition)
         del self._watches[watch.topic_partition]
-        for sleeper in watch.sleepers:
-            sleeper.wake()
+        for sleeper, missing_offsets in watch.sleepers.items():
+            sleeper.wake(missing_offsets)
 
     def _sweep(self, now_ms: int) -> None:
         if now_ms - self._swept_ms < SWEEP_INTERVAL_MS:
