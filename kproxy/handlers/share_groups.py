@@ -57,7 +57,7 @@ from kproxy.handlers.registry import InternalErrorCallback, ServedApi, ServedApi
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits, ShareLimits
-from kproxy.share.share_group import ShareGroupState
+from kproxy.share.share_group import ShareGroup, ShareGroupState
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.share.share_session import ShareSessionCache, ShareSessionLimits
 from kproxy.wire.api_keys import ApiKey
@@ -145,7 +145,6 @@ class ShareGroups:
             clients=MemberClients(self._client_in_heartbeats),
         )
         self._releases = Releases(self._services)
-        self._group_writes = GroupWrites(self.coordinator, ports.group_log, restore=self._restore)
         self._held = HeldHeartbeats(
             self.coordinator,
             limits.group,
@@ -153,6 +152,9 @@ class ShareGroups:
             group_log=ports.group_log,
             alarm=ports.alarm,
             clock=ports.clock,
+        )
+        self._group_writes = GroupWrites(
+            self.coordinator, ports.group_log, restore=self._restore, on_given_up=self._held.call_group
         )
         self._topic_deletions = TopicDeletions(
             self.coordinator,
@@ -297,9 +299,10 @@ class ShareGroups:
         """Offsets in flight over all of them."""
         return self.directory.in_flight_count
 
-    def _restore(self, image: ShareGroupImage) -> None:
+    def _restore(self, image: ShareGroupImage, replaced: ShareGroup | None = None) -> None:
         """Put one durable group into the coordinator, and see to it that its sessions end in time."""
-        self.coordinator.restore(image, limits=self._limits.group, now_ms=self._ports.clock.now_ms())
+        now_ms = self._ports.clock.now_ms()
+        self.coordinator.restore(image, limits=self._limits.group, now_ms=now_ms, replaced=replaced)
         self._held.follow()
 
     def _client_in_heartbeats(self, group_id: GroupId, member_id: MemberId) -> Client:
@@ -345,28 +348,22 @@ class ShareGroups:
         describe = DescribeConfigsHandler(self.configs, self._ports.group_log, self._ports.observer)
         legacy = AlterConfigsHandler(self._ports.observer)
         return (
-            ServedApi(ApiKey.ALTER_CONFIGS, 0, 2, legacy.serve, _no_legacy_results),
-            ServedApi(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, alter.serve, _no_alter_results),
-            ServedApi(ApiKey.DESCRIBE_CONFIGS, 1, 4, describe.serve, _no_describe_results),
+            ServedApi(ApiKey.ALTER_CONFIGS, 0, 2, legacy.serve, _blank(AlterConfigsResponse)),
+            ServedApi(
+                ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, alter.serve, _blank(IncrementalAlterConfigsResponse)
+            ),
+            ServedApi(ApiKey.DESCRIBE_CONFIGS, 1, 4, describe.serve, _blank(DescribeConfigsResponse)),
         )
 
 
-def _no_alter_results(*, error_code: int, error_message: str | None) -> Message:
-    """Return an answer that has no place for an error: merged, every resource says that nobody answered for it."""
-    del error_code, error_message
-    return IncrementalAlterConfigsResponse()
+def _blank(answer: type[Message]) -> Callable[..., Message]:
+    """Return what makes answers with no place for an error: merged, every resource says that nobody answered for it."""
 
+    def empty(*, error_code: int, error_message: str | None) -> Message:
+        del error_code, error_message
+        return answer()
 
-def _no_legacy_results(*, error_code: int, error_message: str | None) -> Message:
-    """Do the same for AlterConfigs."""
-    del error_code, error_message
-    return AlterConfigsResponse()
-
-
-def _no_describe_results(*, error_code: int, error_message: str | None) -> Message:
-    """Do the same for DescribeConfigs."""
-    del error_code, error_message
-    return DescribeConfigsResponse()
+    return empty
 
 
 async def _settle(released: Released, writes: Iterable[GroupWrite]) -> None:

@@ -106,11 +106,27 @@ class GroupCoordinator:
         """Return the group as it is now. Across an await it is good for nothing but to compare it with the next."""
         return self._groups.get(group_id)
 
-    def restore(self, image: ShareGroupImage, *, limits: GroupLimits, now_ms: int) -> None:
-        """Put a group back that is durable, in place of whatever is known of it. All sessions begin anew."""
+    def restore(
+        self,
+        image: ShareGroupImage,
+        *,
+        limits: GroupLimits,
+        now_ms: int,
+        replaced: ShareGroup | None = None,
+    ) -> None:
+        """Put a group back that is durable, in place of whatever is known of it.
+
+        All sessions begin anew, but for those of members of the `replaced` group: these end when they would have, and
+        whom one could not count on there, one cannot here.
+        """
         group = ShareGroup.restore(image, limits, now_ms=now_ms)
         self._groups[group.group_id] = group
         for member in group.members.values():
+            known = None if replaced is None else replaced.members.get(member.member_id)
+            if known is not None:
+                member.session_deadline_ms = known.session_deadline_ms
+            if known is not None and not known.is_present:
+                group.lose(member.member_id, now_ms)
             self._watch(group, member)
         self._note_round(group)
 

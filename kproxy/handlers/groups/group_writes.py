@@ -19,20 +19,29 @@ from kproxy.share.share_group_image import ShareGroupImage
 
 
 class GroupWrites:
-    """Writes groups of the coordinator to the group log. `restore` puts a durable group into the coordinator."""
+    """Writes groups of the coordinator to the group log.
 
-    __slots__ = ("_coordinator", "_group_log", "_restore")
+    Args:
+        coordinator: the groups.
+        group_log: where they become durable.
+        restore: puts a durable group into the coordinator, in place of one whose members' sessions go on.
+        on_given_up: told of each group that was forgotten, restored or not: what is held for its members is answered.
+    """
+
+    __slots__ = ("_coordinator", "_group_log", "_on_given_up", "_restore")
 
     def __init__(
         self,
         coordinator: GroupCoordinator,
         group_log: GroupLog,
         *,
-        restore: Callable[[ShareGroupImage], None],
+        restore: Callable[[ShareGroupImage, ShareGroup], None],
+        on_given_up: Callable[[GroupId], None],
     ) -> None:
         self._coordinator = coordinator
         self._group_log = group_log
         self._restore = restore
+        self._on_given_up = on_given_up
 
     def begin(self, group_id: GroupId) -> "GroupWrite":
         """Queue the group as it is now, unless that is durable already. Raises nothing.
@@ -63,7 +72,8 @@ class GroupWrites:
             with suppress(ApiError):
                 image = self._group_log.durable_image(group_id)
                 if image is not None:
-                    self._restore(image)
+                    self._restore(image, doubted)
+        self._on_given_up(group_id)
 
 
 class GroupWrite:

@@ -128,6 +128,10 @@ class HeldHeartbeats:
         for member in [member for member in self._connections if belongs(member[0])]:
             self._call(member)
 
+    def call_group(self, group_id: GroupId) -> None:
+        """Answer every heartbeat of a group that is another one than it was, or gone."""
+        self.call_all(lambda each: each == group_id)
+
     def end(self) -> None:
         """Answer every heartbeat, and hold none any more."""
         self.is_ending = True

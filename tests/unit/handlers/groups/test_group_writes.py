@@ -17,6 +17,7 @@ from kproxy.handlers.groups.group_writes import GroupWrites
 from kproxy.handlers.ports import GroupLog
 from kproxy.share.identifiers import GroupId
 from kproxy.share.limits import GroupLimits
+from kproxy.share.share_group import ShareGroup
 from kproxy.share.share_group_image import ShareGroupImage
 from tests.worlds.share_group_world import ShareGroupWorld, until_all_wait
 
@@ -33,10 +34,10 @@ def writes_of(world: ShareGroupWorld, group_log: GroupLog) -> GroupWrites:
     """Return writes of the groups of `world`; those that are restored have a session timeout of 1 s."""
     coordinator = world.groups.coordinator
 
-    def restore(image: ShareGroupImage) -> None:
+    def restore(image: ShareGroupImage, _replaced: ShareGroup) -> None:
         coordinator.restore(image, limits=GroupLimits(session_timeout_ms=1_000), now_ms=world.clock.now_ms())
 
-    return GroupWrites(coordinator, group_log, restore=restore)
+    return GroupWrites(coordinator, group_log, restore=restore, on_given_up=lambda _: None)
 
 
 def change(world: ShareGroupWorld) -> None:

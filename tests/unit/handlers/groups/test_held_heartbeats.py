@@ -1,7 +1,9 @@
 """Heartbeats that are held: members that start together share at once, and nobody's partitions stand still."""
 
 from kproxy.error_codes import ErrorCode
+from kproxy.errors import UnwritableStateRecord
 from kproxy.handlers.share_groups import ShareGroupLimits
+from kproxy.share.identifiers import GroupId
 from kproxy.share.limits import GroupLimits
 from tests.unit.handlers.held_heartbeat_world import DELAY_MS, HeldWorld
 from tests.worlds.share_group_world import until_all_wait
@@ -40,6 +42,50 @@ async def test_members_that_start_together_get_their_partitions_in_their_first_a
     # Then
     assert sorted(world.told().values()) == [[0], [0], [1], [1], [2], [2], [3], [3]]
     assert {len(world.members[name].answers) for name in names} == {1}
+
+
+async def test_heartbeats_are_answered_when_their_group_is_what_is_durable_again() -> None:
+    """Another member said what no log record can hold: those that wait must not hang on a group that is gone."""
+    # Given
+    world = HeldWorld()
+    world.join("alice", "bob")
+    await world.pass_time(1_000)
+    world.group_log.persist_failure = UnwritableStateRecord("too large")
+
+    # When
+    world.join("carol")
+    await world.pass_time(100)
+    answers = {name: member.answers[-1].error_code for name, member in world.members.items()}
+
+    # Then
+    assert answers == dict.fromkeys(world.members, ErrorCode.COORDINATOR_NOT_AVAILABLE) | {
+        "carol": ErrorCode.UNKNOWN_SERVER_ERROR
+    }
+
+
+async def test_a_killed_member_is_not_counted_on_again_because_the_write_of_another_was_refused() -> None:
+    # Given
+    world = HeldWorld()
+    world.join("alice", "bob")
+    await world.pass_time(1_000)
+    await world.members["bob"].die()
+    await world.pass_time(40_000)
+    world.group_log.persist_failure = UnwritableStateRecord("too large")
+    world.join("carol")
+    await world.pass_time(100)
+    world.group_log.persist_failure = None
+
+    # When
+    world.members["alice"].come_back()
+    await world.pass_time(300)
+    told = world.members["alice"].partitions
+    await world.pass_time(6_000)
+    group = world.groups.coordinator.find(GroupId("g"))
+
+    # Then
+    assert told == [0, 1, 2, 3]
+    assert group is not None
+    assert list(group.members) == ["alice"]
 
 
 async def test_whoever_joins_later_gets_partitions_before_the_others_lose_them() -> None:
