@@ -18,6 +18,7 @@ from kproxy.errors import (
     SharePartitionNotLoaded,
 )
 from kproxy.handlers.live.leadership import PartitionRefusal
+from kproxy.handlers.live.pauses import MOST_AT_ONCE, let_others_go_on
 from kproxy.handlers.live.releases import Released, Releases
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.state_writes import StateWrites
@@ -180,7 +181,8 @@ class Acknowledgements:
         """Let every partition of `requested` that passes its checks take effect, then close the session `closing`.
 
         A partition of which nothing is said is accepted without a look at it, and is not even answered when
-        nothing is said of any (`KafkaApis.handleShareAcknowledgeRequest`).
+        nothing is said of any (`KafkaApis.handleShareAcknowledgeRequest`). Others have a turn now and then in a request
+        about very many partitions.
         """
         if not any(requested.values()):
             requested = {}
@@ -188,7 +190,9 @@ class Acknowledgements:
         sound = [partition for partition in requested if partition not in refusals]
         refusals.update(await self._services.leadership.unknown_partitions(sound))
         writes = StateWrites(self._services.directory, self._services.state_log)
-        for partition in sound:
+        for number, partition in enumerate(sound, start=1):
+            if number % MOST_AT_ONCE == 0:
+                await _pause_between(writes)
             if partition in refusals or not requested[partition]:
                 continue
             try:
@@ -242,7 +246,7 @@ class Acknowledgements:
         if share_partition is None:
             self._require_ours(key)
             raise SharePartitionNotLoaded(f"nothing of {key} is in flight here")
-        was_full = not share_partition.can_acquire()
+        was_full, start_offset = not share_partition.can_acquire(), share_partition.start_offset
         delta = share_partition.acknowledge(
             acknowledger.session_key.member_id,
             batches,
@@ -250,7 +254,7 @@ class Acknowledgements:
             node_id=acknowledger.context.node_id,
         )
         self._services.directory.note_deadline(key)
-        self._services.counters.acknowledged(batches, delta)
+        self._services.counters.acknowledged(batches, delta, start_offset=start_offset)
         has_returned = any(batch.state is RecordState.AVAILABLE for batch in delta.batches)
         if has_returned or (was_full and share_partition.can_acquire()):
             self._services.availability.signal(key)
@@ -263,3 +267,12 @@ class Acknowledgements:
             raise SharePartitionElsewhere(f"another process owns {key}: {moved}") from moved
         except CoordinatorLoadInProgress:
             return  # what was in flight before is not, any more
+
+
+async def _pause_between(writes: StateWrites) -> None:
+    """Let others go on while `writes` are under way; if this is cut short, nobody waits for them."""
+    try:
+        await let_others_go_on()
+    except BaseException:
+        writes.abandon()
+        raise

@@ -26,14 +26,20 @@ class ShareCounters:
         for is_first, count in counts.items():
             self._observer.count("share_deliveries", count, "true" if is_first else "false")
 
-    def acknowledged(self, batches: Iterable[AcknowledgementBatch], delta: StateDelta) -> None:
-        """Count what a member said of records, once it was accepted."""
+    def acknowledged(
+        self, batches: Iterable[AcknowledgementBatch], delta: StateDelta, *, start_offset: int
+    ) -> None:
+        """Count what a member said of records, once it was accepted.
+
+        What was said of offsets below `start_offset`, where the share-partition began before, changed nothing.
+        """
         counts: Counter[int] = Counter()
         for batch in batches:
+            first_offset = max(batch.first_offset, start_offset)
             if len(batch.types) == 1:
-                counts[batch.types[0]] += batch.last_offset - batch.first_offset + 1
+                counts[batch.types[0]] += max(0, batch.last_offset - first_offset + 1)
             else:
-                counts.update(batch.types)
+                counts.update(batch.types[first_offset - batch.first_offset :])
         for acknowledge_type, count in counts.items():
             self._observer.count(
                 "share_acknowledgements", count, AcknowledgeType(acknowledge_type).name.lower()

@@ -66,10 +66,14 @@ class StateWrites:
                 if refusal is not None:
                     refused[write.source.key] = refusal
         finally:
-            for write in self._unsettled:
-                self._directory.settle_write(write.source, is_durable=False)
-            self._unsettled.clear()
+            self.abandon()
         return refused
+
+    def abandon(self) -> None:
+        """Count all that is not settled yet as refused: nobody waits for it any more."""
+        for write in self._unsettled:
+            self._directory.settle_write(write.source, is_durable=False)
+        self._unsettled.clear()
 
 
 async def _refusal_of(outcome: Awaitable[None]) -> ApiError | None:

@@ -31,7 +31,7 @@ def test_acknowledgements_are_counted_by_type_and_archived_records_by_reason() -
     )
 
     # When
-    ShareCounters(observer).acknowledged(batches, StateDelta(0, 13, archived))
+    ShareCounters(observer).acknowledged(batches, StateDelta(0, 13, archived), start_offset=0)
 
     # Then
     assert observer.counts == {
@@ -43,6 +43,29 @@ def test_acknowledgements_are_counted_by_type_and_archived_records_by_reason() -
         ("share_archived", "rejected"): 1,
         ("share_archived", "gap"): 1,
         ("share_archived", "delivery_limit"): 1,
+    }
+
+
+def test_what_is_said_of_records_below_the_start_offset_is_not_counted() -> None:
+    """It is accepted and changes nothing, as on a broker; and it may be said of 2^63 offsets."""
+    # Given
+    observer = RecordingObserver()
+    batches = [
+        AcknowledgementBatch(-1, 2**40, [1]),
+        AcknowledgementBatch(2**40 + 1, 2**40 + 12, [2]),
+        AcknowledgementBatch(2**40 + 13, 2**40 + 14, [1, 3]),
+    ]
+
+    # When
+    ShareCounters(observer).acknowledged(batches, NO_CHANGE, start_offset=2**40 + 11)
+    ShareCounters(observer).acknowledged(batches, NO_CHANGE, start_offset=2**40 + 14)
+
+    # Then
+    assert observer.counts == {
+        ("share_acknowledgements", "accept"): 1,
+        ("share_acknowledgements", "release"): 2,
+        ("share_acknowledgements", "reject"): 2,
+        ("share_archived", "rejected"): 2,
     }
 
 

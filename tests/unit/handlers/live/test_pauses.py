@@ -1,0 +1,103 @@
+"""Long work lets others go on, and is cut short like any other wait."""
+
+import asyncio
+
+import pytest
+
+from kproxy.error_codes import ErrorCode
+from kproxy.handlers.live.pauses import MOST_AT_ONCE, let_others_go_on
+from tests.worlds.share_group_world import (
+    ORDERS,
+    Acks,
+    Member,
+    ShareGroupWorld,
+    acknowledge_errors,
+    partitions_of,
+    until_all_wait,
+)
+
+PARTITION_COUNT = 2 * MOST_AT_ONCE + 1
+
+
+async def test_others_have_a_turn() -> None:
+    # Given
+    events: list[str] = []
+
+    async def other() -> None:
+        events.append("other")
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(other())
+        events.append("before")
+        await let_others_go_on()
+        events.append("after")
+
+    # Then
+    assert events == ["before", "other", "after"]
+
+
+async def a_member_that_holds_very_much() -> tuple[ShareGroupWorld, Member]:
+    world = ShareGroupWorld()
+    numbers = range(PARTITION_COUNT)
+    world.metadata.create_topic("orders", ORDERS, partition_count=PARTITION_COUNT)
+    for number in numbers:
+        await world.initialize(partition=number)
+        world.produce(1, partition=number)
+    alice = world.member()
+    await alice.open(*((ORDERS, number) for number in numbers))
+    taken: set[int] = set()
+    while len(taken) < PARTITION_COUNT:
+        answer = await alice.fetch(max_records=10_000)
+        taken.update(number for (_, number), data in partitions_of(answer).items() if data.acquired_records)
+    return world, alice
+
+
+ACCEPTED: Acks = {(ORDERS, number): [(0, 0, [1])] for number in range(PARTITION_COUNT)}
+
+
+async def test_an_acknowledgement_of_very_many_partitions_lets_others_go_on_in_between() -> None:
+    # Given
+    world, alice = await a_member_that_holds_very_much()
+    seen: list[int] = []
+
+    def acknowledged_count() -> int:
+        return sum(
+            live is not None and live.start_offset == 1
+            for live in (world.groups.directory.find(world.key(partition=n)) for n in range(PARTITION_COUNT))
+        )
+
+    # When
+    task = asyncio.get_running_loop().create_task(alice.acknowledge(ACCEPTED))
+    while not task.done():
+        await asyncio.sleep(0)
+        seen.append(acknowledged_count())
+    answer = await task
+
+    # Then
+    assert [count for count in dict.fromkeys(seen) if count] == [
+        MOST_AT_ONCE - 1,
+        2 * MOST_AT_ONCE - 1,
+        PARTITION_COUNT,
+    ]
+    assert set(acknowledge_errors(answer).values()) == {ErrorCode.NONE}
+
+
+async def test_what_is_cut_short_in_between_leaves_no_share_partition_in_doubt() -> None:
+    # Given
+    world, alice = await a_member_that_holds_very_much()
+    task = asyncio.get_running_loop().create_task(alice.acknowledge(ACCEPTED))
+    first = world.groups.directory.find(world.key())
+    assert first is not None
+    while first.start_offset == 0:  # noqa: ASYNC110 - the scenario is bounded
+        await asyncio.sleep(0)
+
+    # When
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await until_all_wait()
+
+    # Then
+    assert first.is_fenced
+    assert world.groups.directory.find(world.key(partition=PARTITION_COUNT - 1)) is not None
