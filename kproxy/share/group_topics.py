@@ -14,6 +14,7 @@ from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_member import ShareGroupMember
 from kproxy.share.state_partition_metadata import NewPartition, StatePartitionMetadata
+from kproxy.wording import counted
 
 
 class GroupTopics:
@@ -78,7 +79,7 @@ class GroupTopics:
         total = len(counts) + added - sum(counts[name] == 1 for name in before - after)
         if added and total > MAX_SUBSCRIBED_TOPICS:
             raise InvalidRequest(
-                f"the members of the group would subscribe to {total} topics together,"
+                f"the members of the group would subscribe to {counted(total, 'topic')} together,"
                 f" expected {MAX_SUBSCRIBED_TOPICS} at most"
             )
 

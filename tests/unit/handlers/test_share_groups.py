@@ -74,6 +74,24 @@ async def test_groups_are_counted_without_a_picture_of_their_members(monkeypatch
     assert described == []
 
 
+async def test_ends_of_locks_that_were_settled_are_forgotten_and_so_are_the_keys_of_requests() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await world.initialize()
+    alice = world.member()
+    await alice.open()
+
+    # When
+    world.produce(200)
+    for number in range(200):
+        await alice.fetch(max_records=1, mode=1)
+        await alice.acknowledge({(ORDERS, 0): [(number, number, [1])]})
+
+    # Then
+    key_ids = [id(key) for _, _, key in world.groups.directory._deadlines]
+    assert (len(key_ids) <= 65, len(set(key_ids))) == (True, 1)
+
+
 async def test_the_next_deadline_is_the_earliest_of_locks_and_memberships() -> None:
     # Given
     world = ShareGroupWorld()

@@ -339,24 +339,6 @@ async def test_share_partitions_are_due_once_when_their_first_lock_ends() -> Non
     assert world.alarm.deadlines_ms == [31_100, 31_200, 31_300]
 
 
-async def test_ends_of_locks_that_were_settled_are_forgotten_and_so_are_the_keys_of_requests() -> None:
-    # Given
-    world = ShareGroupWorld()
-    await world.initialize()
-    alice = world.member()
-    await alice.open()
-
-    # When
-    for number in range(200):
-        world.produce(1)
-        await alice.fetch(max_records=1)
-        await alice.acknowledge({(ORDERS, 0): [(number, number, [1])]})
-
-    # Then
-    keys = [id(key) for _, _, key in world.groups.directory._deadlines]
-    assert (len(keys) <= 65, len(set(keys))) == (True, 1)
-
-
 async def test_the_locks_of_a_discarded_share_partition_say_nothing_of_its_successor() -> None:
     # Given
     world = ShareGroupWorld()
