@@ -212,8 +212,8 @@ class PartitionFetch:
 
     async def _is_still_too_little(self, offsets: Mapping[TopicIdPartition, int]) -> bool:
         """Tell whether what the last round found, and what was added, is less than MinBytes: this one is over then."""
-        if self._is_time_up() or not self._found.is_known_from(offsets):
-            return False
+        if self._is_time_up() or not self._found.is_known_from(offsets) or not self._found.total(offsets):
+            return False  # where nothing was found, a read of what was added is a read of all
         added = self._found.reads_of_added(tuple(offsets))
         max_bytes = self._terms.context.answer_budget.grant(SMALLEST_READ_BYTES)
         results = dict(
@@ -232,6 +232,8 @@ class PartitionFetch:
         for partition, data in results.items():
             key = self._terms.key(partition)
             self._interest[key] = max(offsets[partition], data.high_watermark)
+            if data.high_watermark <= offsets[partition]:
+                self._quiet.add(key)
             if data.records:
                 self._call_who_waits_for_turn(key)
         return True
