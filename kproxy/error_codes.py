@@ -73,3 +73,13 @@ class ErrorCode(IntEnum):
     FENCED_STATE_EPOCH = 124
     REBOOTSTRAP_REQUIRED = 129
     SHARE_SESSION_LIMIT_REACHED = 133
+
+
+def known_code(error_code: int) -> ErrorCode:
+    """Return the code from the wire; one that kproxy has no name for is UNKNOWN_SERVER_ERROR."""
+    if error_code == 0:
+        return ErrorCode.NONE
+    try:
+        return ErrorCode(error_code)
+    except ValueError:
+        return ErrorCode.UNKNOWN_SERVER_ERROR

@@ -28,7 +28,6 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/application/admin_port.py": "tests/unit/application/test_late_admin.py, and every test of a running kproxy",
     "kproxy/application/proxy.py": "tests/kafka: every test of a running kproxy starts it",
     "kproxy/application/vitals.py": "tests/kafka: every test of a running kproxy asks it",
-    "kproxy/error_codes.py": "a table of numbers; the tests of the handlers name those that reach a client",
     "kproxy/errors.py": "classes without behaviour",
     "kproxy/handlers/backlog.py": "a port; tests/unit/net/reading/test_backlog_survey.py holds implementations to it",
     "kproxy/handlers/live/share_services.py": "data only",

@@ -1,8 +1,7 @@
 """What a broker's error code means for whoever needed a success."""
 
-from kproxy.error_codes import ErrorCode
+from kproxy.error_codes import ErrorCode, known_code
 from kproxy.errors import BrokerUnavailable
-from kproxy.net.cluster.leader_doubts import known_code
 
 
 class BrokerRefusal(BrokerUnavailable):

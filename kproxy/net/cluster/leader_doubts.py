@@ -36,16 +36,6 @@ NOT_LEADER_OR_FOLLOWER is one that every client knows and answers with a metadat
 """
 
 
-def known_code(error_code: int) -> ErrorCode:
-    """Return the code from the wire; one that kproxy has no name for is UNKNOWN_SERVER_ERROR."""
-    if error_code == 0:
-        return ErrorCode.NONE
-    try:
-        return ErrorCode(error_code)
-    except ValueError:
-        return ErrorCode.UNKNOWN_SERVER_ERROR
-
-
 def told_code(error_code: ErrorCode) -> ErrorCode:
     """Return what a share consumer is told about a partition whose read ended with `error_code`."""
     return _TOLD_INSTEAD.get(error_code, error_code)

@@ -5,11 +5,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kproxy.error_codes import ErrorCode
+from kproxy.error_codes import ErrorCode, known_code
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import LATEST_TIMESTAMP, PartitionLeader, TopicDescription
 from kproxy.net.cluster.broker_connections import ReadConnections
-from kproxy.net.cluster.leader_doubts import LEADER_DOUBTS, known_code
+from kproxy.net.cluster.leader_doubts import LEADER_DOUBTS
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.reading.offset_lookup import NAME_TRUSTED_FOR_MS, REMOTE_LOOKUP_TIMEOUT_MS
 from kproxy.share.identifiers import TopicId, TopicIdPartition

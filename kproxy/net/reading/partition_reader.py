@@ -10,7 +10,7 @@ from collections.abc import Collection, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kproxy.error_codes import ErrorCode
+from kproxy.error_codes import ErrorCode, known_code
 from kproxy.errors import BrokerUnavailable, MalformedMessage
 from kproxy.handlers.ports import (
     EARLIEST_TIMESTAMP,
@@ -22,7 +22,7 @@ from kproxy.handlers.ports import (
 )
 from kproxy.net.cluster.broker_client import BrokerClient
 from kproxy.net.cluster.broker_connections import ReadConnections
-from kproxy.net.cluster.leader_doubts import LEADER_DOUBTS, known_code, told_code
+from kproxy.net.cluster.leader_doubts import LEADER_DOUBTS, told_code
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.reading.fetch_topics import (
     FIRST_VERSION_BY_TOPIC_ID,

@@ -8,12 +8,11 @@ import asyncio
 from collections.abc import Collection
 from typing import Final, Protocol
 
-from kproxy.error_codes import ErrorCode
+from kproxy.error_codes import ErrorCode, known_code
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import Clock
 from kproxy.net.cluster.broker_client import BrokerClient
 from kproxy.net.cluster.broker_connections import BrokerConnections
-from kproxy.net.cluster.leader_doubts import known_code
 from kproxy.net.reading.fetch_session import FetchSession
 from kproxy.net.reading.fetch_topics import FetchEntry, fetched_partitions
 from kproxy.share.identifiers import TopicId, TopicIdPartition

@@ -10,12 +10,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
-from kproxy.error_codes import ErrorCode
+from kproxy.error_codes import ErrorCode, known_code
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import TopicDescription
 from kproxy.net.cluster.broker_client import BrokerClient
 from kproxy.net.cluster.broker_connections import BrokerConnections
-from kproxy.net.cluster.leader_doubts import known_code
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.state_log.append_outcome import AppendOutcome, not_sent, unknown
 from kproxy.net.tasks import TaskKeeper

@@ -9,11 +9,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
-from kproxy.error_codes import ErrorCode
+from kproxy.error_codes import ErrorCode, known_code
 from kproxy.errors import BrokerUnavailable, KproxyError
 from kproxy.handlers.ports import TopicDescription
 from kproxy.net.cluster.broker_client import BrokerClient
-from kproxy.net.cluster.leader_doubts import known_code
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.telemetry import logs
 from kproxy.wire.api_keys import ApiKey

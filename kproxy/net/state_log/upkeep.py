@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, cast
 
-from kproxy.error_codes import ErrorCode
+from kproxy.error_codes import ErrorCode, known_code
 from kproxy.errors import ApiError, BrokerUnavailable
 from kproxy.handlers.ports import PartitionReader, WallClock
 from kproxy.net.cluster.broker_connections import BrokerConnections
-from kproxy.net.cluster.leader_doubts import known_code
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.counting import Measuring
 from kproxy.net.state_log.durable_state_log import Settlement

@@ -1,7 +1,7 @@
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.net.cluster.leader_doubts import LEADER_DOUBTS, known_code, told_code
+from kproxy.net.cluster.leader_doubts import LEADER_DOUBTS, told_code
 
 CODES_OF_JAVAS_SHARE_CONSUMER = {
     ErrorCode.NONE,
@@ -43,10 +43,3 @@ def test_codes_are_told_as_they_are_unless_clients_would_not_expect_them(
     said: ErrorCode, told: ErrorCode
 ) -> None:
     assert told_code(said) is told
-
-
-@pytest.mark.parametrize(
-    ("number", "code"), [(0, "NONE"), (6, "NOT_LEADER_OR_FOLLOWER"), (999, "UNKNOWN_SERVER_ERROR")]
-)
-def test_a_number_that_kproxy_has_no_name_for_is_an_unknown_error(number: int, code: str) -> None:
-    assert known_code(number).name == code
