@@ -6,15 +6,14 @@ renamed.
 """
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from kproxy.admin.readiness import CheckResult
+from kproxy.notation import camel_case, iso_time
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -141,17 +140,6 @@ def readiness_items(results: Sequence[CheckResult]) -> list[JsonObject]:
     return [
         {"check": result.check, "passed": result.is_passed, "detail": result.detail} for result in results
     ]
-
-
-def iso_time(epoch_ms: int) -> str:
-    """Return an instant as ISO 8601 in UTC with milliseconds, such as `2026-11-21T12:00:00.000Z`."""
-    seconds, milliseconds = divmod(epoch_ms, 1000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{milliseconds:03d}Z"
-
-
-def camel_case(name: str) -> str:
-    """Return a snake_case name in camelCase; the `is_` of a boolean goes, as Kafka's tools have it."""
-    return re.sub(r"_(\w)", lambda match: match[1].upper(), name.removeprefix("is_"))
 
 
 def _with_list(facts: Mapping[str, object], name: str, texts: Iterable[str]) -> Iterator[str]:

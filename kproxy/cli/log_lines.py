@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from kproxy.admin.views import camel_case, iso_time
 from kproxy.cli.tables import cell_text
 from kproxy.errors import CorruptStateRecord
+from kproxy.notation import camel_case, iso_time
 from kproxy.share.identifiers import TopicId, topic_id_text
 from kproxy.statelog.actors import ACTOR_HEADER, Actor, RecordEnd, decode_actor
 from kproxy.statelog.claims import claim_epoch_of

@@ -4,9 +4,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from kproxy.admin.views import iso_time
 from kproxy.cli.log_lines import TOMBSTONE, UNDECODABLE, JsonObject, LogLine, LogTopic
 from kproxy.cli.tables import cell_text
+from kproxy.notation import iso_time
 from kproxy.wire.records import Record
 
 TABLE_HEADER: Final = (

@@ -16,7 +16,8 @@ from kproxy.jobs.history.selection import beginnings, known_in, with_topic_names
 from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.jobs.run_report import RunReport
 from kproxy.jobs.sources.log_reader import Gap, LogRange
-from kproxy.jobs.times import TIME, TIME_FORMS, time_text
+from kproxy.jobs.times import TIME, TIME_FORMS
+from kproxy.notation import iso_time
 
 _WORTH_AN_INDEX: Final = 100_000
 """Offsets: fewer are folded before an index is looked up."""
@@ -65,7 +66,7 @@ def ranges_until(context: JobContext, at_ms: int | None, at_offsets: Mapping[int
     else:
         ranges = held
     if not any(part.length for part in ranges):
-        moment = "that offset" if at_ms is None else time_text(at_ms)
+        moment = "that offset" if at_ms is None else iso_time(at_ms)
         raise JobFailed(
             f"{context.log.name} begins after {moment}: nothing is known of the state then",
             ExitCode.NOT_FOUND,

@@ -32,12 +32,6 @@ def _moment_ms(text: str) -> int:
     return int(moment.timestamp() * 1000)
 
 
-def time_text(timestamp_ms: int) -> str:
-    """Return ISO 8601 text in UTC, to the millisecond."""
-    moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 class TimeType(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
     """An option's value: milliseconds since the epoch, from what `timestamp_ms_of` understands."""
 

@@ -8,6 +8,8 @@ import click
 from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
+from kproxy.notation import camel_case
+
 _UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION: Final = re.compile(r"(\d+)(ms|s|m|h|d)")
 _STEPS_MS: Final = tuple(
@@ -75,12 +77,7 @@ def time_text_of(column: str) -> Column:
 
 def kafka_names(columns: Sequence[str]) -> list[Column]:
     """Return columns of the silver table under Kafka's names: `topic_id` is topicId, `member` is memberId."""
-    return [sql.col(column).alias(_KAFKA_NAMES.get(column, _camel_case(column))) for column in columns]
+    return [sql.col(column).alias(_KAFKA_NAMES.get(column, camel_case(column))) for column in columns]
 
 
 _KAFKA_NAMES: Final = {"group": "groupId", "member": "memberId"}
-
-
-def _camel_case(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(word.capitalize() for word in others)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from kproxy.errors import ExitCode, KproxyError
 from kproxy.jobs.failures import JobFailed, told_to_driver
 from kproxy.jobs.sources.raw_records import RAW_ARROW_SCHEMA, batch_of
+from kproxy.notation import camel_case
 from kproxy.share.identifiers import topic_id_of
 from kproxy.share.record_state import AcknowledgeType
 from kproxy.statelog.actors import (
@@ -133,7 +134,7 @@ def _field_readers(part_class: type[MessagePart]) -> Sequence[tuple[str, str, Ca
     known = _FIELD_READERS.get(part_class)
     if known is None:
         fields = part_class.SCHEMA.fields
-        known = [(field.name, _camel_case(field.name), _reader_of(field)) for field in fields]
+        known = [(field.name, camel_case(field.name), _reader_of(field)) for field in fields]
         _FIELD_READERS[part_class] = known
     return known
 
@@ -181,8 +182,3 @@ def _actor(shown: Mapping[str, Any]) -> Actor:
 
 def _bytes(text: str | None) -> bytes | None:
     return None if text is None else b64decode(text, validate=True)
-
-
-def _camel_case(name: str) -> str:
-    first, *others = name.removeprefix("is_").split("_")
-    return first + "".join(other.capitalize() for other in others)

@@ -11,11 +11,9 @@ from kproxy.admin.views import (
     ProxyStatus,
     ShareGroupsState,
     ShareGroupsView,
-    camel_case,
     envelope,
     envelope_of_one,
     envelope_pieces,
-    iso_time,
     item,
     readiness_items,
 )
@@ -75,26 +73,6 @@ def test_every_answer_is_an_envelope_around_items() -> None:
         "asOf": "2026-11-21T12:00:00.007Z",
         "items": [{"version": "0.1.0"}],
     }
-
-
-@pytest.mark.parametrize(
-    ("epoch_ms", "text"),
-    [
-        (0, "1970-01-01T00:00:00.000Z"),
-        (NOON_MS, "2026-11-21T12:00:00.007Z"),
-        (999, "1970-01-01T00:00:00.999Z"),
-    ],
-)
-def test_an_instant_is_iso_8601_in_utc(epoch_ms: int, text: str) -> None:
-    assert iso_time(epoch_ms) == text
-
-
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [("version", "version"), ("node_id", "nodeId"), ("is_enabled", "enabled"), ("a_b_c", "aBC")],
-)
-def test_a_name_is_shown_in_camel_case(name: str, shown: str) -> None:
-    assert camel_case(name) == shown
 
 
 def test_a_check_is_shown_with_its_complaint() -> None:

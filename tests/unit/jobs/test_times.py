@@ -1,7 +1,7 @@
 import click
 import pytest
 
-from kproxy.jobs.times import TIME, time_text, timestamp_ms_of
+from kproxy.jobs.times import TIME, timestamp_ms_of
 
 
 @pytest.mark.parametrize(
@@ -23,14 +23,6 @@ def test_times_are_read_as_people_write_them(text: str, timestamp_ms: int) -> No
 
     # Then
     assert read == timestamp_ms
-
-
-def test_a_time_is_written_in_utc_to_the_millisecond() -> None:
-    # When
-    text = time_text(1_795_179_600_250)
-
-    # Then
-    assert text == "2026-11-20T13:00:00.250Z"
 
 
 @pytest.mark.parametrize(
