@@ -3,7 +3,7 @@
 import click
 
 from kproxy.cli.setting_options import with_settings
-from kproxy.cli.tables import table_lines
+from kproxy.clients.tables import table_lines
 from kproxy.settings import KEYS, LoadedSettings, property_line
 
 

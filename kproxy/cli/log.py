@@ -14,7 +14,7 @@ from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.output import with_table_form
 from kproxy.cli.progress import progress
 from kproxy.cli.setting_options import with_backing_cluster
-from kproxy.cli.tables import paged_table_lines, table_lines
+from kproxy.clients.tables import paged_table_lines, table_lines
 from kproxy.settings import LoadedSettings
 from kproxy.wording import counted
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from kproxy.cli.tables import cell_text
+from kproxy.clients.tables import cell_text
 from kproxy.errors import CorruptStateRecord
 from kproxy.notation import camel_case, iso_time
 from kproxy.share.identifiers import TopicId, topic_id_text

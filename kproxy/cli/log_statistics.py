@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kproxy.cli.log_lines import TOMBSTONE, UNDECODABLE, JsonObject, LogLine, LogTopic
-from kproxy.cli.tables import cell_text
+from kproxy.clients.tables import cell_text
 from kproxy.notation import iso_time
 from kproxy.wire.records import Record
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kproxy.cli.tables import cell_text, table_lines
+from kproxy.clients.tables import cell_text, table_lines
 
 F = TypeVar("F", bound=Callable[..., object])
 

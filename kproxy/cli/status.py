@@ -7,7 +7,7 @@ import click
 
 from kproxy.cli.admin_port import answer_of, items_of, with_admin_url
 from kproxy.cli.output import with_form
-from kproxy.cli.tables import cell_text, table_lines
+from kproxy.clients.tables import cell_text, table_lines
 
 
 @click.command()

@@ -10,21 +10,20 @@ import os
 import shutil
 import sys
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 from tempfile import TemporaryFile, mkdtemp
-from typing import IO, Final
+from typing import IO
 
 from pyspark.sql import DataFrame, Observation, Row
 from pyspark.sql import functions as sql
 
+from kproxy.clients.tables import cell_text, table_lines
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.sources.log_files import uri_of
-
-_GAP: Final = "  "
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,16 +121,6 @@ def write_parquet(frame: DataFrame, path: Path, *, by: Sequence[str] = ()) -> in
     return int(counted.get["rows"])
 
 
-def table_lines(
-    titles: Sequence[str], rows: Sequence[Sequence[str]], *, with_header: bool = True
-) -> Iterator[str]:
-    """Yield plain columns, each as wide as its widest cell, as every other kproxy command prints them."""
-    shown = [titles, *rows] if with_header else list(rows)
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    for row in shown:
-        yield _GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
 def title_of(name: str) -> str:
     """Return the title of a column: `startOffset` is START-OFFSET."""
     words = "".join(f"-{letter}" if letter.isupper() else letter for letter in name)
@@ -178,13 +167,9 @@ def _plain(value: object) -> object:
 
 
 def _cell(value: object) -> str:
-    """Return what a cell shows: `-` for nothing, and no character that a terminal would obey."""
-    if value is None or value in ("", []):
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    text = f"{value:.6g}" if isinstance(value, float) else str(_plain(value))
-    return text if text.isprintable() else ascii(text)[1:-1]
+    if value == []:
+        return cell_text(None)
+    return cell_text(f"{value:.6g}" if isinstance(value, float) else _plain(value))
 
 
 def _json_value(value: object) -> object:

@@ -4,15 +4,7 @@ import pytest
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
-from kproxy.jobs.result_writer import ResultWriter, require_writable, table_lines, title_of, written_aside
-
-
-def test_columns_are_as_wide_as_their_widest_cell() -> None:
-    # When
-    lines = list(table_lines(["GROUP", "N"], [["workers", "1"], ["a", "22"]]))
-
-    # Then
-    assert lines == ["GROUP    N", "workers  1", "a        22"]
+from kproxy.jobs.result_writer import ResultWriter, require_writable, title_of, written_aside
 
 
 def test_titles_are_made_of_the_names_of_columns() -> None:

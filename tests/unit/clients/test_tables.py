@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kproxy.cli.tables import cell_text, paged_table_lines, table_lines
+from kproxy.clients.tables import cell_text, paged_table_lines, table_lines
 
 
 def test_columns_are_as_wide_as_their_widest_cell_and_the_last_is_not_padded() -> None:
