@@ -19,8 +19,8 @@ from kproxy.settings import LoadedSettings
 from kproxy.wording import counted
 
 if TYPE_CHECKING:
-    from kproxy.cli.log_lines import LogLine
-    from kproxy.cli.log_source import LogSource, Span
+    from kproxy.clients.log_lines import LogLine
+    from kproxy.clients.topic_reader import LogSource, Span
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -85,7 +85,7 @@ def dump(loaded: LoadedSettings, /, output: str, *, no_headers: bool, **wanted: 
     Key and value have Kafka's field names. Claims, tombstones and headers are shown as well; who acknowledged stands in
     the headers. A record that cannot be decoded is printed with the reason and its bytes.
     """
-    from kproxy.cli.log_lines import TABLE_HEADER, json_of, row_of
+    from kproxy.clients.log_lines import TABLE_HEADER, json_of, row_of
 
     undecodable = 0
 
@@ -124,8 +124,8 @@ The exit codes are those of kproxy log dump.
 @with_backing_cluster
 def stats(loaded: LoadedSettings, /, output: str, *, no_headers: bool, **wanted: object) -> None:
     """Count the records of the state log, by partition and type."""
-    from kproxy.cli.log_lines import LogTopic
     from kproxy.cli.log_statistics import TABLE_HEADER, PartitionStatistics, json_of, row_of
+    from kproxy.clients.log_lines import LogTopic
 
     asked = _wanted(wanted)
     found: dict[int, PartitionStatistics] = {}
@@ -149,8 +149,8 @@ def _wanted(options: dict[str, object]) -> Wanted:
 
 def _lines(loaded: LoadedSettings, wanted: Wanted, *, is_watched: bool | None) -> Iterator["LogLine"]:
     """Yield the records that are wanted, partition after partition."""
-    from kproxy.cli.log_lines import LogTopic, line_of
-    from kproxy.cli.log_source import open_log
+    from kproxy.clients.log_lines import LogTopic, line_of
+    from kproxy.clients.topic_reader import open_log
 
     settings = loaded.ready_to_run()
     kind = LogTopic(wanted.topic)

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from kproxy.cli.log_lines import TOMBSTONE, UNDECODABLE, JsonObject, LogLine, LogTopic
+from kproxy.clients.log_lines import TOMBSTONE, UNDECODABLE, JsonObject, LogLine, LogTopic
 from kproxy.clients.tables import cell_text
 from kproxy.notation import iso_time
 from kproxy.wire.records import Record

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import pytest
 from click.testing import CliRunner, Result
 
-from kproxy.cli import log_source
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.main import cli
+from kproxy.clients import topic_reader
 from kproxy.settings import HostPort
 from kproxy.wire.records import Record
-from tests.in_memory.in_memory_log_source import WRITTEN_MS, InMemoryLogSource
+from tests.in_memory.in_memory_topic_reader import WRITTEN_MS, InMemoryLogSource
 from tests.in_memory.written_log import a_claim, a_snapshot, a_tombstone, an_update
 
 UNKNOWN = Record(b"\x00\x09", b"?")
@@ -35,7 +35,7 @@ class Opening:
 def opening(monkeypatch: pytest.MonkeyPatch) -> Opening:
     records = [a_claim(), a_snapshot(), an_update(), a_tombstone()]
     found = Opening(InMemoryLogSource({0: records, 1: [], 2: [a_claim(), a_snapshot()]}))
-    monkeypatch.setattr(log_source, "open_log", found)
+    monkeypatch.setattr(topic_reader, "open_log", found)
     return found
 
 

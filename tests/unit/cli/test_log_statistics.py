@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from kproxy.cli.log_lines import LogTopic, line_of
 from kproxy.cli.log_statistics import TABLE_HEADER, PartitionStatistics, json_of, row_of
+from kproxy.clients.log_lines import LogTopic, line_of
 from kproxy.share.identifiers import GroupId
 from kproxy.statelog.group_records import GroupConfigs, encode_group_record, encode_group_tombstone
 from kproxy.wire.records import Record

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from kproxy.cli.log_lines import LogTopic, json_of, line_of
+from kproxy.clients.log_lines import LogTopic, json_of, line_of
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed, failure_of_spark
 from kproxy.jobs.sources.dump_lines import DUMP_ARROW_SCHEMA, record_of, rows_of_lines

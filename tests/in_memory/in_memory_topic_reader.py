@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from kproxy.cli.log_source import Span
+from kproxy.clients.topic_reader import Span
 from kproxy.wire.records import Record
 
 WRITTEN_MS = 1_795_262_400_000

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from kproxy.cli import log_lines
-from kproxy.cli.log_lines import LogLine, LogTopic, json_of, line_of, row_of
+from kproxy.clients import log_lines
+from kproxy.clients.log_lines import LogLine, LogTopic, json_of, line_of, row_of
 from kproxy.share.identifiers import GroupId
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_records import (

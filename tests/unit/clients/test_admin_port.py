@@ -9,9 +9,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from kproxy.cli.admin_port import answer_of, items_of
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.main import cli
+from kproxy.clients.admin_port import answer_of, items_of
 from tests.in_memory.inspectable import ORDERS, Inspectable, serving
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kproxy.cli import log_source
 from kproxy.cli.exit_codes import CommandFailed
-from kproxy.cli.log_source import KafkaLogSource, Span, open_log
+from kproxy.clients import topic_reader
+from kproxy.clients.topic_reader import KafkaLogSource, Span, open_log
 from kproxy.settings import HostPort
 from kproxy.wire.records import Record
 
@@ -213,7 +213,7 @@ def test_who_answers_but_not_as_a_cluster_cannot_be_connected_to(monkeypatch: py
     def refuse(**_: object) -> None:
         raise KafkaTimeoutError("Unable to bootstrap")
 
-    monkeypatch.setattr(log_source, "KafkaConsumer", refuse)
+    monkeypatch.setattr(topic_reader, "KafkaConsumer", refuse)
 
     # When
     with (
@@ -228,7 +228,7 @@ def test_who_answers_but_not_as_a_cluster_cannot_be_connected_to(monkeypatch: py
 
 def test_a_cluster_that_is_there_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given
-    monkeypatch.setattr(log_source, "KafkaConsumer", lambda **_: ScriptedConsumer())
+    monkeypatch.setattr(topic_reader, "KafkaConsumer", lambda **_: ScriptedConsumer())
     with socket.create_server(("127.0.0.1", 0)) as somebody:
         # When
         source = open_log([HostPort("127.0.0.1", somebody.getsockname()[1])], "states")
