@@ -2,6 +2,7 @@
 
 import click
 
+from kproxy.clients.failures import ClientFailed
 from kproxy.errors import BrokerUnavailable, ExitCode, KproxyError, SettingsError
 from kproxy.wording import counted
 
@@ -22,6 +23,8 @@ def failure_of(error: KproxyError) -> CommandFailed:
     match error:
         case SettingsError():
             return CommandFailed(_listed(str(error)), ExitCode.USAGE)
+        case ClientFailed():
+            return CommandFailed(str(error), error.exit_code)
         case BrokerUnavailable():
             return CommandFailed(str(error), ExitCode.CANNOT_CONNECT)
         case _:

@@ -6,9 +6,10 @@ from typing import Final
 
 import click
 
+from kproxy.cli.admin_port import require_whole, with_admin_url
 from kproxy.cli.ages import age_text
-from kproxy.cli.output import Column, Item, Output, partitions_text, with_output
-from kproxy.clients.admin_port import answer_of, items_of, require_whole, with_admin_url
+from kproxy.cli.output import Column, Output, partitions_text, with_output
+from kproxy.clients.admin_port import Item, answer_of, items_of
 from kproxy.wording import counted
 
 _REASONS_SHOWN: Final = 10

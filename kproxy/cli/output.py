@@ -3,16 +3,14 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 
+from kproxy.clients.admin_port import Item
 from kproxy.clients.tables import cell_text, table_lines
 
 F = TypeVar("F", bound=Callable[..., object])
-
-Item = Mapping[str, Any]
-"""An item of an answer of the admin port."""
 
 
 @dataclass(frozen=True, slots=True)

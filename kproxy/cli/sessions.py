@@ -2,8 +2,9 @@
 
 import click
 
+from kproxy.cli.admin_port import require_whole, with_admin_url
 from kproxy.cli.output import Column, Output, partitions_text, with_output
-from kproxy.clients.admin_port import answer_of, items_of, require_whole, with_admin_url
+from kproxy.clients.admin_port import answer_of, items_of
 
 _COLUMNS = (
     Column("GROUP", "groupId"),

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
+from kproxy.cli.admin_port import with_admin_url
 from kproxy.cli.output import with_form
-from kproxy.clients.admin_port import answer_of, items_of, with_admin_url
+from kproxy.clients.admin_port import answer_of, items_of
 from kproxy.clients.tables import cell_text, table_lines
 
 

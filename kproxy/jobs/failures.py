@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from kproxy.clients.failures import ClientFailed
 from kproxy.errors import CorruptStateRecord, ExitCode, KproxyError, UnsupportedStateRecord
 
 _MARK: Final = "\N{SECTION SIGN}"
@@ -24,6 +25,15 @@ class JobFailed(KproxyError):
     def __init__(self, message: str, exit_code: ExitCode = ExitCode.FAILED) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+
+@contextmanager
+def as_job_failures() -> Iterator[None]:
+    """Within the block, raise as JobFailed what a client of clusters and of kproxies says went wrong."""
+    try:
+        yield
+    except ClientFailed as failure:
+        raise JobFailed(str(failure), failure.exit_code) from failure
 
 
 class _TaskFailed(Exception):

@@ -28,6 +28,7 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/application/admin_port.py": "tests/unit/application/test_late_admin.py, and every test of a running kproxy",
     "kproxy/application/proxy.py": "tests/kafka: every test of a running kproxy starts it",
     "kproxy/application/vitals.py": "tests/kafka: every test of a running kproxy asks it",
+    "kproxy/clients/failures.py": "classes without behaviour; tests/unit/cli/test_exit_codes.py has their exit codes",
     "kproxy/errors.py": "classes without behaviour",
     "kproxy/handlers/backlog.py": "a port; tests/unit/net/reading/test_backlog_survey.py holds implementations to it",
     "kproxy/handlers/live/share_services.py": "data only",

@@ -1,20 +1,16 @@
 """The durable states that a running kproxy holds, asked of its admin port."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from http.client import HTTPException
-from typing import Any
-from urllib.error import HTTPError
-from urllib.parse import urlsplit
-from urllib.request import ProxyHandler, build_opener
+from typing import Any, Final
 from uuid import UUID
 
+from kproxy.clients.admin_port import answer_of, items_of
 from kproxy.errors import ExitCode
-from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.failures import JobFailed, as_job_failures
 from kproxy.share.identifiers import topic_id_of
 
-_TIMEOUT_S = 30.0
+_TIMEOUT_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +52,7 @@ def live_slots(admin_url: str) -> Iterator[LiveSlot]:
             raise JobFailed(
                 f"slot {slot['partition']} of the running kproxy is {slot['state']}: {slot['reason']}"
             )
-        answer = _answer(admin_url, f"state-log/{slot['partition']}/state?at=end")
+        answer = _answer(admin_url, "state-log", str(slot["partition"]), "state", at="end")
         yield LiveSlot(slot["partition"], answer["appliedOffset"], answer["items"])
 
 
@@ -71,27 +67,9 @@ def live_delivery_limit(admin_url: str) -> int | None:
     return None
 
 
-def _answer(admin_url: str, path: str) -> Mapping[str, Any]:
-    parts = urlsplit(admin_url)
-    if parts.scheme not in {"http", "https"} or not parts.netloc:
-        raise JobFailed(f"--admin-url {admin_url!r}: expected http://HOST:PORT", ExitCode.USAGE)
-    url = f"{admin_url.rstrip('/')}/api/v1/{path}"
-    # The admin port is next door: a proxy named in the environment has no business between.
-    opener = build_opener(ProxyHandler({}))
-    try:
-        with opener.open(url, timeout=_TIMEOUT_S) as response:
-            answer = json.load(response)
-    except HTTPError as error:
-        with error:
-            raise JobFailed(f"{url} answered {error.code} {error.reason}") from error
-    except OSError as error:
-        reason = getattr(error, "reason", error)
-        raise JobFailed(
-            f"cannot reach {url}: {reason}; is kproxy running there, with kproxy.admin.listener on?",
-            ExitCode.CANNOT_CONNECT,
-        ) from error
-    except (HTTPException, ValueError) as error:
-        raise JobFailed(f"{url} did not answer as a kproxy does: {error!r}") from error
-    if not isinstance(answer, dict) or not isinstance(answer.get("items"), list):
-        raise JobFailed(f"{url} did not answer as a kproxy does: no items")
-    return answer
+def _answer(admin_url: str, *path: str, **query: str) -> Mapping[str, Any]:
+    """Return an answer that has items. Raises JobFailed."""
+    with as_job_failures():
+        answer = answer_of(admin_url, *path, query=query, timeout_s=_TIMEOUT_S)
+        items_of(answer)
+        return answer

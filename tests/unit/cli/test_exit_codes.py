@@ -1,6 +1,7 @@
 import pytest
 
 from kproxy.cli.exit_codes import ExitCode, failure_of
+from kproxy.clients.failures import CannotConnect, TopicNotThere
 from kproxy.errors import BrokerUnavailable, KproxyError, SettingsError
 
 
@@ -21,6 +22,8 @@ def test_the_numbers_are_those_that_scripts_hold_on_to() -> None:
     [
         (SettingsError("kproxy.listen is wrong"), ExitCode.USAGE),
         (BrokerUnavailable("kafka:9092 refused"), ExitCode.CANNOT_CONNECT),
+        (TopicNotThere("no topic states"), ExitCode.NOT_FOUND),
+        (CannotConnect("nobody at kafka:9092"), ExitCode.CANNOT_CONNECT),
         (KproxyError("something else"), ExitCode.FAILED),
     ],
 )

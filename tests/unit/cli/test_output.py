@@ -3,7 +3,8 @@ import json
 import click
 from click.testing import CliRunner
 
-from kproxy.cli.output import Column, Item, Output, partitions_text, with_output
+from kproxy.cli.output import Column, Output, partitions_text, with_output
+from kproxy.clients.admin_port import Item
 
 COLUMNS = (
     Column("GROUP", "groupId"),

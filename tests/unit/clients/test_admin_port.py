@@ -5,14 +5,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import click
 import pytest
-from click.testing import CliRunner
 
-from kproxy.cli.exit_codes import CommandFailed, ExitCode
-from kproxy.cli.main import cli
 from kproxy.clients.admin_port import answer_of, items_of
-from tests.in_memory.inspectable import ORDERS, Inspectable, serving
+from kproxy.clients.failures import ClientFailed, WrongAddress
+from kproxy.errors import ExitCode
+from tests.in_memory.inspectable import Inspectable, serving
 
 
 @contextmanager
@@ -51,21 +49,21 @@ def test_parts_of_a_path_and_a_query_may_hold_any_character() -> None:
 @pytest.mark.parametrize(
     ("path", "query", "exit_code", "message"),
     [
-        (("groups", "nobody"), {}, 3, "there is no share group 'nobody'"),
-        (("groups",), {"x": 1}, 1, "unknown query parameter 'x'; there are none here"),
-        (("nothing",), {}, 1, "answered 404 Not Found"),
+        (("groups", "nobody"), {}, ExitCode.NOT_FOUND, "there is no share group 'nobody'"),
+        (("groups",), {"x": 1}, ExitCode.FAILED, "unknown query parameter 'x'; there are none here"),
+        (("nothing",), {}, ExitCode.FAILED, "answered 404 Not Found"),
     ],
 )
 def test_what_kproxy_refuses_is_said_in_its_words(
-    path: tuple[str, ...], query: dict[str, int], exit_code: int, message: str
+    path: tuple[str, ...], query: dict[str, int], exit_code: ExitCode, message: str
 ) -> None:
     # When
-    with serving(Inspectable().server()) as url, pytest.raises(CommandFailed) as failure:
+    with serving(Inspectable().server()) as url, pytest.raises(ClientFailed) as failure:
         answer_of(url, *path, query=query)
 
     # Then
-    assert failure.value.exit_code == exit_code
-    assert message in failure.value.message
+    assert failure.value.exit_code is exit_code
+    assert message in str(failure.value)
 
 
 @pytest.mark.parametrize(
@@ -79,62 +77,25 @@ def test_what_kproxy_refuses_is_said_in_its_words(
 )
 def test_an_answer_that_is_none_of_kproxy_is_a_failure(answer: bytes, complaint: str) -> None:
     # When
-    with somebody_who_answers(answer) as url, pytest.raises(CommandFailed, match=complaint) as failure:
+    with somebody_who_answers(answer) as url, pytest.raises(ClientFailed, match=complaint) as failure:
         answer_of(url, "groups")
 
     # Then
-    assert failure.value.exit_code == 1
+    assert failure.value.exit_code is ExitCode.FAILED
 
 
 @pytest.mark.parametrize("answer", [{}, {"items": {}}, {"items": [1]}])
 def test_an_answer_without_items_is_a_failure(answer: dict[str, object]) -> None:
-    with pytest.raises(CommandFailed, match="no items"):
+    with pytest.raises(ClientFailed, match="no items"):
         items_of(answer)
 
 
 def test_an_address_that_is_no_url_is_wrong_usage() -> None:
-    with pytest.raises(click.BadParameter, match="expected http://HOST:PORT"):
+    # When
+    with pytest.raises(
+        WrongAddress, match=r"--admin-url '127\.0\.0\.1:9644': expected http://HOST:PORT"
+    ) as refusal:
         answer_of("127.0.0.1:9644", "groups")
 
-
-TAKEN_OVER = "another kproxy took the state log over: kproxy at host-2; stop one of the two"
-
-LISTS = [
-    (["groups", "list"], "GROUP    STATE\nworkers  Stable\n"),
-    (["groups", "describe", "workers", "--state", "--no-headers"], "workers  -  Stable  1\n"),
-    (["sessions", "list", "--no-headers"], "workers  alice  1  1  1  1\n"),
-    (["in-flight", "list", "--no-headers"], ""),
-]
-
-
-@pytest.mark.parametrize(("command", "shown"), LISTS, ids=lambda value: " ".join(value[:2]))
-def test_what_is_known_while_share_groups_are_unavailable_is_shown_as_not_the_whole_truth(
-    command: list[str], shown: str
-) -> None:
-    # Given
-    inspectable = Inspectable()
-    inspectable.join("alice")
-    inspectable.open_session("alice", (ORDERS, 0))
-    inspectable.unavailable = TAKEN_OVER
-
-    # When
-    with serving(inspectable.server()) as url:
-        result = CliRunner().invoke(cli, [*command, "--admin-url", url])
-
     # Then
-    assert (result.exit_code, result.stdout) == (ExitCode.FAILED, shown)
-    assert result.stderr == f"Error: not the whole truth: share groups are unavailable: {TAKEN_OVER}\n"
-
-
-def test_a_group_that_is_not_known_while_share_groups_are_unavailable_is_not_said_to_be_missing() -> None:
-    # Given
-    inspectable = Inspectable()
-    inspectable.unavailable = TAKEN_OVER
-
-    # When
-    with serving(inspectable.server()) as url:
-        result = CliRunner().invoke(cli, ["groups", "describe", "workers", "--admin-url", url])
-
-    # Then
-    assert (result.exit_code, result.stdout) == (ExitCode.FAILED, "")
-    assert result.stderr == f"Error: nothing of that is known: share groups are unavailable: {TAKEN_OVER}\n"
+    assert refusal.value.exit_code is ExitCode.USAGE

@@ -1,7 +1,8 @@
 import pytest
 
+from kproxy.clients.failures import CannotConnect
 from kproxy.errors import CorruptStateRecord, ExitCode, UnsupportedStateRecord
-from kproxy.jobs.failures import JobFailed, failure_of_spark, told_to_driver
+from kproxy.jobs.failures import JobFailed, as_job_failures, failure_of_spark, told_to_driver
 
 
 def as_spark_tells(failure: Exception, *, can_skip: bool = False) -> str:
@@ -95,3 +96,12 @@ def test_a_failure_without_words_is_told_all_the_same() -> None:
 
     # Then
     assert str(failure) == "Spark failed: it gave no reason"
+
+
+def test_what_a_client_says_went_wrong_ends_a_job_in_the_same_words_with_the_same_exit_code() -> None:
+    # When
+    with pytest.raises(JobFailed, match="nobody at kafka:9092") as failure, as_job_failures():
+        raise CannotConnect("nobody at kafka:9092")
+
+    # Then
+    assert failure.value.exit_code is ExitCode.CANNOT_CONNECT

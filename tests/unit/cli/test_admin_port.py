@@ -1,0 +1,50 @@
+"""Commands that were told less than the whole truth. tests/unit/clients/test_admin_port.py has every kind of answer."""
+
+import pytest
+from click.testing import CliRunner
+
+from kproxy.cli.exit_codes import ExitCode
+from kproxy.cli.main import cli
+from tests.in_memory.inspectable import ORDERS, Inspectable, serving
+
+TAKEN_OVER = "another kproxy took the state log over: kproxy at host-2; stop one of the two"
+
+LISTS = [
+    (["groups", "list"], "GROUP    STATE\nworkers  Stable\n"),
+    (["groups", "describe", "workers", "--state", "--no-headers"], "workers  -  Stable  1\n"),
+    (["sessions", "list", "--no-headers"], "workers  alice  1  1  1  1\n"),
+    (["in-flight", "list", "--no-headers"], ""),
+]
+
+
+@pytest.mark.parametrize(("command", "shown"), LISTS, ids=lambda value: " ".join(value[:2]))
+def test_what_is_known_while_share_groups_are_unavailable_is_shown_as_not_the_whole_truth(
+    command: list[str], shown: str
+) -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.join("alice")
+    inspectable.open_session("alice", (ORDERS, 0))
+    inspectable.unavailable = TAKEN_OVER
+
+    # When
+    with serving(inspectable.server()) as url:
+        result = CliRunner().invoke(cli, [*command, "--admin-url", url])
+
+    # Then
+    assert (result.exit_code, result.stdout) == (ExitCode.FAILED, shown)
+    assert result.stderr == f"Error: not the whole truth: share groups are unavailable: {TAKEN_OVER}\n"
+
+
+def test_a_group_that_is_not_known_while_share_groups_are_unavailable_is_not_said_to_be_missing() -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.unavailable = TAKEN_OVER
+
+    # When
+    with serving(inspectable.server()) as url:
+        result = CliRunner().invoke(cli, ["groups", "describe", "workers", "--admin-url", url])
+
+    # Then
+    assert (result.exit_code, result.stdout) == (ExitCode.FAILED, "")
+    assert result.stderr == f"Error: nothing of that is known: share groups are unavailable: {TAKEN_OVER}\n"
