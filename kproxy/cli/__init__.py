@@ -1,8 +1,8 @@
 """The command line: `kproxy run`, `status`, `groups`, `sessions`, `in-flight`, `log`, `replay`, `config`, `completion`.
 
-`status`, `groups`, `sessions` and `in-flight` ask a running kproxy on its admin port (`admin_port.py`, `output.py`);
-`log` reads the state log in the backing cluster itself (`log_source.py`, `log_lines.py`, `log_statistics.py`); `replay`
-starts the jobs that replay it as a process of their own.
+`status`, `groups`, `sessions` and `in-flight` ask a running kproxy on its admin port; `log` reads the state log in the
+backing cluster itself; `replay` starts the jobs that replay it as a process of their own. How a kproxy and a cluster
+are asked, and what a line of `log dump` looks like, is in `kproxy.clients`, which the jobs use as well.
 
 Data goes to standard output, everything else to standard error; `exit_codes.py` says how a command ends.
 `kproxy --help` answers in under 150 ms: `main.py` knows the commands by name, and what is slow to import (the

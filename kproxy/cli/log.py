@@ -2,11 +2,11 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
@@ -14,15 +14,23 @@ from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.output import with_table_form
 from kproxy.cli.progress import progress
 from kproxy.cli.setting_options import with_backing_cluster
+from kproxy.clients.failures import TopicNotThere
+from kproxy.clients.log_ranges import LogRange
 from kproxy.clients.tables import paged_table_lines, table_lines
-from kproxy.settings import LoadedSettings
+from kproxy.settings import HostPort, LoadedSettings
 from kproxy.wording import counted
 
 if TYPE_CHECKING:
     from kproxy.clients.log_lines import LogLine
-    from kproxy.clients.topic_reader import LogSource, Span
+    from kproxy.clients.topic_reader import TopicReader
 
 F = TypeVar("F", bound=Callable[..., object])
+
+_CLIENT_OPTIONS: Final[Mapping[str, object]] = {
+    "client_id": "kproxy-log",
+    "auto_offset_reset": "earliest",
+    "max_poll_records": 2_000,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +42,11 @@ class Wanted:
     from_offset: int | None
     to_offset: int | None
     max_records: int | None
+
+    def part_of(self, held: LogRange) -> LogRange:
+        """Return what of a partition is wanted."""
+        end_offset = held.end_offset if self.to_offset is None else self.to_offset + 1
+        return held.within(self.from_offset or 0, end_offset)
 
 
 def _with_range(command: F) -> F:
@@ -150,28 +163,42 @@ def _wanted(options: dict[str, object]) -> Wanted:
 def _lines(loaded: LoadedSettings, wanted: Wanted, *, is_watched: bool | None) -> Iterator["LogLine"]:
     """Yield the records that are wanted, partition after partition."""
     from kproxy.clients.log_lines import LogTopic, line_of
-    from kproxy.clients.topic_reader import open_log
 
     settings = loaded.ready_to_run()
     kind = LogTopic(wanted.topic)
     topic = settings.state_topic_name if kind is LogTopic.STATE else settings.groups_topic_name
-    with closing(open_log(settings.bootstrap_servers, topic)) as source:
-        spans = _spans(source, topic, wanted)
-        total = sum(span.length for span in spans)
+    with _opened(settings.bootstrap_servers, topic) as reader:
+        ranges = _ranges(reader, topic, wanted)
+        total = sum(part.length for part in ranges)
         with progress(topic, total, is_watched=is_watched) as advance:
-            records = ((span, record) for span in spans for record in source.records(span))
-            for span, record in islice(records, wanted.max_records):
+            records = ((part, record) for part in ranges for poll in reader.polls(part) for record in poll)
+            for part, record in islice(records, wanted.max_records):
                 advance(1)
-                yield line_of(kind, topic, span.partition, record)
+                yield line_of(kind, topic, part.partition, record)
 
 
-def _spans(source: "LogSource", topic: str, wanted: Wanted) -> Sequence["Span"]:
-    spans = source.spans()
+@contextmanager
+def _opened(bootstrap_servers: Sequence[HostPort], topic: str) -> Iterator["TopicReader"]:
+    """Connect to a topic for the length of the block."""
+    from kproxy.clients import topic_reader
+
+    try:
+        with topic_reader.connected(
+            [str(server) for server in bootstrap_servers], _CLIENT_OPTIONS
+        ) as consumer:
+            yield topic_reader.TopicReader(consumer, topic)
+    except TopicNotThere as failure:
+        advice = "another name is given with -X kproxy.state.topic.name=… or -X kproxy.groups.topic.name=…"
+        raise CommandFailed(f"{failure}; {advice}", failure.exit_code) from failure
+
+
+def _ranges(reader: "TopicReader", topic: str, wanted: Wanted) -> Sequence[LogRange]:
+    held = reader.ranges()
     if wanted.partition is not None:
-        spans = [span for span in spans if span.partition == wanted.partition]
-        if not spans:
+        held = [part for part in held if part.partition == wanted.partition]
+        if not held:
             raise CommandFailed(f"{topic} has no partition {wanted.partition}", ExitCode.NOT_FOUND)
-    return [span.within(from_offset=wanted.from_offset, last_offset=wanted.to_offset) for span in spans]
+    return [wanted.part_of(part) for part in held]
 
 
 def _fail_if_undecodable(count: int) -> None:

@@ -1,160 +1,202 @@
-"""Reading a topic of the state log with kafka-python, from its first to its last offset at the time of asking.
+"""Reading a topic with kafka-python: which offsets there are, which there were, and the records of some.
 
-kafka-python reads its schemas, while it is imported, in a way that Python 3.11 warns about; and it takes a while:
-this module is imported by the commands that need it.
+kafka-python reads its schemas, while it is imported, in a way that Python 3.11 warns about; and it takes a while: the
+command line imports this module in the commands that need it.
 """
 
 import logging
 import socket
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka import KafkaConsumer, TopicPartition
-    from kafka.errors import AuthorizationError, KafkaError, KafkaTimeoutError
+    from kafka.errors import (
+        AuthorizationError,
+        KafkaConfigurationError,
+        KafkaError,
+        KafkaTimeoutError,
+        OffsetOutOfRangeError,
+    )
 
-from kproxy.cli.exit_codes import CommandFailed, ExitCode
-from kproxy.settings import HostPort
+from kproxy.clients.failures import (
+    CannotConnect,
+    ClientFailed,
+    NotThere,
+    TopicNotThere,
+    WrongAddress,
+    WrongClientOption,
+)
+from kproxy.clients.log_ranges import LogRange, TopicEnd
+from kproxy.share.identifiers import TopicId, topic_id_text
 from kproxy.wire.records import Record
 
+KNOWN_OPTIONS: Final[Mapping[str, object]] = KafkaConsumer.DEFAULT_CONFIG
+"""Every option of a consumer of kafka-python, with its default."""
+
 _CONNECT_TIMEOUT_S: Final = 5.0
-_BOOTSTRAP_TIMEOUT_MS: Final = 10_000
 _REQUEST_TIMEOUT_MS: Final = 15_000
 _POLL_MS: Final = 500
-_MAX_POLL_RECORDS: Final = 2_000
+_OPTIONS: Final[Mapping[str, object]] = {
+    "enable_auto_commit": False,
+    "allow_auto_create_topics": False,
+    "bootstrap_timeout_ms": 10_000,
+    "request_timeout_ms": _REQUEST_TIMEOUT_MS,
+    "metrics_enabled": False,
+}
+"""What a consumer is made with, unless its user says otherwise."""
 _SILENCE_S: Final = 30.0
 """How long a read may make no progress before it is given up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """The offsets of a partition to read, from `first_offset` to, not including, `end_offset`."""
-
-    partition: int
-    first_offset: int
-    end_offset: int
-
-    @property
-    def length(self) -> int:
-        """How many offsets there are; records may be fewer."""
-        return max(0, self.end_offset - self.first_offset)
-
-    def within(self, *, from_offset: int | None, last_offset: int | None) -> "Span":
-        """Return the part from `from_offset` to `last_offset`, both inclusive; None is no bound."""
-        first_offset = max(self.first_offset, from_offset or 0)
-        end_offset = self.end_offset if last_offset is None else min(self.end_offset, last_offset + 1)
-        return Span(self.partition, first_offset, max(first_offset, end_offset))
-
-
-class LogSource(Protocol):
-    """A topic that can be read."""
-
-    def spans(self) -> Sequence[Span]:
-        """Return what every partition holds now, ascending. Raises CommandFailed."""
-        ...
-
-    def records(self, span: Span) -> Iterator[Record]:
-        """Yield the records of a span in order. Raises CommandFailed."""
-        ...
-
-    def close(self) -> None:
-        """Let go of the connections."""
-        ...
-
-
-class KafkaLogSource:
-    """The `LogSource` on a `KafkaConsumer`."""
+class TopicReader:
+    """A connected `KafkaConsumer` for one topic."""
 
     def __init__(self, consumer: Any, topic: str, *, now_s: Callable[[], float] = time.monotonic) -> None:
         self._consumer = consumer
         self._topic = topic
         self._now_s = now_s
 
-    def spans(self) -> Sequence[Span]:
-        """Return what every partition holds now. Raises CommandFailed: NOT_FOUND when there is no such topic."""
-        try:
-            numbers = sorted(self._consumer.partitions_for_topic(self._topic))
-            if not numbers:
-                raise CommandFailed(
-                    f"the backing cluster has no topic {self._topic}, or this client may not see it; "
-                    "another name is given with -X kproxy.state.topic.name=… or -X kproxy.groups.topic.name=…",
-                    ExitCode.NOT_FOUND,
-                )
-            partitions = [TopicPartition(self._topic, number) for number in numbers]
+    def ranges(self) -> list[LogRange]:
+        """Return what each partition holds now, ascending. Raises TopicNotThere, and ClientFailed otherwise."""
+        with self._failing_in_words():
+            partitions = [TopicPartition(self._topic, number) for number in self._numbers()]
             first_offsets = self._consumer.beginning_offsets(partitions)
             end_offsets = self._consumer.end_offsets(partitions)
-        except (KafkaError, OSError) as failure:
-            raise _unreadable(self._topic, failure) from failure
-        return [
-            Span(partition.partition, first_offsets[partition], end_offsets[partition])
-            for partition in partitions
-        ]
+        return [LogRange(each.partition, first_offsets[each], end_offsets[each]) for each in partitions]
 
-    def records(self, span: Span) -> Iterator[Record]:
-        """Yield the records of a span. Raises CommandFailed when the cluster stops answering."""
-        partition = TopicPartition(self._topic, span.partition)
-        next_offset, moved_s = span.first_offset, self._now_s()
+    def _numbers(self) -> list[int]:
+        numbers = sorted(self._consumer.partitions_for_topic(self._topic))
+        if not numbers:
+            raise TopicNotThere(
+                f"the backing cluster has no topic {self._topic}, or this client may not see it"
+            )
+        return numbers
+
+    def offsets_at(self, timestamp_ms: int) -> dict[int, int]:
+        """Return, by partition, the first offset written at this time or later; its end when there is none."""
+        ranges = self.ranges()
+        asked = {TopicPartition(self._topic, held.partition): timestamp_ms for held in ranges}
+        with self._failing_in_words():
+            found = self._consumer.offsets_for_times(asked)
+        ends = {held.partition: held.end_offset for held in ranges}
+        return {
+            each.partition: ends[each.partition] if answer is None else answer.offset
+            for each, answer in found.items()
+        }
+
+    def topic_ends(self, topics: Mapping[str, str], *, earlier_ms: int) -> dict[tuple[str, int], TopicEnd]:
+        """Return by topic id and partition where consumed topics, given as names by id, end now and ended before.
+
+        One whose name the cluster does not have, or has for another id, is left out. The brokers are asked once for
+        all partitions. Raises ClientFailed.
+        """
+        with self._failing_in_words():
+            asked = {
+                TopicPartition(name, number): topic_id
+                for topic_id, name in topics.items()
+                for number in self._consumer.partitions_for_topic(name)
+                if self._topic_id_of(name) == topic_id
+            }
+            if not asked:
+                return {}
+            ends = self._consumer.end_offsets(list(asked))
+            earlier = self._consumer.offsets_for_times(dict.fromkeys(asked, earlier_ms))
+        return {
+            (topic_id, each.partition): TopicEnd(
+                ends[each], ends[each] if earlier[each] is None else earlier[each].offset
+            )
+            for each, topic_id in asked.items()
+        }
+
+    def _topic_id_of(self, name: str) -> str:
+        found = self._consumer._client.cluster.topic_id(name)  # noqa: SLF001 - there is no public way to the ids
+        return "" if found is None else topic_id_text(TopicId(found.bytes))
+
+    def identity(self) -> str:
+        """Return the ids of cluster and topic. Raises TopicNotThere, and ClientFailed otherwise."""
+        with self._failing_in_words():
+            self._numbers()
+        cluster = self._consumer._client.cluster  # noqa: SLF001 - there is no public way to the ids
+        return f"{cluster.cluster_id}:{self._topic}:{cluster.topic_id(self._topic)}"
+
+    def polls(self, wanted: LogRange) -> Iterator[list[Record]]:
+        """Yield the records of a range in order, those of one poll together; never none.
+
+        Raises NotThere when the log begins later by now, and ClientFailed when the cluster stops answering.
+        """
+        partition = TopicPartition(self._topic, wanted.partition)
+        next_offset, moved_s = wanted.first_offset, self._now_s()
         self._consumer.assign([partition])
         self._consumer.seek(partition, next_offset)
-        while next_offset < span.end_offset:
+        while next_offset < wanted.end_offset:
             found, position = self._poll(partition)
-            for record in found:
-                if record.offset >= span.end_offset:
-                    return
-                yield _record(record)
+            records = [_record(record) for record in found if record.offset < wanted.end_offset]
+            if records:
+                yield records
             if position > next_offset:
                 next_offset, moved_s = position, self._now_s()
             elif self._now_s() - moved_s > _SILENCE_S:
-                raise CommandFailed(
-                    f"{self._topic} partition {span.partition} gives nothing at offset {next_offset}",
-                    ExitCode.FAILED,
-                )
-
-    def close(self) -> None:
-        """Close the consumer."""
-        self._consumer.close()
+                raise ClientFailed(f"{self._topic}-{wanted.partition} gives nothing at offset {next_offset}")
 
     def _poll(self, partition: Any) -> tuple[Sequence[Any], int]:
         """Return the records that are there, and the offset after them."""
-        try:
+        with self._failing_in_words():
             found = self._consumer.poll(timeout_ms=_POLL_MS).get(partition, [])
             return found, self._consumer.position(partition, timeout_ms=_REQUEST_TIMEOUT_MS) or 0
+
+    @contextmanager
+    def _failing_in_words(self) -> Iterator[None]:
+        try:
+            yield
+        except OffsetOutOfRangeError as failure:
+            raise NotThere(
+                f"{self._topic}: records were deleted while they were read ({_said(failure)}); "
+                "start again, from a later time"
+            ) from failure
         except (KafkaError, OSError, ValueError) as failure:
-            raise _unreadable(self._topic, failure) from failure
+            is_unreachable = isinstance(failure, AuthorizationError | KafkaTimeoutError | OSError)
+            raised = CannotConnect if is_unreachable else ClientFailed
+            raise raised(f"{self._topic} cannot be read: {_said(failure)}") from failure
 
 
-def open_log(bootstrap_servers: Sequence[HostPort], topic: str) -> LogSource:
-    """Connect to the backing cluster. Raises CommandFailed: CANNOT_CONNECT when it cannot be reached."""
-    # What goes wrong is said once, as the command's own error.
+@contextmanager
+def connected(bootstrap_servers: Sequence[str], options: Mapping[str, object]) -> Iterator[Any]:
+    """Give a `KafkaConsumer` for the length of the block, made with these options of kafka-python.
+
+    Raises:
+        WrongAddress: one of the servers is no HOST:PORT.
+        WrongClientOption: kafka-python does not take an option.
+        CannotConnect: nobody answers.
+    """
+    # What goes wrong is said once, as the error of whoever reads.
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     _require_somebody(bootstrap_servers)
     try:
-        consumer = KafkaConsumer(
-            bootstrap_servers=[str(server) for server in bootstrap_servers],
-            client_id="kproxy-log",
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            allow_auto_create_topics=False,
-            max_poll_records=_MAX_POLL_RECORDS,
-            bootstrap_timeout_ms=_BOOTSTRAP_TIMEOUT_MS,
-            request_timeout_ms=_REQUEST_TIMEOUT_MS,
-            metrics_enabled=False,
-        )
+        consumer = KafkaConsumer(bootstrap_servers=list(bootstrap_servers), **{**_OPTIONS, **options})
+    except (AssertionError, KafkaConfigurationError, ValueError) as failure:
+        raise WrongClientOption(_said(failure)) from failure
     except (KafkaError, OSError) as failure:
         raise _unreachable(bootstrap_servers, _said(failure)) from failure
-    return KafkaLogSource(consumer, topic)
+    try:
+        yield consumer
+    finally:
+        consumer.close()
 
 
-def _require_somebody(bootstrap_servers: Sequence[HostPort]) -> None:
-    """Raise CommandFailed when nobody accepts a connection: kafka-python would go on trying, and not say why."""
+def _require_somebody(bootstrap_servers: Sequence[str]) -> None:
+    """Raise CannotConnect when nobody takes a connection: kafka-python would go on trying, and not say why."""
     reasons = []
     for server in bootstrap_servers:
+        host, _, port = server.strip().rpartition(":")
         try:
-            socket.create_connection((server.host, server.port), timeout=_CONNECT_TIMEOUT_S).close()
+            socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_TIMEOUT_S).close()
+        except ValueError:
+            raise WrongAddress(f"-b {server!r}: expected HOST:PORT") from None
         except OSError as failure:
             reasons.append(_said(failure))
         else:
@@ -162,15 +204,8 @@ def _require_somebody(bootstrap_servers: Sequence[HostPort]) -> None:
     raise _unreachable(bootstrap_servers, "; ".join(dict.fromkeys(reasons)))
 
 
-def _unreachable(bootstrap_servers: Sequence[HostPort], reason: str) -> CommandFailed:
-    servers = ",".join(map(str, bootstrap_servers))
-    return CommandFailed(f"cannot reach the backing cluster at {servers}: {reason}", ExitCode.CANNOT_CONNECT)
-
-
-def _unreadable(topic: str, failure: Exception) -> CommandFailed:
-    is_unreachable = isinstance(failure, AuthorizationError | KafkaTimeoutError | OSError)
-    exit_code = ExitCode.CANNOT_CONNECT if is_unreachable else ExitCode.FAILED
-    return CommandFailed(f"{topic} cannot be read: {_said(failure)}", exit_code)
+def _unreachable(bootstrap_servers: Sequence[str], reason: str) -> CannotConnect:
+    return CannotConnect(f"cannot reach the backing cluster at {','.join(bootstrap_servers)}: {reason}")
 
 
 def _said(failure: Exception) -> str:

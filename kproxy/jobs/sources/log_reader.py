@@ -7,32 +7,10 @@ from typing import Literal, Protocol, TypeAlias
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from kproxy.clients.log_ranges import LogRange as LogRange  # noqa: PLC0414
+from kproxy.clients.log_ranges import TopicEnd as TopicEnd  # noqa: PLC0414
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class LogRange:
-    """Offsets of a log partition, from `first_offset` to, not including, `end_offset`. There may be holes."""
-
-    partition: int
-    first_offset: int
-    end_offset: int
-
-    @property
-    def length(self) -> int:
-        """How many offsets there are; records may be fewer."""
-        return max(0, self.end_offset - self.first_offset)
-
-    def within(self, first_offset: int, end_offset: int) -> "LogRange":
-        """Return what of the range lies in `first_offset` to, not including, `end_offset`; it may be empty."""
-        first = max(self.first_offset, first_offset)
-        return LogRange(self.partition, first, max(first, min(self.end_offset, end_offset)))
-
-    def parts(self, most: int) -> "list[LogRange]":
-        """Return the range in parts of at most `most` offsets."""
-        starts = range(self.first_offset, self.end_offset, most)
-        return [LogRange(self.partition, start, min(start + most, self.end_offset)) for start in starts]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -99,14 +77,6 @@ class LogReader(Protocol):
     def topic_names(self) -> Mapping[str, str]:
         """Return the names of consumed topics by their id in Kafka's text form, as far as they are known."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class TopicEnd:
-    """Where a partition of a consumed topic ends now, and where it ended at an earlier time. Both are exclusive."""
-
-    end_offset: int
-    earlier_end_offset: int
 
 
 class ClusterLog(LogReader, Protocol):

@@ -1,41 +1,43 @@
 """`kproxy log` over a log in memory. tests/kafka/test_log_commands.py has a real one."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import pytest
 from click.testing import CliRunner, Result
 
-from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.main import cli
 from kproxy.clients import topic_reader
-from kproxy.settings import HostPort
+from kproxy.clients.failures import CannotConnect
 from kproxy.wire.records import Record
-from tests.in_memory.in_memory_topic_reader import WRITTEN_MS, InMemoryLogSource
+from tests.in_memory.in_memory_consumer import WRITTEN_MS, InMemoryConsumer
 from tests.in_memory.written_log import a_claim, a_snapshot, a_tombstone, an_update
 
 UNKNOWN = Record(b"\x00\x09", b"?")
 
 
 class Opening:
-    """Stands where the command opens the log, and remembers which."""
+    """Stands where the command connects, and remembers to which servers."""
 
-    def __init__(self, source: InMemoryLogSource | None) -> None:
-        self.source = source
-        self.opened: list[tuple[list[str], str]] = []
+    def __init__(self, consumer: InMemoryConsumer | None) -> None:
+        self.consumer = consumer
+        self.servers: Sequence[str] = ()
 
-    def __call__(self, servers: Sequence[HostPort], topic: str) -> InMemoryLogSource:
-        self.opened.append(([str(server) for server in servers], topic))
-        if self.source is None:
-            raise CommandFailed("cannot reach the backing cluster", ExitCode.CANNOT_CONNECT)
-        return self.source
+    @contextmanager
+    def __call__(self, servers: Sequence[str], _: Mapping[str, object]) -> Iterator[InMemoryConsumer]:
+        self.servers = servers
+        if self.consumer is None:
+            raise CannotConnect("cannot reach the backing cluster")
+        with self.consumer.connected() as consumer:
+            yield consumer
 
 
 @pytest.fixture
 def opening(monkeypatch: pytest.MonkeyPatch) -> Opening:
     records = [a_claim(), a_snapshot(), an_update(), a_tombstone()]
-    found = Opening(InMemoryLogSource({0: records, 1: [], 2: [a_claim(), a_snapshot()]}))
-    monkeypatch.setattr(topic_reader, "open_log", found)
+    found = Opening(InMemoryConsumer({0: records, 1: [], 2: [a_claim(), a_snapshot()]}))
+    monkeypatch.setattr(topic_reader, "connected", found)
     return found
 
 
@@ -56,9 +58,10 @@ def test_a_dump_is_a_line_of_json_for_each_record(opening: Opening) -> None:
     # Then
     assert lines_of(result) == [(0, 0), (0, 1), (0, 2), (0, 3), (2, 0), (2, 1)]
     assert json.loads(result.stdout.splitlines()[1])["timestamp"] == WRITTEN_MS + 1000
-    assert opening.opened == [(["kafka-1:9092", "kafka-2:9092"], "__kproxy_share_state")]
-    assert opening.source is not None
-    assert opening.source.is_closed
+    assert opening.servers == ["kafka-1:9092", "kafka-2:9092"]
+    assert opening.consumer is not None
+    assert set(opening.consumer.topics) == {"__kproxy_share_state"}
+    assert opening.consumer.is_closed
 
 
 @pytest.mark.parametrize(
@@ -74,8 +77,8 @@ def test_a_dump_can_be_narrowed(
     opening: Opening, options: Sequence[str], found: list[tuple[int, int]]
 ) -> None:
     assert lines_of(run("dump", *options)) == found
-    assert opening.source is not None
-    assert opening.source.is_closed
+    assert opening.consumer is not None
+    assert opening.consumer.is_closed
 
 
 def test_the_other_topic_and_its_name_can_be_chosen(opening: Opening) -> None:
@@ -83,7 +86,25 @@ def test_the_other_topic_and_its_name_can_be_chosen(opening: Opening) -> None:
     run("dump", "--topic", "groups", "-X", "kproxy.groups.topic.name=elsewhere")
 
     # Then
-    assert [topic for _, topic in opening.opened] == ["elsewhere"]
+    assert opening.consumer is not None
+    assert set(opening.consumer.topics) == {"elsewhere"}
+
+
+def test_a_topic_that_is_not_there_is_not_found_and_the_keys_that_name_another_are_told(
+    opening: Opening,
+) -> None:
+    # Given
+    opening.consumer = InMemoryConsumer({})
+
+    # When
+    result = run("dump")
+
+    # Then
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr == (
+        "Error: the backing cluster has no topic __kproxy_share_state, or this client may not see it; another name "
+        "is given with -X kproxy.state.topic.name=… or -X kproxy.groups.topic.name=…\n"
+    )
 
 
 def test_a_dump_can_be_a_table(opening: Opening) -> None:
@@ -95,12 +116,12 @@ def test_a_dump_can_be_a_table(opening: Opening) -> None:
     assert header.split() == ["PARTITION", "OFFSET", "TIMESTAMP", "TYPE", "KEY", "CLAIM", "CAUSES", "VALUE"]
     assert claim.split()[:4] == ["2", "0", "2026-11-21T12:00:00.000Z", "KproxyClaim"]
     assert snapshot.split()[3:7] == ["ShareSnapshot", "workers:dG9waWMtaWQtb3JkZXJzLg:1", "0", "load"]
-    assert opening.opened
+    assert opening.servers
 
 
 def test_what_cannot_be_decoded_is_printed_and_makes_the_success_partial(opening: Opening) -> None:
     # Given
-    opening.source = InMemoryLogSource({0: [a_claim(), UNKNOWN, a_snapshot()]})
+    opening.consumer = InMemoryConsumer({0: [a_claim(), UNKNOWN, a_snapshot()]})
 
     # When
     result = run("dump")
@@ -122,12 +143,12 @@ def test_statistics_are_a_row_for_each_partition_with_records(opening: Opening) 
     # Then
     assert result.exit_code == 0
     assert [line.split()[:2] for line in result.stdout.splitlines()] == [["0", "4"], ["2", "2"]]
-    assert opening.opened
+    assert opening.servers
 
 
 def test_statistics_can_be_json(opening: Opening) -> None:
     # Given
-    opening.source = InMemoryLogSource({0: [a_claim(), UNKNOWN, UNKNOWN]})
+    opening.consumer = InMemoryConsumer({0: [a_claim(), UNKNOWN, UNKNOWN]})
 
     # When
     result = run("stats", "-o", "jsonl")
@@ -140,7 +161,7 @@ def test_statistics_can_be_json(opening: Opening) -> None:
 
 def test_statistics_of_an_empty_log_are_a_header(opening: Opening) -> None:
     # Given
-    opening.source = InMemoryLogSource({0: []})
+    opening.consumer = InMemoryConsumer({0: []})
 
     # When
     result = run("stats")
@@ -156,13 +177,13 @@ def test_a_partition_that_is_not_there_is_not_found(opening: Opening) -> None:
     # Then
     assert result.exit_code == 3
     assert result.stderr == "Error: __kproxy_share_state has no partition 9\n"
-    assert opening.source is not None
-    assert opening.source.is_closed
+    assert opening.consumer is not None
+    assert opening.consumer.is_closed
 
 
 def test_a_cluster_that_cannot_be_reached_is_one_line(opening: Opening) -> None:
     # Given
-    opening.source = None
+    opening.consumer = None
 
     # When
     result = run("stats")

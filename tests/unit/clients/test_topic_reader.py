@@ -2,54 +2,53 @@
 
 import socket
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, Final
+from uuid import UUID
 
 import pytest
 
-from kproxy.cli.exit_codes import CommandFailed
 from kproxy.clients import topic_reader
-from kproxy.clients.topic_reader import KafkaLogSource, Span, open_log
-from kproxy.settings import HostPort
+from kproxy.clients.failures import CannotConnect, ClientFailed, NotThere, TopicNotThere, WrongAddress
+from kproxy.clients.log_ranges import LogRange, TopicEnd
+from kproxy.clients.topic_reader import TopicReader, connected
+from kproxy.share.identifiers import TopicId, topic_id_text
 from kproxy.wire.records import Record
+from tests.in_memory.in_memory_consumer import WRITTEN_MS, ConsumedRecord
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka import TopicPartition
-    from kafka.errors import KafkaError, KafkaTimeoutError, TopicAuthorizationFailedError
-
-
-@dataclass
-class Found:
-    """What kafka-python calls a ConsumerRecord, as far as it is looked at."""
-
-    offset: int
-    key: bytes | None = b"k"
-    value: bytes | None = b"v"
-    headers: list[tuple[str, bytes]] | None = field(default_factory=list)
-    timestamp: int = 1_700_000_000_000
+    from kafka.errors import (
+        KafkaError,
+        KafkaTimeoutError,
+        OffsetOutOfRangeError,
+        TopicAuthorizationFailedError,
+    )
 
 
 class ScriptedConsumer:
-    """A `KafkaConsumer` that has `polls` to give, one after the other, and then nothing more."""
+    """A `KafkaConsumer` that gives what it was told to, poll by poll: records, or an exception; then nothing more."""
 
-    def __init__(self, polls: Iterable[Sequence[Found]] = (), *, failure: Exception | None = None) -> None:
-        self.partitions = {0, 1}
+    def __init__(self, *polls: Sequence[ConsumedRecord] | Exception) -> None:
         self.is_closed = False
         self._polls = list(polls)
-        self._failure = failure
-        self._position = -1
+        self._position = 0
 
-    def partitions_for_topic(self, _topic: str) -> set[int]:
-        self._fail()
-        return self.partitions
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        if self._polls and isinstance(self._polls[0], Exception):
+            raise self._polls[0]
+        return {1, 0} if topic == "states" else set()
 
     def beginning_offsets(self, partitions: Sequence[Any]) -> dict[Any, int]:
-        return {partition: 5 + partition.partition for partition in partitions}
+        return dict.fromkeys(partitions, 5)
 
     def end_offsets(self, partitions: Sequence[Any]) -> dict[Any, int]:
         return {partition: 9 + partition.partition for partition in partitions}
+
+    def offsets_for_times(self, times: dict[Any, int]) -> dict[Any, Any]:
+        return {partition: ConsumedRecord(6) if partition.partition == 0 else None for partition in times}
 
     def assign(self, partitions: Sequence[Any]) -> None:
         assert partitions == [TopicPartition("states", 0)]
@@ -57,13 +56,14 @@ class ScriptedConsumer:
     def seek(self, _partition: Any, offset: int) -> None:
         self._position = offset
 
-    def poll(self, *, timeout_ms: int) -> dict[Any, Sequence[Found]]:
+    def poll(self, *, timeout_ms: int) -> dict[Any, Sequence[ConsumedRecord]]:
         assert timeout_ms > 0
-        self._fail()
-        found = self._polls.pop(0) if self._polls else []
-        if found:
-            self._position = found[-1].offset + 1
-        return {TopicPartition("states", 0): found} if found else {}
+        polled = self._polls.pop(0) if self._polls else []
+        if isinstance(polled, Exception):
+            raise polled
+        if polled:
+            self._position = polled[-1].offset + 1
+        return {TopicPartition("states", 0): polled} if polled else {}
 
     def position(self, _partition: Any, *, timeout_ms: int) -> int:
         assert timeout_ms > 0
@@ -72,9 +72,21 @@ class ScriptedConsumer:
     def close(self) -> None:
         self.is_closed = True
 
-    def _fail(self) -> None:
-        if self._failure is not None:
-            raise self._failure
+
+ORDERS: Final = UUID(int=1)
+MOVED: Final = UUID(int=2)
+
+
+class ConsumerOfTopics(ScriptedConsumer):
+    """A `KafkaConsumer` of a cluster that has `orders` and `payments`, each under an id."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        ids = {"orders": ORDERS, "payments": UUID(int=3), "states": UUID(int=7)}
+        self._client = SimpleNamespace(cluster=SimpleNamespace(topic_id=ids.get, cluster_id="cluster-1"))
+
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        return {0, 1} if topic in {"orders", "payments", "states"} else set()
 
 
 class Seconds:
@@ -88,124 +100,131 @@ class Seconds:
         return self._now_s
 
 
-def test_every_partition_is_a_span() -> None:
-    assert KafkaLogSource(ScriptedConsumer(), "states").spans() == [Span(0, 5, 9), Span(1, 6, 10)]
+def test_every_partition_tells_what_it_holds() -> None:
+    assert TopicReader(ScriptedConsumer(), "states").ranges() == [LogRange(0, 5, 9), LogRange(1, 5, 10)]
 
 
-@pytest.mark.parametrize(
-    ("from_offset", "last_offset", "expected"),
-    [
-        (None, None, Span(0, 5, 9)),
-        (6, 7, Span(0, 6, 8)),
-        (0, 100, Span(0, 5, 9)),
-        (9, None, Span(0, 9, 9)),
-        (50, 60, Span(0, 50, 50)),
-        (None, 4, Span(0, 5, 5)),
-    ],
-)
-def test_a_span_is_narrowed_by_inclusive_offsets(
-    from_offset: int | None, last_offset: int | None, expected: Span
-) -> None:
+def test_a_time_after_the_last_record_is_the_end_of_the_partition() -> None:
+    assert TopicReader(ScriptedConsumer(), "states").offsets_at(1000) == {0: 6, 1: 10}
+
+
+def test_a_topic_is_known_by_the_ids_of_its_cluster_and_its_own() -> None:
     # When
-    narrowed = Span(0, 5, 9).within(from_offset=from_offset, last_offset=last_offset)
+    identity = TopicReader(ConsumerOfTopics(), "states").identity()
 
     # Then
-    assert narrowed == expected
-    assert narrowed.length == expected.end_offset - expected.first_offset
+    assert identity == f"cluster-1:states:{UUID(int=7)}"
 
 
-def test_the_records_of_a_span_are_read_and_none_behind_it() -> None:
+def test_consumed_topics_tell_where_they_end_and_ended_before() -> None:
+    """One that is gone, and one that was made anew under another id, are left out."""
+    # Given
+    orders, gone, moved = (topic_id_text(TopicId(each.bytes)) for each in (ORDERS, UUID(int=9), MOVED))
+    topics = {orders: "orders", gone: "gone", moved: "payments"}
+
+    # When
+    ends = TopicReader(ConsumerOfTopics(), "states").topic_ends(topics, earlier_ms=1000)
+
+    # Then
+    assert ends == {(orders, 0): TopicEnd(9, 6), (orders, 1): TopicEnd(10, 10)}
+
+
+def test_where_no_topic_is_left_nothing_is_asked() -> None:
+    assert TopicReader(ConsumerOfTopics(), "states").topic_ends({"x": "gone"}, earlier_ms=1000) == {}
+
+
+def test_the_records_of_a_range_are_read_and_none_behind_it() -> None:
     # Given
     consumer = ScriptedConsumer(
-        [[Found(5, headers=[("h", b"1")]), Found(6, None, None, None)], [], [Found(8), Found(9)]]
+        [ConsumedRecord(5), ConsumedRecord(6, None, None, headers=None)],
+        [],
+        [ConsumedRecord(8), ConsumedRecord(9)],
     )
 
     # When
-    records = list(KafkaLogSource(consumer, "states").records(Span(0, 5, 9)))
+    polls = list(TopicReader(consumer, "states").polls(LogRange(0, 5, 9)))
 
     # Then
-    assert records == [
-        Record(b"k", b"v", (("h", b"1"),), 1_700_000_000_000, 5),
-        Record(None, None, (), 1_700_000_000_000, 6),
-        Record(b"k", b"v", (), 1_700_000_000_000, 8),
+    assert polls == [
+        [
+            Record(b"k", b"v", (("h", b"1"),), WRITTEN_MS, 5),
+            Record(None, None, (), WRITTEN_MS, 6),
+        ],
+        [Record(b"k", b"v", (("h", b"1"),), WRITTEN_MS, 8)],
     ]
 
 
-def test_an_empty_span_is_not_read() -> None:
-    assert list(KafkaLogSource(ScriptedConsumer([[Found(5)]]), "states").records(Span(0, 9, 9))) == []
+def test_an_empty_range_is_not_read() -> None:
+    # Given
+    reader = TopicReader(ScriptedConsumer([ConsumedRecord(5)]), "states")
+
+    # When
+    polls = list(reader.polls(LogRange(0, 9, 9)))
+
+    # Then
+    assert polls == []
 
 
 def test_a_partition_that_stays_silent_is_given_up() -> None:
-    # When
-    with pytest.raises(CommandFailed) as failure:
-        list(KafkaLogSource(ScriptedConsumer(), "states", now_s=Seconds()).records(Span(0, 5, 9)))
-
-    # Then
-    assert failure.value.exit_code == 1
-    assert failure.value.message == "states partition 0 gives nothing at offset 5"
-
-
-def test_a_topic_that_does_not_exist_is_not_found() -> None:
     # Given
-    consumer = ScriptedConsumer()
-    consumer.partitions = set()
+    reader = TopicReader(ScriptedConsumer(), "states", now_s=Seconds())
 
     # When
-    with pytest.raises(CommandFailed, match="has no topic states") as failure:
-        KafkaLogSource(consumer, "states").spans()
+    with pytest.raises(ClientFailed, match="states-0 gives nothing at offset 5"):
+        list(reader.polls(LogRange(0, 5, 9)))
 
-    # Then
-    assert failure.value.exit_code == 3
+
+def test_a_topic_that_does_not_exist_is_not_there() -> None:
+    with pytest.raises(TopicNotThere, match="has no topic nothing"):
+        TopicReader(ScriptedConsumer(), "nothing").ranges()
 
 
 @pytest.mark.parametrize(
-    ("trouble", "exit_code"),
+    ("trouble", "failure", "said"),
     [
-        (KafkaTimeoutError("took\n too long"), 4),
-        (TopicAuthorizationFailedError({"states"}), 4),
-        (ConnectionResetError("gone"), 4),
-        (KafkaError("odd"), 1),
+        (OffsetOutOfRangeError("5"), NotThere, "deleted while they were read"),
+        (KafkaTimeoutError("took\n too long"), CannotConnect, "states cannot be read: .*took too long"),
+        (TopicAuthorizationFailedError({"states"}), CannotConnect, "states cannot be read: "),
+        (ConnectionResetError("gone"), CannotConnect, "states cannot be read: gone"),
+        (KafkaError("odd"), ClientFailed, "states cannot be read: .*odd"),
+        (ValueError("bad\nbatch"), ClientFailed, "states cannot be read: bad batch"),
     ],
 )
-def test_a_cluster_that_does_not_answer_is_a_line_and_an_exit_code(
-    trouble: Exception, exit_code: int
+def test_what_goes_wrong_is_one_line_of_its_kind(
+    trouble: Exception, failure: type[ClientFailed], said: str
 ) -> None:
     # When
-    with pytest.raises(CommandFailed, match="states cannot be read: ") as of_spans:
-        KafkaLogSource(ScriptedConsumer(failure=trouble), "states").spans()
-    with pytest.raises(CommandFailed, match="states cannot be read: ") as of_records:
-        list(KafkaLogSource(ScriptedConsumer(failure=trouble), "states").records(Span(0, 5, 9)))
+    with pytest.raises(failure, match=said) as of_ranges:
+        TopicReader(ScriptedConsumer(trouble), "states").ranges()
+    with pytest.raises(failure, match=said) as of_records:
+        list(TopicReader(ScriptedConsumer(trouble), "states").polls(LogRange(0, 5, 9)))
 
     # Then
-    assert (of_spans.value.exit_code, of_records.value.exit_code) == (exit_code, exit_code)
-    assert "\n" not in of_spans.value.message
-
-
-def test_the_consumer_is_closed() -> None:
-    # Given
-    consumer = ScriptedConsumer()
-
-    # When
-    KafkaLogSource(consumer, "states").close()
-
-    # Then
-    assert consumer.is_closed
+    assert (type(of_ranges.value), type(of_records.value)) == (failure, failure)
+    assert "\n" not in str(of_ranges.value)
 
 
 def test_a_cluster_that_is_not_there_cannot_be_connected_to() -> None:
     # Given
     with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+        server = f"127.0.0.1:{free.getsockname()[1]}"
 
     # When
-    with pytest.raises(CommandFailed) as failure:
-        open_log([HostPort("127.0.0.1", port), HostPort("127.0.0.1", port)], "states")
+    with pytest.raises(CannotConnect) as failure, connected([server, server], {}):
+        pass
 
     # Then
-    assert failure.value.exit_code == 4
-    assert failure.value.message == (
-        f"cannot reach the backing cluster at 127.0.0.1:{port},127.0.0.1:{port}: [Errno 111] Connection refused"
+    assert str(failure.value) == (
+        f"cannot reach the backing cluster at {server},{server}: [Errno 111] Connection refused"
     )
+
+
+def test_what_is_no_address_is_named() -> None:
+    with (
+        pytest.raises(WrongAddress, match="-b 'localhost': expected HOST:PORT"),
+        connected(["localhost"], {}),
+    ):
+        pass
 
 
 def test_who_answers_but_not_as_a_cluster_cannot_be_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,20 +237,23 @@ def test_who_answers_but_not_as_a_cluster_cannot_be_connected_to(monkeypatch: py
     # When
     with (
         socket.create_server(("127.0.0.1", 0)) as somebody,
-        pytest.raises(CommandFailed, match="Unable to bootstrap") as failure,
+        pytest.raises(CannotConnect, match="Unable to bootstrap"),
+        connected([f"127.0.0.1:{somebody.getsockname()[1]}"], {}),
     ):
-        open_log([HostPort("127.0.0.1", somebody.getsockname()[1])], "states")
-
-    # Then
-    assert failure.value.exit_code == 4
+        pass
 
 
-def test_a_cluster_that_is_there_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_consumer_is_closed_at_the_end_of_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given
     monkeypatch.setattr(topic_reader, "KafkaConsumer", lambda **_: ScriptedConsumer())
-    with socket.create_server(("127.0.0.1", 0)) as somebody:
-        # When
-        source = open_log([HostPort("127.0.0.1", somebody.getsockname()[1])], "states")
+
+    # When
+    with (
+        socket.create_server(("127.0.0.1", 0)) as somebody,
+        connected([f"127.0.0.1:{somebody.getsockname()[1]}"], {}) as consumer,
+    ):
+        was_closed = consumer.is_closed
 
     # Then
-    assert source.spans() == [Span(0, 5, 9), Span(1, 6, 10)]
+    assert not was_closed
+    assert consumer.is_closed

@@ -1,190 +1,69 @@
 import socket
-import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any, Final
-from uuid import UUID
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import pytest
 
-with warnings.catch_warnings():  # as in the module under test
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import TopicPartition
-    from kafka.errors import KafkaTimeoutError, OffsetOutOfRangeError, TopicAuthorizationFailedError
-
+from kproxy.clients.failures import NotThere
+from kproxy.clients.log_ranges import LogRange
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.sources import kafka_log
 from kproxy.jobs.sources.kafka_log import KafkaTopic, TopicConsumer
-from kproxy.jobs.sources.log_reader import LogRange, TopicEnd
 from kproxy.jobs.sources.raw_records import records_of
-from kproxy.share.identifiers import TopicId, topic_id_text
 from kproxy.wire.records import Record
+from tests.in_memory.in_memory_consumer import WRITTEN_MS, InMemoryConsumer
+
+RECORDS = [Record(b"k", b"v", (("h", b"1"),)), Record(b"k", None), Record(b"k", b"w")]
 
 
-@dataclass
-class Consumed:
-    """A record as kafka-python has it."""
+@pytest.fixture
+def topic(monkeypatch: pytest.MonkeyPatch) -> KafkaTopic:
+    """A topic of a cluster that has none."""
 
-    offset: int
-    key: bytes = b"k"
-    value: bytes = b"v"
-    timestamp: int = 7
-    headers: Sequence[tuple[str, bytes]] = (("h", b"1"),)
+    @contextmanager
+    def connected(_: Sequence[str], __: Mapping[str, object]) -> Iterator[InMemoryConsumer]:
+        yield InMemoryConsumer({})
 
-
-class ScriptedConsumer:
-    """A `KafkaConsumer` that gives what it was told to, poll by poll: records, or an exception."""
-
-    def __init__(self, *polls: Sequence[Consumed] | Exception) -> None:
-        self._polls = list(polls)
-        self._position = 0
-
-    def partitions_for_topic(self, topic: str) -> set[int]:
-        return {1, 0} if topic == "states" else set()
-
-    def beginning_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        return dict.fromkeys(partitions, 5)
-
-    def end_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        return {partition: 9 + partition.partition for partition in partitions}
-
-    def offsets_for_times(self, times: dict[TopicPartition, int]) -> dict[TopicPartition, Any]:
-        return {partition: Consumed(6) if partition.partition == 0 else None for partition in times}
-
-    def assign(self, partitions: Sequence[TopicPartition]) -> None:
-        (self._assigned,) = partitions
-
-    def seek(self, _partition: TopicPartition, offset: int) -> None:
-        self._position = offset
-
-    def poll(self, timeout_ms: int) -> dict[TopicPartition, Sequence[Consumed]]:
-        assert timeout_ms > 0
-        polled = self._polls.pop(0) if self._polls else []
-        if isinstance(polled, Exception):
-            raise polled
-        if polled:
-            self._position = polled[-1].offset + 1
-        return {self._assigned: polled}
-
-    def position(self, partition: TopicPartition, timeout_ms: int) -> int:
-        assert partition == self._assigned
-        assert timeout_ms > 0
-        return self._position
+    monkeypatch.setattr(kafka_log, "connected", connected)
+    return KafkaTopic("kafka-1:9092", "states")
 
 
-ORDERS: Final = UUID(int=1)
-MOVED: Final = UUID(int=2)
-
-
-class ConsumerOfTopics(ScriptedConsumer):
-    """A `KafkaConsumer` of a cluster that has `orders` and `payments`, each under an id."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        ids = {"orders": ORDERS, "payments": UUID(int=3)}
-        self._client = SimpleNamespace(cluster=SimpleNamespace(topic_id=ids.get))
-
-    def partitions_for_topic(self, topic: str) -> set[int]:
-        return {0, 1} if topic in {"orders", "payments"} else set()
-
-
-class Ticking:
-    """A clock that moves on by ten seconds whenever somebody looks."""
-
-    def __init__(self) -> None:
-        self._now_s = 0.0
-
-    def __call__(self) -> float:
-        self._now_s += 10
-        return self._now_s
-
-
-def test_every_partition_tells_what_it_holds() -> None:
-    # When
-    ranges = TopicConsumer(ScriptedConsumer(), "states").ranges()
-
-    # Then
-    assert ranges == [LogRange(0, 5, 9), LogRange(1, 5, 10)]
-
-
-def test_a_time_after_the_last_record_is_the_end_of_the_partition() -> None:
-    # When
-    offsets = TopicConsumer(ScriptedConsumer(), "states").offsets_at(1000)
-
-    # Then
-    assert offsets == {0: 6, 1: 10}
-
-
-def test_consumed_topics_tell_where_they_end_and_ended_before() -> None:
-    """One that is gone, and one that was made anew under another id, are left out."""
+def test_a_range_is_read_as_rows_to_its_end_and_no_further() -> None:
     # Given
-    orders, gone, moved = (topic_id_text(TopicId(each.bytes)) for each in (ORDERS, UUID(int=9), MOVED))
-    topics = {orders: "orders", gone: "gone", moved: "payments"}
+    consumer = TopicConsumer(InMemoryConsumer({0: [], 3: RECORDS}), "states")
 
     # When
-    ends = TopicConsumer(ConsumerOfTopics(), "states").topic_ends(topics, earlier_ms=1000)
+    batches = list(consumer.batches(LogRange(3, 0, 2)))
 
     # Then
-    assert ends == {(orders, 0): TopicEnd(9, 6), (orders, 1): TopicEnd(10, 10)}
+    assert [row for batch in batches for row in records_of(batch)] == [
+        (3, Record(b"k", b"v", (("h", b"1"),), WRITTEN_MS, 0)),
+        (3, Record(b"k", None, (), WRITTEN_MS + 1000, 1)),
+    ]
 
 
-def test_where_no_topic_is_left_nothing_is_asked() -> None:
-    assert TopicConsumer(ConsumerOfTopics(), "states").topic_ends({"x": "gone"}, earlier_ms=1000) == {}
-
-
-def test_a_topic_that_is_not_there_is_not_found() -> None:
+def test_a_topic_that_is_not_there_is_not_found_and_the_options_that_name_another_are_told(
+    topic: KafkaTopic,
+) -> None:
     # When
-    with pytest.raises(JobFailed, match="has no topic nothing") as refusal:
-        TopicConsumer(ScriptedConsumer(), "nothing").ranges()
+    with (
+        pytest.raises(JobFailed, match=r"has no topic states, .*--state-topic or --groups-topic") as refusal,
+        topic.consumer() as consumer,
+    ):
+        consumer.ranges()
 
     # Then
     assert refusal.value.exit_code is ExitCode.NOT_FOUND
 
 
-def test_a_range_is_read_to_its_end_and_no_further() -> None:
-    # Given
-    consumer = ScriptedConsumer([Consumed(5), Consumed(6)], [], [Consumed(8), Consumed(9)])
-
+def test_what_goes_wrong_while_a_topic_is_read_ends_the_job(topic: KafkaTopic) -> None:
     # When
-    batches = list(TopicConsumer(consumer, "states").batches(LogRange(0, 5, 9)))
+    with pytest.raises(JobFailed, match="records were deleted") as refusal, topic.consumer():
+        raise NotThere("records were deleted")
 
     # Then
-    records = [record for batch in batches for _, record in records_of(batch)]
-    assert records == [Record(b"k", b"v", (("h", b"1"),), 7, offset) for offset in (5, 6, 8)]
-
-
-@pytest.mark.parametrize(
-    ("failure", "exit_code", "said"),
-    [
-        (OffsetOutOfRangeError("5"), ExitCode.NOT_FOUND, "deleted while they were read"),
-        (KafkaTimeoutError("too long"), ExitCode.CANNOT_CONNECT, "too long"),
-        (TopicAuthorizationFailedError("states"), ExitCode.CANNOT_CONNECT, "cannot be read"),
-        (ValueError("bad\nbatch"), ExitCode.FAILED, "bad batch"),
-    ],
-)
-def test_what_goes_wrong_is_one_line(failure: Exception, exit_code: ExitCode, said: str) -> None:
-    # Given
-    reader = TopicConsumer(ScriptedConsumer(failure), "states")
-
-    # When
-    with pytest.raises(JobFailed, match=said) as refusal:
-        list(reader.batches(LogRange(0, 5, 9)))
-
-    # Then
-    assert refusal.value.exit_code is exit_code
-
-
-def test_a_partition_that_gives_nothing_is_given_up() -> None:
-    # Given
-    reader = TopicConsumer(ScriptedConsumer(), "states", now_s=Ticking())
-
-    # When
-    with pytest.raises(JobFailed) as refusal:
-        list(reader.batches(LogRange(0, 5, 9)))
-
-    # Then
-    assert str(refusal.value) == "states-0 gives nothing at offset 5"
+    assert refusal.value.exit_code is ExitCode.NOT_FOUND
 
 
 @pytest.mark.parametrize(
