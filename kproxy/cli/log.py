@@ -98,7 +98,8 @@ def dump(loaded: LoadedSettings, /, output: str, *, no_headers: bool, **wanted: 
     Key and value have Kafka's field names. Claims, tombstones and headers are shown as well; who acknowledged stands in
     the headers. A record that cannot be decoded is printed with the reason and its bytes.
     """
-    from kproxy.clients.log_lines import TABLE_HEADER, json_of, row_of
+    from kproxy.cli.log_rows import TABLE_HEADER, row_of
+    from kproxy.clients.dump_format import json_of
 
     undecodable = 0
 

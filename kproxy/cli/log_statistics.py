@@ -4,7 +4,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from kproxy.clients.log_lines import TOMBSTONE, UNDECODABLE, JsonObject, LogLine, LogTopic
+from kproxy.clients.dump_format import JsonObject
+from kproxy.clients.log_lines import TOMBSTONE, UNDECODABLE, LogLine, LogTopic
 from kproxy.clients.tables import cell_text
 from kproxy.notation import iso_time
 from kproxy.wire.records import Record

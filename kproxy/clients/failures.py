@@ -40,3 +40,12 @@ class WrongClientOption(ClientFailed):
     """kafka-python does not take an option, or not its value. Who gave it says where."""
 
     exit_code = ExitCode.USAGE
+
+
+class WrongDumpLine(ClientFailed):
+    """Text that is no line of a dump of the state log."""
+
+    exit_code = ExitCode.USAGE
+
+    def __init__(self, reason: str, line: str) -> None:
+        super().__init__(f"no line of kproxy log dump -o jsonl ({reason}): {line}")

@@ -19,7 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kproxy.clients.log_lines import LogTopic, json_of, line_of
+from kproxy.clients.dump_format import json_of
+from kproxy.clients.log_lines import LogTopic, line_of
 from kproxy.jobs.sources.raw_records import RAW_ARROW_SCHEMA, batch_of
 from kproxy.share.identifiers import (
     GroupId,

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kproxy.clients.log_lines import LogTopic, json_of, line_of
+from kproxy.clients.dump_format import json_of
+from kproxy.clients.log_lines import LogTopic, line_of
 from kproxy.share.identifiers import GroupId, topic_id_of
 from kproxy.share.share_group_image import StatePartitions
 from kproxy.statelog.group_parts import StatePartitionMetadata

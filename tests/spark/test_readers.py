@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as sql
 
-from kproxy.clients.log_lines import LogTopic, json_of, line_of
+from kproxy.clients.dump_format import json_of
+from kproxy.clients.log_lines import LogTopic, line_of
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.history.silver import silver_rows

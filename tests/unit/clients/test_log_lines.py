@@ -1,258 +1,36 @@
-"""Records of both topics as JSON and as table rows."""
-
-from base64 import b64decode
-from dataclasses import replace
-
 import pytest
 
-from kproxy.clients import log_lines
-from kproxy.clients.log_lines import LogLine, LogTopic, json_of, line_of, row_of
-from kproxy.share.identifiers import GroupId
-from kproxy.statelog.claims import Claim
-from kproxy.statelog.group_records import (
-    GroupConfigs,
-    RecoveryPoint,
-    SignOfLife,
-    StateTopicFacts,
-    encode_group_record,
-    encode_group_tombstone,
-)
+from kproxy.clients.log_lines import VALUE_CLASSES, LogTopic, line_of
 from kproxy.wire.records import Record
 from tests.in_memory.written_log import a_claim, a_snapshot, a_tombstone, an_update
 
-KEY_DATA = {"groupId": "workers", "topicId": "dG9waWMtaWQtb3JkZXJzLg", "partition": 1}
-VALUE_OF_UPDATE = (
-    '{"snapshotEpoch":3,"leaderEpoch":5,"startOffset":100,"deliveryCompleteCount":6,"stateBatches":'
-    '[{"firstOffset":100,"lastOffset":104,"deliveryState":2,"deliveryCount":1}]}'
-)
-CLAIM_HEADER = {"key": "kproxy.claim", "value": "AAAAAAAAAAA="}
-
-
-def state_line(record: Record) -> LogLine:
-    return line_of(LogTopic.STATE, "states", 7, replace(record, offset=12, timestamp_ms=1_700_000_000_000))
-
-
-def group_line(record: Record) -> LogLine:
-    return line_of(LogTopic.GROUPS, "groups", 7, replace(record, offset=12, timestamp_ms=1_700_000_000_000))
-
-
-def test_an_update_is_shown_with_kafkas_names_and_with_who_acted() -> None:
-    # When
-    shown = json_of(state_line(an_update()))
-
-    # Then
-    assert shown == {
-        "topic": "states",
-        "partition": 7,
-        "offset": 12,
-        "timestamp": 1_700_000_000_000,
-        "claimEpoch": 0,
-        "headers": [
-            CLAIM_HEADER,
-            {
-                "key": "kproxy.actor",
-                "value": {
-                    "version": 1,
-                    "cause": "acknowledge",
-                    "acknowledgeType": "accept",
-                    "end": "accept",
-                    "memberId": "alice",
-                    "clientId": "client-1",
-                    "clientHost": "/10.0.0.7",
-                    "offsetRanges": [
-                        {"firstOffset": 100, "lastOffset": 104},
-                        {"firstOffset": 110, "lastOffset": 110},
-                    ],
-                },
-            },
-        ],
-        "key": {"type": 1, "data": KEY_DATA},
-        "value": {
-            "version": 0,
-            "data": {
-                "snapshotEpoch": 3,
-                "leaderEpoch": 5,
-                "startOffset": 100,
-                "deliveryCompleteCount": 6,
-                "stateBatches": [
-                    {"firstOffset": 100, "lastOffset": 104, "deliveryState": 2, "deliveryCount": 1}
-                ],
-            },
-        },
-    }
-
-
-def test_a_snapshot_is_shown_whole() -> None:
-    # When
-    shown = json_of(state_line(a_snapshot()))
-
-    # Then
-    assert shown["key"] == {"type": 0, "data": KEY_DATA}
-    assert shown["value"] == {
-        "version": 0,
-        "data": {
-            "snapshotEpoch": 3,
-            "stateEpoch": 2,
-            "leaderEpoch": 5,
-            "startOffset": 100,
-            "deliveryCompleteCount": 0,
-            "createTimestamp": 1_700_000_000_000,
-            "writeTimestamp": 1_700_000_000_001,
-            "stateBatches": [],
-        },
-    }
-
-
-def test_a_tombstone_has_no_value() -> None:
-    # When
-    shown = json_of(state_line(a_tombstone()))
-
-    # Then
-    assert shown["key"] == {"type": 0, "data": KEY_DATA}
-    assert shown["value"] is None
-    assert "error" not in shown
-
-
-def test_a_claim_is_shown_and_has_no_claim_epoch_but_its_offset() -> None:
-    # When
-    line = state_line(a_claim("kproxy at host-1"))
-
-    # Then
-    shown = json_of(line)
-    assert line.is_claim
-    assert shown["claimEpoch"] is None
-    assert shown["headers"] == []
-    assert shown["key"] == {"type": 27504, "data": {}}
-    assert shown["value"] == {"version": 0, "data": {"owner": "kproxy at host-1", "formatVersion": 1}}
-
 
 @pytest.mark.parametrize(
-    ("record", "record_type", "key", "value"),
+    ("record", "record_type", "is_claim", "claim_epoch"),
     [
-        (
-            encode_group_record(GroupConfigs(GroupId("g"), {"share.x": "1"}), claim_epoch=3),
-            "KproxyGroupConfigs",
-            {"groupId": "g"},
-            {"configs": [{"key": "share.x", "value": "1"}]},
-        ),
-        (
-            encode_group_record(RecoveryPoint(41, 57, SignOfLife("me", 1000)), claim_epoch=3),
-            "KproxyRecoveryPoint",
-            {},
-            {"offset": 41, "appliedOffset": 57, "owner": "me", "aliveAtMs": 1000, "hasLeft": False},
-        ),
-        (
-            encode_group_record(StateTopicFacts(50, 1), claim_epoch=3),
-            "KproxyStateTopicFacts",
-            {},
-            {"partitionCount": 50, "formatVersion": 1},
-        ),
-        (
-            encode_group_record(Claim("me", 1), claim_epoch=None),
-            "KproxyClaim",
-            {},
-            {"owner": "me", "formatVersion": 1},
-        ),
+        (a_claim(), "KproxyClaim", True, None),
+        (a_snapshot(), "ShareSnapshot", False, 0),
+        (an_update(), "ShareUpdate", False, 0),
+        (a_tombstone(), "Tombstone", False, 0),
+        (Record(b"\x00\x09", b"?"), "Undecodable", False, None),
     ],
-    ids=["configs", "recovery-point", "facts", "claim"],
+    ids=["claim", "snapshot", "update", "tombstone", "unknown"],
 )
-def test_records_of_the_groups_topic_are_shown_likewise(
-    record: Record, record_type: str, key: dict[str, object], value: dict[str, object]
+def test_a_line_tells_what_its_record_is_and_under_which_claim_it_was_written(
+    record: Record, record_type: str, *, is_claim: bool, claim_epoch: int | None
 ) -> None:
     # When
-    line = group_line(record)
+    line = line_of(LogTopic.STATE, "states", 7, record)
 
     # Then
-    shown = json_of(line)
-    assert line.record_type == record_type
-    assert isinstance(shown["key"], dict)
-    assert shown["key"]["data"] == key
-    assert shown["value"] == {"version": 0, "data": value}
-
-
-def test_a_tombstone_of_the_groups_topic_has_the_key_that_is_gone() -> None:
-    # Given
-    configs = encode_group_record(GroupConfigs(GroupId("g"), {}), claim_epoch=3)
-    assert configs.key is not None
-
-    # When
-    line = group_line(encode_group_tombstone(configs.key, claim_epoch=3))
-
-    # Then
-    assert line.record_type == "Tombstone"
-    assert json_of(line)["key"] == {"type": 27505, "data": {"groupId": "g"}}
-
-
-@pytest.mark.parametrize(
-    ("record", "reason"),
-    [
-        (Record(b"\x00\x09rest", b"value"), "unknown record type 9"),
-        (Record(None, None), "no key"),
-        (replace(an_update(), value=b"\x00\x00\x07"), ""),
-        (replace(an_update(), headers=(("kproxy.claim", b"short"),)), "claim header"),
-    ],
-    ids=["type", "key", "value", "claim"],
-)
-def test_what_cannot_be_decoded_is_shown_with_the_reason_and_its_bytes(record: Record, reason: str) -> None:
-    # When
-    line = state_line(record)
-
-    # Then
-    shown = json_of(line)
-    assert line.record_type == "Undecodable"
-    assert shown["key"] is None
-    assert shown["value"] is None
-    assert shown["error"]
-    assert reason in str(shown["error"])
-    assert shown["keyBytes"] is None or b64decode(str(shown["keyBytes"])) == record.key
-    assert shown["valueBytes"] is None or b64decode(str(shown["valueBytes"])) == record.value
-
-
-def test_a_header_that_names_no_actor_is_shown_as_it_is() -> None:
-    # Given
-    record = replace(a_tombstone(), headers=(("kproxy.actor", b"nobody"), ("x", None)))
-
-    # When
-    shown = json_of(state_line(record))
-
-    # Then
-    assert shown["headers"] == [
-        {"key": "kproxy.actor", "value": "bm9ib2R5", "error": "b'nobody' names no actor"},
-        {"key": "x", "value": None},
-    ]
-
-
-@pytest.mark.parametrize(
-    ("record", "cells"),
-    [
-        (
-            an_update(),
-            [
-                *("ShareUpdate", "workers:dG9waWMtaWQtb3JkZXJzLg:1", "0", "accept"),
-                VALUE_OF_UPDATE,
-            ],
-        ),
-        (a_tombstone(), ["Tombstone", "workers:dG9waWMtaWQtb3JkZXJzLg:1", "0", "delete", "-"]),
-        (a_claim("me"), ["KproxyClaim", "-", "-", "-", '{"owner":"me","formatVersion":1}']),
-        (
-            Record(b"\x00\x09", b"", headers=(("kproxy.actor", b"nobody"),)),
-            ["Undecodable", "-", "-", "?", "unknown record type 9"],
-        ),
-    ],
-    ids=["update", "tombstone", "claim", "undecodable"],
-)
-def test_a_row_has_the_gist(record: Record, cells: list[str]) -> None:
-    assert row_of(state_line(record)) == ["7", "12", "2023-11-14T22:13:20.000Z", *cells]
-
-
-def test_a_record_without_a_time_has_none() -> None:
-    assert row_of(line_of(LogTopic.STATE, "states", 7, a_claim()))[2] == "-"
+    assert (line.record_type, line.is_claim, line.claim_epoch) == (record_type, is_claim, claim_epoch)
+    assert bool(line.error) == (record_type == "Undecodable")
 
 
 def test_every_message_of_the_log_has_a_value_class() -> None:
     """The record types of the keys and of the values agree."""
     # When
-    pairs = [(key.SCHEMA.api_key, value.SCHEMA.api_key) for key, value in log_lines._VALUE_CLASSES.items()]
+    pairs = [(key.SCHEMA.api_key, value.SCHEMA.api_key) for key, value in VALUE_CLASSES.items()]
 
     # Then
     assert len(pairs) == 12
