@@ -32,6 +32,7 @@ from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.interception.response_stream import ResponseStream
 from kproxy.interception.rewrites.api_versions import unsupported_version_answer
 from kproxy.interception.rewrites.find_coordinator import SHARE_KEY_TYPE, answer_share_coordinator
+from kproxy.interception.rewrites.group_config_requests import names_a_group
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import GROUP_CONFIG_KEYS, Disposition, RoutingTable
 from kproxy.interception.topic_changes import TopicChange, topic_change_in
@@ -45,8 +46,6 @@ from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
-
-_GROUP_RESOURCE: Final = 32
 
 MAX_COORDINATOR_KEYS: Final = 100_000
 """Of one FindCoordinator request that a broker answers."""
@@ -390,11 +389,9 @@ def _decode(head: RequestHead, frame: memoryview) -> DecodedRequest:
 def _is_answered_here(disposition: Disposition, request: DecodedRequest) -> bool:
     """Share groups may have been turned off since the frame began: then it is FORWARD."""
     if disposition is Disposition.EXAMINE:
-        return _names_a_group(request)
+        message = request.message
+        assert isinstance(
+            message, AlterConfigsRequest | IncrementalAlterConfigsRequest | DescribeConfigsRequest
+        )
+        return names_a_group(message)
     return disposition is not Disposition.FORWARD
-
-
-def _names_a_group(request: DecodedRequest) -> bool:
-    message = request.message
-    assert isinstance(message, AlterConfigsRequest | IncrementalAlterConfigsRequest | DescribeConfigsRequest)
-    return any(resource.resource_type == _GROUP_RESOURCE for resource in message.resources)

@@ -14,7 +14,7 @@ from kproxy.wire.messages.alter_configs_response import AlterConfigsResourceResp
 
 
 class AlterConfigsHandler:
-    """Refuses the part of a request that `rewrites.legacy_group_configs.split_legacy_alter` leaves to kproxy."""
+    """Refuses the part of a request that `rewrites.group_config_requests.split_legacy_alter` leaves to kproxy."""
 
     __slots__ = ("_observer",)
 

@@ -29,7 +29,7 @@ class ConfigSource(IntEnum):
 
 
 class DescribeConfigsHandler:
-    """Serves the part of a request that `rewrites.group_configs.split_describe` leaves to kproxy."""
+    """Serves the part of a request that `rewrites.group_config_requests.split_describe` leaves to kproxy."""
 
     __slots__ = ("_configs", "_group_log", "_observer")
 

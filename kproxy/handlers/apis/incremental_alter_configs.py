@@ -24,7 +24,7 @@ from kproxy.wire.messages.incremental_alter_configs_response import (
 
 
 class IncrementalAlterConfigsHandler:
-    """Serves the part of a request that `rewrites.group_configs.split_alter` leaves to kproxy."""
+    """Serves the part of a request that `rewrites.group_config_requests.split_alter` leaves to kproxy."""
 
     __slots__ = ("_configs", "_group_log", "_observer")
 

@@ -10,19 +10,15 @@ from kproxy.handlers.groups.group_configs import MOST_GROUPS_PER_REQUEST
 from kproxy.handlers.ports import AnswerBudget, RequestContext
 from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.interception.client_session import Call, ClientSession
-from kproxy.interception.rewrites import group_configs, legacy_group_configs
+from kproxy.interception.rewrites.group_configs import SHARED_APIS
 from kproxy.interception.routing import Disposition
 from kproxy.net.counting import Observing
 from kproxy.net.observation import api_name
 from kproxy.net.relay.answer_memory import cut_free, surplus_bytes
 from kproxy.wire import codecs
 from kproxy.wire.codecs import DecodedRequest, Message
-from kproxy.wire.messages.alter_configs_request import AlterConfigsRequest
-from kproxy.wire.messages.alter_configs_response import AlterConfigsResponse
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
-from kproxy.wire.messages.describe_configs_response import DescribeConfigsResponse
 from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
-from kproxy.wire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 
 
 class Apis(Protocol):
@@ -153,10 +149,11 @@ async def _answer_group_configs(
     A request about too many groups is refused as a whole. It may be large, so others have a turn between its steps.
     """
     request = call.request
-    ours, theirs = _halves(request.message)
+    shared = SHARED_APIS[request.api_key]
+    halves = shared.split(request.message)
     await asyncio.sleep(0)
-    is_refused = _names_too_many_groups(ours)
-    served = request.message if is_refused else ours
+    is_refused = _names_too_many_groups(halves.local)
+    served: Message | None = request.message if is_refused else halves.local
     local = await apis.serve(replace(request, message=served), context) if served is not None else None
     await asyncio.sleep(0)
     if connection.is_over:
@@ -164,13 +161,13 @@ async def _answer_group_configs(
     if is_refused and local is not None:
         connection.session.answer(call.slot, _framed(request, local))
         return
-    if theirs is None:
-        merged = _merged(request.message, local, None)
+    if halves.upstream is None:
+        merged = shared.merge(request.message, local, None)
         await asyncio.sleep(0)
         connection.session.answer(call.slot, _framed(request, merged))
         return
     upstream = codecs.encode_request(
-        request.api_key, request.api_version, request.correlation_id, request.client_id, theirs
+        request.api_key, request.api_version, request.correlation_id, request.client_id, halves.upstream
     )
     connection.session.pass_on(call.slot, upstream, _merger(request, local))
 
@@ -187,36 +184,9 @@ def _merger(
 ) -> Callable[[memoryview], list[bytes | memoryview]]:
     def merge(frame: memoryview) -> list[bytes | memoryview]:
         _, answer = codecs.decode_response(request.api_key, request.api_version, frame)
-        return _framed(request, _merged(request.message, local, answer))
+        return _framed(request, SHARED_APIS[request.api_key].merge(request.message, local, answer))
 
     return merge
-
-
-def _halves(message: Message) -> tuple[Message | None, Message | None]:
-    if isinstance(message, AlterConfigsRequest):
-        legacy = legacy_group_configs.split_legacy_alter(message)
-        return legacy.local, legacy.upstream
-    if isinstance(message, IncrementalAlterConfigsRequest):
-        altered = group_configs.split_alter(message)
-        return altered.local, altered.upstream
-    assert isinstance(message, DescribeConfigsRequest)
-    described = group_configs.split_describe(message)
-    return described.local, described.upstream
-
-
-def _merged(message: Message, local: Message | None, upstream: Message | None) -> Message:
-    if isinstance(message, AlterConfigsRequest):
-        assert isinstance(local, AlterConfigsResponse | None)
-        assert isinstance(upstream, AlterConfigsResponse | None)
-        return legacy_group_configs.merge_legacy_alter(message, local, upstream)
-    if isinstance(message, IncrementalAlterConfigsRequest):
-        assert isinstance(local, IncrementalAlterConfigsResponse | None)
-        assert isinstance(upstream, IncrementalAlterConfigsResponse | None)
-        return group_configs.merge_alter(message, local, upstream)
-    assert isinstance(message, DescribeConfigsRequest)
-    assert isinstance(local, DescribeConfigsResponse | None)
-    assert isinstance(upstream, DescribeConfigsResponse | None)
-    return group_configs.merge_describe(message, local, upstream)
 
 
 def _framed(request: DecodedRequest, response: Message) -> list[bytes | memoryview]:
