@@ -1,7 +1,7 @@
-"""FindCoordinator (10): coordinators get the addresses of their virtual brokers; key type SHARE is answered here.
+"""FindCoordinator (10) for key type SHARE, which is answered here. Coordinators that brokers name: `address_rewrites`.
 
 Versions 0-3 name one coordinator in fields of the response, 4 and above a list. An answer with an error names node -1
-and no host, and stays as it is.
+and no host.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import Final
 from zlib import crc32
 
 from kproxy.error_codes import ErrorCode
-from kproxy.interception.broker_addresses import BackingBroker, BrokerAddresses
+from kproxy.interception.broker_addresses import BrokerAddresses
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
 
@@ -19,25 +19,6 @@ _FIRST_BATCHED: Final = 4
 _TOPIC_ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
 _PARTITION: Final = re.compile(r"[0-9]{1,10}", re.ASCII)
 _LAST_PARTITION: Final = 2**31 - 1
-
-
-def rewrite_find_coordinator(
-    response: FindCoordinatorResponse, addresses: BrokerAddresses
-) -> FindCoordinatorResponse:
-    """Return `response` with advertised addresses; it is changed in place.
-
-    Raises:
-        UnknownBrokers: a coordinator has no port here yet; nothing was changed.
-        PeerViolation: a node with a negative id has a host.
-    """
-    candidates: list[FindCoordinatorResponse | Coordinator] = [response, *response.coordinators]
-    entries = [entry for entry in candidates if entry.host]
-    addresses.require(BackingBroker(entry.node_id, entry.host, entry.port) for entry in entries)
-    for entry in entries:
-        address = addresses.address_of(entry.node_id)
-        assert address is not None
-        entry.host, entry.port = address.host, address.port
-    return response
 
 
 def answer_share_coordinator(

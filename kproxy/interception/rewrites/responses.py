@@ -1,17 +1,14 @@
-"""Which function rewrites which response, and the way from a broker's frame to the frame that leaves."""
+"""The way from a broker's frame to the frame that leaves."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import MalformedMessage, PeerViolation
 from kproxy.interception.broker_addresses import BrokerAddresses
+from kproxy.interception.rewrites.address_rewrites import ADDRESS_REWRITES, advertised_addresses
 from kproxy.interception.rewrites.api_versions import rewrite_api_versions
-from kproxy.interception.rewrites.describe_cluster import rewrite_describe_cluster
-from kproxy.interception.rewrites.find_coordinator import rewrite_find_coordinator
-from kproxy.interception.rewrites.metadata import advertised_addresses, rewrite_metadata
-from kproxy.interception.rewrites.node_endpoints import rewrite_produce
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import Message
@@ -19,13 +16,6 @@ from kproxy.wire.frames import LENGTH_BYTES
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
 from kproxy.wire.metadata_frames import MetadataBrokers
 from kproxy.wire.produce_endpoints import may_name_brokers
-
-_ADDRESS_REWRITES: Final[Mapping[int, Callable[[Any, BrokerAddresses], Any]]] = {
-    ApiKey.METADATA: rewrite_metadata,
-    ApiKey.FIND_COORDINATOR: rewrite_find_coordinator,
-    ApiKey.DESCRIBE_CLUSTER: rewrite_describe_cluster,
-    ApiKey.PRODUCE: rewrite_produce,
-}
 
 _BODY_AT: Final = 4
 """In an ApiVersions response: behind the correlation id. It begins with the error code, in every version."""
@@ -95,8 +85,7 @@ class ResponseRewriter:
 
     def readdress(self, api_key: int, message: Message) -> Message:
         """Return `message`, a response of `api_key`, with advertised addresses. Raises UnknownBrokers."""
-        rewritten: Message = _ADDRESS_REWRITES[api_key](message, self.addresses)
-        return rewritten
+        return ADDRESS_REWRITES[api_key](message, self.addresses)
 
     def rewrite_api_versions(self, api_version: int, frame: memoryview) -> VersionsAnswer:
         """Do the same for an ApiVersions response, and tell what it says. Raises PeerViolation.

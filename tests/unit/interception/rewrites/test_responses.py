@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kproxy.errors import PeerViolation
 from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddresses
-from kproxy.interception.rewrites.metadata import rewrite_metadata
+from kproxy.interception.rewrites.address_rewrites import rewrite_metadata
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.wire import codecs
 from kproxy.wire.messages.api_versions_response import ApiVersion, ApiVersionsResponse
