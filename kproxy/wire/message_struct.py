@@ -125,23 +125,13 @@ class TaggedFields(WireConstruct):
                 yield field.tag, b"".join(sink.chunks())
 
 
-class MessageStruct(Struct):  # type: ignore[misc]  # construct publishes no types
+class MessageStruct(WireConstruct, Struct):  # type: ignore[misc]  # construct publishes no types
     """One version of a message or of a struct in it. Parses into `message_class` and builds from it."""
 
     def __init__(self, message_class: type[MessagePart], *members: Construct) -> None:
         super().__init__(*members)
         self.message_class = message_class
         self.minimum_size = sum(member.minimum_size for member in members)
-
-    def parse(self, data: bytes | memoryview, **_context: Any) -> Any:
-        """Parse the beginning of `data`; whole messages go through `kproxy.wire.codecs`."""
-        return self.parse_stream(ByteSource(data))
-
-    def build(self, obj: Any, **_context: Any) -> bytes:
-        """Return `obj` as bytes."""
-        sink = ByteSink()
-        self.build_stream(obj, sink)
-        return b"".join(sink.chunks())
 
     def _parse(self, stream: ByteSource, context: Any, path: str) -> MessagePart:
         values: dict[str, Any] = {}

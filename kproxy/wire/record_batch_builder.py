@@ -8,6 +8,7 @@ import google_crc32c
 
 from kproxy.wire.record_batches import HEADER_BYTES
 from kproxy.wire.records import Record
+from kproxy.wire.varints import encode_varint
 
 _MAGIC: Final = 2
 _NO_LEADER_EPOCH: Final = -1
@@ -76,20 +77,10 @@ def _encode_headers(headers: Sequence[tuple[str, bytes | None]]) -> bytes:
     return b"".join(parts)
 
 
-def _encode_varint(number: int) -> bytes:
-    """Return the zigzag varint of a number that is not negative."""
-    zigzag = number << 1
-    encoded = bytearray()
-    while zigzag > 0x7F:
-        encoded.append(zigzag & 0x7F | 0x80)
-        zigzag >>= 7
-    encoded.append(zigzag)
-    return bytes(encoded)
-
-
-_SHORT_VARINTS: Final = tuple(_encode_varint(number) for number in range(2048))
+_SHORT_VARINTS: Final = tuple(encode_varint(number << 1) for number in range(2048))
 """The varints of nearly every length and offset delta there is, made once."""
 
 
 def _varint(number: int) -> bytes:
-    return _SHORT_VARINTS[number] if number < len(_SHORT_VARINTS) else _encode_varint(number)
+    """Return the zigzag varint of a length, count or delta, which is not negative."""
+    return _SHORT_VARINTS[number] if number < len(_SHORT_VARINTS) else encode_varint(number << 1)
