@@ -20,7 +20,7 @@ from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.jobs.registry import JOBS
 
 if TYPE_CHECKING:
-    from kproxy.jobs.sources.log_reader import LogRange
+    from kproxy.clients.log_ranges import LogRange
 
 _STATE_TOPIC: Final = "__kproxy_share_state"
 _GROUPS_TOPIC: Final = "__kproxy_share_groups"

@@ -14,8 +14,9 @@ from kproxy.jobs.run_report import RunReport
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from kproxy.clients.log_ranges import LogRange
     from kproxy.jobs.history.log_history import History
-    from kproxy.jobs.sources.log_reader import ClusterLog, LogRange, LogReader
+    from kproxy.jobs.sources.log_reader import ClusterLog, LogReader
     from kproxy.jobs.sources.tracked_log import TrackedLog
 
 

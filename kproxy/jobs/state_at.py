@@ -7,6 +7,7 @@ import click
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.folds.fold_rows import ORPHAN, PARTITION, STATE, without_snapshots
@@ -15,7 +16,7 @@ from kproxy.jobs.folds.snapshot_index import FoldPlan, SnapshotIndex, plan_by_in
 from kproxy.jobs.history.selection import beginnings, known_in, with_topic_names
 from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.jobs.run_report import RunReport
-from kproxy.jobs.sources.log_reader import Gap, LogRange
+from kproxy.jobs.sources.log_reader import Gap
 from kproxy.jobs.times import TIME, TIME_FORMS
 from kproxy.notation import iso_time
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from kproxy.jobs.sources.log_reader import LogRange
+from kproxy.clients.log_ranges import LogRange
 
 
 class InMemoryLogReader:

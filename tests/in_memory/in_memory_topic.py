@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from kproxy.jobs.sources.log_reader import LogRange
+from kproxy.clients.log_ranges import LogRange
 from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.wire.records import Record
 

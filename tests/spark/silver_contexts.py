@@ -5,9 +5,10 @@ from typing import Any
 
 from pyspark import StorageLevel
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.jobs.history.silver import between
 from kproxy.jobs.job import JobContext, JobSource
-from kproxy.jobs.sources.log_reader import ClusterLog, LogRange
+from kproxy.jobs.sources.log_reader import ClusterLog
 
 
 class SilverRows:

@@ -6,10 +6,11 @@ from typing import Any, Final
 
 import pytest
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.jobs.history.silver import silver_rows
 from kproxy.jobs.sources.early_log import early_log
 from kproxy.jobs.sources.log_files import find_files
-from kproxy.jobs.sources.log_reader import LogRange, LogReader
+from kproxy.jobs.sources.log_reader import LogReader
 from kproxy.jobs.sources.raw_records import records_of
 from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.wire.records import Record

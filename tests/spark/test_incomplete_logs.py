@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.jobs.folds.snapshot_index import SnapshotIndex, index_batches
 from kproxy.jobs.history.silver import SILVER_ARROW_SCHEMA, batch_of_silver, missing_row
 from kproxy.jobs.result_writer import write_parquet
-from kproxy.jobs.sources.log_reader import Gap, LogRange
+from kproxy.jobs.sources.log_reader import Gap
 from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.jobs.sources.tracked_log import TrackedLog
 from kproxy.share.record_state import RecordState

@@ -9,6 +9,7 @@ from pyspark.sql import functions as sql
 
 from kproxy.clients.dump_format import json_of
 from kproxy.clients.log_lines import LogTopic, line_of
+from kproxy.clients.log_ranges import LogRange
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.history.silver import silver_rows
@@ -17,7 +18,7 @@ from kproxy.jobs.result_writer import write_parquet
 from kproxy.jobs.source_options import open_files
 from kproxy.jobs.sources.dump_log import dump_log
 from kproxy.jobs.sources.log_files import find_files
-from kproxy.jobs.sources.log_reader import LogRange, LogReader
+from kproxy.jobs.sources.log_reader import LogReader
 from kproxy.jobs.sources.parquet_log import parquet_log
 from kproxy.jobs.verify.verify import examine
 from tests.spark.log_generator import FIRST_MS, records_of_partition, write_partition

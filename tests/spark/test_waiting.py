@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kproxy.clients.log_ranges import TopicEnd
 from kproxy.errors import ExitCode
 from kproxy.jobs.analyses.stuck import run
 from kproxy.jobs.analyses.waiting import NO_ACQUISITIONS, NO_ENDS
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.history.silver import silver_rows
 from kproxy.jobs.job import JobContext
-from kproxy.jobs.sources.log_reader import TopicEnd
 from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.share.identifiers import topic_id_text
 from kproxy.share.record_state import RecordState

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 
 from pyarrow import fs
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.sources.log_files import filesystem_of
-from kproxy.jobs.sources.log_reader import LogRange
 
 
 def require_continuation(to: str, checkpoint: str) -> None:

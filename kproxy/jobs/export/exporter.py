@@ -9,6 +9,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as sql
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.jobs.export.exported_files import BY_TIME, by_time, rows_by_time, written_at
 from kproxy.jobs.export.micro_batches import expected_after, silver_of_batch
 from kproxy.jobs.folds.carried_folds import CarriedFolds
@@ -16,15 +17,7 @@ from kproxy.jobs.history.selection import is_lost, report_losses
 from kproxy.jobs.history.silver import SILVER_SCHEMA
 from kproxy.jobs.job import JobContext
 from kproxy.jobs.sources.log_files import uri_of
-from kproxy.jobs.sources.log_reader import (
-    ClusterLog,
-    Gap,
-    LogRange,
-    OnGap,
-    gaps_below,
-    ranges_between,
-    require_no_gap,
-)
+from kproxy.jobs.sources.log_reader import ClusterLog, Gap, OnGap, gaps_below, ranges_between, require_no_gap
 from kproxy.wording import counted
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed, told_to_driver
 from kproxy.jobs.folds.claim_columns import claim_epochs
 from kproxy.jobs.folds.fold_rows import FOLD_SCHEMA, Counts, batch_of_rows, rows_of_fold
-from kproxy.jobs.sources.log_reader import LogRange
 from kproxy.jobs.sources.raw_records import records_of
 from kproxy.jobs.sources.tracked_log import TrackedLog
 from kproxy.statelog.claims import Claim

@@ -23,13 +23,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.jobs.failures import told_to_driver
 from kproxy.jobs.folds.claim_columns import claim_epochs
 from kproxy.jobs.folds.fold_rows import key_columns, without_snapshots
 from kproxy.jobs.folds.folding import OnCorrupt, PartitionFold, log_partitions, new_fold
 from kproxy.jobs.sources.local_rows import local_frame
 from kproxy.jobs.sources.log_files import filesystem_of, pattern_of, uri_of
-from kproxy.jobs.sources.log_reader import Gap, LogRange
+from kproxy.jobs.sources.log_reader import Gap
 from kproxy.jobs.sources.schemas import arrow_schema_of
 from kproxy.jobs.sources.tracked_log import TrackedLog
 from kproxy.statelog.state_log_fold import Outcome

@@ -6,8 +6,8 @@ from typing import Protocol
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.jobs.history.silver import between, silver_rows
-from kproxy.jobs.sources.log_reader import LogRange
 from kproxy.jobs.sources.tracked_log import TrackedLog
 
 

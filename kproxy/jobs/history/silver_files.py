@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.jobs.history.silver import ADDED_COLUMNS, SILVER_ARROW_SCHEMA, SILVER_SCHEMA, between
 from kproxy.jobs.sources.log_files import FoundFiles
-from kproxy.jobs.sources.log_reader import LogRange
 from kproxy.jobs.sources.parquet_log import open_parquet
 
 

@@ -21,10 +21,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.sources.kafka_log import KafkaTopic, LogTopic
-from kproxy.jobs.sources.log_reader import LogRange
 from kproxy.jobs.sources.packing import packed
 from kproxy.jobs.sources.raw_records import RAW_SCHEMA
 from kproxy.jobs.sources.task_partitions import TaskPartition, read_ranges, slots_in

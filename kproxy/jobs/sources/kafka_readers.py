@@ -8,11 +8,12 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
+from kproxy.clients.log_ranges import LogRange, TopicEnd
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.sources.data_source import FORMAT, StateLogSource
 from kproxy.jobs.sources.kafka_log import KafkaTopic
-from kproxy.jobs.sources.log_reader import BatchFunction, LogRange, OnGap, TopicEnd
+from kproxy.jobs.sources.log_reader import BatchFunction, OnGap
 from kproxy.jobs.sources.packing import packed
 from kproxy.jobs.sources.raw_records import RAW_SCHEMA
 from kproxy.jobs.sources.spark_tasks import mapped_by_tasks, slots_of, unchanged

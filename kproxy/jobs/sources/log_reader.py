@@ -7,8 +7,7 @@ from typing import Literal, Protocol, TypeAlias
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from kproxy.clients.log_ranges import LogRange as LogRange  # noqa: PLC0414
-from kproxy.clients.log_ranges import TopicEnd as TopicEnd  # noqa: PLC0414
+from kproxy.clients.log_ranges import LogRange, TopicEnd
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 

@@ -6,8 +6,9 @@ from functools import cached_property
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.jobs.sources.log_files import FoundFiles
-from kproxy.jobs.sources.log_reader import BatchFunction, LogRange
+from kproxy.jobs.sources.log_reader import BatchFunction
 from kproxy.jobs.sources.topic_names import NAMES_SCHEMA, named, topic_names_in
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 from typing import Final
 
-from kproxy.jobs.sources.log_reader import LogRange
+from kproxy.clients.log_ranges import LogRange
 
 _TASKS_PER_SLOT: Final = 2
 """More than one, so that cores are not idle for long while the last tasks finish."""

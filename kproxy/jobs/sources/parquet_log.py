@@ -18,10 +18,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed, told_to_driver
 from kproxy.jobs.sources.log_files import FoundFiles, filesystem_of
-from kproxy.jobs.sources.log_reader import BatchFunction, LogRange
+from kproxy.jobs.sources.log_reader import BatchFunction
 from kproxy.jobs.sources.log_rows import RowLog
 from kproxy.jobs.sources.packing import packed
 from kproxy.jobs.sources.raw_records import RAW_ARROW_SCHEMA, RAW_SCHEMA

@@ -15,9 +15,10 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.jobs.failures import told_to_driver
 from kproxy.jobs.sources.kafka_log import LogTopic
-from kproxy.jobs.sources.log_reader import Gap, LogRange, OnGap, gaps_below, require_no_gap
+from kproxy.jobs.sources.log_reader import Gap, OnGap, gaps_below, require_no_gap
 from kproxy.jobs.sources.packing import packed
 from kproxy.jobs.sources.task_partitions import TaskPartition, read_ranges, slots_in
 

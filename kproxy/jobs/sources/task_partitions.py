@@ -7,9 +7,9 @@ from dataclasses import astuple
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.jobs.failures import told_to_driver
 from kproxy.jobs.sources.kafka_log import LogTopic
-from kproxy.jobs.sources.log_reader import LogRange
 
 
 class TaskPartition(InputPartition):

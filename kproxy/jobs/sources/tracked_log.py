@@ -5,7 +5,8 @@ from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
 
-from kproxy.jobs.sources.log_reader import BatchFunction, LogRange, LogReader
+from kproxy.clients.log_ranges import LogRange
+from kproxy.jobs.sources.log_reader import BatchFunction, LogReader
 from kproxy.jobs.spark_session import suit_shuffles
 
 

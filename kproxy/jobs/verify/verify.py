@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed, told_to_driver
 from kproxy.jobs.folds.fold_rows import (
@@ -27,7 +28,6 @@ from kproxy.jobs.folds.fold_rows import (
 from kproxy.jobs.folds.folding import log_partitions
 from kproxy.jobs.job import Job, JobContext, JobResult
 from kproxy.jobs.sources.local_rows import local_frame
-from kproxy.jobs.sources.log_reader import LogRange
 from kproxy.jobs.sources.raw_records import records_of
 from kproxy.jobs.sources.schemas import arrow_schema_of
 from kproxy.jobs.verify.live_state import LiveSlot, live_delivery_limit, live_log, live_slots

@@ -2,12 +2,12 @@ from typing import Any
 
 import pytest
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.history.silver_files import SilverFiles
 from kproxy.jobs.job import JobContext, JobSource
 from kproxy.jobs.sources.log_files import FoundFiles
-from kproxy.jobs.sources.log_reader import LogRange
 from tests.in_memory.in_memory_log_reader import InMemoryLogReader
 
 NO_SPARK: Any = None

@@ -1,10 +1,11 @@
 import click
 import pytest
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.job import JobContext, JobSource
-from kproxy.jobs.sources.log_reader import Gap, LogRange
+from kproxy.jobs.sources.log_reader import Gap
 from kproxy.jobs.state_at import PARTITION_OFFSET, ranges_until
 from tests.in_memory.in_memory_log_reader import InMemoryLogReader
 

@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.errors import ExitCode
 from kproxy.jobs.export.checkpoint import begun_at, require_continuation, require_same_log
 from kproxy.jobs.failures import JobFailed
-from kproxy.jobs.sources.log_reader import LogRange
 
 
 def test_an_export_knows_where_it_began_whatever_the_log_lost_since(tmp_path: Path) -> None:

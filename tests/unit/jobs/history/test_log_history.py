@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.jobs.history.log_history import LogHistory
-from kproxy.jobs.sources.log_reader import LogRange
 from kproxy.jobs.sources.tracked_log import TrackedLog
 from tests.in_memory.in_memory_log_reader import InMemoryLogReader
 

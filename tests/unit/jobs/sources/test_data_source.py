@@ -4,6 +4,7 @@ import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.sources.data_source import (
@@ -13,7 +14,6 @@ from kproxy.jobs.sources.data_source import (
     topic_of,
 )
 from kproxy.jobs.sources.kafka_log import KafkaTopic
-from kproxy.jobs.sources.log_reader import LogRange
 from kproxy.jobs.sources.raw_records import RAW_SCHEMA
 from tests.in_memory.in_memory_topic import InMemoryTopic
 

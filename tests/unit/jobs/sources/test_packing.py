@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kproxy.jobs.sources.log_reader import LogRange
+from kproxy.clients.log_ranges import LogRange
 from kproxy.jobs.sources.packing import packed
 
 MOST_TOGETHER = 250_000

@@ -5,10 +5,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.sources.log_files import find_files
-from kproxy.jobs.sources.log_reader import LogRange
 from kproxy.jobs.sources.parquet_log import RowGroup, read_row_groups, row_groups
 from kproxy.jobs.sources.raw_records import RAW_ARROW_SCHEMA, batch_of, records_of
 from kproxy.wire.records import Record

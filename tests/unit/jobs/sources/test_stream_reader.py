@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import failure_of_spark
-from kproxy.jobs.sources.log_reader import LogRange
 from kproxy.jobs.sources.stream_reader import StateLogStreamReader, admitted
 from kproxy.jobs.sources.task_partitions import TaskPartition
 from tests.in_memory.in_memory_topic import InMemoryTopic

@@ -3,7 +3,7 @@ import pickle
 
 import pytest
 
-from kproxy.jobs.sources.log_reader import LogRange
+from kproxy.clients.log_ranges import LogRange
 from kproxy.jobs.sources.raw_records import records_of
 from kproxy.jobs.sources.task_partitions import TaskPartition, read_ranges, slots_in
 from tests.in_memory.in_memory_topic import InMemoryTopic

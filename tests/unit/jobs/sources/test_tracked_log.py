@@ -1,4 +1,4 @@
-from kproxy.jobs.sources.log_reader import LogRange
+from kproxy.clients.log_ranges import LogRange
 from kproxy.jobs.sources.tracked_log import TrackedLog
 from tests.in_memory.in_memory_log_reader import InMemoryLogReader
 

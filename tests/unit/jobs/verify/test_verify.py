@@ -3,10 +3,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from kproxy.clients.log_ranges import LogRange
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.folds.fold_rows import PARTITION, STATE, image_of_rows
-from kproxy.jobs.sources.log_reader import LogRange
 from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.jobs.verify.live_state import LiveSlot
 from kproxy.jobs.verify.verify import barrier_ranges, examine_batches, require_log_of_kproxy
