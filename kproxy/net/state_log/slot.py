@@ -364,7 +364,8 @@ class StateSlot:
     def _leave(self, served: ServedClaim, doubt: Doubt, detail: str) -> None:
         """Forget what was served, and refuse what waits."""
         self._served = None
-        served.left.set_result(None)
+        if not served.left.done():  # cancelled with the life of the slot
+            served.left.set_result(None)
         for writer in served.writers:
             writer.end()
         for_states, for_groups = _refusals(doubt, detail)
