@@ -16,7 +16,7 @@ settings.register_profile("commit", _PATIENT, max_examples=50, derandomize=True,
 settings.register_profile("nightly", _PATIENT, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "commit"))
 
-pytest_plugins = ["tests.spark.session", "tests.workers"]
+pytest_plugins = ["tests.event_loops", "tests.spark.session", "tests.workers"]
 
 
 @pytest.fixture(autouse=True)

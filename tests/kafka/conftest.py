@@ -48,3 +48,9 @@ def share_endpoint(
         yield endpoints
     finally:
         endpoints.stop_all(keep_logs=request.session.testsfailed > failed_before)
+
+
+@pytest.fixture
+def cluster(kafka_cluster: ClusterOfSession, version: str) -> KafkaCluster:
+    """One broker of the version that the test is parametrized with; it runs before the test's event loop does."""
+    return kafka_cluster(version)

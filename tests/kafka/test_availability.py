@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from kproxy.share.identifiers import GroupId, SharePartitionKey
+from tests.event_loops import run
 from tests.in_memory.availability_contract import AVAILABILITY_CONTRACT, AvailabilityWorld
 from tests.real_kafka.backing_topics import BackingTopic, backing_topic
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.everyday import for_soak
-from tests.real_kafka.session_clusters import ClusterOfSession
-from tests.worlds.backing import Backing, run, share_partition
+from tests.worlds.backing import Backing, share_partition
 
 VERSIONS = ("4.3.1", "3.9.2", "2.8.2")
 PARTITIONS = 100
@@ -22,16 +22,12 @@ SILENT = PARTITIONS - 1
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("clause", AVAILABILITY_CONTRACT)
-def test_the_availability_keeps_the_contract_on_real_kafka(
-    kafka_cluster: ClusterOfSession, clause: Callable[[AvailabilityWorld], Awaitable[None]], version: str
+@pytest.mark.parametrize("loop_kind", ["uvloop"])
+async def test_the_availability_keeps_the_contract_on_real_kafka(
+    cluster: KafkaCluster, clause: Callable[[AvailabilityWorld], Awaitable[None]]
 ) -> None:
-    cluster = kafka_cluster(version)
-
-    async def scenario() -> None:
-        async with backing_topic(cluster) as (_, topic):
-            await clause(topic)
-
-    run(scenario, "uvloop")
+    async with backing_topic(cluster) as (_, topic):
+        await clause(topic)
 
 
 async def wake_up_ms(backing: Backing, topic: BackingTopic, partition: int, offset: int) -> float:
@@ -61,55 +57,44 @@ async def wake_up_ms(backing: Backing, topic: BackingTopic, partition: int, offs
         for_soak("2.8.2", "uvloop"),
     ],
 )
-def test_a_record_wakes_sleepers_at_once(
-    kafka_cluster: ClusterOfSession, version: str, loop_kind: str
-) -> None:
-    cluster = kafka_cluster(version)
+async def test_a_record_wakes_sleepers_at_once(cluster: KafkaCluster, version: str, loop_kind: str) -> None:
+    # Given
+    async with backing_topic(cluster, partitions=1) as (backing, topic):
+        await wake_up_ms(backing, topic, 0, 0)
 
-    async def scenario() -> None:
-        # Given
-        async with backing_topic(cluster, partitions=1) as (backing, topic):
-            await wake_up_ms(backing, topic, 0, 0)
+        # When
+        latencies_ms = [await wake_up_ms(backing, topic, 0, 1 + number) for number in range(30)]
 
-            # When
-            latencies_ms = [await wake_up_ms(backing, topic, 0, 1 + number) for number in range(30)]
-
-            # Then
-            print(
-                f"\nacknowledged to woken, {version}, {loop_kind}: p50 {statistics.median(latencies_ms):.2f} ms"
-            )
-            assert statistics.median(latencies_ms) < 100
-
-    run(scenario, loop_kind)
+        # Then
+        print(
+            f"\nacknowledged to woken, {version}, {loop_kind}: p50 {statistics.median(latencies_ms):.2f} ms"
+        )
+        assert statistics.median(latencies_ms) < 100
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_silent_partition_among_a_hundred_busy_ones_wakes_its_sleepers(
-    kafka_cluster: ClusterOfSession, version: str
+@pytest.mark.parametrize("loop_kind", ["uvloop"])
+async def test_a_silent_partition_among_a_hundred_busy_ones_wakes_its_sleepers(
+    cluster: KafkaCluster, version: str
 ) -> None:
-    cluster = kafka_cluster(version)
+    # Given
+    async with (
+        backing_topic(cluster, partitions=PARTITIONS) as (backing, topic),
+        asyncio.TaskGroup() as group,
+    ):
+        busy = [group.create_task(consume(backing, topic, partition)) for partition in range(SILENT)]
+        noise = group.create_task(produce_to_all_but_one(topic))
 
-    async def scenario() -> None:
-        # Given
-        async with (
-            backing_topic(cluster, partitions=PARTITIONS) as (backing, topic),
-            asyncio.TaskGroup() as group,
-        ):
-            busy = [group.create_task(consume(backing, topic, partition)) for partition in range(SILENT)]
-            noise = group.create_task(produce_to_all_but_one(topic))
+        # When
+        latencies_ms = [await wake_up_ms(backing, topic, SILENT, offset) for offset in range(20)]
 
-            # When
-            latencies_ms = [await wake_up_ms(backing, topic, SILENT, offset) for offset in range(20)]
-
-            # Then
-            noise.cancel()
-            for consumer in busy:
-                consumer.cancel()
-            print(f"\nsilent among {SILENT} busy, {version}: p50 {statistics.median(latencies_ms):.1f} ms")
-            # Who is not woken waits for the end of the broker's long poll.
-            assert statistics.median(latencies_ms) < 400
-
-    run(scenario, "uvloop")
+        # Then
+        noise.cancel()
+        for consumer in busy:
+            consumer.cancel()
+        print(f"\nsilent among {SILENT} busy, {version}: p50 {statistics.median(latencies_ms):.1f} ms")
+        # Who is not woken waits for the end of the broker's long poll.
+        assert statistics.median(latencies_ms) < 400
 
 
 async def produce_to_all_but_one(topic: BackingTopic) -> None:
@@ -154,7 +139,7 @@ def test_sleepers_are_woken_by_the_new_leader_when_it_moves(version: str) -> Non
                 print(f"\nleader moved, {version}: woken {took_ms} ms after the last acknowledgement")
                 assert took_ms < 20_000
 
-        run(scenario)
+        run(scenario())
 
 
 def test_sleepers_are_woken_after_their_broker_restarted() -> None:
@@ -177,23 +162,18 @@ def test_sleepers_are_woken_after_their_broker_restarted() -> None:
                 print(f"\nbroker restarted: woken {took_ms} ms after the acknowledgement")
                 assert took_ms < 20_000
 
-        run(scenario, "uvloop")
+        run(scenario(), "uvloop")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_topic_that_is_deleted_wakes_its_sleepers(kafka_cluster: ClusterOfSession, version: str) -> None:
-    cluster = kafka_cluster(version)
+async def test_a_topic_that_is_deleted_wakes_its_sleepers(cluster: KafkaCluster) -> None:
+    # Given
+    async with backing_topic(cluster, partitions=1) as (backing, topic):
+        wait = backing.wait_for((share_partition(topic.topic_id, 0), 0), for_ms=120_000)
 
-    async def scenario() -> None:
-        # Given
-        async with backing_topic(cluster, partitions=1) as (backing, topic):
-            wait = backing.wait_for((share_partition(topic.topic_id, 0), 0), for_ms=120_000)
+        # When
+        await topic.delete()
 
-            # When
-            await topic.delete()
-
-            # Then
-            async with asyncio.timeout(10):
-                await wait
-
-    run(scenario)
+        # Then
+        async with asyncio.timeout(10):
+            await wait

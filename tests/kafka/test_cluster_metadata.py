@@ -7,10 +7,11 @@ from kproxy.net.cluster.metadata_rounds import MetadataTiming
 from kproxy.net.cluster.share_support import ShareSupport
 from kproxy.settings.addresses import HostPort
 from kproxy.share.identifiers import TopicId
+from tests.event_loops import run
 from tests.real_kafka.backing_topics import addresses, backing_topic, looking_at
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.session_clusters import ClusterOfSession
-from tests.worlds.backing import Backing, run
+from tests.worlds.backing import Backing
 
 JAAS = (
     'org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="b" user_a="b";'
@@ -29,6 +30,13 @@ SASL_CLIENT = {
 }
 
 
+@pytest.fixture
+def cluster_with_support(
+    kafka_cluster: ClusterOfSession, version: str, support: ShareSupport
+) -> KafkaCluster:
+    return kafka_cluster(version, share_groups=support is ShareSupport.SERVED)
+
+
 @pytest.mark.parametrize(
     ("version", "support"),
     [
@@ -38,51 +46,32 @@ SASL_CLIENT = {
         ("2.8.2", ShareSupport.ABSENT),
     ],
 )
-def test_the_probe_tells_whether_a_cluster_serves_share_groups_itself(
-    kafka_cluster: ClusterOfSession, version: str, support: ShareSupport
+async def test_the_probe_tells_whether_a_cluster_serves_share_groups_itself(
+    cluster_with_support: KafkaCluster, support: ShareSupport
 ) -> None:
-    cluster = kafka_cluster(version, share_groups=support is ShareSupport.SERVED)
-
-    async def scenario() -> None:
-        async with looking_at(cluster) as backing:
-            assert await backing.metadata.probe_share_groups() is support
-
-    run(scenario)
+    async with looking_at(cluster_with_support) as backing:
+        assert await backing.metadata.probe_share_groups() is support
 
 
 @pytest.mark.parametrize("version", ["4.3.1", "3.9.2", "2.8.2"])
-def test_brokers_and_topics_of_a_real_cluster_are_known(
-    kafka_cluster: ClusterOfSession, version: str
-) -> None:
-    cluster = kafka_cluster(version)
-
-    async def scenario() -> None:
-        async with backing_topic(cluster) as (backing, topic):
-            description = backing.metadata.describe(topic.topic_id)
-            assert description is not None
-            assert (description.name, description.partition_count) == (topic.name, 3)
-            (broker,) = backing.metadata.brokers
-            assert broker.node_id == 1
-            assert [HostPort(broker.host, broker.port)] == addresses(cluster)
-            assert await backing.metadata.topics_named(["there-is-no-such-topic"]) == {}
-            assert await backing.metadata.topic_with_id(TopicId(b"no-such-topic-id")) is None
-
-    run(scenario)
+async def test_brokers_and_topics_of_a_real_cluster_are_known(cluster: KafkaCluster) -> None:
+    async with backing_topic(cluster) as (backing, topic):
+        description = backing.metadata.describe(topic.topic_id)
+        assert description is not None
+        assert (description.name, description.partition_count) == (topic.name, 3)
+        (broker,) = backing.metadata.brokers
+        assert broker.node_id == 1
+        assert [HostPort(broker.host, broker.port)] == addresses(cluster)
+        assert await backing.metadata.topics_named(["there-is-no-such-topic"]) == {}
+        assert await backing.metadata.topic_with_id(TopicId(b"no-such-topic-id")) is None
 
 
 @pytest.mark.parametrize("version", ["4.3.1", "3.9.2"])
-def test_a_topic_is_found_by_its_id_by_one_who_never_heard_its_name(
-    kafka_cluster: ClusterOfSession, version: str
-) -> None:
-    cluster = kafka_cluster(version)
-
-    async def scenario() -> None:
-        async with backing_topic(cluster) as (_, topic), looking_at(cluster) as stranger:
-            found = await stranger.metadata.topic_with_id(topic.topic_id)
-            assert found is not None
-            assert found.name == topic.name
-
-    run(scenario)
+async def test_a_topic_is_found_by_its_id_by_one_who_never_heard_its_name(cluster: KafkaCluster) -> None:
+    async with backing_topic(cluster) as (_, topic), looking_at(cluster) as stranger:
+        found = await stranger.metadata.topic_with_id(topic.topic_id)
+        assert found is not None
+        assert found.name == topic.name
 
 
 def test_a_broker_that_wants_sasl_is_recognised() -> None:
@@ -93,7 +82,7 @@ def test_a_broker_that_wants_sasl_is_recognised() -> None:
                 with pytest.raises(AuthenticationExpected, match="it may expect SASL authentication"):
                     await backing.metadata.refresh()
 
-        run(scenario)
+        run(scenario())
 
 
 def test_a_broker_that_joins_is_told() -> None:
@@ -114,4 +103,4 @@ def test_a_broker_that_joins_is_told() -> None:
                 # Then
                 assert told[-1] == [1, 2]
 
-        run(scenario)
+        run(scenario())

@@ -7,95 +7,71 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.wire.api_keys import ApiKey
+from tests.event_loops import BOTH_LOOPS, run
 from tests.in_memory.partition_reader_contract import PARTITION_READER_CONTRACT, ReaderWorld, extents
 from tests.real_kafka import backing_topics
 from tests.real_kafka.backing_topics import backing_topic, looking_at
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.everyday import for_soak
-from tests.real_kafka.session_clusters import ClusterOfSession
-from tests.worlds.backing import BOTH_LOOPS, run
 
 VERSIONS = ("4.3.1", "3.9.2", "2.8.2")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("clause", PARTITION_READER_CONTRACT)
-def test_the_reader_keeps_the_contract_on_real_kafka(
-    kafka_cluster: ClusterOfSession, clause: Callable[[ReaderWorld], Awaitable[None]], version: str
+@pytest.mark.parametrize("loop_kind", ["uvloop"])
+async def test_the_reader_keeps_the_contract_on_real_kafka(
+    cluster: KafkaCluster, clause: Callable[[ReaderWorld], Awaitable[None]]
 ) -> None:
-    cluster = kafka_cluster(version)
-
-    async def scenario() -> None:
-        async with backing_topic(cluster) as (_, topic):
-            await clause(topic)
-
-    run(scenario, "uvloop")
+    async with backing_topic(cluster) as (_, topic):
+        await clause(topic)
 
 
 @pytest.mark.parametrize(("version", "newest"), [("4.3.1", 18), ("3.9.2", 17), ("2.8.2", 12)])
-def test_the_newest_fetch_that_a_broker_knows_is_used(
-    kafka_cluster: ClusterOfSession, version: str, newest: int
-) -> None:
-    cluster = kafka_cluster(version)
-
-    async def scenario() -> None:
-        async with looking_at(cluster) as backing:
-            await backing.metadata.refresh()
-            assert (await backing.connections.reader(1)).version_for(ApiKey.FETCH) == newest
-
-    run(scenario)
+async def test_the_newest_fetch_that_a_broker_knows_is_used(cluster: KafkaCluster, newest: int) -> None:
+    async with looking_at(cluster) as backing:
+        await backing.metadata.refresh()
+        assert (await backing.connections.reader(1)).version_for(ApiKey.FETCH) == newest
 
 
 @pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
 @pytest.mark.parametrize("version", VERSIONS)
-def test_two_groups_read_one_partition_at_different_offsets_at_the_same_time(
-    kafka_cluster: ClusterOfSession, version: str, loop_kind: str
+async def test_two_groups_read_one_partition_at_different_offsets_at_the_same_time(
+    cluster: KafkaCluster,
 ) -> None:
-    cluster = kafka_cluster(version)
+    # Given
+    async with backing_topic(cluster, partitions=1) as (backing, topic):
+        for number in range(40):
+            await topic.append(0, [b"%d" % number])
 
-    async def scenario() -> None:
-        # Given
-        async with backing_topic(cluster, partitions=1) as (backing, topic):
-            for number in range(40):
-                await topic.append(0, [b"%d" % number])
+        # When
+        reads = [backing.read_one(topic.topic_id, 0, offset) for offset in (3, 30) * 10]
+        results = await asyncio.gather(*reads)
 
-            # When
-            reads = [backing.read_one(topic.topic_id, 0, offset) for offset in (3, 30) * 10]
-            results = await asyncio.gather(*reads)
-
-            # Then
-            assert [extents(data)[0] for data in results] == [(3, 3), (30, 30)] * 10
-            assert {extents(data)[-1] for data in results} == {(39, 39)}
-
-    run(scenario, loop_kind)
+        # Then
+        assert [extents(data)[0] for data in results] == [(3, 3), (30, 30)] * 10
+        assert {extents(data)[-1] for data in results} == {(39, 39)}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_topic_created_anew_is_not_taken_for_the_old_one(
-    kafka_cluster: ClusterOfSession, version: str
-) -> None:
-    cluster = kafka_cluster(version)
+async def test_a_topic_created_anew_is_not_taken_for_the_old_one(cluster: KafkaCluster) -> None:
+    # Given
+    async with backing_topic(cluster, partitions=1) as (backing, old):
+        await old.append(0, [b"old"])
+        assert extents(await backing.read_one(old.topic_id, 0, 0)) == [(0, 0)]
+        await old.delete()
+        await old.create_anew()
 
-    async def scenario() -> None:
-        # Given
-        async with backing_topic(cluster, partitions=1) as (backing, old):
-            await old.append(0, [b"old"])
-            assert extents(await backing.read_one(old.topic_id, 0, 0)) == [(0, 0)]
-            await old.delete()
-            await old.create_anew()
+        # When
+        new_id = await backing_topics.id_of(backing, old.name, other_than=old.topic_id)
+        await backing_topics.until_readable(backing, new_id, 1)
+        await old.append(0, [b"new"])
 
-            # When
-            new_id = await backing_topics.id_of(backing, old.name, other_than=old.topic_id)
-            await backing_topics.until_readable(backing, new_id, 1)
-            await old.append(0, [b"new"])
-
-            # Then
-            of_old = await backing.read_one(old.topic_id, 0, 0)
-            assert (of_old.error_code, len(of_old.records)) == (ErrorCode.UNKNOWN_TOPIC_ID, 0)
-            of_new = await backing.read_one(new_id, 0, 0)
-            assert b"new" in bytes(of_new.records)
-
-    run(scenario)
+        # Then
+        of_old = await backing.read_one(old.topic_id, 0, 0)
+        assert (of_old.error_code, len(of_old.records)) == (ErrorCode.UNKNOWN_TOPIC_ID, 0)
+        of_new = await backing.read_one(new_id, 0, 0)
+        assert b"new" in bytes(of_new.records)
 
 
 @pytest.mark.parametrize("version", ["4.3.1", for_soak("2.8.2")])
@@ -123,7 +99,7 @@ def test_reads_follow_the_leader_when_it_moves(version: str) -> None:
                 assert after.leader_id != before.leader_id
                 assert after.leader_epoch > before.leader_epoch
 
-        run(scenario)
+        run(scenario())
 
 
 def test_a_broker_that_restarts_is_read_again() -> None:
@@ -145,7 +121,7 @@ def test_a_broker_that_restarts_is_read_again() -> None:
                 assert away.error_code is ErrorCode.NOT_LEADER_OR_FOLLOWER
                 assert extents(back) == [(0, 0)]
 
-        run(scenario, "uvloop")
+        run(scenario(), "uvloop")
 
 
 def test_a_broker_that_freezes_costs_no_more_than_the_timeouts() -> None:
@@ -170,4 +146,4 @@ def test_a_broker_that_freezes_costs_no_more_than_the_timeouts() -> None:
                 assert frozen.error_code is ErrorCode.NOT_LEADER_OR_FOLLOWER
                 assert took_ms < 15_000
 
-        run(scenario)
+        run(scenario())

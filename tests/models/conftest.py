@@ -1,5 +1,5 @@
-"""Tests over the ports may be coroutines, as unit tests may."""
+"""What models over the state log begin with."""
 
-from tests.unit.conftest import pytest_pyfunc_call
+from tests.worlds.state_log_fixtures import backing, claims, cluster, node_ids, on_corrupt, written
 
-__all__ = ["pytest_pyfunc_call"]
+__all__ = ["backing", "claims", "cluster", "node_ids", "on_corrupt", "written"]

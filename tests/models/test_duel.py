@@ -23,9 +23,9 @@ from kproxy.statelog.claims import Claim
 from kproxy.statelog.state_records import decode_state_record
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest
+from tests.event_loops import run
 from tests.in_memory.answering_broker import Answer, Reply
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
-from tests.worlds.backing import run
 from tests.worlds.state_log_process import HERE, THERE, Process, begun
 from tests.worlds.state_logs import (
     SLOT_COUNT,
@@ -34,8 +34,8 @@ from tests.worlds.state_logs import (
     create_state_topics,
     groups_log,
     state_log,
-    until,
 )
+from tests.worlds.waiting import until
 
 
 def owners(cluster: ScriptedStateLog) -> list[str]:
@@ -53,172 +53,156 @@ def is_settled(processes: list[Process]) -> bool:
     return True
 
 
-def test_of_two_processes_the_older_one_steps_down_before_it_answers_and_the_newer_one_serves_on() -> None:
-    async def scenario() -> None:
-        async with (
-            ScriptedStateLog() as cluster,
-            StateLogBacking(cluster) as one,
-            StateLogBacking(cluster) as two,
-        ):
-            # Given
-            create_state_topics(cluster)
-            older = await begun(await Process(one, "older").serves())
-            newer = await Process(two, "newer").serves()
-
-            # When
-            refusals = [await older.acknowledge(key, 1) for key in (HERE, THERE)]
-
-            # Then
-            assert [type(refusal) for refusal in refusals] == [FencedLeaderEpoch, NotCoordinator]
-            assert [await newer.acknowledge(key, 2) for key in (HERE, THERE)] == [None] * SLOT_COUNT
-            assert (older.states(), newer.states()) == ({"stepped-down": 2}, {"ready": 2})
-            assert owners(cluster) == ["older", "newer"]
-            state = await newer.service.states.load(HERE)
-            assert state is not None
-            assert state.state_batches == (StateBatch(2, 2, RecordState.ACKNOWLEDGED, 1),)
-            with pytest.raises(NotCoordinator):
-                older.service.groups.require_ready("workers")
-
-    run(scenario)
-
-
-def test_a_batch_that_the_older_process_had_sent_before_the_newer_one_claimed_comes_too_late() -> None:
-    async def scenario() -> None:
-        async with (
-            ScriptedStateLog() as cluster,
-            StateLogBacking(cluster) as one,
-            StateLogBacking(cluster) as two,
-        ):
-            # Given
-            create_state_topics(cluster)
-            older = await begun(await Process(one, "older").serves())
-            cluster.decree(Fate.HELD, state_log())
-            before = len(cluster.produced())
-            refusals: list[ApiError | None] = []
-
-            async def acknowledge() -> None:
-                refusals.append(await older.acknowledge(HERE, 1))
-
-            held = one.tasks.spawn(acknowledge(), name="an acknowledgement")
-            await until(lambda: len(cluster.produced()) == before + 1)
-            newer = await Process(two, "newer").serves()
-            assert await newer.acknowledge(HERE, 2) is None
-
-            # When
-            cluster.release_held.set()
-            await held
-
-            # Then
-            assert [type(refusal) for refusal in refusals] == [FencedLeaderEpoch]
-            assert older.states() == {"stepped-down": 2}
-            assert newer.states() == {"ready": 2}
-            state = await newer.service.states.read_summary(HERE)
-            assert state is not None
-            assert state.state_batches == (StateBatch(2, 2, RecordState.ACKNOWLEDGED, 1),)
-
-    run(scenario)
-
-
-def test_whoever_does_not_know_what_became_of_its_batch_does_not_take_the_slot_back_from_a_newer_one() -> (
+async def test_of_two_processes_the_older_one_steps_down_before_it_answers_and_the_newer_one_serves_on() -> (
     None
 ):
-    async def scenario() -> None:
-        async with (
-            ScriptedStateLog() as cluster,
-            StateLogBacking(cluster) as one,
-            StateLogBacking(cluster) as two,
-        ):
-            # Given
-            create_state_topics(cluster)
-            older = await begun(await Process(one, "older").serves())
-            newer = await Process(two, "newer").serves()
-            cluster.decree(Fate.LOST, state_log())
+    async with (
+        ScriptedStateLog() as cluster,
+        StateLogBacking(cluster) as one,
+        StateLogBacking(cluster) as two,
+    ):
+        # Given
+        create_state_topics(cluster)
+        older = await begun(await Process(one, "older").serves())
+        newer = await Process(two, "newer").serves()
 
-            # When
-            refusal = await older.acknowledge(HERE, 1)
-            await until(lambda: is_settled([older]))
+        # When
+        refusals = [await older.acknowledge(key, 1) for key in (HERE, THERE)]
 
-            # Then
-            assert type(refusal) is StateLogUnavailable
-            assert older.states() == {"stepped-down": 2}
-            assert await newer.acknowledge(HERE, 2) is None
-            assert owners(cluster) == ["older", "newer"]
-
-    run(scenario)
-
-
-def test_whoever_takes_over_after_the_transactional_id_expired_is_the_one_that_is_left() -> None:
-    async def scenario() -> None:
-        async with (
-            ScriptedStateLog() as cluster,
-            StateLogBacking(cluster) as one,
-            StateLogBacking(cluster) as two,
-        ):
-            # Given
-            create_state_topics(cluster)
-            older = await begun(await Process(one, "older").serves())
-            cluster.expire_transactional_ids()
-            newer = await Process(two, "newer").serves()
-
-            # When
-            refusals = [await process.acknowledge(HERE, 1) for process in (older, newer)]
-            await until(lambda: is_settled([older, newer]))
-
-            # Then
-            assert [type(refusal) for refusal in refusals] == [StateLogUnavailable] * 2
-            assert (older.states(), newer.states()) == ({"stepped-down": 2}, {"ready": 2})
-            assert await newer.acknowledge(HERE, 2) is None
-
-    run(scenario)
+        # Then
+        assert [type(refusal) for refusal in refusals] == [FencedLeaderEpoch, NotCoordinator]
+        assert [await newer.acknowledge(key, 2) for key in (HERE, THERE)] == [None] * SLOT_COUNT
+        assert (older.states(), newer.states()) == ({"stepped-down": 2}, {"ready": 2})
+        assert owners(cluster) == ["older", "newer"]
+        state = await newer.service.states.load(HERE)
+        assert state is not None
+        assert state.state_batches == (StateBatch(2, 2, RecordState.ACKNOWLEDGED, 1),)
+        with pytest.raises(NotCoordinator):
+            older.service.groups.require_ready("workers")
 
 
-def test_two_containers_with_one_host_name_and_one_process_id_are_two_processes() -> None:
-    async def scenario() -> None:
-        async with (
-            ScriptedStateLog() as cluster,
-            StateLogBacking(cluster) as one,
-            StateLogBacking(cluster) as two,
-        ):
-            # Given
-            create_state_topics(cluster)
-            older = await begun(await Process(one, "kproxy process 1 on proxy").serves())
-            newer = await Process(two, "kproxy process 1 on proxy").serves()
-            cluster.decree(Fate.LOST, state_log())
+async def test_a_batch_that_the_older_process_had_sent_before_the_newer_one_claimed_comes_too_late() -> None:
+    async with (
+        ScriptedStateLog() as cluster,
+        StateLogBacking(cluster) as one,
+        StateLogBacking(cluster) as two,
+    ):
+        # Given
+        create_state_topics(cluster)
+        older = await begun(await Process(one, "older").serves())
+        cluster.decree(Fate.HELD, state_log())
+        before = len(cluster.produced())
+        refusals: list[ApiError | None] = []
 
-            # When
-            await older.acknowledge(HERE, 1)
-            await until(lambda: is_settled([older]))
+        async def acknowledge() -> None:
+            refusals.append(await older.acknowledge(HERE, 1))
 
-            # Then
-            assert (older.states(), newer.states()) == ({"stepped-down": 2}, {"ready": 2})
+        held = one.tasks.spawn(acknowledge(), name="an acknowledgement")
+        await until(lambda: len(cluster.produced()) == before + 1)
+        newer = await Process(two, "newer").serves()
+        assert await newer.acknowledge(HERE, 2) is None
 
-    run(scenario)
+        # When
+        cluster.release_held.set()
+        await held
+
+        # Then
+        assert [type(refusal) for refusal in refusals] == [FencedLeaderEpoch]
+        assert older.states() == {"stepped-down": 2}
+        assert newer.states() == {"ready": 2}
+        state = await newer.service.states.read_summary(HERE)
+        assert state is not None
+        assert state.state_batches == (StateBatch(2, 2, RecordState.ACKNOWLEDGED, 1),)
 
 
-def test_a_process_that_lost_a_slot_to_one_that_lost_them_all_takes_it_back(
+async def test_whoever_does_not_know_what_became_of_its_batch_does_not_take_the_slot_back_from_a_newer_one() -> (
+    None
+):
+    async with (
+        ScriptedStateLog() as cluster,
+        StateLogBacking(cluster) as one,
+        StateLogBacking(cluster) as two,
+    ):
+        # Given
+        create_state_topics(cluster)
+        older = await begun(await Process(one, "older").serves())
+        newer = await Process(two, "newer").serves()
+        cluster.decree(Fate.LOST, state_log())
+
+        # When
+        refusal = await older.acknowledge(HERE, 1)
+        await until(lambda: is_settled([older]))
+
+        # Then
+        assert type(refusal) is StateLogUnavailable
+        assert older.states() == {"stepped-down": 2}
+        assert await newer.acknowledge(HERE, 2) is None
+        assert owners(cluster) == ["older", "newer"]
+
+
+async def test_whoever_takes_over_after_the_transactional_id_expired_is_the_one_that_is_left() -> None:
+    async with (
+        ScriptedStateLog() as cluster,
+        StateLogBacking(cluster) as one,
+        StateLogBacking(cluster) as two,
+    ):
+        # Given
+        create_state_topics(cluster)
+        older = await begun(await Process(one, "older").serves())
+        cluster.expire_transactional_ids()
+        newer = await Process(two, "newer").serves()
+
+        # When
+        refusals = [await process.acknowledge(HERE, 1) for process in (older, newer)]
+        await until(lambda: is_settled([older, newer]))
+
+        # Then
+        assert [type(refusal) for refusal in refusals] == [StateLogUnavailable] * 2
+        assert (older.states(), newer.states()) == ({"stepped-down": 2}, {"ready": 2})
+        assert await newer.acknowledge(HERE, 2) is None
+
+
+async def test_two_containers_with_one_host_name_and_one_process_id_are_two_processes() -> None:
+    async with (
+        ScriptedStateLog() as cluster,
+        StateLogBacking(cluster) as one,
+        StateLogBacking(cluster) as two,
+    ):
+        # Given
+        create_state_topics(cluster)
+        older = await begun(await Process(one, "kproxy process 1 on proxy").serves())
+        newer = await Process(two, "kproxy process 1 on proxy").serves()
+        cluster.decree(Fate.LOST, state_log())
+
+        # When
+        await older.acknowledge(HERE, 1)
+        await until(lambda: is_settled([older]))
+
+        # Then
+        assert (older.states(), newer.states()) == ({"stepped-down": 2}, {"ready": 2})
+
+
+async def test_a_process_that_lost_a_slot_to_one_that_lost_them_all_takes_it_back(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def scenario() -> None:
-        async with (
-            ScriptedStateLog() as cluster,
-            StateLogBacking(cluster) as one,
-            StateLogBacking(cluster) as two,
-        ):
-            # Given
-            create_state_topics(cluster)
-            owner = await begun(await Process(one, "owner").serves())
-            await two.claims(await two.found(), owner="a loser").claim(1)
+    async with (
+        ScriptedStateLog() as cluster,
+        StateLogBacking(cluster) as one,
+        StateLogBacking(cluster) as two,
+    ):
+        # Given
+        create_state_topics(cluster)
+        owner = await begun(await Process(one, "owner").serves())
+        await two.claims(await two.found(), owner="a loser").claim(1)
 
-            # When
-            refusal = await owner.acknowledge(THERE, 1)
-            await until(lambda: is_settled([owner]))
+        # When
+        refusal = await owner.acknowledge(THERE, 1)
+        await until(lambda: is_settled([owner]))
 
-            # Then
-            assert type(refusal) is FencedLeaderEpoch
-            assert owner.states() == {"ready": 2}
-            assert await owner.acknowledge(THERE, 1) is None
-
-    run(scenario)
+        # Then
+        assert type(refusal) is FencedLeaderEpoch
+        assert owner.states() == {"ready": 2}
+        assert await owner.acknowledge(THERE, 1) is None
     assert alarms(caplog) == []
 
 
@@ -234,37 +218,34 @@ MISFORTUNES: Sequence[tuple[tuple[Fate, TopicIdPartition], ...]] = (
 
 @pytest.mark.parametrize("misfortunes", MISFORTUNES)
 @pytest.mark.parametrize("first", [0, 1])
-def test_of_two_processes_that_start_at_the_same_time_exactly_one_serves_each_slot(
+async def test_of_two_processes_that_start_at_the_same_time_exactly_one_serves_each_slot(
     first: int, misfortunes: Sequence[tuple[Fate, TopicIdPartition]]
 ) -> None:
-    async def scenario() -> None:
-        async with (
-            ScriptedStateLog() as cluster,
-            StateLogBacking(cluster) as one,
-            StateLogBacking(cluster) as two,
-        ):
-            # Given
-            create_state_topics(cluster)
-            processes = [Process(one, "one"), Process(two, "two")]
-            processes = processes[first:] + processes[:first]
-            for fate, partition in misfortunes:
-                cluster.decree(fate, partition)
-            cluster.before_init_producer_id = lambda _: cluster.land_late()
+    async with (
+        ScriptedStateLog() as cluster,
+        StateLogBacking(cluster) as one,
+        StateLogBacking(cluster) as two,
+    ):
+        # Given
+        create_state_topics(cluster)
+        processes = [Process(one, "one"), Process(two, "two")]
+        processes = processes[first:] + processes[:first]
+        for fate, partition in misfortunes:
+            cluster.decree(fate, partition)
+        cluster.before_init_producer_id = lambda _: cluster.land_late()
 
-            # When
-            for process in processes:
-                process.service.start()
-            await until(lambda: is_settled(processes))
-            for process in processes:
-                await process.service.drain(10)
-            wanted = [PartitionInitialization(key, StateEpoch(0), 0) for key in (HERE, THERE)]
-            refusals = [await process.service.states.initialize(wanted) for process in processes]
+        # When
+        for process in processes:
+            process.service.start()
+        await until(lambda: is_settled(processes))
+        for process in processes:
+            await process.service.drain(10)
+        wanted = [PartitionInitialization(key, StateEpoch(0), 0) for key in (HERE, THERE)]
+        refusals = [await process.service.states.initialize(wanted) for process in processes]
 
-            # Then
-            for key in (HERE, THERE):
-                assert sum(1 for each in refusals if key not in each) == 1, refusals
-
-    run(scenario)
+        # Then
+        for key in (HERE, THERE):
+            assert sum(1 for each in refusals if key not in each) == 1, refusals
 
 
 # ---------------------------------------------------- any order
@@ -331,7 +312,7 @@ def test_of_two_processes_that_start_in_any_order_one_owns_everything_in_the_end
             ends = sorted(str(process.states()) for process in processes)
             assert ends == ["{'ready': 2}", "{'stepped-down': 2}"]
 
-    run(scenario)
+    run(scenario())
 
 
 async def attempt(process: Process, key: SharePartitionKey) -> None:

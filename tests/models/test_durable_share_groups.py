@@ -7,15 +7,7 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, CoordinatorLoadInProgress, NotCoordinator, StateLogUnavailable
 from kproxy.share.identifiers import GroupId, MemberId
-from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
-from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, until_all_wait
-
-
-def assigned(answer: ShareGroupHeartbeatResponse) -> dict[bytes, list[int]] | None:
-    """Return the partitions by topic, None when the answer carries no assignment."""
-    if answer.assignment is None:
-        return None
-    return {topic.topic_id: topic.partitions for topic in answer.assignment.topic_partitions}
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, assigned, until_all_wait
 
 
 async def test_a_member_is_answered_when_all_that_it_is_told_is_durable() -> None:

@@ -15,24 +15,15 @@ from tests.worlds.share_group_world import (
     loaded,
     partitions_of,
     until_all_wait,
+    world_with_orders,
 )
-
-
-async def a_world(
-    *, passes_time: bool = True, partition_count: int = 1, limits: ShareGroupLimits | None = None
-) -> ShareGroupWorld:
-    world = ShareGroupWorld(passes_time=passes_time, limits=limits)
-    world.metadata.create_topic("orders", ORDERS, partition_count=partition_count)
-    for partition in range(partition_count):
-        await world.initialize(partition=partition)
-    return world
 
 
 async def test_what_comes_back_in_one_partition_while_another_is_read_is_not_slept_on() -> None:
     """Nobody has asked to be woken for the first partition at that moment: its window is full."""
     # Given
     limits = ShareGroupLimits(share=ShareLimits(partition_max_record_locks=5))
-    world = await a_world(passes_time=False, partition_count=2, limits=limits)
+    world = await world_with_orders(passes_time=False, partition_count=2, limits=limits)
     world.produce(5)
     alice, bob = world.member("alice"), world.member("bob")
     await alice.open(max_records=5)
@@ -59,7 +50,7 @@ async def test_what_comes_back_in_one_partition_while_another_is_read_is_not_sle
 async def test_a_batch_larger_than_the_usual_read_is_delivered_beside_a_busy_partition() -> None:
     """A broker sends a batch above the limits for the first partition of a request only."""
     # Given
-    world = await a_world(partition_count=2)
+    world = await world_with_orders(partition_count=2)
     world.produce(1, partition=1, size_bytes=300_000)
     alice = world.member()
     await alice.open((ORDERS, 0), (ORDERS, 1))
@@ -81,7 +72,7 @@ async def test_a_batch_larger_than_the_usual_read_is_delivered_beside_a_busy_par
 
 async def test_a_batch_that_a_read_had_no_room_for_comes_first_in_the_next_fetch() -> None:
     # Given
-    world = await a_world(partition_count=3)
+    world = await world_with_orders(partition_count=3)
     partitions = [(ORDERS, partition) for partition in range(3)]
     alice = world.member()
     await alice.open(*partitions)
@@ -157,7 +148,7 @@ async def test_a_member_that_waits_for_many_bytes_keeps_nobody_from_the_few_ther
 async def test_a_start_offset_that_cannot_be_written_spoils_nothing_of_the_other_partitions() -> None:
     """The share-partition is discarded in the middle of the fetch; what was acquired elsewhere has to be told."""
     # Given
-    world = await a_world(partition_count=2)
+    world = await world_with_orders(partition_count=2)
     alice, bob = world.member("alice"), world.member("bob")
     world.produce(5, partition=1)
     await alice.open((ORDERS, 1), max_records=5)
@@ -182,7 +173,7 @@ async def test_a_start_offset_that_cannot_be_written_spoils_nothing_of_the_other
 
 async def test_no_more_is_read_than_the_answer_may_hold_until_its_client_takes_it() -> None:
     # Given
-    world = await a_world(partition_count=2)
+    world = await world_with_orders(partition_count=2)
     budget = BufferBudget(100_000)
     world.answer_budget = AnswerBudget(budget)
     for partition in range(2):
@@ -199,7 +190,7 @@ async def test_no_more_is_read_than_the_answer_may_hold_until_its_client_takes_i
 
 async def test_a_fetch_that_waits_for_records_holds_no_memory_for_them() -> None:
     # Given
-    world = await a_world(passes_time=False)
+    world = await world_with_orders(passes_time=False)
     budget = BufferBudget(100_000)
     world.answer_budget = AnswerBudget(budget)
 

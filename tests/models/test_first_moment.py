@@ -24,7 +24,7 @@ from kproxy.statelog.partitioning import state_partition
 from kproxy.wire.codecs import Message
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
-from tests.worlds.backing import ORDERS, run
+from tests.worlds.backing import ORDERS
 from tests.worlds.sharing_process import GROUP, KEY, TOPIC_PARTITIONS, SharingProcess
 from tests.worlds.state_log_process import HERE, THERE
 from tests.worlds.state_log_requests import (
@@ -35,14 +35,8 @@ from tests.worlds.state_log_requests import (
     fetch,
     requests_about,
 )
-from tests.worlds.state_logs import (
-    SLOT_COUNT,
-    StateLogBacking,
-    create_state_topics,
-    key_of_slot,
-    state_log,
-    until,
-)
+from tests.worlds.state_logs import SLOT_COUNT, StateLogBacking, create_state_topics, key_of_slot, state_log
+from tests.worlds.waiting import until
 
 REQUESTS: Final = requests_about(KEY, topic="orders")
 
@@ -91,10 +85,25 @@ async def answered_when(
 
 
 @every_api
-def test_a_request_in_the_first_moment_of_a_first_start_is_answered(request_of_api: Message) -> None:
-    async def scenario() -> None:
-        async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
-            # Given
+async def test_a_request_in_the_first_moment_of_a_first_start_is_answered(request_of_api: Message) -> None:
+    async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        process = SharingProcess(backing)
+
+        # When
+        codes = await answered_when(process, request_of_api, process.serves)
+
+        # Then
+        assert not codes & NOT_YET
+
+
+@every_api
+async def test_a_request_in_the_first_moment_of_a_restart_is_answered(request_of_api: Message) -> None:
+    async with a_cluster() as cluster:
+        # Given
+        async with StateLogBacking(cluster) as backing:
+            await begun(await SharingProcess(backing).serves())
+        async with StateLogBacking(cluster) as backing:
             process = SharingProcess(backing)
 
             # When
@@ -103,147 +112,108 @@ def test_a_request_in_the_first_moment_of_a_first_start_is_answered(request_of_a
             # Then
             assert not codes & NOT_YET
 
-    run(scenario)
-
-
-@every_api
-def test_a_request_in_the_first_moment_of_a_restart_is_answered(request_of_api: Message) -> None:
-    async def scenario() -> None:
-        async with a_cluster() as cluster:
-            # Given
-            async with StateLogBacking(cluster) as backing:
-                await begun(await SharingProcess(backing).serves())
-            async with StateLogBacking(cluster) as backing:
-                process = SharingProcess(backing)
-
-                # When
-                codes = await answered_when(process, request_of_api, process.serves)
-
-                # Then
-                assert not codes & NOT_YET
-
-    run(scenario)
-
 
 @every_api_that_waits
-def test_a_request_while_its_slot_is_loaded_again_is_answered(request_of_api: Message) -> None:
-    async def scenario() -> None:
-        async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
-            # Given
-            create_state_topics(cluster)
-            process = await SharingProcess(backing).serves()
-            slot = await begun(process)
-            await lose(cluster, slot)
+async def test_a_request_while_its_slot_is_loaded_again_is_answered(request_of_api: Message) -> None:
+    async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        create_state_topics(cluster)
+        process = await SharingProcess(backing).serves()
+        slot = await begun(process)
+        await lose(cluster, slot)
 
-            async def let_it_be_claimed() -> None:
-                cluster.may_land.set()
-                await slot.settled(10)
+        async def let_it_be_claimed() -> None:
+            cluster.may_land.set()
+            await slot.settled(10)
 
-            # When
-            codes = await answered_when(process, request_of_api, let_it_be_claimed)
+        # When
+        codes = await answered_when(process, request_of_api, let_it_be_claimed)
 
-            # Then
-            assert slot.is_ready
-            assert not codes & NOT_YET
-
-    run(scenario)
+        # Then
+        assert slot.is_ready
+        assert not codes & NOT_YET
 
 
-def test_other_slots_serve_on_while_one_is_loaded_again() -> None:
-    async def scenario() -> None:
-        async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
-            # Given
-            create_state_topics(cluster)
-            process = await SharingProcess(backing).serves()
-            await lose(cluster, await begun(process))
-            elsewhere = describe_configs("workers")
-            assert process.service.slots is not None
-            assert process.service.slots.slot_of_group("workers").is_ready
+async def test_other_slots_serve_on_while_one_is_loaded_again() -> None:
+    async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        create_state_topics(cluster)
+        process = await SharingProcess(backing).serves()
+        await lose(cluster, await begun(process))
+        elsewhere = describe_configs("workers")
+        assert process.service.slots is not None
+        assert process.service.slots.slot_of_group("workers").is_ready
 
-            # When
-            answer = await process.serve(elsewhere)
+        # When
+        answer = await process.serve(elsewhere)
 
-            # Then
-            assert error_codes(answer) == set()
-
-    run(scenario)
+        # Then
+        assert error_codes(answer) == set()
 
 
-def test_what_a_member_holds_is_acknowledged_while_the_slot_of_its_group_is_loaded_again() -> None:
-    async def scenario() -> None:
-        async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
-            # Given
-            process = await holding(cluster, backing, ELSEWHERE)
-            await lose_for_long(cluster, slot_of(process, KEY))
+async def test_what_a_member_holds_is_acknowledged_while_the_slot_of_its_group_is_loaded_again() -> None:
+    async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        process = await holding(cluster, backing, ELSEWHERE)
+        await lose_for_long(cluster, slot_of(process, KEY))
 
-            # When
-            async with asyncio.timeout(ANSWERED_AT_ONCE_SECONDS):
-                answer = await process.serve(acknowledgement(ELSEWHERE, epoch=1))
+        # When
+        async with asyncio.timeout(ANSWERED_AT_ONCE_SECONDS):
+            answer = await process.serve(acknowledgement(ELSEWHERE, epoch=1))
 
-            # Then
-            assert slot_of(process, KEY).state.is_under_way
-            assert error_codes(answer) == set()
-            assert slot_of(process, ELSEWHERE).states().states[ELSEWHERE].delivery_complete_count == RECORDS
-
-    run(scenario)
+        # Then
+        assert slot_of(process, KEY).state.is_under_way
+        assert error_codes(answer) == set()
+        assert slot_of(process, ELSEWHERE).states().states[ELSEWHERE].delivery_complete_count == RECORDS
 
 
-def test_a_fetch_acknowledges_and_acquires_while_the_slot_of_its_group_is_loaded_again() -> None:
-    async def scenario() -> None:
-        async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
-            # Given
-            process = await holding(cluster, backing, ELSEWHERE)
-            await lose_for_long(cluster, slot_of(process, KEY))
-            await cluster.append(ELSEWHERE.topic_id, ELSEWHERE.partition, [b"one more"])
+async def test_a_fetch_acknowledges_and_acquires_while_the_slot_of_its_group_is_loaded_again() -> None:
+    async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        process = await holding(cluster, backing, ELSEWHERE)
+        await lose_for_long(cluster, slot_of(process, KEY))
+        await cluster.append(ELSEWHERE.topic_id, ELSEWHERE.partition, [b"one more"])
 
-            # When
-            async with asyncio.timeout(ANSWERED_AT_ONCE_SECONDS):
-                answer = await process.serve(fetch(ELSEWHERE, epoch=1, acknowledges=True, max_wait_ms=60_000))
+        # When
+        async with asyncio.timeout(ANSWERED_AT_ONCE_SECONDS):
+            answer = await process.serve(fetch(ELSEWHERE, epoch=1, acknowledges=True, max_wait_ms=60_000))
 
-            # Then
-            assert slot_of(process, KEY).state.is_under_way
-            assert error_codes(answer) == set()
-            assert acquired_offsets(answer) == [RECORDS]
-            assert slot_of(process, ELSEWHERE).states().states[ELSEWHERE].delivery_complete_count == RECORDS
-
-    run(scenario)
+        # Then
+        assert slot_of(process, KEY).state.is_under_way
+        assert error_codes(answer) == set()
+        assert acquired_offsets(answer) == [RECORDS]
+        assert slot_of(process, ELSEWHERE).states().states[ELSEWHERE].delivery_complete_count == RECORDS
 
 
-def test_of_a_slot_that_is_loaded_again_nothing_is_held_and_its_members_hear_so_at_once() -> None:
-    async def scenario() -> None:
-        async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
-            # Given
-            process = await holding(cluster, backing, KEY)
-            await lose_for_long(cluster, slot_of(process, KEY))
+async def test_of_a_slot_that_is_loaded_again_nothing_is_held_and_its_members_hear_so_at_once() -> None:
+    async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        process = await holding(cluster, backing, KEY)
+        await lose_for_long(cluster, slot_of(process, KEY))
 
-            # When
-            async with asyncio.timeout(ANSWERED_AT_ONCE_SECONDS):
-                answer = await process.serve(acknowledgement(KEY, epoch=1))
+        # When
+        async with asyncio.timeout(ANSWERED_AT_ONCE_SECONDS):
+            answer = await process.serve(acknowledgement(KEY, epoch=1))
 
-            # Then
-            assert slot_of(process, KEY).state.is_under_way
-            assert error_codes(answer) == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
-
-    run(scenario)
+        # Then
+        assert slot_of(process, KEY).state.is_under_way
+        assert error_codes(answer) == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
-def test_a_request_that_still_waits_when_the_process_ends_is_refused_at_once() -> None:
-    async def scenario() -> None:
-        async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
-            # Given
-            process = SharingProcess(backing)
-            asked = asyncio.get_running_loop().create_task(process.serve(describe_configs("workers")))
-            await until(lambda: process.service.readiness.waiting_count == 1)
+async def test_a_request_that_still_waits_when_the_process_ends_is_refused_at_once() -> None:
+    async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        process = SharingProcess(backing)
+        asked = asyncio.get_running_loop().create_task(process.serve(describe_configs("workers")))
+        await until(lambda: process.service.readiness.waiting_count == 1)
 
-            # When
-            process.groups.answer_what_waits()
-            codes = error_codes(await asked)
+        # When
+        process.groups.answer_what_waits()
+        codes = error_codes(await asked)
 
-            # Then
-            assert codes <= NOT_YET
-            assert codes
-
-    run(scenario)
+        # Then
+        assert codes <= NOT_YET
+        assert codes
 
 
 def slot_of(process: SharingProcess, key: SharePartitionKey) -> StateSlot:
@@ -308,55 +278,46 @@ async def lose_an_append(cluster: ScriptedStateLog, slot: StateSlot) -> None:
 # ---------------------------------------------------- the states of a group that is joined then
 
 
-def test_states_are_begun_when_their_slots_are_loaded() -> None:
+async def test_states_are_begun_when_their_slots_are_loaded() -> None:
     """Else a group that is joined in the first moment of a start would wait for its next heartbeat."""
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        create_state_topics(cluster)
+        topics = await backing.found()
+        slots = backing.idle_slots(backing.claims(topics), topics.slot_count)
+        states = states_of(slots)
+        beginning = asyncio.get_running_loop().create_task(states.initialize(WANTED))
+        await asyncio.sleep(0)
 
-    async def scenario() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            # Given
-            create_state_topics(cluster)
-            topics = await backing.found()
-            slots = backing.idle_slots(backing.claims(topics), topics.slot_count)
-            states = states_of(slots)
-            beginning = asyncio.get_running_loop().create_task(states.initialize(WANTED))
-            await asyncio.sleep(0)
+        # When
+        slots.start(backing.tasks)
+        failures = await beginning
 
-            # When
-            slots.start(backing.tasks)
-            failures = await beginning
-
-            # Then
-            assert failures == {}
-            assert [set(slots.states(number).states) for number in (0, 1)] == [{HERE}, {THERE}]
-
-    run(scenario)
+        # Then
+        assert failures == {}
+        assert [set(slots.states(number).states) for number in (0, 1)] == [{HERE}, {THERE}]
 
 
-def test_states_of_a_slot_that_does_not_come_are_refused_and_the_others_are_begun(
+async def test_states_of_a_slot_that_does_not_come_are_refused_and_the_others_are_begun(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(durable_state_log, "INITIALIZE_PATIENCE_SECONDS", 0.01)
 
-    async def scenario() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            # Given
-            create_state_topics(cluster)
-            topics = await backing.found()
-            slots = backing.idle_slots(backing.claims(topics), topics.slot_count)
-            states = states_of(slots)
-            backing.tasks.spawn(slots.all()[0].run(), name="slot 0 alone")
-            await slots.all()[0].settled(10)
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        create_state_topics(cluster)
+        topics = await backing.found()
+        slots = backing.idle_slots(backing.claims(topics), topics.slot_count)
+        states = states_of(slots)
+        backing.tasks.spawn(slots.all()[0].run(), name="slot 0 alone")
+        await slots.all()[0].settled(10)
 
-            # When
-            failures = await states.initialize(WANTED)
+        # When
+        failures = await states.initialize(WANTED)
 
-            # Then
-            assert {key: type(failure) for key, failure in failures.items()} == {
-                THERE: CoordinatorLoadInProgress
-            }
-            assert set(slots.states(0).states) == {HERE}
-
-    run(scenario)
+        # Then
+        assert {key: type(failure) for key, failure in failures.items()} == {THERE: CoordinatorLoadInProgress}
+        assert set(slots.states(0).states) == {HERE}
 
 
 def states_of(slots: StateSlots) -> DurableStateLog:

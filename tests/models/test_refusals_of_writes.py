@@ -23,36 +23,30 @@ async def outcome_of(ticket: Ticket, told: list[str]) -> None:
 
 
 @pytest.mark.parametrize("is_refused_at_once", [True, False])
-def test_a_refusal_is_told_before_anybody_who_waits_hears_of_it(*, is_refused_at_once: bool) -> None:
+async def test_a_refusal_is_told_before_anybody_who_waits_hears_of_it(*, is_refused_at_once: bool) -> None:
     # Given
     ticket, told = Ticket(), list[str]()
 
-    async def scenario() -> None:
-        if is_refused_at_once:
-            ticket.refuse(StateLogUnavailable("no quorum"))
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(outcome_of(ticket, told))
-            await asyncio.sleep(0)
-            if not is_refused_at_once:
-                ticket.refuse(StateLogUnavailable("no quorum"))
-
     # When
-    asyncio.run(scenario())
+    if is_refused_at_once:
+        ticket.refuse(StateLogUnavailable("no quorum"))
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(outcome_of(ticket, told))
+        await asyncio.sleep(0)
+        if not is_refused_at_once:
+            ticket.refuse(StateLogUnavailable("no quorum"))
 
     # Then
     assert told == ["first: no quorum", "then: no quorum"]
 
 
-def test_nothing_is_told_of_a_write_that_is_durable() -> None:
+async def test_nothing_is_told_of_a_write_that_is_durable() -> None:
     # Given
     ticket, told = Ticket(), list[str]()
 
-    async def scenario() -> None:
-        ticket.settle()
-        await outcome_of(ticket, told)
-
     # When
-    asyncio.run(scenario())
+    ticket.settle()
+    await outcome_of(ticket, told)
 
     # Then
     assert told == []

@@ -14,7 +14,7 @@ from kproxy.statelog.operations import Load
 from kproxy.statelog.slot_status import SlotState
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
 from tests.in_memory.written_log import a_claim, a_snapshot
-from tests.worlds.slot_scenes import BEGINNING, KEY, OTHER, on_cluster, served_again, with_state
+from tests.worlds.slot_scenes import BEGINNING, KEY, OTHER, served_again, with_state
 from tests.worlds.state_logs import (
     StateLogBacking,
     acknowledged,
@@ -24,8 +24,8 @@ from tests.worlds.state_logs import (
     drained,
     refusal_of,
     state_log,
-    until,
 )
+from tests.worlds.waiting import until
 
 # ---------------------------------------------------- truncated
 
@@ -34,68 +34,66 @@ TRUNCATIONS = [(False, "unknown_outcome", "slot_rebuilt"), (True, "truncated", "
 
 
 @pytest.mark.parametrize(("forgotten", "reason", "line"), TRUNCATIONS)
-def test_a_truncated_log_raises_the_alarm_once_and_what_is_left_is_served(
-    forgotten: bool,  # noqa: FBT001 - a parameter of the test
+async def test_a_truncated_log_raises_the_alarm_once_and_what_is_left_is_served(
     reason: str,
     line: str,
     caplog: pytest.LogCaptureFixture,
+    cluster: ScriptedStateLog,
+    backing: StateLogBacking,
+    *,
+    forgotten: bool,
 ) -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        slot = await with_state(backing)
-        for offset in (5, 6):
-            slot.submit(acknowledged(KEY, offset, offset))
-            await drained(slot)
-        cluster.truncate(state_log(), 3, are_producers_forgotten=forgotten)
+    # Given
+    slot = await with_state(backing)
+    for offset in (5, 6):
+        slot.submit(acknowledged(KEY, offset, offset))
+        await drained(slot)
+    cluster.truncate(state_log(), 3, are_producers_forgotten=forgotten)
 
-        # When
-        refusal = await refusal_of(slot.submit(acknowledged(KEY, 9, 9)))
+    # When
+    refusal = await refusal_of(slot.submit(acknowledged(KEY, 9, 9)))
 
-        # Then
-        assert isinstance(refusal, StateLogUnavailable)
-        await served_again(backing, slot)
-        assert backing.measured.counts["statelog_truncations",] == 1
-        assert backing.measured.counts["statelog_rebuilds", reason] == 1
-        assert done_with(slot, KEY) == [(0, 4)] + ([(9, 9)] if forgotten else [])
-
-    on_cluster(scenario)
+    # Then
+    assert isinstance(refusal, StateLogUnavailable)
+    await served_again(backing, slot)
+    assert backing.measured.counts["statelog_truncations",] == 1
+    assert backing.measured.counts["statelog_rebuilds", reason] == 1
+    assert done_with(slot, KEY) == [(0, 4)] + ([(9, 9)] if forgotten else [])
     assert [record.msg for record in alarms(caplog)] == [*filter(None, [line]), "state_log_truncated"]
 
 
-def test_a_log_that_is_shorter_when_it_is_claimed_again_raises_the_alarm() -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        slot = await with_state(backing)
-        cluster.decree(Fate.LOST, state_log())
-        cluster.before_init_producer_id = lambda _: cluster.truncate(state_log(), 1)
+async def test_a_log_that_is_shorter_when_it_is_claimed_again_raises_the_alarm(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    slot = await with_state(backing)
+    cluster.decree(Fate.LOST, state_log())
+    cluster.before_init_producer_id = lambda _: cluster.truncate(state_log(), 1)
 
-        # When
-        await refusal_of(slot.submit(acknowledged(KEY, 5, 6)))
+    # When
+    await refusal_of(slot.submit(acknowledged(KEY, 5, 6)))
 
-        # Then
-        await served_again(backing, slot)
-        assert backing.measured.counts["statelog_truncations",] == 1
-        assert slot.states().states == {}
-
-    on_cluster(scenario)
+    # Then
+    await served_again(backing, slot)
+    assert backing.measured.counts["statelog_truncations",] == 1
+    assert slot.states().states == {}
 
 
-def test_a_share_partition_whose_state_is_gone_is_one_that_was_never_initialized() -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        slot = await with_state(backing)
-        cluster.truncate(state_log(), 1)
-        await refusal_of(slot.submit(acknowledged(KEY, 5, 5)))
-        await became(slot, SlotState.READY)
+async def test_a_share_partition_whose_state_is_gone_is_one_that_was_never_initialized(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    slot = await with_state(backing)
+    cluster.truncate(state_log(), 1)
+    await refusal_of(slot.submit(acknowledged(KEY, 5, 5)))
+    await became(slot, SlotState.READY)
 
-        # When
-        ticket = slot.submit(Load(OTHER))
-        await until(lambda: ticket.is_done)
+    # When
+    ticket = slot.submit(Load(OTHER))
+    await until(lambda: ticket.is_done)
 
-        # Then
-        assert (ticket.refusal, ticket.response) == (None, None)
-
-    on_cluster(scenario)
+    # Then
+    assert (ticket.refusal, ticket.response) == (None, None)
 
 
 # ---------------------------------------------------- while kproxy was down
@@ -129,73 +127,70 @@ async def loaded_anew(cluster: ScriptedStateLog) -> tuple[dict[str, list[tuple[i
     ("end_offset", "left"),
     [(3, {str(KEY): [(0, 4)]}), (2, {str(KEY): []}), (1, {}), (0, {})],
 )
-def test_a_log_that_ends_below_its_recovery_point_raises_the_alarm_and_is_read_from_its_start(
-    end_offset: int, left: dict[str, list[tuple[int, int]]]
+async def test_a_log_that_ends_below_its_recovery_point_raises_the_alarm_and_is_read_from_its_start(
+    end_offset: int,
+    left: dict[str, list[tuple[int, int]]],
+    cluster: ScriptedStateLog,
+    backing: StateLogBacking,
 ) -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        await stopped_after_three_records(backing)
-        cluster.truncate(state_log(), end_offset)
+    # Given
+    await stopped_after_three_records(backing)
+    cluster.truncate(state_log(), end_offset)
 
-        # When
-        found, alarm_count = await loaded_anew(cluster)
+    # When
+    found, alarm_count = await loaded_anew(cluster)
 
-        # Then
-        assert (found, alarm_count) == (left, 1)
-        assert (await loaded_anew(cluster))[1] == 0, "the alarm is raised once"
-
-    on_cluster(scenario)
+    # Then
+    assert (found, alarm_count) == (left, 1)
+    assert (await loaded_anew(cluster))[1] == 0, "the alarm is raised once"
 
 
-def test_a_log_that_lost_records_above_its_recovery_point_raises_the_alarm() -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        slot = await with_state(backing)
-        loaded = slot.loaded()
-        assert loaded is not None
-        slot.submit_group(loaded.recovery_point())
-        await drained(slot)
-        point = loaded.recovery_point()
-        await backing.tasks.close()
-        cluster.truncate(state_log(), 2)
+async def test_a_log_that_lost_records_above_its_recovery_point_raises_the_alarm(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    slot = await with_state(backing)
+    loaded = slot.loaded()
+    assert loaded is not None
+    slot.submit_group(loaded.recovery_point())
+    await drained(slot)
+    point = loaded.recovery_point()
+    await backing.tasks.close()
+    cluster.truncate(state_log(), 2)
 
-        # When
-        found, alarm_count = await loaded_anew(cluster)
+    # When
+    found, alarm_count = await loaded_anew(cluster)
 
-        # Then
-        assert point == RecoveryPoint(1, 2)
-        assert (found, alarm_count) == ({str(KEY): []}, 1)
-
-    on_cluster(scenario)
-
-
-def test_a_log_that_begins_above_its_recovery_point_raises_the_alarm() -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        await stopped_after_three_records(backing)
-        cluster.log(state_log().topic_id, 0).move_start(4)
-
-        # When
-        found, alarm_count = await loaded_anew(cluster)
-
-        # Then
-        assert (found, alarm_count) == ({}, 1)
-
-    on_cluster(scenario)
+    # Then
+    assert point == RecoveryPoint(1, 2)
+    assert (found, alarm_count) == ({str(KEY): []}, 1)
 
 
-def test_a_log_that_is_as_it_was_left_raises_no_alarm() -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        await stopped_after_three_records(backing)
+async def test_a_log_that_begins_above_its_recovery_point_raises_the_alarm(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    await stopped_after_three_records(backing)
+    cluster.log(state_log().topic_id, 0).move_start(4)
 
-        # When
-        found, alarm_count = await loaded_anew(cluster)
+    # When
+    found, alarm_count = await loaded_anew(cluster)
 
-        # Then
-        assert (found, alarm_count) == ({str(KEY): [(0, 9)]}, 0)
+    # Then
+    assert (found, alarm_count) == ({}, 1)
 
-    on_cluster(scenario)
+
+async def test_a_log_that_is_as_it_was_left_raises_no_alarm(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    await stopped_after_three_records(backing)
+
+    # When
+    found, alarm_count = await loaded_anew(cluster)
+
+    # Then
+    assert (found, alarm_count) == ({str(KEY): [(0, 9)]}, 0)
 
 
 def where_the_log_start_moves(cluster: ScriptedStateLog, backing: StateLogBacking, start: int) -> None:
@@ -212,58 +207,55 @@ def where_the_log_start_moves(cluster: ScriptedStateLog, backing: StateLogBackin
     backing.reader.find_offset = and_then_it_moves  # type: ignore[method-assign]  # for this test
 
 
-def test_records_that_are_deleted_between_finding_the_log_start_and_loading_from_it_are_no_alarm() -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        cluster.write_foreign(state_log(), a_claim(), a_claim())
-        cluster.write_foreign(state_log(), a_snapshot(KEY))
-        claims = backing.claims(await backing.found())
-        cluster.log(state_log().topic_id, 0).move_start(1)
-        where_the_log_start_moves(cluster, backing, 2)
+async def test_records_that_are_deleted_between_finding_the_log_start_and_loading_from_it_are_no_alarm(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    cluster.write_foreign(state_log(), a_claim(), a_claim())
+    cluster.write_foreign(state_log(), a_snapshot(KEY))
+    claims = backing.claims(await backing.found())
+    cluster.log(state_log().topic_id, 0).move_start(1)
+    where_the_log_start_moves(cluster, backing, 2)
 
-        # When
-        slot = await backing.ready_slot(claims)
+    # When
+    slot = await backing.ready_slot(claims)
 
-        # Then
-        assert set(slot.states().states) == {KEY}
-        assert backing.measured.counts["statelog_truncations",] == 0
-
-    on_cluster(scenario)
-
-
-def test_records_that_are_deleted_between_finding_the_log_start_and_looking_for_claims_are_no_alarm() -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        claims = backing.claims(await backing.found())
-        for _ in range(4):
-            await claims.claim(0)
-        cluster.log(state_log().topic_id, 0).move_start(2)
-        where_the_log_start_moves(cluster, backing, 3)
-
-        # When
-        await claims.require_unclaimed(0, 0)
-
-        # Then
-        assert cluster.log(state_log().topic_id, 0).log_start_offset == 3
-
-    on_cluster(scenario)
+    # Then
+    assert set(slot.states().states) == {KEY}
+    assert backing.measured.counts["statelog_truncations",] == 0
 
 
-def test_a_log_without_what_is_to_be_read_and_with_an_unmoved_start_is_not_read_twice() -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        claims = backing.claims(await backing.found())
-        claimed = await claims.claim(0)
-        cluster.log(state_log().topic_id, 0).move_start(1)
+async def test_records_that_are_deleted_between_finding_the_log_start_and_looking_for_claims_are_no_alarm(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    claims = backing.claims(await backing.found())
+    for _ in range(4):
+        await claims.claim(0)
+    cluster.log(state_log().topic_id, 0).move_start(2)
+    where_the_log_start_moves(cluster, backing, 3)
 
-        async def outdated(topic_id: TopicId, partition: int, timestamp: int) -> int:
-            del topic_id, partition, timestamp
-            return 0
+    # When
+    await claims.require_unclaimed(0, 0)
 
-        backing.reader.find_offset = outdated  # type: ignore[method-assign]  # for this test
+    # Then
+    assert cluster.log(state_log().topic_id, 0).log_start_offset == 3
 
-        # When / Then
-        with pytest.raises(LogTruncated):
-            await claims.load(claimed)
 
-    on_cluster(scenario)
+async def test_a_log_without_what_is_to_be_read_and_with_an_unmoved_start_is_not_read_twice(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    claims = backing.claims(await backing.found())
+    claimed = await claims.claim(0)
+    cluster.log(state_log().topic_id, 0).move_start(1)
+
+    async def outdated(topic_id: TopicId, partition: int, timestamp: int) -> int:
+        del topic_id, partition, timestamp
+        return 0
+
+    backing.reader.find_offset = outdated  # type: ignore[method-assign]  # for this test
+
+    # When / Then
+    with pytest.raises(LogTruncated):
+        await claims.load(claimed)

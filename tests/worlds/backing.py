@@ -2,11 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Final, Self
-
-import uvloop
+from typing import Final, Self
 
 from kproxy.handlers.ports import BrokerEndpoint, PartitionData, PartitionRead
 from kproxy.net.cluster.broker_client import BrokerClient, ConnectionLimits
@@ -28,7 +26,6 @@ from tests.in_memory.answering_broker import Answer, AnsweringBroker, Reply
 
 ORDERS: Final = TopicId(b"topic-id-orders.")
 PAYMENTS: Final = TopicId(b"topic-id-payment")
-BOTH_LOOPS: Final = ("asyncio", "uvloop")
 
 LIMITS: Final = ConnectionLimits(connect_timeout_ms=2_000, request_timeout_ms=3_000, frame_max_bytes=1 << 20)
 QUICK: Final = MetadataTiming(max_age_ms=60_000, min_interval_ms=1, max_wait_ms=5_000, unknown_ttl_ms=60_000)
@@ -43,6 +40,10 @@ class CountedThings:
     def count(self, counter: str, amount: int = 1, *labels: str) -> None:
         """Add to a counter."""
         self.counts[(counter, *labels)] += amount
+
+    def of(self, *key: str) -> int:
+        """Return a counter with its labels."""
+        return self.counts[key]
 
 
 class Backing:
@@ -134,15 +135,3 @@ async def ask(client: BrokerClient) -> str | None:
     response = await client.request(ApiKey.METADATA, MetadataRequest())
     assert isinstance(response, MetadataResponse)
     return response.cluster_id
-
-
-def run(scenario: Callable[[], Coroutine[Any, Any, None]], loop_kind: str = "asyncio") -> None:
-    """Run `scenario` on asyncio's or uvloop's event loop, for at most 30 seconds."""
-
-    async def bounded() -> None:
-        async with asyncio.timeout(30):
-            await scenario()
-
-    factory = uvloop.new_event_loop if loop_kind == "uvloop" else asyncio.new_event_loop
-    with asyncio.Runner(loop_factory=factory) as runner:
-        runner.run(bounded())

@@ -190,6 +190,17 @@ class ShareGroupWorld:
         await self.groups.expire(self.clock.now_ms())
 
 
+async def world_with_orders(
+    *, passes_time: bool = True, partition_count: int = 1, limits: ShareGroupLimits | None = None
+) -> ShareGroupWorld:
+    """Return a world whose topic `orders` has so many partitions, all initialized."""
+    world = ShareGroupWorld(passes_time=passes_time, limits=limits)
+    world.metadata.create_topic("orders", ORDERS, partition_count=partition_count)
+    for partition in range(partition_count):
+        await world.initialize(partition=partition)
+    return world
+
+
 @dataclass(slots=True)
 class ScriptedCaller:
     """A `Caller` of whom the test says what it does."""
@@ -374,3 +385,10 @@ def acknowledge_errors(answer: ShareAcknowledgeResponse) -> dict[tuple[TopicId, 
         for topic in answer.responses
         for partition in topic.partitions
     }
+
+
+def assigned(answer: ShareGroupHeartbeatResponse) -> dict[bytes, list[int]] | None:
+    """Return the partitions by topic, None when the answer carries no assignment."""
+    if answer.assignment is None:
+        return None
+    return {topic.topic_id: topic.partitions for topic in answer.assignment.topic_partitions}

@@ -1,39 +1,15 @@
-"""What scenarios of one slot begin with: a cluster that has the state topics, and a slot that has some state."""
-
-from collections.abc import Callable, Coroutine
-from typing import TypeAlias
+"""What tests of one slot begin with: a slot that has some state."""
 
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.share.identifiers import StateEpoch
 from kproxy.statelog.group_queue import ConfigWrite
 from kproxy.statelog.operations import Initialize
-from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.worlds.backing import run
-from tests.worlds.state_logs import (
-    StateLogBacking,
-    acknowledged,
-    create_state_topics,
-    drained,
-    key_of_slot,
-    until,
-)
+from tests.worlds.state_logs import StateLogBacking, acknowledged, drained, key_of_slot
+from tests.worlds.waiting import until
 
 KEY, OTHER = key_of_slot(0), key_of_slot(0, skip=1)
 BEGINNING = Initialize(KEY, StateEpoch(0), 0)
 CONFIGS = ConfigWrite("workers", {"share.auto.offset.reset": "earliest"})
-
-Scenario: TypeAlias = Callable[[ScriptedStateLog, StateLogBacking], Coroutine[object, object, None]]
-
-
-def on_cluster(scenario: Scenario) -> None:
-    """Run `scenario` on a cluster that has the state topics."""
-
-    async def wired() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            create_state_topics(cluster)
-            await scenario(cluster, backing)
-
-    run(wired)
 
 
 async def with_state(backing: StateLogBacking) -> StateSlot:

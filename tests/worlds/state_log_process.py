@@ -16,12 +16,8 @@ from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, StateEpoch
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.share_coordinator import CoordinatorLimits
-from tests.worlds.state_logs import (
-    StateLogBacking,
-    key_of_slot,
-    topic_plan,
-    until,
-)
+from tests.worlds.state_logs import StateLogBacking, key_of_slot, topic_plan
+from tests.worlds.waiting import until
 
 HERE, THERE = key_of_slot(0), key_of_slot(1)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 import pytest
@@ -38,6 +38,7 @@ from kproxy.statelog.tickets import Ticket
 from tests.in_memory.manual_clock import ManualClock
 from tests.in_memory.scripted_state_log import ScriptedStateLog
 from tests.worlds.backing import ORDERS, Backing, CountedThings
+from tests.worlds.waiting import until
 
 STATE: Final = "__kproxy_share_state"
 GROUPS: Final = "__kproxy_share_groups"
@@ -233,13 +234,6 @@ class StateLogBacking(Backing):
         await until(lambda: slots.problem() == "")
         await slots.drain(10)
         return slots
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    """Return when `is_so()`, looked at in every turn of the loop. At most ten seconds."""
-    async with asyncio.timeout(10):
-        while not is_so():  # noqa: ASYNC110 - slots tell listeners, not events, what becomes of them
-            await asyncio.sleep(0.001)
 
 
 async def drained(slot: StateSlot) -> None:

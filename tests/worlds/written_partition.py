@@ -1,6 +1,5 @@
 """A claimed partition of the state log with its queue and its writer, for scenarios of single appends."""
 
-import asyncio
 from collections.abc import Callable
 
 from kproxy.net.state_log.partition_writer import ClaimedPartition, Doubt, PartitionWriter
@@ -13,14 +12,8 @@ from kproxy.statelog.state_queue import StateQueue
 from kproxy.statelog.tickets import Ticket
 from tests.in_memory.scripted_state_log import ScriptedStateLog
 from tests.in_memory.written_log import a_claim
-from tests.worlds.backing import run
-from tests.worlds.state_logs import (
-    StateLogBacking,
-    create_state_topics,
-    key_of_slot,
-    state_log,
-    until,
-)
+from tests.worlds.state_logs import StateLogBacking, create_state_topics, key_of_slot, state_log
+from tests.worlds.waiting import until
 
 KEY, OTHER = key_of_slot(0), key_of_slot(0, skip=1)
 BEGINNING = Initialize(KEY, StateEpoch(0), 0)
@@ -76,13 +69,3 @@ class Written:
     def values(self) -> int:
         """How many records there are beside the claim."""
         return len(self.cluster.records(state_log())) - 1
-
-
-def write(scenario: Callable[[Written], "asyncio.Future[None] | object"]) -> None:
-    """Run `scenario` on a claimed partition."""
-
-    async def wired() -> None:
-        async with ScriptedStateLog((1, 2)) as cluster, StateLogBacking(cluster) as backing:
-            await scenario(await Written(cluster, backing).claimed())  # type: ignore[misc]  # a coroutine function
-
-    run(wired)

@@ -75,35 +75,33 @@ async def serve(
     return runner, runner.addresses[0][1]
 
 
-def test_an_answer_arrives_whole_while_other_work_goes_on() -> None:
+async def test_an_answer_arrives_whole_while_other_work_goes_on() -> None:
     # Given
     turns = []
-
-    async def scenario() -> object:
-        pieces = iter(["[", *(f"{n}," for n in range(100_000)), "0]"])
-        runner, port = await serve(JsonStreams(), pieces)
-        other = asyncio.get_running_loop().create_task(work())
-        try:
-            async with ClientSession() as session, session.get(f"http://127.0.0.1:{port}/") as response:
-                return json.loads(await response.read())
-        finally:
-            other.cancel()
-            await runner.cleanup()
 
     async def work() -> None:
         while True:
             turns.append(1)
             await asyncio.sleep(0)
 
+    pieces = iter(["[", *(f"{n}," for n in range(100_000)), "0]"])
+    runner, port = await serve(JsonStreams(), pieces)
+    other = asyncio.get_running_loop().create_task(work())
+
     # When
-    answer = asyncio.run(scenario())
+    try:
+        async with ClientSession() as session, session.get(f"http://127.0.0.1:{port}/") as response:
+            answer = json.loads(await response.read())
+    finally:
+        other.cancel()
+        await runner.cleanup()
 
     # Then
     assert answer == [*range(100_000), 0]
     assert len(turns) > 5
 
 
-def test_a_reader_that_stands_still_loses_its_connection_and_holds_a_bounded_part() -> None:
+async def test_a_reader_that_stands_still_loses_its_connection_and_holds_a_bounded_part() -> None:
     # Given
     made = 0
 
@@ -113,25 +111,22 @@ def test_a_reader_that_stands_still_loses_its_connection_and_holds_a_bounded_par
             made += CHUNK_LENGTH
             yield "x" * CHUNK_LENGTH
 
-    async def scenario() -> bytes:
-        ended = asyncio.Event()
-        runner, port = await serve(JsonStreams(timeout_s=0.1), pieces(), ended=ended)
-        with socket.create_connection(("127.0.0.1", port)) as reader:
-            reader.setblocking(False)
-            loop = asyncio.get_running_loop()
-            await loop.sock_sendall(reader, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-            received = b""
-            await ended.wait()
-            try:
-                while part := await loop.sock_recv(reader, 1 << 20):
-                    received += part
-            except ConnectionResetError:
-                pass
-        await runner.cleanup()
-        return received
+    ended = asyncio.Event()
+    runner, port = await serve(JsonStreams(timeout_s=0.1), pieces(), ended=ended)
 
     # When
-    received = asyncio.run(scenario())
+    with socket.create_connection(("127.0.0.1", port)) as reader:
+        reader.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(reader, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        received = b""
+        await ended.wait()
+        try:
+            while part := await loop.sock_recv(reader, 1 << 20):
+                received += part
+        except ConnectionResetError:
+            pass
+    await runner.cleanup()
 
     # Then
     assert not received.endswith(b"0\r\n\r\n")

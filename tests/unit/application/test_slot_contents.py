@@ -6,7 +6,6 @@ from kproxy.net.state_log.slots import StateSlots
 from kproxy.share.identifiers import GroupId, SharePartitionKey
 from kproxy.statelog.partitioning import group_partition, state_partition
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.worlds.backing import run
 from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
 from tests.worlds.state_logs import SLOT_COUNT, StateLogBacking, create_state_topics
 
@@ -51,87 +50,77 @@ def live_keys(world: ShareGroupWorld) -> set[SharePartitionKey]:
     return {key for key in keys if world.groups.directory.find(key) is not None}
 
 
-def test_a_lost_slot_takes_its_groups_and_share_partitions_along_and_no_others() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            create_state_topics(cluster)
-            world, keys = await live_world()
-            contents = contents_over(world, await idle_slots(backing))
-            for slot in range(SLOT_COUNT):
-                await world.member(group_id=groups_of(slot)).heartbeat(0, ["orders"])
-            before = set(world.groups.coordinator.group_ids)
+async def test_a_lost_slot_takes_its_groups_and_share_partitions_along_and_no_others() -> None:
+    # Given
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        create_state_topics(cluster)
+        world, keys = await live_world()
+        contents = contents_over(world, await idle_slots(backing))
+        for slot in range(SLOT_COUNT):
+            await world.member(group_id=groups_of(slot)).heartbeat(0, ["orders"])
+        before = set(world.groups.coordinator.group_ids)
 
-            # When
-            contents.slot_lost(0)
+        # When
+        contents.slot_lost(0)
 
-            # Then
-            assert live_keys(world) == keys[1]
-            assert keys[0]
-            gone = before - set(world.groups.coordinator.group_ids)
-            assert gone == {group_id for group_id in before if group_partition(group_id, SLOT_COUNT) == 0}
-            assert groups_of(1) in world.groups.coordinator.group_ids
-
-    run(scenario)
+        # Then
+        assert live_keys(world) == keys[1]
+        assert keys[0]
+        gone = before - set(world.groups.coordinator.group_ids)
+        assert gone == {group_id for group_id in before if group_partition(group_id, SLOT_COUNT) == 0}
+        assert groups_of(1) in world.groups.coordinator.group_ids
 
 
-def test_a_loaded_slot_brings_its_groups_and_their_configurations() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            create_state_topics(cluster)
-            world = ShareGroupWorld()
-            await world.member(group_id="a").heartbeat(0, ["orders"])
-            images = tuple(world.group_log.replayed().durable_images().values())
-            world.groups = world.new_process()
-            contents = contents_over(world, await idle_slots(backing))
+async def test_a_loaded_slot_brings_its_groups_and_their_configurations() -> None:
+    # Given
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        create_state_topics(cluster)
+        world = ShareGroupWorld()
+        await world.member(group_id="a").heartbeat(0, ["orders"])
+        images = tuple(world.group_log.replayed().durable_images().values())
+        world.groups = world.new_process()
+        contents = contents_over(world, await idle_slots(backing))
 
-            # When
-            contents.slot_loaded(0, images, {"a": {"share.record.lock.duration.ms": "15000"}})
+        # When
+        contents.slot_loaded(0, images, {"a": {"share.record.lock.duration.ms": "15000"}})
 
-            # Then
-            assert world.groups.coordinator.group_ids == ("a",)
-            assert world.groups.configs.record_lock_duration_ms("a") == 15_000
-
-    run(scenario)
+        # Then
+        assert world.groups.coordinator.group_ids == ("a",)
+        assert world.groups.configs.record_lock_duration_ms("a") == 15_000
 
 
-def test_what_groups_have_configured_outlives_the_loss_of_their_slot_but_not_what_its_log_says() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            create_state_topics(cluster)
-            world = ShareGroupWorld()
-            configs = world.groups.configs
-            for slot in range(SLOT_COUNT):
-                world.configure("share.record.lock.duration.ms", "20000", group_id=groups_of(slot))
-            contents = contents_over(world, await idle_slots(backing))
+async def test_what_groups_have_configured_outlives_the_loss_of_their_slot_but_not_what_its_log_says() -> (
+    None
+):
+    # Given
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        create_state_topics(cluster)
+        world = ShareGroupWorld()
+        configs = world.groups.configs
+        for slot in range(SLOT_COUNT):
+            world.configure("share.record.lock.duration.ms", "20000", group_id=groups_of(slot))
+        contents = contents_over(world, await idle_slots(backing))
 
-            # When
-            contents.slot_lost(0)
-            after_loss = configs.own_values(groups_of(0))
-            contents.slot_loaded(0, (), {})
+        # When
+        contents.slot_lost(0)
+        after_loss = configs.own_values(groups_of(0))
+        contents.slot_loaded(0, (), {})
 
-            # Then
-            assert after_loss == {"share.record.lock.duration.ms": "20000"}
-            assert configs.own_values(groups_of(0)) == {}
-            assert configs.own_values(groups_of(1)) == {"share.record.lock.duration.ms": "20000"}
-
-    run(scenario)
+        # Then
+        assert after_loss == {"share.record.lock.duration.ms": "20000"}
+        assert configs.own_values(groups_of(0)) == {}
+        assert configs.own_values(groups_of(1)) == {"share.record.lock.duration.ms": "20000"}
 
 
-def test_what_is_in_memory_from_before_a_slot_was_loaded_is_discarded() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            create_state_topics(cluster)
-            world, keys = await live_world()
-            contents = contents_over(world, await idle_slots(backing))
+async def test_what_is_in_memory_from_before_a_slot_was_loaded_is_discarded() -> None:
+    # Given
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        create_state_topics(cluster)
+        world, keys = await live_world()
+        contents = contents_over(world, await idle_slots(backing))
 
-            # When
-            contents.slot_loaded(1, (), {})
+        # When
+        contents.slot_loaded(1, (), {})
 
-            # Then
-            assert live_keys(world) == keys[0]
-
-    run(scenario)
+        # Then
+        assert live_keys(world) == keys[0]

@@ -1,7 +1,7 @@
 """Share groups in front of a scripted cluster whose topics come, grow, go and lose records."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import cast
 
@@ -14,7 +14,7 @@ from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.wire.api_keys import ApiKey
 from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
 from tests.in_memory.scripted_cluster import ScriptedCluster
-from tests.worlds.backing import Backing, run
+from tests.worlds.backing import Backing
 from tests.worlds.share_group_world import (
     ORDERS,
     Member,
@@ -23,6 +23,7 @@ from tests.worlds.share_group_world import (
     acquired,
     partitions_of,
 )
+from tests.worlds.waiting import until
 
 NEVER_MS = 300_000
 NEW_ORDERS = TopicId(b"topic-id-orders2")
@@ -58,11 +59,6 @@ class Scene:
         return {TopicId(each.topic_id): each.partitions for each in answer.assignment.topic_partitions}
 
 
-async def until(is_so: Callable[[], bool]) -> None:
-    while not is_so():  # noqa: ASYNC110 - every scenario is bounded
-        await asyncio.sleep(0.001)
-
-
 @asynccontextmanager
 async def a_scene(*, interval_ms: int = NEVER_MS, brokers: tuple[int, ...] = (1,)) -> AsyncIterator[Scene]:
     async with ScriptedCluster(brokers) as cluster, Backing(cluster.bootstrap_servers) as backing:
@@ -75,221 +71,193 @@ async def a_scene(*, interval_ms: int = NEVER_MS, brokers: tuple[int, ...] = (1,
         yield scene
 
 
-def test_partitions_that_were_added_are_assigned_with_the_next_heartbeat() -> None:
-    async def scenario() -> None:
-        async with a_scene() as scene:
-            # Given
-            scene.cluster.add_partitions(ORDERS, 3)
+async def test_partitions_that_were_added_are_assigned_with_the_next_heartbeat() -> None:
+    async with a_scene() as scene:
+        # Given
+        scene.cluster.add_partitions(ORDERS, 3)
 
-            # When
-            scene.changes.note(TopicChange())
-            await until(lambda: scene.metadata.leader_of(ORDERS, 2) is not None)
+        # When
+        scene.changes.note(TopicChange())
+        await until(lambda: scene.metadata.leader_of(ORDERS, 2) is not None)
 
-            # Then
-            assert await scene.assigned() == {ORDERS: [0, 1, 2]}
-
-    run(scenario)
+        # Then
+        assert await scene.assigned() == {ORDERS: [0, 1, 2]}
 
 
-def test_what_others_change_is_noticed_without_being_told() -> None:
-    async def scenario() -> None:
-        async with a_scene(interval_ms=100) as scene:
-            # When
-            scene.cluster.add_partitions(ORDERS, 2)
+async def test_what_others_change_is_noticed_without_being_told() -> None:
+    async with a_scene(interval_ms=100) as scene:
+        # When
+        scene.cluster.add_partitions(ORDERS, 2)
 
-            # Then
-            await until(lambda: scene.metadata.leader_of(ORDERS, 1) is not None)
-            assert await scene.assigned() == {ORDERS: [0, 1]}
-
-    run(scenario)
+        # Then
+        await until(lambda: scene.metadata.leader_of(ORDERS, 1) is not None)
+        assert await scene.assigned() == {ORDERS: [0, 1]}
 
 
-def test_of_a_deleted_topic_nothing_is_live_assigned_fetched_or_acknowledged_and_its_state_waits() -> None:
-    async def scenario() -> None:
-        async with a_scene() as scene:
-            # Given
-            live_before = scene.world.groups.share_partition_count
-            scene.cluster.delete_topic(ORDERS)
+async def test_of_a_deleted_topic_nothing_is_live_assigned_fetched_or_acknowledged_and_its_state_waits() -> (
+    None
+):
+    async with a_scene() as scene:
+        # Given
+        live_before = scene.world.groups.share_partition_count
+        scene.cluster.delete_topic(ORDERS)
 
-            # When
-            scene.changes.note(TopicChange())
-            await until(lambda: scene.world.groups.share_partition_count == 0)
+        # When
+        scene.changes.note(TopicChange())
+        await until(lambda: scene.world.groups.share_partition_count == 0)
 
-            # Then
-            assert live_before == 1
-            answer = await scene.alice.acknowledge({(ORDERS, 0): [(0, 4, [1])]})
-            assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.UNKNOWN_TOPIC_ID}
-            fetched = await scene.alice.fetch(max_wait_ms=0, acks={(ORDERS, 0): [(0, 4, [1])]})
-            [partition] = partitions_of(fetched).values()
-            assert partition.error_code == ErrorCode.UNKNOWN_TOPIC_ID
-            assert partition.acknowledge_error_code == ErrorCode.UNKNOWN_TOPIC_ID
-            assert await scene.assigned() == {}
-            assert scene.world.state_log.state(scene.world.key()) is not None
-
-    run(scenario)
-
-
-def test_a_topic_created_anew_under_its_name_begins_anew() -> None:
-    async def scenario() -> None:
-        async with a_scene() as scene:
-            # Given
-            scene.cluster.create_topic("orders", NEW_ORDERS)
-
-            # When
-            scene.changes.note(TopicChange())
-            await until(lambda: scene.metadata.leader_of(NEW_ORDERS, 0) is not None)
-
-            # Then
-            assert await scene.assigned() == {NEW_ORDERS: [0]}
-            answer = await scene.alice.acknowledge({(ORDERS, 0): [(0, 4, [1])]})
-            assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.UNKNOWN_TOPIC_ID}
-            assert scene.world.state_log.state(scene.world.key(topic_id=NEW_ORDERS)) is not None
-
-    run(scenario)
+        # Then
+        assert live_before == 1
+        answer = await scene.alice.acknowledge({(ORDERS, 0): [(0, 4, [1])]})
+        assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.UNKNOWN_TOPIC_ID}
+        fetched = await scene.alice.fetch(max_wait_ms=0, acks={(ORDERS, 0): [(0, 4, [1])]})
+        [partition] = partitions_of(fetched).values()
+        assert partition.error_code == ErrorCode.UNKNOWN_TOPIC_ID
+        assert partition.acknowledge_error_code == ErrorCode.UNKNOWN_TOPIC_ID
+        assert await scene.assigned() == {}
+        assert scene.world.state_log.state(scene.world.key()) is not None
 
 
-def test_a_topic_that_one_broker_of_three_does_not_know_keeps_what_is_in_flight() -> None:
-    async def scenario() -> None:
-        async with a_scene(brokers=(1, 2, 3)) as scene:
-            # Given
-            scene.cluster.delete_topic(ORDERS)
-            scene.cluster.fall_behind(2)
-            scene.cluster.create_topic("orders", ORDERS)
-            await scene.cluster.brokers[1].stop()
+async def test_a_topic_created_anew_under_its_name_begins_anew() -> None:
+    async with a_scene() as scene:
+        # Given
+        scene.cluster.create_topic("orders", NEW_ORDERS)
 
-            # When
-            await scene.metadata.look(scene.world.groups.watched_topics.names())
+        # When
+        scene.changes.note(TopicChange())
+        await until(lambda: scene.metadata.leader_of(NEW_ORDERS, 0) is not None)
 
-            # Then
-            answer = await scene.alice.acknowledge({(ORDERS, 0): [(0, 4, [1])]})
-            assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.NONE}
-
-    run(scenario)
+        # Then
+        assert await scene.assigned() == {NEW_ORDERS: [0]}
+        answer = await scene.alice.acknowledge({(ORDERS, 0): [(0, 4, [1])]})
+        assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.UNKNOWN_TOPIC_ID}
+        assert scene.world.state_log.state(scene.world.key(topic_id=NEW_ORDERS)) is not None
 
 
-def test_deleted_records_move_the_start_offset_of_topics_that_groups_consume() -> None:
-    async def scenario() -> None:
-        async with a_scene() as scene:
-            # When
-            scene.changes.note(TopicChange({("orders", 0): 3, ("another", 0): 5}))
+async def test_a_topic_that_one_broker_of_three_does_not_know_keeps_what_is_in_flight() -> None:
+    async with a_scene(brokers=(1, 2, 3)) as scene:
+        # Given
+        scene.cluster.delete_topic(ORDERS)
+        scene.cluster.fall_behind(2)
+        scene.cluster.create_topic("orders", ORDERS)
+        await scene.cluster.brokers[1].stop()
 
-            # Then
-            def start_offset() -> int:
-                share_partition = scene.world.groups.directory.find(scene.world.key())
-                return -1 if share_partition is None else share_partition.start_offset
+        # When
+        await scene.metadata.look(scene.world.groups.watched_topics.names())
 
-            await until(lambda: start_offset() == 3)
-            names = {
-                topic.name
-                for request in scene.cluster.asked(ApiKey.METADATA)
-                for topic in request.message.topics or []  # type: ignore[attr-defined]  # a MetadataRequest
-            }
-            assert names == {"orders"}
-
-    run(scenario)
+        # Then
+        answer = await scene.alice.acknowledge({(ORDERS, 0): [(0, 4, [1])]})
+        assert acknowledge_errors(answer) == {(ORDERS, 0): ErrorCode.NONE}
 
 
-def test_a_storm_of_deleted_records_is_no_storm_of_walks_over_all_groups(
+async def test_deleted_records_move_the_start_offset_of_topics_that_groups_consume() -> None:
+    async with a_scene() as scene:
+        # When
+        scene.changes.note(TopicChange({("orders", 0): 3, ("another", 0): 5}))
+
+        # Then
+        def start_offset() -> int:
+            share_partition = scene.world.groups.directory.find(scene.world.key())
+            return -1 if share_partition is None else share_partition.start_offset
+
+        await until(lambda: start_offset() == 3)
+        names = {
+            topic.name
+            for request in scene.cluster.asked(ApiKey.METADATA)
+            for topic in request.message.topics or []  # type: ignore[attr-defined]  # a MetadataRequest
+        }
+        assert names == {"orders"}
+
+
+async def test_a_storm_of_deleted_records_is_no_storm_of_walks_over_all_groups(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        async with a_scene() as scene:
-            # Given
-            walks: list[str] = []
-            moved: list[Mapping[TopicIdPartition, int]] = []
-            done = asyncio.Event()
+    async with a_scene() as scene:
+        # Given
+        walks: list[str] = []
+        moved: list[Mapping[TopicIdPartition, int]] = []
+        done = asyncio.Event()
 
-            async def move_log_starts(log_starts: Mapping[TopicIdPartition, int]) -> None:
-                moved.append(log_starts)
-                done.set()
+        async def move_log_starts(log_starts: Mapping[TopicIdPartition, int]) -> None:
+            moved.append(log_starts)
+            done.set()
 
-            monkeypatch.setattr(scene.world.groups, "move_log_starts", move_log_starts)
-            monkeypatch.setattr(
-                type(scene.world.groups.watched_topics), "names", lambda _: walks.append("a walk")
-            )
+        monkeypatch.setattr(scene.world.groups, "move_log_starts", move_log_starts)
+        monkeypatch.setattr(
+            type(scene.world.groups.watched_topics), "names", lambda _: walks.append("a walk")
+        )
 
-            # When
-            for offset in range(100):
-                scene.changes.note(TopicChange({("orders", 0): offset}))
-            walks_at_once = len(walks)
-            await done.wait()
+        # When
+        for offset in range(100):
+            scene.changes.note(TopicChange({("orders", 0): offset}))
+        walks_at_once = len(walks)
+        await done.wait()
 
-            # Then
-            assert walks_at_once == 0
-            assert moved == [{TopicIdPartition(ORDERS, 0): 99}]
-
-    run(scenario)
+        # Then
+        assert walks_at_once == 0
+        assert moved == [{TopicIdPartition(ORDERS, 0): 99}]
 
 
-def test_records_deleted_from_a_topic_are_not_taken_for_those_of_another_that_took_its_name(
+async def test_records_deleted_from_a_topic_are_not_taken_for_those_of_another_that_took_its_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        async with a_scene() as scene:
-            # Given
-            moved: list[Mapping[TopicIdPartition, int]] = []
+    async with a_scene() as scene:
+        # Given
+        moved: list[Mapping[TopicIdPartition, int]] = []
 
-            async def move_log_starts(log_starts: Mapping[TopicIdPartition, int]) -> None:
-                moved.append(log_starts)
+        async def move_log_starts(log_starts: Mapping[TopicIdPartition, int]) -> None:
+            moved.append(log_starts)
 
-            monkeypatch.setattr(scene.world.groups, "move_log_starts", move_log_starts)
-            scene.changes.note(TopicChange({("orders", 0): 3}))
-            await until(lambda: len(moved) == 1)
+        monkeypatch.setattr(scene.world.groups, "move_log_starts", move_log_starts)
+        scene.changes.note(TopicChange({("orders", 0): 3}))
+        await until(lambda: len(moved) == 1)
 
-            # When
-            scene.changes.note(TopicChange({("orders", 0): 4}))
-            scene.cluster.create_topic("orders", NEW_ORDERS)
-            await scene.metadata.refresh()
+        # When
+        scene.changes.note(TopicChange({("orders", 0): 4}))
+        scene.cluster.create_topic("orders", NEW_ORDERS)
+        await scene.metadata.refresh()
 
-            # Then
-            await until(lambda: len(moved) == 2)
-            assert scene.metadata.describe(NEW_ORDERS) is not None
-            assert moved == [{TopicIdPartition(ORDERS, 0): 3}, {TopicIdPartition(ORDERS, 0): 4}]
-
-    run(scenario)
+        # Then
+        await until(lambda: len(moved) == 2)
+        assert scene.metadata.describe(NEW_ORDERS) is not None
+        assert moved == [{TopicIdPartition(ORDERS, 0): 3}, {TopicIdPartition(ORDERS, 0): 4}]
 
 
-def test_a_topic_that_goes_while_deletions_are_looked_after_is_looked_after_too(
+async def test_a_topic_that_goes_while_deletions_are_looked_after_is_looked_after_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        async with a_scene() as scene:
-            # Given: what is asked of deletions ends just after another topic went
-            may_end, tended = asyncio.Event(), asyncio.Semaphore(0)
+    async with a_scene() as scene:
+        # Given: what is asked of deletions ends just after another topic went
+        may_end, tended = asyncio.Event(), asyncio.Semaphore(0)
 
-            async def tend_topics() -> None:
-                tended.release()
-                await may_end.wait()
+        async def tend_topics() -> None:
+            tended.release()
+            await may_end.wait()
 
-            monkeypatch.setattr(scene.world.groups, "tend_topics", tend_topics)
-            await scene.metadata.refresh()
-            await tended.acquire()
+        monkeypatch.setattr(scene.world.groups, "tend_topics", tend_topics)
+        await scene.metadata.refresh()
+        await tended.acquire()
 
-            # When
-            scene.cluster.delete_topic(ORDERS)
-            await scene.metadata.look(frozenset({"orders"}))
-            may_end.set()
+        # When
+        scene.cluster.delete_topic(ORDERS)
+        await scene.metadata.look(frozenset({"orders"}))
+        may_end.set()
 
-            # Then
-            await tended.acquire()
-
-    run(scenario)
+        # Then
+        await tended.acquire()
 
 
-def test_a_storm_of_changes_is_one_look() -> None:
-    async def scenario() -> None:
-        async with a_scene() as scene:
-            # Given
-            await until(lambda: len(scene.cluster.asked(ApiKey.METADATA)) > 1)
-            asked = len(scene.cluster.asked(ApiKey.METADATA))
-            scene.cluster.add_partitions(ORDERS, 2)
+async def test_a_storm_of_changes_is_one_look() -> None:
+    async with a_scene() as scene:
+        # Given
+        await until(lambda: len(scene.cluster.asked(ApiKey.METADATA)) > 1)
+        asked = len(scene.cluster.asked(ApiKey.METADATA))
+        scene.cluster.add_partitions(ORDERS, 2)
 
-            # When
-            for _ in range(10_000):
-                scene.changes.note(TopicChange())
+        # When
+        for _ in range(10_000):
+            scene.changes.note(TopicChange())
 
-            # Then
-            await until(lambda: scene.metadata.leader_of(ORDERS, 1) is not None)
-            assert len(scene.cluster.asked(ApiKey.METADATA)) == asked + 1
-
-    run(scenario)
+        # Then
+        await until(lambda: scene.metadata.leader_of(ORDERS, 1) is not None)
+        assert len(scene.cluster.asked(ApiKey.METADATA)) == asked + 1

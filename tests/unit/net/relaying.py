@@ -3,11 +3,8 @@
 import asyncio
 import socket
 import struct
-from collections import Counter
-from collections.abc import Callable, Coroutine
-from typing import Any, Self
-
-import uvloop
+from collections.abc import Callable
+from typing import Self
 
 from kproxy.handlers.ports import RequestContext
 from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddresses
@@ -29,8 +26,9 @@ from kproxy.wire.messages.share_fetch_response import (
 )
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
+from tests.worlds.backing import CountedThings
+from tests.worlds.waiting import until
 
-BOTH_LOOPS = ["asyncio", "uvloop"]
 SERVED = {76: (1, 1), 78: (1, 2), 79: (1, 2)}
 BIND_HOST = "127.0.0.1"
 
@@ -58,13 +56,6 @@ async def ended(reader: asyncio.StreamReader) -> bytes:
         return b""
 
 
-async def until(is_so: Callable[[], bool]) -> None:
-    """Return when `is_so()`, asked again and again; at most ten seconds."""
-    async with asyncio.timeout(10):
-        while not is_so():  # noqa: ASYNC110 - what is asked about tells nobody when it changes
-            await asyncio.sleep(0.005)
-
-
 async def settled(read: Callable[[], int]) -> int:
     """Return what `read` says when it has said the same for a tenth of a second: nothing moves any more."""
     value, unchanged = read(), 0
@@ -73,21 +64,6 @@ async def settled(read: Callable[[], int]) -> int:
         before, value = value, read()
         unchanged = unchanged + 1 if value == before else 0
     return value
-
-
-class CountedThings:
-    """Counters in memory."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[tuple[str, ...]] = Counter()
-
-    def count(self, counter: str, amount: int = 1, *labels: str) -> None:
-        """Add to a counter."""
-        self.counts[(counter, *labels)] += amount
-
-    def of(self, *key: str) -> int:
-        """Return a counter with its labels."""
-        return self.counts[key]
 
 
 class ParkedApis:
@@ -225,15 +201,3 @@ class RelayUnderTest:
         for connection in tuple(self.relay.connections):
             connection.abort()
         await self.tasks.close()
-
-
-def run(scenario: Callable[[], Coroutine[Any, Any, None]], loop_kind: str) -> None:
-    """Run `scenario` on asyncio's or uvloop's event loop, for at most 30 seconds."""
-
-    async def bounded() -> None:
-        async with asyncio.timeout(30):
-            await scenario()
-
-    factory = uvloop.new_event_loop if loop_kind == "uvloop" else asyncio.new_event_loop
-    with asyncio.Runner(loop_factory=factory) as runner:
-        runner.run(bounded())

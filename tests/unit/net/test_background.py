@@ -4,7 +4,6 @@ import asyncio
 
 from kproxy.net.background import MOST_AT_ONCE, BackgroundTasks
 from kproxy.net.tasks import TaskKeeper
-from tests.worlds.backing import run
 
 
 class Work:
@@ -31,75 +30,63 @@ async def turns(count: int) -> None:
         await asyncio.sleep(0)
 
 
-def test_pieces_of_work_do_not_wait_for_each_other() -> None:
-    async def scenario() -> None:
-        # Given
-        work, background = Work(), BackgroundTasks(TaskKeeper())
+async def test_pieces_of_work_do_not_wait_for_each_other() -> None:
+    # Given
+    work, background = Work(), BackgroundTasks(TaskKeeper())
 
-        # When
-        for number in range(3):
-            background.begin(work.do, name=f"work {number}")
-        await turns(5)
-        begun = work.begun
-        work.may_end.set()
-        await turns(5)
+    # When
+    for number in range(3):
+        background.begin(work.do, name=f"work {number}")
+    await turns(5)
+    begun = work.begun
+    work.may_end.set()
+    await turns(5)
 
-        # Then
-        assert (begun, work.ended) == (3, 3)
-
-    run(scenario)
+    # Then
+    assert (begun, work.ended) == (3, 3)
 
 
-def test_no_more_than_so_many_are_under_way() -> None:
-    async def scenario() -> None:
-        # Given
-        work, background = Work(), BackgroundTasks(TaskKeeper())
+async def test_no_more_than_so_many_are_under_way() -> None:
+    # Given
+    work, background = Work(), BackgroundTasks(TaskKeeper())
 
-        # When
-        for number in range(MOST_AT_ONCE + 5):
-            background.begin(work.do, name=f"work {number}")
-        await turns(5)
-        begun = work.begun
-        work.may_end.set()
-        await turns(10)
+    # When
+    for number in range(MOST_AT_ONCE + 5):
+        background.begin(work.do, name=f"work {number}")
+    await turns(5)
+    begun = work.begun
+    work.may_end.set()
+    await turns(10)
 
-        # Then
-        assert (begun, work.ended) == (MOST_AT_ONCE, MOST_AT_ONCE + 5)
-
-    run(scenario)
+    # Then
+    assert (begun, work.ended) == (MOST_AT_ONCE, MOST_AT_ONCE + 5)
 
 
-def test_what_others_wait_for_begins_beside_work_that_hangs() -> None:
-    async def scenario() -> None:
-        # Given
-        hanging, urgent, keeper = Work(), Work(), TaskKeeper()
-        background = BackgroundTasks(keeper)
-        for number in range(MOST_AT_ONCE):
-            background.begin(hanging.do, name=f"work {number}")
-        await turns(5)
+async def test_what_others_wait_for_begins_beside_work_that_hangs() -> None:
+    # Given
+    hanging, urgent, keeper = Work(), Work(), TaskKeeper()
+    background = BackgroundTasks(keeper)
+    for number in range(MOST_AT_ONCE):
+        background.begin(hanging.do, name=f"work {number}")
+    await turns(5)
 
-        # When
-        background.begin_now(urgent.do, name="urgent work")
-        await turns(5)
+    # When
+    background.begin_now(urgent.do, name="urgent work")
+    await turns(5)
 
-        # Then
-        assert (urgent.begun, hanging.ended) == (1, 0)
-        await keeper.close()
-
-    run(scenario)
+    # Then
+    assert (urgent.begun, hanging.ended) == (1, 0)
+    await keeper.close()
 
 
-def test_work_ends_with_its_keeper() -> None:
-    async def scenario() -> None:
-        # Given
-        work, keeper = Work(), TaskKeeper()
-        BackgroundTasks(keeper).begin(work.do, name="work")
-        await turns(5)
+async def test_work_ends_with_its_keeper() -> None:
+    # Given
+    work, keeper = Work(), TaskKeeper()
+    BackgroundTasks(keeper).begin(work.do, name="work")
+    await turns(5)
 
-        # When
-        await keeper.close()
+    # When
+    await keeper.close()
 
-        # Then
-        assert (work.ended, work.torn_away) == (0, 1)
-
-    run(scenario)
+    # Then
+    assert (work.ended, work.torn_away) == (0, 1)

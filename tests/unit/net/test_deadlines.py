@@ -8,7 +8,7 @@ import pytest
 from kproxy.net import deadlines
 from kproxy.net.deadlines import Deadlines, MonotonicClock, SystemWallClock
 from kproxy.net.tasks import TaskKeeper
-from tests.worlds.backing import BOTH_LOOPS, run
+from tests.event_loops import BOTH_LOOPS
 
 
 async def nothing() -> None:
@@ -63,83 +63,73 @@ def test_the_wall_clock_counts_from_the_epoch() -> None:
 
 
 @pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
-def test_a_source_is_expired_at_its_deadlines_and_never_before(loop_kind: str) -> None:
-    async def scenario() -> None:
-        # Given
-        ringing = Ringing()
-        now_ms = ringing.clock.now_ms()
-        source = Source(now_ms + 20, now_ms + 40)
+async def test_a_source_is_expired_at_its_deadlines_and_never_before() -> None:
+    # Given
+    ringing = Ringing()
+    now_ms = ringing.clock.now_ms()
+    source = Source(now_ms + 20, now_ms + 40)
 
-        # When
-        ringing.deadlines.add(source)
+    # When
+    ringing.deadlines.add(source)
 
-        # Then
-        await source.is_done.wait()
-        first_ms, second_ms = source.expired_at_ms
-        assert now_ms + 20 <= first_ms < now_ms + 40 <= second_ms
-        await ringing.close()
-
-    run(scenario, loop_kind)
+    # Then
+    await source.is_done.wait()
+    first_ms, second_ms = source.expired_at_ms
+    assert now_ms + 20 <= first_ms < now_ms + 40 <= second_ms
+    await ringing.close()
 
 
-def test_a_new_deadline_that_is_earlier_moves_the_timer_forward() -> None:
-    async def scenario() -> None:
-        # Given
-        ringing = Ringing()
-        now_ms = ringing.clock.now_ms()
-        source = Source(now_ms + 60_000)
-        ringing.deadlines.add(source)
-        source.deadlines_ms = [now_ms + 10]
+async def test_a_new_deadline_that_is_earlier_moves_the_timer_forward() -> None:
+    # Given
+    ringing = Ringing()
+    now_ms = ringing.clock.now_ms()
+    source = Source(now_ms + 60_000)
+    ringing.deadlines.add(source)
+    source.deadlines_ms = [now_ms + 10]
 
-        # When
-        ringing.deadlines.ring_by(now_ms + 10)
+    # When
+    ringing.deadlines.ring_by(now_ms + 10)
 
-        # Then
-        await source.is_done.wait()
-        await ringing.close()
-
-    run(scenario)
+    # Then
+    await source.is_done.wait()
+    await ringing.close()
 
 
-def test_a_later_deadline_does_not_move_the_timer_back() -> None:
-    async def scenario() -> None:
-        # Given
-        ringing = Ringing()
-        now_ms = ringing.clock.now_ms()
-        source = Source(now_ms + 10)
-        ringing.deadlines.add(source)
+async def test_a_later_deadline_does_not_move_the_timer_back() -> None:
+    # Given
+    ringing = Ringing()
+    now_ms = ringing.clock.now_ms()
+    source = Source(now_ms + 10)
+    ringing.deadlines.add(source)
 
-        # When
-        ringing.deadlines.ring_by(now_ms + 60_000)
+    # When
+    ringing.deadlines.ring_by(now_ms + 60_000)
 
-        # Then
-        await source.is_done.wait()
-        await ringing.close()
-
-    run(scenario)
+    # Then
+    await source.is_done.wait()
+    await ringing.close()
 
 
-def test_a_source_that_is_not_due_is_left_alone() -> None:
-    async def scenario() -> None:
-        # Given
-        ringing = Ringing()
-        now_ms = ringing.clock.now_ms()
-        due, later = Source(now_ms + 10), Source(now_ms + 60_000)
+async def test_a_source_that_is_not_due_is_left_alone() -> None:
+    # Given
+    ringing = Ringing()
+    now_ms = ringing.clock.now_ms()
+    due, later = Source(now_ms + 10), Source(now_ms + 60_000)
 
-        # When
-        ringing.deadlines.add(later)
-        ringing.deadlines.add(due)
+    # When
+    ringing.deadlines.add(later)
+    ringing.deadlines.add(due)
 
-        # Then
-        await due.is_done.wait()
-        assert later.expired_at_ms == []
-        await ringing.close()
-
-    run(scenario)
+    # Then
+    await due.is_done.wait()
+    assert later.expired_at_ms == []
+    await ringing.close()
 
 
-def test_a_source_that_raises_is_logged_and_the_others_are_expired(caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario() -> None:
+async def test_a_source_that_raises_is_logged_and_the_others_are_expired(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.ERROR):
         # Given
         ringing = Ringing()
         now_ms = ringing.clock.now_ms()
@@ -154,105 +144,90 @@ def test_a_source_that_raises_is_logged_and_the_others_are_expired(caplog: pytes
         await sound.is_done.wait()
         await faulty.is_done.wait()
         await ringing.close()
-
-    with caplog.at_level(logging.ERROR):
-        run(scenario)
     assert [record.msg for record in caplog.records] == ["task_fault"]
 
 
-def test_a_source_that_cannot_say_its_deadline_is_asked_again_and_the_others_are_expired(
+async def test_a_source_that_cannot_say_its_deadline_is_asked_again_and_the_others_are_expired(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(deadlines, "FAULT_PAUSE_SECONDS", 0.01)
 
-    async def scenario() -> None:
-        # Given
-        ringing = Ringing()
-        now_ms = ringing.clock.now_ms()
-        faulty, sound = Source(now_ms), Source(now_ms)
-        faulty.unanswered = 3
+    # Given
+    ringing = Ringing()
+    now_ms = ringing.clock.now_ms()
+    faulty, sound = Source(now_ms), Source(now_ms)
+    faulty.unanswered = 3
 
-        # When
-        ringing.deadlines.add(faulty)
-        ringing.deadlines.add(sound)
+    # When
+    ringing.deadlines.add(faulty)
+    ringing.deadlines.add(sound)
 
-        # Then
-        await sound.is_done.wait()
-        await faulty.is_done.wait()
-        await ringing.close()
-
-    run(scenario)
+    # Then
+    await sound.is_done.wait()
+    await faulty.is_done.wait()
+    await ringing.close()
 
 
-def test_what_an_expiry_waits_for_holds_up_neither_its_source_nor_the_others() -> None:
-    async def scenario() -> None:
-        # Given
-        class Waiting(Source):
-            async def durable(self) -> None:
-                await asyncio.Event().wait()
+async def test_what_an_expiry_waits_for_holds_up_neither_its_source_nor_the_others() -> None:
+    # Given
+    class Waiting(Source):
+        async def durable(self) -> None:
+            await asyncio.Event().wait()
 
-            def expire(self, now_ms: int) -> Coroutine[object, object, None]:
-                super().expire(now_ms).close()
-                return self.durable()
+        def expire(self, now_ms: int) -> Coroutine[object, object, None]:
+            super().expire(now_ms).close()
+            return self.durable()
 
-        ringing = Ringing()
-        now_ms = ringing.clock.now_ms()
-        waiting, other = Waiting(now_ms, now_ms + 20), Source(now_ms + 10)
-        ringing.deadlines.add(waiting)
+    ringing = Ringing()
+    now_ms = ringing.clock.now_ms()
+    waiting, other = Waiting(now_ms, now_ms + 20), Source(now_ms + 10)
+    ringing.deadlines.add(waiting)
 
-        # When
-        ringing.deadlines.add(other)
+    # When
+    ringing.deadlines.add(other)
 
-        # Then
-        await other.is_done.wait()
-        await waiting.is_done.wait()
-        assert len(waiting.expired_at_ms) == 2
-        await ringing.close()
-
-    run(scenario)
+    # Then
+    await other.is_done.wait()
+    await waiting.is_done.wait()
+    assert len(waiting.expired_at_ms) == 2
+    await ringing.close()
 
 
-def test_a_source_whose_deadline_never_moves_does_not_keep_the_loop_busy() -> None:
-    async def scenario() -> None:
-        # Given
-        class Stuck(Source):
-            def expire(self, now_ms: int) -> Coroutine[object, object, None]:
-                self.expired_at_ms.append(now_ms)
-                if len(self.expired_at_ms) == 4:
-                    self.is_done.set()
-                return nothing()
+async def test_a_source_whose_deadline_never_moves_does_not_keep_the_loop_busy() -> None:
+    # Given
+    class Stuck(Source):
+        def expire(self, now_ms: int) -> Coroutine[object, object, None]:
+            self.expired_at_ms.append(now_ms)
+            if len(self.expired_at_ms) == 4:
+                self.is_done.set()
+            return nothing()
 
-        ringing = Ringing()
-        source = Stuck(0)
+    ringing = Ringing()
+    source = Stuck(0)
 
-        # When
-        ringing.deadlines.add(source)
+    # When
+    ringing.deadlines.add(source)
 
-        # Then
-        await source.is_done.wait()
-        pauses_ms = [later - earlier for earlier, later in pairwise(source.expired_at_ms)]
-        assert min(pauses_ms) >= 5
-        await ringing.close()
-
-    run(scenario)
+    # Then
+    await source.is_done.wait()
+    pauses_ms = [later - earlier for earlier, later in pairwise(source.expired_at_ms)]
+    assert min(pauses_ms) >= 5
+    await ringing.close()
 
 
-def test_nothing_rings_after_close() -> None:
-    async def scenario() -> None:
-        # Given
-        ringing, other = Ringing(), Ringing()
-        source, later = Source(ringing.clock.now_ms() + 1), Source(ringing.clock.now_ms() + 20)
-        ringing.deadlines.add(source)
-        other.deadlines.add(later)
+async def test_nothing_rings_after_close() -> None:
+    # Given
+    ringing, other = Ringing(), Ringing()
+    source, later = Source(ringing.clock.now_ms() + 1), Source(ringing.clock.now_ms() + 20)
+    ringing.deadlines.add(source)
+    other.deadlines.add(later)
 
-        # When
-        ringing.deadlines.close()
-        ringing.deadlines.ring_by(ringing.clock.now_ms())
+    # When
+    ringing.deadlines.close()
+    ringing.deadlines.ring_by(ringing.clock.now_ms())
 
-        # Then
-        await later.is_done.wait()
-        assert source.expired_at_ms == []
-        await ringing.close()
-        await other.close()
-
-    run(scenario)
+    # Then
+    await later.is_done.wait()
+    assert source.expired_at_ms == []
+    await ringing.close()
+    await other.close()

@@ -8,8 +8,8 @@ import pytest
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.dialing import connect
 from kproxy.settings.addresses import HostPort
+from tests.event_loops import BOTH_LOOPS
 from tests.in_memory.answering_broker import AnsweringBroker
-from tests.worlds.backing import BOTH_LOOPS, run
 
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
 
@@ -40,153 +40,126 @@ def full_port() -> Iterator[int]:
         yield port
 
 
-def test_a_connection_is_made(loop_kind: str) -> None:
-    async def scenario() -> None:
-        # Given
-        async with AnsweringBroker() as broker:
-            made: list[asyncio.Protocol] = []
+async def test_a_connection_is_made() -> None:
+    # Given
+    async with AnsweringBroker() as broker:
+        made: list[asyncio.Protocol] = []
 
-            def protocol() -> asyncio.Protocol:
-                made.append(asyncio.Protocol())
-                return made[-1]
+        def protocol() -> asyncio.Protocol:
+            made.append(asyncio.Protocol())
+            return made[-1]
 
+        # When
+        connected = await connect(broker.address, protocol, timeout_ms=2000)
+
+        # Then
+        assert made == [connected]
+
+
+async def test_every_address_of_a_name_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    async def two_addresses(_: HostPort) -> list[tuple[str, int]]:
+        return [("127.0.0.2", socket.AF_INET), ("127.0.0.1", socket.AF_INET)]
+
+    monkeypatch.setattr("kproxy.net.dialing._resolve", two_addresses)
+    async with AnsweringBroker() as broker:
+        # When
+        connected = await connect(broker.address, asyncio.Protocol, timeout_ms=2000)
+
+        # Then
+        assert isinstance(connected, asyncio.Protocol)
+
+
+async def test_an_address_that_swallows_packets_leaves_time_for_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    async def two_addresses(_: HostPort) -> list[tuple[str, int]]:
+        return [("127.0.0.2", socket.AF_INET), ("127.0.0.1", socket.AF_INET)]
+
+    monkeypatch.setattr("kproxy.net.dialing._resolve", two_addresses)
+    async with AnsweringBroker() as broker:
+        with port_that_swallows("127.0.0.2", broker.address.port):
             # When
-            connected = await connect(broker.address, protocol, timeout_ms=2000)
-
-            # Then
-            assert made == [connected]
-
-    run(scenario, loop_kind)
-
-
-def test_every_address_of_a_name_is_tried(loop_kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        # Given
-        async def two_addresses(_: HostPort) -> list[tuple[str, int]]:
-            return [("127.0.0.2", socket.AF_INET), ("127.0.0.1", socket.AF_INET)]
-
-        monkeypatch.setattr("kproxy.net.dialing._resolve", two_addresses)
-        async with AnsweringBroker() as broker:
-            # When
-            connected = await connect(broker.address, asyncio.Protocol, timeout_ms=2000)
+            connected = await connect(broker.address, asyncio.Protocol, timeout_ms=200)
 
             # Then
             assert isinstance(connected, asyncio.Protocol)
 
-    run(scenario, loop_kind)
 
-
-def test_an_address_that_swallows_packets_leaves_time_for_the_next(
-    loop_kind: str, monkeypatch: pytest.MonkeyPatch
+async def test_a_name_none_of_whose_addresses_answers_is_told_with_all_of_them(
+    closed_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario() -> None:
-        # Given
-        async def two_addresses(_: HostPort) -> list[tuple[str, int]]:
-            return [("127.0.0.2", socket.AF_INET), ("127.0.0.1", socket.AF_INET)]
+    # Given
+    async def two_addresses(_: HostPort) -> list[tuple[str, int]]:
+        return [("127.0.0.2", socket.AF_INET), ("127.0.0.1", socket.AF_INET)]
 
-        monkeypatch.setattr("kproxy.net.dialing._resolve", two_addresses)
-        async with AnsweringBroker() as broker:
-            with port_that_swallows("127.0.0.2", broker.address.port):
-                # When
-                connected = await connect(broker.address, asyncio.Protocol, timeout_ms=200)
+    monkeypatch.setattr("kproxy.net.dialing._resolve", two_addresses)
 
-                # Then
-                assert isinstance(connected, asyncio.Protocol)
+    # When
+    with pytest.raises(BrokerFailure) as failure:
+        await connect(HostPort("kafka", closed_port), asyncio.Protocol, timeout_ms=2000)
 
-    run(scenario, loop_kind)
+    # Then
+    tried = "127.0.0.2: connection refused; 127.0.0.1: connection refused"
+    assert str(failure.value) == f"kafka:{closed_port} cannot be reached ({tried})"
 
 
-def test_a_name_none_of_whose_addresses_answers_is_told_with_all_of_them(
-    loop_kind: str, closed_port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def scenario() -> None:
-        # Given
-        async def two_addresses(_: HostPort) -> list[tuple[str, int]]:
-            return [("127.0.0.2", socket.AF_INET), ("127.0.0.1", socket.AF_INET)]
+async def test_a_port_that_nobody_listens_on_is_named_with_the_reason(closed_port: int) -> None:
+    # When
+    with pytest.raises(BrokerFailure) as failure:
+        await connect(HostPort("127.0.0.1", closed_port), asyncio.Protocol, timeout_ms=2000)
 
-        monkeypatch.setattr("kproxy.net.dialing._resolve", two_addresses)
+    # Then
+    reason = f"127.0.0.1:{closed_port} cannot be reached (127.0.0.1: connection refused)"
+    assert str(failure.value) == reason
+    assert failure.value.reason == "unreachable"
+
+
+async def test_a_name_that_does_not_exist_is_named() -> None:
+    # When
+    with pytest.raises(BrokerFailure) as failure:
+        await connect(HostPort("no-such-host.invalid", 9092), asyncio.Protocol, timeout_ms=10_000)
+
+    # Then
+    assert str(failure.value).startswith("the name 'no-such-host.invalid' cannot be resolved: ")
+    assert failure.value.reason == "unresolvable"
+
+
+async def test_a_peer_that_swallows_packets_costs_no_more_than_the_timeout(full_port: int) -> None:
+    # When
+    with pytest.raises(BrokerFailure) as failure:
+        await connect(HostPort("127.0.0.1", full_port), asyncio.Protocol, timeout_ms=100)
+
+    # Then
+    assert str(failure.value) == f"127.0.0.1:{full_port} cannot be reached within 100 ms"
+    assert failure.value.reason == "connect_timeout"
+
+
+async def test_a_name_that_can_be_none_is_named() -> None:
+    # When
+    with pytest.raises(BrokerFailure) as failure:
+        await connect(HostPort("broker..example", 9092), asyncio.Protocol, timeout_ms=10_000)
+
+    # Then
+    assert str(failure.value).startswith("'broker..example' can be no host name: ")
+    assert failure.value.reason == "unresolvable"
+
+
+async def test_a_name_is_resolved_anew_at_each_dial(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    async with AnsweringBroker() as broker:
+        hosts = ["127.0.0.2", "127.0.0.1"]
+
+        async def moving(_: HostPort) -> list[tuple[str, int]]:
+            return [(hosts.pop(0), socket.AF_INET)]
+
+        monkeypatch.setattr("kproxy.net.dialing._resolve", moving)
+        with pytest.raises(BrokerFailure):
+            await connect(broker.address, asyncio.Protocol, timeout_ms=2000)
 
         # When
-        with pytest.raises(BrokerFailure) as failure:
-            await connect(HostPort("kafka", closed_port), asyncio.Protocol, timeout_ms=2000)
+        connected = await connect(broker.address, asyncio.Protocol, timeout_ms=2000)
 
         # Then
-        tried = "127.0.0.2: connection refused; 127.0.0.1: connection refused"
-        assert str(failure.value) == f"kafka:{closed_port} cannot be reached ({tried})"
-
-    run(scenario, loop_kind)
-
-
-def test_a_port_that_nobody_listens_on_is_named_with_the_reason(loop_kind: str, closed_port: int) -> None:
-    async def scenario() -> None:
-        # When
-        with pytest.raises(BrokerFailure) as failure:
-            await connect(HostPort("127.0.0.1", closed_port), asyncio.Protocol, timeout_ms=2000)
-
-        # Then
-        reason = f"127.0.0.1:{closed_port} cannot be reached (127.0.0.1: connection refused)"
-        assert str(failure.value) == reason
-        assert failure.value.reason == "unreachable"
-
-    run(scenario, loop_kind)
-
-
-def test_a_name_that_does_not_exist_is_named(loop_kind: str) -> None:
-    async def scenario() -> None:
-        # When
-        with pytest.raises(BrokerFailure) as failure:
-            await connect(HostPort("no-such-host.invalid", 9092), asyncio.Protocol, timeout_ms=10_000)
-
-        # Then
-        assert str(failure.value).startswith("the name 'no-such-host.invalid' cannot be resolved: ")
-        assert failure.value.reason == "unresolvable"
-
-    run(scenario, loop_kind)
-
-
-def test_a_peer_that_swallows_packets_costs_no_more_than_the_timeout(loop_kind: str, full_port: int) -> None:
-    async def scenario() -> None:
-        # When
-        with pytest.raises(BrokerFailure) as failure:
-            await connect(HostPort("127.0.0.1", full_port), asyncio.Protocol, timeout_ms=100)
-
-        # Then
-        assert str(failure.value) == f"127.0.0.1:{full_port} cannot be reached within 100 ms"
-        assert failure.value.reason == "connect_timeout"
-
-    run(scenario, loop_kind)
-
-
-def test_a_name_that_can_be_none_is_named(loop_kind: str) -> None:
-    async def scenario() -> None:
-        # When
-        with pytest.raises(BrokerFailure) as failure:
-            await connect(HostPort("broker..example", 9092), asyncio.Protocol, timeout_ms=10_000)
-
-        # Then
-        assert str(failure.value).startswith("'broker..example' can be no host name: ")
-        assert failure.value.reason == "unresolvable"
-
-    run(scenario, loop_kind)
-
-
-def test_a_name_is_resolved_anew_at_each_dial(loop_kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        # Given
-        async with AnsweringBroker() as broker:
-            hosts = ["127.0.0.2", "127.0.0.1"]
-
-            async def moving(_: HostPort) -> list[tuple[str, int]]:
-                return [(hosts.pop(0), socket.AF_INET)]
-
-            monkeypatch.setattr("kproxy.net.dialing._resolve", moving)
-            with pytest.raises(BrokerFailure):
-                await connect(broker.address, asyncio.Protocol, timeout_ms=2000)
-
-            # When
-            connected = await connect(broker.address, asyncio.Protocol, timeout_ms=2000)
-
-            # Then
-            assert isinstance(connected, asyncio.Protocol)
-
-    run(scenario, loop_kind)
+        assert isinstance(connected, asyncio.Protocol)

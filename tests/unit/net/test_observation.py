@@ -8,7 +8,7 @@ from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.net.observation import ShellObserver, api_name
 from kproxy.telemetry import logs
-from tests.unit.net.relaying import CountedThings
+from tests.worlds.backing import CountedThings
 
 CONTEXT = RequestContext(
     connection_id=1,

@@ -5,40 +5,36 @@ import pytest
 
 from kproxy.net import tasks
 from kproxy.net.tasks import TaskKeeper
-from tests.unit.net.relaying import CountedThings
-from tests.worlds.backing import run
+from tests.worlds.backing import CountedThings
 
 
 async def fail() -> None:
     raise RuntimeError("broken")
 
 
-def test_a_task_is_kept_until_it_is_done() -> None:
-    async def scenario() -> None:
-        # Given
-        keeper = TaskKeeper()
-        may_end = asyncio.Event()
+async def test_a_task_is_kept_until_it_is_done() -> None:
+    # Given
+    keeper = TaskKeeper()
+    may_end = asyncio.Event()
 
-        async def wait() -> None:
-            await may_end.wait()
+    async def wait() -> None:
+        await may_end.wait()
 
-        # When
-        task = keeper.spawn(wait(), name="waiting")
+    # When
+    task = keeper.spawn(wait(), name="waiting")
 
-        # Then
-        assert len(keeper) == 1
-        assert task.get_name() == "waiting"
-        may_end.set()
-        await task
-        assert len(keeper) == 0
-
-    run(scenario)
+    # Then
+    assert len(keeper) == 1
+    assert task.get_name() == "waiting"
+    may_end.set()
+    await task
+    assert len(keeper) == 0
 
 
-def test_an_exception_that_escapes_is_logged_once_with_the_name_of_the_task(
+async def test_an_exception_that_escapes_is_logged_once_with_the_name_of_the_task(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def scenario() -> None:
+    with caplog.at_level(logging.ERROR):
         # Given
         keeper = TaskKeeper()
 
@@ -48,66 +44,57 @@ def test_an_exception_that_escapes_is_logged_once_with_the_name_of_the_task(
 
         # Then
         assert len(keeper) == 0
-
-    with caplog.at_level(logging.ERROR):
-        run(scenario)
     lines = [record for record in caplog.records if record.msg == "task_failed"]
     assert len(lines) == 1
     assert lines[0].exc_info is not None
 
 
-def test_close_ends_every_task_even_one_that_starts_another_while_ending() -> None:
-    async def scenario() -> None:
-        # Given
-        keeper = TaskKeeper()
-        ended: list[str] = []
+async def test_close_ends_every_task_even_one_that_starts_another_while_ending() -> None:
+    # Given
+    keeper = TaskKeeper()
+    ended: list[str] = []
 
-        async def last_words() -> None:
-            ended.append("last words")
+    async def last_words() -> None:
+        ended.append("last words")
 
-        async def stubborn() -> None:
-            try:
-                await asyncio.Event().wait()
-            finally:
-                keeper.spawn(last_words(), name="last words")
-                ended.append("stubborn")
+    async def stubborn() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            keeper.spawn(last_words(), name="last words")
+            ended.append("stubborn")
 
-        keeper.spawn(stubborn(), name="stubborn")
-        await asyncio.sleep(0)
+    keeper.spawn(stubborn(), name="stubborn")
+    await asyncio.sleep(0)
 
-        # When
-        await keeper.close()
+    # When
+    await keeper.close()
 
-        # Then
-        assert ended == ["stubborn"]
-        assert len(keeper) == 0
-
-    run(scenario)
+    # Then
+    assert ended == ["stubborn"]
+    assert len(keeper) == 0
 
 
-def test_what_is_spawned_after_close_never_runs() -> None:
-    async def scenario() -> None:
-        # Given
-        keeper = TaskKeeper()
-        await keeper.close()
+async def test_what_is_spawned_after_close_never_runs() -> None:
+    # Given
+    keeper = TaskKeeper()
+    await keeper.close()
 
-        # When
-        task = keeper.spawn(fail(), name="too late")
+    # When
+    task = keeper.spawn(fail(), name="too late")
 
-        # Then
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert keeper.is_closed
-
-    run(scenario)
+    # Then
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert keeper.is_closed
 
 
-def test_what_goes_on_for_ever_goes_on_after_a_fault_which_is_logged_and_counted(
+async def test_what_goes_on_for_ever_goes_on_after_a_fault_which_is_logged_and_counted(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tasks, "FAULT_PAUSE_SECONDS", 0.001)
 
-    async def scenario() -> None:
+    with caplog.at_level(logging.ERROR):
         # Given
         counted = CountedThings()
         keeper = TaskKeeper(counted)
@@ -128,7 +115,4 @@ def test_what_goes_on_for_ever_goes_on_after_a_fault_which_is_logged_and_counted
         await has_gone_on.wait()
         await keeper.close()
         assert counted.of("task_faults", "looks") == 2
-
-    with caplog.at_level(logging.ERROR):
-        run(scenario)
     assert [record.msg for record in caplog.records] == ["task_fault", "task_fault"]

@@ -23,17 +23,10 @@ from tests.worlds.share_group_world import (
     acquired,
     partitions_of,
     until_all_wait,
+    world_with_orders,
 )
 
 BOTH = ((ORDERS, 0), (ORDERS, 1))
-
-
-async def a_world_with_two_partitions() -> ShareGroupWorld:
-    world = ShareGroupWorld()
-    world.metadata.create_topic("orders", ORDERS, partition_count=2)
-    for partition in range(2):
-        await world.initialize(partition=partition)
-    return world
 
 
 # ---- sessions
@@ -41,7 +34,7 @@ async def a_world_with_two_partitions() -> ShareGroupWorld:
 
 async def test_the_request_after_the_one_that_opened_the_session_carries_epoch_1() -> None:
     # Given
-    world = await a_world_with_two_partitions()
+    world = await world_with_orders(partition_count=2)
     alice = world.member()
     await alice.fetch(add=BOTH)
 
@@ -54,7 +47,7 @@ async def test_the_request_after_the_one_that_opened_the_session_carries_epoch_1
 
 async def test_a_request_that_opens_a_session_cannot_acknowledge() -> None:
     # Given
-    world = await a_world_with_two_partitions()
+    world = await world_with_orders(partition_count=2)
 
     # When
     answer = await world.member().fetch(acks={(ORDERS, 0): [(0, 0, [1])]})
@@ -68,7 +61,7 @@ async def test_a_request_that_opens_a_session_cannot_acknowledge() -> None:
 @pytest.mark.parametrize("epoch", [1, 3, 2_147_483_647, -2])
 async def test_an_epoch_that_is_not_the_next_one_is_refused_and_changes_nothing(epoch: int) -> None:
     # Given
-    world = await a_world_with_two_partitions()
+    world = await world_with_orders(partition_count=2)
     alice = world.member()
     await alice.open((ORDERS, 0))
     await alice.fetch()
@@ -179,7 +172,7 @@ async def test_a_session_belongs_to_the_port_it_was_opened_on() -> None:
 
 async def test_a_forgotten_partition_is_not_fetched_but_its_records_can_be_acknowledged() -> None:
     # Given
-    world = await a_world_with_two_partitions()
+    world = await world_with_orders(partition_count=2)
     world.produce(5)
     alice = world.member()
     await alice.open((ORDERS, 0), max_records=5)
@@ -197,7 +190,7 @@ async def test_a_forgotten_partition_is_not_fetched_but_its_records_can_be_ackno
 async def test_a_topic_that_is_named_twice_counts_as_named_once() -> None:
     """So librdkafka does when its list of partitions is not sorted."""
     # Given
-    world = await a_world_with_two_partitions()
+    world = await world_with_orders(partition_count=2)
     world.produce(4)
     alice = world.member()
     await alice.open(*BOTH, max_records=4)

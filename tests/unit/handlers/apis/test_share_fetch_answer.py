@@ -10,18 +10,10 @@ from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.identifiers import GroupId, MemberId, TopicIdPartition
 from kproxy.share.share_session import ShareSession, ShareSessionKey
 from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
-from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, acquired, partitions_of
+from tests.worlds.share_group_world import ORDERS, acquired, partitions_of, world_with_orders
 
 BOTH = ((ORDERS, 0), (ORDERS, 1))
 FIRST, SECOND = TopicIdPartition(ORDERS, 0), TopicIdPartition(ORDERS, 1)
-
-
-async def a_world_with_two_partitions() -> ShareGroupWorld:
-    world = ShareGroupWorld()
-    world.metadata.create_topic("orders", ORDERS, partition_count=2)
-    for partition in range(2):
-        await world.initialize(partition=partition)
-    return world
 
 
 def a_session() -> ShareSession:
@@ -37,7 +29,7 @@ def an_answer(session: ShareSession, order: Sequence[TopicIdPartition] = (FIRST,
 
 async def test_a_request_that_opens_a_session_is_answered_for_every_partition_it_names() -> None:
     # Given
-    world = await a_world_with_two_partitions()
+    world = await world_with_orders(partition_count=2)
     alice = world.member()
 
     # When
@@ -50,7 +42,7 @@ async def test_a_request_that_opens_a_session_is_answered_for_every_partition_it
 
 async def test_later_answers_name_only_partitions_with_news() -> None:
     # Given
-    world = await a_world_with_two_partitions()
+    world = await world_with_orders(partition_count=2)
     alice = world.member()
     await alice.fetch(add=[(ORDERS, 0)])
 
@@ -65,7 +57,7 @@ async def test_later_answers_name_only_partitions_with_news() -> None:
 
 async def test_errors_of_fetching_and_of_acknowledging_are_told_apart() -> None:
     # Given
-    world = await a_world_with_two_partitions()
+    world = await world_with_orders(partition_count=2)
     world.produce(5)
     alice = world.member()
     await alice.open(*BOTH)

@@ -13,14 +13,7 @@ from kproxy.share.limits import GroupLimits
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
-from tests.worlds.share_group_world import ORDERS, PAYMENTS, ShareGroupWorld, acquired
-
-
-def assigned(answer: ShareGroupHeartbeatResponse) -> dict[bytes, list[int]] | None:
-    """Return the partitions by topic, None when the answer carries no assignment."""
-    if answer.assignment is None:
-        return None
-    return {topic.topic_id: topic.partitions for topic in answer.assignment.topic_partitions}
+from tests.worlds.share_group_world import ORDERS, PAYMENTS, ShareGroupWorld, acquired, assigned
 
 
 async def test_the_first_answer_already_carries_the_assignment() -> None:

@@ -16,17 +16,8 @@ from tests.worlds.share_group_world import (
     acquired,
     partitions_of,
     until_all_wait,
+    world_with_orders,
 )
-
-
-async def a_world(
-    *, passes_time: bool = True, partition_count: int = 1, limits: ShareGroupLimits | None = None
-) -> ShareGroupWorld:
-    world = ShareGroupWorld(passes_time=passes_time, limits=limits)
-    world.metadata.create_topic("orders", ORDERS, partition_count=partition_count)
-    for partition in range(partition_count):
-        await world.initialize(partition=partition)
-    return world
 
 
 def awaited(world: ShareGroupWorld) -> Mapping[SharePartitionKey, int | None]:
@@ -39,7 +30,7 @@ def awaited(world: ShareGroupWorld) -> Mapping[SharePartitionKey, int | None]:
 
 async def test_without_records_the_answer_comes_when_the_wait_is_over() -> None:
     # Given
-    world = await a_world()
+    world = await world_with_orders()
     alice = world.member()
     await alice.open()
 
@@ -54,7 +45,7 @@ async def test_without_records_the_answer_comes_when_the_wait_is_over() -> None:
 
 async def test_a_record_that_is_produced_during_the_wait_is_delivered_at_once() -> None:
     # Given
-    world = await a_world(passes_time=False)
+    world = await world_with_orders(passes_time=False)
     alice = world.member()
     await alice.open()
 
@@ -72,7 +63,7 @@ async def test_a_record_that_is_produced_during_the_wait_is_delivered_at_once() 
 
 async def test_a_released_record_wakes_another_member_and_comes_before_new_ones() -> None:
     # Given
-    world = await a_world(passes_time=False)
+    world = await world_with_orders(passes_time=False)
     world.produce(5)
     alice, bob = world.member("alice"), world.member("bob")
     await alice.open(max_records=5)
@@ -91,7 +82,7 @@ async def test_a_released_record_wakes_another_member_and_comes_before_new_ones(
 
 async def test_an_expired_lock_wakes_another_member() -> None:
     # Given
-    world = await a_world(passes_time=False)
+    world = await world_with_orders(passes_time=False)
     world.produce(5)
     alice, bob = world.member("alice"), world.member("bob")
     await alice.open(max_records=5)
@@ -156,7 +147,7 @@ async def test_accepted_records_let_a_full_window_move_on_and_wake_who_waits_for
 
 async def test_less_than_min_bytes_is_waited_on_and_given_out_when_the_time_is_up() -> None:
     # Given
-    world = await a_world()
+    world = await world_with_orders()
     world.produce(3)
     alice = world.member()
     await alice.open()
@@ -172,7 +163,7 @@ async def test_less_than_min_bytes_is_waited_on_and_given_out_when_the_time_is_u
 
 async def test_min_bytes_of_zero_does_not_wait() -> None:
     # Given
-    world = await a_world()
+    world = await world_with_orders()
     alice = world.member()
     await alice.open()
 
@@ -187,7 +178,7 @@ async def test_min_bytes_of_zero_does_not_wait() -> None:
 async def test_a_request_for_nothing_is_answered_at_once(nothing: dict[str, int]) -> None:
     """Java sends such requests to maintain its session in record-limit mode."""
     # Given
-    world = await a_world()
+    world = await world_with_orders()
     world.produce(3)
     alice = world.member()
 
@@ -202,7 +193,7 @@ async def test_a_request_for_nothing_is_answered_at_once(nothing: dict[str, int]
 
 async def test_the_end_of_the_process_answers_parked_fetches_with_what_there_is() -> None:
     # Given
-    world = await a_world(passes_time=False)
+    world = await world_with_orders(passes_time=False)
     alice = world.member()
     await alice.open()
 
@@ -222,7 +213,7 @@ async def test_the_end_of_the_process_answers_parked_fetches_with_what_there_is(
 
 async def test_a_share_partition_that_is_discarded_during_its_read_is_loaded_and_read_again() -> None:
     # Given
-    world = await a_world()
+    world = await world_with_orders()
     world.produce(3)
     alice = world.member()
     await alice.open()
@@ -244,7 +235,7 @@ async def test_a_share_partition_that_is_discarded_during_its_read_is_loaded_and
 
 async def test_a_partition_that_another_request_still_loads_is_left_out_of_the_answer() -> None:
     # Given
-    world = await a_world(passes_time=False)
+    world = await world_with_orders(passes_time=False)
     world.state_log.hold_loads = asyncio.Event()
 
     # When
@@ -266,7 +257,7 @@ async def test_a_partition_that_another_request_still_loads_is_left_out_of_the_a
 
 async def test_all_partitions_are_read_in_one_call_and_share_the_bytes() -> None:
     # Given
-    world = await a_world(partition_count=3)
+    world = await world_with_orders(partition_count=3)
     alice = world.member()
     partitions = [(ORDERS, partition) for partition in range(3)]
     await alice.open(*partitions)
@@ -280,7 +271,7 @@ async def test_all_partitions_are_read_in_one_call_and_share_the_bytes() -> None
 
 async def test_fewer_bytes_than_partitions_serve_the_first_in_turn() -> None:
     # Given
-    world = await a_world(partition_count=3)
+    world = await world_with_orders(partition_count=3)
     alice = world.member()
     await alice.open(*[(ORDERS, partition) for partition in range(3)])
 
@@ -308,7 +299,7 @@ async def test_the_operator_bounds_what_any_request_may_ask_for() -> None:
 @pytest.mark.parametrize(("min_bytes", "max_records"), [(40 << 20, 1), (1, 2**31 - 1)])
 async def test_no_more_is_read_than_the_window_has_room_for(min_bytes: int, max_records: int) -> None:
     # Given
-    world = await a_world()
+    world = await world_with_orders()
     world.produce(100, size_bytes=1_000)
     alice = world.member()
     await alice.open()
@@ -323,7 +314,7 @@ async def test_no_more_is_read_than_the_window_has_room_for(min_bytes: int, max_
 
 async def test_nobody_waits_for_more_bytes_than_an_answer_may_have() -> None:
     # Given
-    world = await a_world()
+    world = await world_with_orders()
     world.produce(10)
     alice = world.member()
     await alice.open()
@@ -338,7 +329,7 @@ async def test_nobody_waits_for_more_bytes_than_an_answer_may_have() -> None:
 
 async def test_a_batch_larger_than_max_bytes_is_delivered_all_the_same() -> None:
     # Given
-    world = await a_world()
+    world = await world_with_orders()
     world.produce(1, size_bytes=5_000)
     alice = world.member()
     await alice.open()
@@ -352,7 +343,7 @@ async def test_a_batch_larger_than_max_bytes_is_delivered_all_the_same() -> None
 
 async def test_max_records_is_one_budget_for_all_partitions_and_each_comes_first_in_its_turn() -> None:
     # Given
-    world = await a_world(partition_count=2)
+    world = await world_with_orders(partition_count=2)
     for partition in range(2):
         for _ in range(4):
             world.produce(5, partition=partition)
@@ -372,7 +363,7 @@ async def test_max_records_is_one_budget_for_all_partitions_and_each_comes_first
 
 async def test_a_read_that_fails_ends_the_fetch_with_its_error() -> None:
     # Given
-    world = await a_world()
+    world = await world_with_orders()
     alice = world.member()
     await alice.open()
     world.reader.fail(ORDERS, 0, ErrorCode.NOT_LEADER_OR_FOLLOWER)

@@ -1,6 +1,6 @@
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -10,9 +10,10 @@ from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.cluster.broker_client import BrokerClient
 from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.tasks import TaskKeeper
+from tests.event_loops import async_fixture
 from tests.in_memory.answering_broker import AnsweringBroker
 from tests.in_memory.manual_clock import ManualClock
-from tests.worlds.backing import LIMITS, CountedThings, ask, broker_that, cluster_named, never, run
+from tests.worlds.backing import LIMITS, CountedThings, ask, broker_that, cluster_named, never
 
 
 class Connecting:
@@ -36,69 +37,65 @@ class Connecting:
         self.connections.close()
 
 
-def run_with_broker(
-    scenario: Callable[[Connecting, AnsweringBroker], Coroutine[object, object, None]],
+@async_fixture
+async def broker() -> AsyncIterator[AnsweringBroker]:
+    async with broker_that(lambda _: cluster_named("c")) as broker:
+        yield broker
+
+
+@async_fixture
+async def connecting(broker: AnsweringBroker) -> AsyncIterator[Connecting]:
+    connecting = Connecting()
+    connecting.learn(1, broker)
+    yield connecting
+    await connecting.close()
+
+
+async def test_everybody_who_asks_at_once_gets_the_same_connection(
+    connecting: Connecting, broker: AnsweringBroker
 ) -> None:
-    async def whole() -> None:
-        async with broker_that(lambda _: cluster_named("c")) as broker:
-            connecting = Connecting()
-            connecting.learn(1, broker)
-            await scenario(connecting, broker)
-            await connecting.close()
+    # When
+    first, second = await asyncio.gather(connecting.connections.control(1), connecting.connections.control(1))
 
-    run(whole)
-
-
-def test_everybody_who_asks_at_once_gets_the_same_connection() -> None:
-    async def scenario(connecting: Connecting, broker: AnsweringBroker) -> None:
-        # When
-        first, second = await asyncio.gather(
-            connecting.connections.control(1), connecting.connections.control(1)
-        )
-
-        # Then
-        assert first is second
-        assert broker.accepted_count == 1
-        assert connecting.counted.counts == {("connections", "broker"): 1}
-
-    run_with_broker(scenario)
+    # Then
+    assert first is second
+    assert broker.accepted_count == 1
+    assert connecting.counted.counts == {("connections", "broker"): 1}
 
 
-def test_each_purpose_has_connections_of_its_own() -> None:
-    async def scenario(connecting: Connecting, broker: AnsweringBroker) -> None:
-        # When
-        clients = [
-            await connecting.connections.control(1),
-            await connecting.connections.tail(1),
-            await connecting.connections.reader(1),
-            await connecting.connections.survey().reader(1),
-        ]
+async def test_each_purpose_has_connections_of_its_own(
+    connecting: Connecting, broker: AnsweringBroker
+) -> None:
+    # When
+    clients = [
+        await connecting.connections.control(1),
+        await connecting.connections.tail(1),
+        await connecting.connections.reader(1),
+        await connecting.connections.survey().reader(1),
+    ]
 
-        # Then
-        assert len(set(clients)) == 4
-        assert broker.accepted_count == 4
-
-    run_with_broker(scenario)
+    # Then
+    assert len(set(clients)) == 4
+    assert broker.accepted_count == 4
 
 
-def test_a_read_takes_an_idle_connection_then_a_new_one_then_the_shortest_queue() -> None:
-    async def scenario(connecting: Connecting, broker: AnsweringBroker) -> None:
-        # Given
-        broker.answers[3] = never
-        chosen: list[BrokerClient] = []
+async def test_a_read_takes_an_idle_connection_then_a_new_one_then_the_shortest_queue(
+    connecting: Connecting, broker: AnsweringBroker
+) -> None:
+    # Given
+    broker.answers[3] = never
+    chosen: list[BrokerClient] = []
 
-        # When
-        for _ in range(4):
-            chosen.append(await connecting.connections.reader(1))
-            connecting.tasks.spawn(unanswered(chosen[-1]), name="a read that takes long")
-            await asyncio.sleep(0)
+    # When
+    for _ in range(4):
+        chosen.append(await connecting.connections.reader(1))
+        connecting.tasks.spawn(unanswered(chosen[-1]), name="a read that takes long")
+        await asyncio.sleep(0)
 
-        # Then
-        assert chosen[0] is not chosen[1]
-        assert {chosen[2], chosen[3]} == {chosen[0], chosen[1]}
-        assert broker.accepted_count == 2
-
-    run_with_broker(scenario)
+    # Then
+    assert chosen[0] is not chosen[1]
+    assert {chosen[2], chosen[3]} == {chosen[0], chosen[1]}
+    assert broker.accepted_count == 2
 
 
 async def unanswered(client: BrokerClient) -> None:
@@ -108,73 +105,70 @@ async def unanswered(client: BrokerClient) -> None:
         return
 
 
-def test_a_lost_connection_is_opened_again() -> None:
-    async def scenario(connecting: Connecting, broker: AnsweringBroker) -> None:
-        # Given
-        lost = await connecting.connections.control(1)
-        ended = asyncio.get_running_loop().create_future()
-        lost.on_end = ended.set_result
-        broker.drop_connections()
-        await ended
+async def test_a_lost_connection_is_opened_again(connecting: Connecting, broker: AnsweringBroker) -> None:
+    # Given
+    lost = await connecting.connections.control(1)
+    ended = asyncio.get_running_loop().create_future()
+    lost.on_end = ended.set_result
+    broker.drop_connections()
+    await ended
 
-        # When
-        found = await connecting.connections.control(1)
+    # When
+    found = await connecting.connections.control(1)
 
-        # Then
-        assert found is not lost
-        assert await ask(found) == "c"
-
-    run_with_broker(scenario)
+    # Then
+    assert found is not lost
+    assert await ask(found) == "c"
 
 
-def test_a_broker_that_cannot_be_reached_is_left_alone_for_a_while() -> None:
-    async def scenario(connecting: Connecting, broker: AnsweringBroker) -> None:
-        # Given
-        await broker.stop()
-        with pytest.raises(BrokerFailure, match="connection refused"):
-            await connecting.connections.control(1)
-        await broker.start()
+async def test_a_broker_that_cannot_be_reached_is_left_alone_for_a_while(
+    connecting: Connecting, broker: AnsweringBroker
+) -> None:
+    # Given
+    await broker.stop()
+    with pytest.raises(BrokerFailure, match="connection refused"):
+        await connecting.connections.control(1)
+    await broker.start()
 
-        # When
-        with pytest.raises(BrokerFailure) as refusal:
-            await connecting.connections.reader(1)
+    # When
+    with pytest.raises(BrokerFailure) as refusal:
+        await connecting.connections.reader(1)
 
-        # Then
-        pause_ms = connecting.connections.backoff_ms(1)
-        assert 40 <= pause_ms <= 60
-        assert str(refusal.value) == (
-            f"{broker.address} cannot be reached (127.0.0.1: connection refused); "
-            f"broker 1 is tried again in {pause_ms} ms"
-        )
-        connecting.clock.advance(60)
-        assert (await connecting.connections.reader(1)).is_open
-        assert connecting.connections.backoff_ms(1) == 0
-
-    run_with_broker(scenario)
-
-
-def test_a_failed_dialling_is_told_to_all_who_waited_each_in_an_exception_of_its_own() -> None:
-    async def scenario(connecting: Connecting, broker: AnsweringBroker) -> None:
-        # Given
-        await broker.stop()
-
-        # When
-        outcomes = await asyncio.gather(
-            *(connecting.connections.control(1) for _ in range(3)), return_exceptions=True
-        )
-
-        # Then
-        assert [outcome.reason for outcome in outcomes if isinstance(outcome, BrokerFailure)] == [
-            "unreachable"
-        ] * 3
-        assert len({id(outcome) for outcome in outcomes}) == 3
-        await broker.start()
-
-    run_with_broker(scenario)
+    # Then
+    pause_ms = connecting.connections.backoff_ms(1)
+    assert 40 <= pause_ms <= 60
+    assert str(refusal.value) == (
+        f"{broker.address} cannot be reached (127.0.0.1: connection refused); "
+        f"broker 1 is tried again in {pause_ms} ms"
+    )
+    connecting.clock.advance(60)
+    assert (await connecting.connections.reader(1)).is_open
+    assert connecting.connections.backoff_ms(1) == 0
 
 
-def test_that_a_broker_went_and_came_back_is_said_once_each(caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario(connecting: Connecting, broker: AnsweringBroker) -> None:
+async def test_a_failed_dialling_is_told_to_all_who_waited_each_in_an_exception_of_its_own(
+    connecting: Connecting, broker: AnsweringBroker
+) -> None:
+    # Given
+    await broker.stop()
+
+    # When
+    outcomes = await asyncio.gather(
+        *(connecting.connections.control(1) for _ in range(3)), return_exceptions=True
+    )
+
+    # Then
+    assert [outcome.reason for outcome in outcomes if isinstance(outcome, BrokerFailure)] == [
+        "unreachable"
+    ] * 3
+    assert len({id(outcome) for outcome in outcomes}) == 3
+    await broker.start()
+
+
+async def test_that_a_broker_went_and_came_back_is_said_once_each(
+    caplog: pytest.LogCaptureFixture, connecting: Connecting, broker: AnsweringBroker
+) -> None:
+    with caplog.at_level(logging.INFO):
         # Given
         await broker.stop()
 
@@ -188,16 +182,13 @@ def test_that_a_broker_went_and_came_back_is_said_once_each(caplog: pytest.LogCa
 
         # Then
         assert connecting.counted.counts[("connection_errors", "broker", "unreachable")] == 3
-
-    with caplog.at_level(logging.INFO):
-        run_with_broker(scenario)
     assert [record.msg for record in caplog.records] == ["broker_unreachable", "broker_reached"]
 
 
-def test_a_connection_that_broke_is_counted_and_said_with_the_reason(
-    caplog: pytest.LogCaptureFixture,
+async def test_a_connection_that_broke_is_counted_and_said_with_the_reason(
+    caplog: pytest.LogCaptureFixture, connecting: Connecting, broker: AnsweringBroker
 ) -> None:
-    async def scenario(connecting: Connecting, broker: AnsweringBroker) -> None:
+    with caplog.at_level(logging.INFO):
         # Given
         broker.answers[3] = lambda _: b"\x00\x00\x00\x04oops"
         client = await connecting.connections.control(1)
@@ -208,85 +199,75 @@ def test_a_connection_that_broke_is_counted_and_said_with_the_reason(
 
         # Then
         assert connecting.counted.counts[("connection_errors", "broker", "malformed_response")] == 1
-
-    with caplog.at_level(logging.INFO):
-        run_with_broker(scenario)
     assert [record.msg for record in caplog.records] == ["broker_connection_failed"]
 
 
-def test_a_broker_that_moved_is_dialled_at_its_new_address_at_once() -> None:
-    async def scenario(connecting: Connecting, broker: AnsweringBroker) -> None:
-        # Given
-        await broker.stop()
-        with pytest.raises(BrokerFailure):
-            await connecting.connections.control(1)
-        async with broker_that(lambda _: cluster_named("elsewhere")) as elsewhere:
-            # When
-            connecting.learn(1, elsewhere)
-
-            # Then
-            assert await ask(await connecting.connections.control(1)) == "elsewhere"
-            connecting.connections.close()
-
-    run_with_broker(scenario)
-
-
-def test_a_broker_that_moved_keeps_its_open_connections() -> None:
-    async def scenario(connecting: Connecting, broker: AnsweringBroker) -> None:
-        # Given
-        before = await connecting.connections.control(1)
-        async with broker_that(lambda _: cluster_named("elsewhere")) as elsewhere:
-            # When
-            connecting.learn(1, elsewhere)
-
-            # Then
-            assert await connecting.connections.control(1) is before
-            assert broker.accepted_count == 1
-
-    run_with_broker(scenario)
-
-
-def test_a_node_id_that_nobody_named_is_refused() -> None:
-    async def scenario(connecting: Connecting, _: AnsweringBroker) -> None:
-        with pytest.raises(BrokerUnavailable, match="no broker with node id 7 is known"):
-            await connecting.connections.control(7)
-        assert connecting.connections.backoff_ms(7) == 0
-
-    run_with_broker(scenario)
-
-
-def test_a_caller_that_gives_up_does_not_end_the_dialling_for_the_others() -> None:
-    async def scenario(connecting: Connecting, _: AnsweringBroker) -> None:
-        # Given
-        async with asyncio.TaskGroup() as callers:
-            impatient = callers.create_task(connecting.connections.control(1))
-            patient = callers.create_task(connecting.connections.control(1))
-            await asyncio.sleep(0)
-
-            # When
-            impatient.cancel()
+async def test_a_broker_that_moved_is_dialled_at_its_new_address_at_once(
+    connecting: Connecting, broker: AnsweringBroker
+) -> None:
+    # Given
+    await broker.stop()
+    with pytest.raises(BrokerFailure):
+        await connecting.connections.control(1)
+    async with broker_that(lambda _: cluster_named("elsewhere")) as elsewhere:
+        # When
+        connecting.learn(1, elsewhere)
 
         # Then
-        assert patient.result().is_open
+        assert await ask(await connecting.connections.control(1)) == "elsewhere"
+        connecting.connections.close()
 
-    run_with_broker(scenario)
+
+async def test_a_broker_that_moved_keeps_its_open_connections(
+    connecting: Connecting, broker: AnsweringBroker
+) -> None:
+    # Given
+    before = await connecting.connections.control(1)
+    async with broker_that(lambda _: cluster_named("elsewhere")) as elsewhere:
+        # When
+        connecting.learn(1, elsewhere)
+
+        # Then
+        assert await connecting.connections.control(1) is before
+        assert broker.accepted_count == 1
 
 
-def test_who_waits_for_a_connection_when_kproxy_stops_is_told() -> None:
-    async def scenario(connecting: Connecting, broker: AnsweringBroker) -> None:
-        # Given
-        broker.answers[18] = never
+async def test_a_node_id_that_nobody_named_is_refused(connecting: Connecting) -> None:
+    with pytest.raises(BrokerUnavailable, match="no broker with node id 7 is known"):
+        await connecting.connections.control(7)
+    assert connecting.connections.backoff_ms(7) == 0
 
-        async def stop() -> None:
-            await broker.until_asked(18)
-            await connecting.tasks.close()
+
+async def test_a_caller_that_gives_up_does_not_end_the_dialling_for_the_others(
+    connecting: Connecting,
+) -> None:
+    # Given
+    async with asyncio.TaskGroup() as callers:
+        impatient = callers.create_task(connecting.connections.control(1))
+        patient = callers.create_task(connecting.connections.control(1))
+        await asyncio.sleep(0)
 
         # When
-        outcome, _ = await asyncio.gather(connecting.connections.control(1), stop(), return_exceptions=True)
+        impatient.cancel()
 
-        # Then
-        assert str(outcome) == "kproxy is stopping"
-        with pytest.raises(BrokerFailure, match="kproxy is stopping"):
-            await connecting.connections.control(1)
+    # Then
+    assert patient.result().is_open
 
-    run_with_broker(scenario)
+
+async def test_who_waits_for_a_connection_when_kproxy_stops_is_told(
+    connecting: Connecting, broker: AnsweringBroker
+) -> None:
+    # Given
+    broker.answers[18] = never
+
+    async def stop() -> None:
+        await broker.until_asked(18)
+        await connecting.tasks.close()
+
+    # When
+    outcome, _ = await asyncio.gather(connecting.connections.control(1), stop(), return_exceptions=True)
+
+    # Then
+    assert str(outcome) == "kproxy is stopping"
+    with pytest.raises(BrokerFailure, match="kproxy is stopping"):
+        await connecting.connections.control(1)

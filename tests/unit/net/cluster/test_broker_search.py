@@ -12,7 +12,7 @@ from kproxy.net.tasks import TaskKeeper
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.metadata_request import MetadataRequest
 from tests.in_memory.scripted_cluster import ScriptedCluster
-from tests.worlds.backing import ORDERS, Backing, run
+from tests.worlds.backing import ORDERS, Backing
 
 
 class Cluster:
@@ -43,71 +43,62 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-def test_whoever_asks_while_a_question_is_out_is_answered_by_the_next_one_a_while_later(
+async def test_whoever_asks_while_a_question_is_out_is_answered_by_the_next_one_a_while_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        # Given
-        monkeypatch.setattr(broker_search, "LEAST_INTERVAL_SECONDS", 0.05)
-        tasks, cluster = TaskKeeper(), Cluster()
-        search = BrokerSearch(cluster.ask_for_brokers, cluster.fail, tasks=tasks)
-        cluster.answers.clear()
+    # Given
+    monkeypatch.setattr(broker_search, "LEAST_INTERVAL_SECONDS", 0.05)
+    tasks, cluster = TaskKeeper(), Cluster()
+    search = BrokerSearch(cluster.ask_for_brokers, cluster.fail, tasks=tasks)
+    cluster.answers.clear()
+    search.begin()
+    await turns()
+
+    # When
+    for _ in range(100):
         search.begin()
-        await turns()
+    cluster.answers.set()
+    await turns()
+    asked_at_once = cluster.asked
+    await cluster.is_asked_again.wait()
+    await tasks.close()
+
+    # Then
+    assert (asked_at_once, cluster.asked) == (1, 2)
+
+
+async def test_a_question_that_nobody_answers_is_told() -> None:
+    # Given
+    tasks, cluster = TaskKeeper(), Cluster()
+    cluster.failure = BrokerUnavailable("nobody answers")
+    search = BrokerSearch(cluster.ask_for_brokers, cluster.fail, tasks=tasks)
+
+    # When
+    search.begin()
+    await turns()
+
+    # Then
+    assert cluster.failures == 1
+    await tasks.close()
+
+
+async def test_clients_that_cannot_reach_a_broker_make_nobody_read_all_metadata() -> None:
+    async with (
+        ScriptedCluster() as cluster,
+        Backing(cluster.bootstrap_servers, timing=MetadataTiming()) as backing,
+    ):
+        # Given
+        cluster.create_topic("orders", ORDERS)
+        await backing.metadata.topics_named(["orders"])
+        before = len(cluster.asked(ApiKey.METADATA))
+        search = BrokerSearch(backing.metadata.ask_for_brokers, lambda: None, tasks=backing.tasks)
 
         # When
-        for _ in range(100):
+        for _ in range(30):
             search.begin()
-        cluster.answers.set()
-        await turns()
-        asked_at_once = cluster.asked
-        await cluster.is_asked_again.wait()
-        await tasks.close()
+            await asyncio.sleep(0.01)
 
         # Then
-        assert (asked_at_once, cluster.asked) == (1, 2)
-
-    run(scenario)
-
-
-def test_a_question_that_nobody_answers_is_told() -> None:
-    async def scenario() -> None:
-        # Given
-        tasks, cluster = TaskKeeper(), Cluster()
-        cluster.failure = BrokerUnavailable("nobody answers")
-        search = BrokerSearch(cluster.ask_for_brokers, cluster.fail, tasks=tasks)
-
-        # When
-        search.begin()
-        await turns()
-
-        # Then
-        assert cluster.failures == 1
-        await tasks.close()
-
-    run(scenario)
-
-
-def test_clients_that_cannot_reach_a_broker_make_nobody_read_all_metadata() -> None:
-    async def scenario() -> None:
-        async with (
-            ScriptedCluster() as cluster,
-            Backing(cluster.bootstrap_servers, timing=MetadataTiming()) as backing,
-        ):
-            # Given
-            cluster.create_topic("orders", ORDERS)
-            await backing.metadata.topics_named(["orders"])
-            before = len(cluster.asked(ApiKey.METADATA))
-            search = BrokerSearch(backing.metadata.ask_for_brokers, lambda: None, tasks=backing.tasks)
-
-            # When
-            for _ in range(30):
-                search.begin()
-                await asyncio.sleep(0.01)
-
-            # Then
-            (only,) = cluster.asked(ApiKey.METADATA)[before:]
-            assert isinstance(only.message, MetadataRequest)
-            assert only.message.topics == []
-
-    run(scenario)
+        (only,) = cluster.asked(ApiKey.METADATA)[before:]
+        assert isinstance(only.message, MetadataRequest)
+        assert only.message.topics == []

@@ -8,8 +8,8 @@ from kproxy.errors import BrokerUnavailable
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.cluster.contact_watch import SILENCE_MS, ContactWatch
 from kproxy.net.cluster.view import TopicIdsMissing
+from tests.event_loops import run
 from tests.in_memory.manual_clock import ManualClock
-from tests.worlds.backing import run
 from tests.worlds.state_logs import alarms
 
 REFUSED = BrokerFailure("connect", "127.0.0.1:9092: connection refused")
@@ -50,7 +50,7 @@ class Cluster:
     def looked_at(self, *, after_ms: int) -> "Cluster":
         """Let time pass, and look."""
         self.clock.advance(after_ms)
-        run(self.watch.look)
+        run(self.watch.look())
         return self
 
 

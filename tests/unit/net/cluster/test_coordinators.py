@@ -10,7 +10,7 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
 from tests.in_memory.scripted_cluster import ScriptedCluster
-from tests.worlds.backing import Backing, run
+from tests.worlds.backing import Backing
 
 COORDINATOR = 2
 NEW, OLD = (0, 6), (0, 2)
@@ -34,75 +34,65 @@ def cluster_that_answers(
 
 @pytest.mark.parametrize("kind", CoordinatorKind)
 @pytest.mark.parametrize("versions", [NEW, OLD])
-def test_a_broker_of_any_age_names_the_coordinator(versions: tuple[int, int], kind: CoordinatorKind) -> None:
-    async def scenario() -> None:
-        # Given
-        async with (
-            cluster_that_answers(versions=versions) as cluster,
-            Backing(cluster.bootstrap_servers) as backing,
-        ):
-            await backing.metadata.refresh()
+async def test_a_broker_of_any_age_names_the_coordinator(
+    versions: tuple[int, int], kind: CoordinatorKind
+) -> None:
+    # Given
+    async with (
+        cluster_that_answers(versions=versions) as cluster,
+        Backing(cluster.bootstrap_servers) as backing,
+    ):
+        await backing.metadata.refresh()
 
-            # When
-            found = await find_coordinator(backing.metadata, kind, "g")
+        # When
+        found = await find_coordinator(backing.metadata, kind, "g")
 
-            # Then
-            assert found == COORDINATOR
-            (asked,) = [request.message for request in cluster.asked(ApiKey.FIND_COORDINATOR)]
-            assert isinstance(asked, FindCoordinatorRequest)
-            assert asked.key_type == kind
-            assert (asked.key, asked.coordinator_keys) == (("", ["g"]) if versions == NEW else ("g", []))
-
-    run(scenario)
+        # Then
+        assert found == COORDINATOR
+        (asked,) = [request.message for request in cluster.asked(ApiKey.FIND_COORDINATOR)]
+        assert isinstance(asked, FindCoordinatorRequest)
+        assert asked.key_type == kind
+        assert (asked.key, asked.coordinator_keys) == (("", ["g"]) if versions == NEW else ("g", []))
 
 
 @pytest.mark.parametrize("versions", [NEW, OLD])
-def test_a_refusal_says_which_and_nobody_else_is_asked(versions: tuple[int, int]) -> None:
-    async def scenario() -> None:
-        # Given
-        async with (
-            cluster_that_answers(ErrorCode.COORDINATOR_NOT_AVAILABLE, versions=versions) as cluster,
-            Backing(cluster.bootstrap_servers) as backing,
-        ):
-            await backing.metadata.refresh()
+async def test_a_refusal_says_which_and_nobody_else_is_asked(versions: tuple[int, int]) -> None:
+    # Given
+    async with (
+        cluster_that_answers(ErrorCode.COORDINATOR_NOT_AVAILABLE, versions=versions) as cluster,
+        Backing(cluster.bootstrap_servers) as backing,
+    ):
+        await backing.metadata.refresh()
 
-            # When
-            with pytest.raises(BrokerRefusal, match=r"FindCoordinator of g at 127\.0\.0\.1") as refusal:
-                await find_coordinator(backing.metadata, CoordinatorKind.GROUP, "g")
+        # When
+        with pytest.raises(BrokerRefusal, match=r"FindCoordinator of g at 127\.0\.0\.1") as refusal:
+            await find_coordinator(backing.metadata, CoordinatorKind.GROUP, "g")
 
-            # Then
-            assert refusal.value.error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
-            assert len(cluster.asked(ApiKey.FIND_COORDINATOR)) == 1
-
-    run(scenario)
+        # Then
+        assert refusal.value.error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert len(cluster.asked(ApiKey.FIND_COORDINATOR)) == 1
 
 
 @pytest.mark.parametrize("answer_count", [0, 2])
-def test_an_answer_to_another_question_is_no_answer(answer_count: int) -> None:
-    async def scenario() -> None:
-        # Given
-        async with (
-            cluster_that_answers(answer_count=answer_count) as cluster,
-            Backing(cluster.bootstrap_servers) as backing,
-        ):
-            await backing.metadata.refresh()
+async def test_an_answer_to_another_question_is_no_answer(answer_count: int) -> None:
+    # Given
+    async with (
+        cluster_that_answers(answer_count=answer_count) as cluster,
+        Backing(cluster.bootstrap_servers) as backing,
+    ):
+        await backing.metadata.refresh()
 
-            # When / Then
-            with pytest.raises(BrokerUnavailable, match=f": {answer_count} answers to one question"):
-                await find_coordinator(backing.metadata, CoordinatorKind.GROUP, "g")
-
-    run(scenario)
+        # When / Then
+        with pytest.raises(BrokerUnavailable, match=f": {answer_count} answers to one question"):
+            await find_coordinator(backing.metadata, CoordinatorKind.GROUP, "g")
 
 
-def test_a_broker_that_is_away_is_passed_over() -> None:
-    async def scenario() -> None:
-        # Given
-        async with cluster_that_answers() as cluster, Backing(cluster.bootstrap_servers) as backing:
-            await backing.metadata.refresh()
-            await cluster.brokers[1].stop()
+async def test_a_broker_that_is_away_is_passed_over() -> None:
+    # Given
+    async with cluster_that_answers() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        await backing.metadata.refresh()
+        await cluster.brokers[1].stop()
 
-            # When / Then
-            assert await find_coordinator(backing.metadata, CoordinatorKind.GROUP, "g") == COORDINATOR
-            await cluster.brokers[1].start()
-
-    run(scenario)
+        # When / Then
+        assert await find_coordinator(backing.metadata, CoordinatorKind.GROUP, "g") == COORDINATOR
+        await cluster.brokers[1].start()

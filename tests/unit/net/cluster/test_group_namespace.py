@@ -13,7 +13,7 @@ from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoor
 from kproxy.wire.messages.list_groups_response import ListedGroup, ListGroupsResponse
 from tests.in_memory.answering_broker import Answer, Reply
 from tests.in_memory.scripted_cluster import ScriptedCluster
-from tests.worlds.backing import Backing, run
+from tests.worlds.backing import Backing
 
 COORDINATOR = 2
 NEW, OLD = (0, 6), (0, 2)
@@ -59,19 +59,16 @@ def cluster_with(
         (ListedGroup(group_id="another", protocol_type="consumer", group_type="Consumer"), False),
     ],
 )
-def test_an_id_is_foreign_when_its_coordinator_has_a_group_of_another_type(
+async def test_an_id_is_foreign_when_its_coordinator_has_a_group_of_another_type(
     group: ListedGroup, find_versions: tuple[int, int], *, is_foreign: bool
 ) -> None:
-    async def scenario() -> None:
-        async with (
-            cluster_with(group, find_versions=find_versions) as cluster,
-            Backing(cluster.bootstrap_servers) as backing,
-        ):
-            await backing.metadata.refresh()
+    async with (
+        cluster_with(group, find_versions=find_versions) as cluster,
+        Backing(cluster.bootstrap_servers) as backing,
+    ):
+        await backing.metadata.refresh()
 
-            assert await namespace(backing).is_foreign("g") is is_foreign
-
-    run(scenario)
+        assert await namespace(backing).is_foreign("g") is is_foreign
 
 
 @pytest.mark.parametrize(
@@ -81,18 +78,17 @@ def test_an_id_is_foreign_when_its_coordinator_has_a_group_of_another_type(
         (ErrorCode.NONE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "ListGroups.*COORDINATOR_LOAD_IN_PROGRESS"),
     ],
 )
-def test_a_coordinator_that_cannot_say_leaves_it_open(found: ErrorCode, listed: ErrorCode, text: str) -> None:
-    async def scenario() -> None:
-        async with (
-            cluster_with(found=found, listed=listed) as cluster,
-            Backing(cluster.bootstrap_servers) as backing,
-        ):
-            await backing.metadata.refresh()
+async def test_a_coordinator_that_cannot_say_leaves_it_open(
+    found: ErrorCode, listed: ErrorCode, text: str
+) -> None:
+    async with (
+        cluster_with(found=found, listed=listed) as cluster,
+        Backing(cluster.bootstrap_servers) as backing,
+    ):
+        await backing.metadata.refresh()
 
-            with pytest.raises(BrokerUnavailable, match=text):
-                await namespace(backing, patience_seconds=0).is_foreign("g")
-
-    run(scenario)
+        with pytest.raises(BrokerUnavailable, match=text):
+            await namespace(backing, patience_seconds=0).is_foreign("g")
 
 
 @pytest.mark.parametrize(
@@ -104,41 +100,37 @@ def test_a_coordinator_that_cannot_say_leaves_it_open(found: ErrorCode, listed: 
     ],
 )
 @pytest.mark.parametrize("api_key", [ApiKey.FIND_COORDINATOR, ApiKey.LIST_GROUPS])
-def test_a_coordinator_that_is_not_there_yet_is_waited_for(api_key: ApiKey, error_code: ErrorCode) -> None:
-    async def scenario() -> None:
-        # Given
-        group = ListedGroup(group_id="g", protocol_type="consumer", group_type="Consumer")
-        async with cluster_with(group) as cluster, Backing(cluster.bootstrap_servers) as backing:
-            await backing.metadata.refresh()
-            refuse_twice(cluster, api_key, error_code)
+async def test_a_coordinator_that_is_not_there_yet_is_waited_for(
+    api_key: ApiKey, error_code: ErrorCode
+) -> None:
+    # Given
+    group = ListedGroup(group_id="g", protocol_type="consumer", group_type="Consumer")
+    async with cluster_with(group) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        await backing.metadata.refresh()
+        refuse_twice(cluster, api_key, error_code)
 
-            # When
-            is_foreign = await namespace(backing).is_foreign("g")
+        # When
+        is_foreign = await namespace(backing).is_foreign("g")
 
-            # Then
-            assert is_foreign
-            assert len(cluster.asked(api_key)) == 3
-
-    run(scenario)
+        # Then
+        assert is_foreign
+        assert len(cluster.asked(api_key)) == 3
 
 
-def test_a_refusal_that_does_not_pass_is_told_at_once() -> None:
-    async def scenario() -> None:
-        # Given
-        async with (
-            cluster_with(found=ErrorCode.GROUP_AUTHORIZATION_FAILED) as cluster,
-            Backing(cluster.bootstrap_servers) as backing,
-        ):
-            await backing.metadata.refresh()
+async def test_a_refusal_that_does_not_pass_is_told_at_once() -> None:
+    # Given
+    async with (
+        cluster_with(found=ErrorCode.GROUP_AUTHORIZATION_FAILED) as cluster,
+        Backing(cluster.bootstrap_servers) as backing,
+    ):
+        await backing.metadata.refresh()
 
-            # When
-            with pytest.raises(BrokerUnavailable, match="GROUP_AUTHORIZATION_FAILED"):
-                await namespace(backing).is_foreign("g")
+        # When
+        with pytest.raises(BrokerUnavailable, match="GROUP_AUTHORIZATION_FAILED"):
+            await namespace(backing).is_foreign("g")
 
-            # Then
-            assert len(cluster.asked(ApiKey.FIND_COORDINATOR)) == 1
-
-    run(scenario)
+        # Then
+        assert len(cluster.asked(ApiKey.FIND_COORDINATOR)) == 1
 
 
 def refuse_twice(cluster: ScriptedCluster, api_key: ApiKey, error_code: ErrorCode) -> None:
@@ -158,14 +150,11 @@ def refuse_twice(cluster: ScriptedCluster, api_key: ApiKey, error_code: ErrorCod
         broker.answers[api_key] = answer
 
 
-def test_an_answer_to_another_question_is_no_answer() -> None:
-    async def scenario() -> None:
-        async with cluster_with() as cluster, Backing(cluster.bootstrap_servers) as backing:
-            for broker in cluster.brokers.values():
-                broker.answers[ApiKey.FIND_COORDINATOR] = lambda _: FindCoordinatorResponse()
-            await backing.metadata.refresh()
+async def test_an_answer_to_another_question_is_no_answer() -> None:
+    async with cluster_with() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        for broker in cluster.brokers.values():
+            broker.answers[ApiKey.FIND_COORDINATOR] = lambda _: FindCoordinatorResponse()
+        await backing.metadata.refresh()
 
-            with pytest.raises(BrokerUnavailable, match="0 answers to one question"):
-                await namespace(backing).is_foreign("g")
-
-    run(scenario)
+        with pytest.raises(BrokerUnavailable, match="0 answers to one question"):
+            await namespace(backing).is_foreign("g")

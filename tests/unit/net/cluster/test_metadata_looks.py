@@ -19,7 +19,7 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest
 from tests.in_memory.answering_broker import Answer, Reply
 from tests.in_memory.scripted_cluster import ScriptedCluster
-from tests.worlds.backing import ORDERS, PAYMENTS, Backing, run
+from tests.worlds.backing import ORDERS, PAYMENTS, Backing
 
 NAMES = frozenset({"orders", "payments"})
 NEW_ORDERS = TopicId(b"topic-id-orders2")
@@ -31,92 +31,79 @@ def looks(backing: Backing) -> tuple[int, int]:
     return counts["metadata_looks", "same"], counts["metadata_looks", "different"]
 
 
-def test_an_answer_that_is_the_same_as_the_last_one_is_not_read_whoever_is_the_controller() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS, partition_count=3)
-            cluster.controller_ids = cycle([1, 2, 3])
+async def test_an_answer_that_is_the_same_as_the_last_one_is_not_read_whoever_is_the_controller() -> None:
+    # Given
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS, partition_count=3)
+        cluster.controller_ids = cycle([1, 2, 3])
 
-            # When
-            for _ in range(4):
-                await backing.metadata.look(NAMES)
-
-            # Then
-            assert looks(backing) == (3, 1)
-            assert backing.metadata.leader_of(ORDERS, 2) == PartitionLeader(1, 0)
-
-    run(scenario)
-
-
-def test_partitions_topics_leaders_and_racks_that_changed_are_noticed_by_the_next_look() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster((1, 2)) as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS)
-            moved: list[TopicId] = []
-            backing.metadata.on_topics.append(moved.extend)
+        # When
+        for _ in range(4):
             await backing.metadata.look(NAMES)
-            moved.clear()
 
-            # When, Then
-            cluster.add_partitions(ORDERS, 3)
-            await backing.metadata.look(NAMES)
-            assert backing.metadata.describe(ORDERS) == TopicDescription(ORDERS, "orders", 3)
-
-            cluster.lead(ORDERS, 0, 2)
-            await backing.metadata.look(NAMES)
-            assert backing.metadata.leader_of(ORDERS, 0) == PartitionLeader(2, 1)
-
-            cluster.create_topic("payments", PAYMENTS)
-            await backing.metadata.look(NAMES)
-            assert backing.metadata.describe(PAYMENTS) == TopicDescription(PAYMENTS, "payments", 1)
-
-            cluster.delete_topic(ORDERS)
-            await backing.metadata.look(NAMES)
-            assert backing.metadata.describe(ORDERS) is None
-
-            assert moved == [ORDERS, ORDERS, PAYMENTS, ORDERS]
-            cluster.racks[2] = "rack-b"
-            await backing.metadata.look(NAMES)
-            assert [endpoint.rack for endpoint in backing.metadata.advertised_endpoints()] == [None, "rack-b"]
-
-    run(scenario)
+        # Then
+        assert looks(backing) == (3, 1)
+        assert backing.metadata.leader_of(ORDERS, 2) == PartitionLeader(1, 0)
 
 
-def test_an_answer_is_read_again_when_something_else_changed_the_view_in_between() -> None:
+async def test_partitions_topics_leaders_and_racks_that_changed_are_noticed_by_the_next_look() -> None:
+    # Given
+    async with ScriptedCluster((1, 2)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS)
+        moved: list[TopicId] = []
+        backing.metadata.on_topics.append(moved.extend)
+        await backing.metadata.look(NAMES)
+        moved.clear()
+
+        # When, Then
+        cluster.add_partitions(ORDERS, 3)
+        await backing.metadata.look(NAMES)
+        assert backing.metadata.describe(ORDERS) == TopicDescription(ORDERS, "orders", 3)
+
+        cluster.lead(ORDERS, 0, 2)
+        await backing.metadata.look(NAMES)
+        assert backing.metadata.leader_of(ORDERS, 0) == PartitionLeader(2, 1)
+
+        cluster.create_topic("payments", PAYMENTS)
+        await backing.metadata.look(NAMES)
+        assert backing.metadata.describe(PAYMENTS) == TopicDescription(PAYMENTS, "payments", 1)
+
+        cluster.delete_topic(ORDERS)
+        await backing.metadata.look(NAMES)
+        assert backing.metadata.describe(ORDERS) is None
+
+        assert moved == [ORDERS, ORDERS, PAYMENTS, ORDERS]
+        cluster.racks[2] = "rack-b"
+        await backing.metadata.look(NAMES)
+        assert [endpoint.rack for endpoint in backing.metadata.advertised_endpoints()] == [None, "rack-b"]
+
+
+async def test_an_answer_is_read_again_when_something_else_changed_the_view_in_between() -> None:
     """Else a topic that another question found missing, and that is back, would stay away for ever."""
+    # Given
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS)
+        await backing.metadata.look(NAMES)
+        cluster.delete_topic(ORDERS)
+        await backing.metadata.refresh()
+        gone = backing.metadata.describe(ORDERS)
+        cluster.create_topic("orders", ORDERS)
 
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS)
-            await backing.metadata.look(NAMES)
-            cluster.delete_topic(ORDERS)
-            await backing.metadata.refresh()
-            gone = backing.metadata.describe(ORDERS)
-            cluster.create_topic("orders", ORDERS)
+        # When
+        await backing.metadata.look(NAMES)
 
-            # When
-            await backing.metadata.look(NAMES)
-
-            # Then
-            assert gone is None
-            assert backing.metadata.describe(ORDERS) == TopicDescription(ORDERS, "orders", 1)
-
-    run(scenario)
+        # Then
+        assert gone is None
+        assert backing.metadata.describe(ORDERS) == TopicDescription(ORDERS, "orders", 1)
 
 
-def test_other_topics_are_another_question() -> None:
-    async def scenario() -> None:
-        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("payments", PAYMENTS)
-            await backing.metadata.look(frozenset({"orders"}))
-            await backing.metadata.look(NAMES)
-            assert looks(backing) == (0, 2)
-            assert backing.metadata.describe(PAYMENTS) is not None
-
-    run(scenario)
+async def test_other_topics_are_another_question() -> None:
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("payments", PAYMENTS)
+        await backing.metadata.look(frozenset({"orders"}))
+        await backing.metadata.look(NAMES)
+        assert looks(backing) == (0, 2)
+        assert backing.metadata.describe(PAYMENTS) is not None
 
 
 def test_many_topics_are_looked_at_in_several_requests() -> None:
@@ -127,181 +114,157 @@ def test_many_topics_are_looked_at_in_several_requests() -> None:
     assert [len(part.names) for part in parts] == [TOPICS_PER_LOOK, TOPICS_PER_LOOK, 1]
 
 
-def test_topics_of_many_partitions_are_looked_at_in_several_requests_once_that_is_known(
+async def test_topics_of_many_partitions_are_looked_at_in_several_requests_once_that_is_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(metadata_looks, "PARTITIONS_PER_LOOK", 5)
 
-    async def scenario() -> None:
-        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
-            # Given
-            counts = {"a": 2, "b": 3, "c": 4, "d": 9}
-            for name, count in counts.items():
-                cluster.create_topic(name, TopicId(name.encode() * 16), partition_count=count)
-            names = frozenset(counts)
-            await backing.metadata.look(names)
-            before = len(cluster.asked(ApiKey.METADATA))
-
-            # When
-            for _ in range(2):
-                await backing.metadata.look(names)
-
-            # Then
-            asked = [
-                [topic.name for topic in request.message.topics or []]  # type: ignore[attr-defined]  # a MetadataRequest
-                for request in cluster.asked(ApiKey.METADATA)[before:]
-            ]
-            assert asked == [["a", "b"], ["c"], ["d"]] * 2
-            assert looks(backing)[0] == 3
-
-    run(scenario)
-
-
-def test_a_look_that_nobody_answers_fails_and_says_so_once_it_succeeds_again() -> None:
-    async def scenario() -> None:
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
         # Given
-        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        counts = {"a": 2, "b": 3, "c": 4, "d": 9}
+        for name, count in counts.items():
+            cluster.create_topic(name, TopicId(name.encode() * 16), partition_count=count)
+        names = frozenset(counts)
+        await backing.metadata.look(names)
+        before = len(cluster.asked(ApiKey.METADATA))
+
+        # When
+        for _ in range(2):
+            await backing.metadata.look(names)
+
+        # Then
+        asked = [
+            [topic.name for topic in request.message.topics or []]  # type: ignore[attr-defined]  # a MetadataRequest
+            for request in cluster.asked(ApiKey.METADATA)[before:]
+        ]
+        assert asked == [["a", "b"], ["c"], ["d"]] * 2
+        assert looks(backing)[0] == 3
+
+
+async def test_a_look_that_nobody_answers_fails_and_says_so_once_it_succeeds_again() -> None:
+    # Given
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        await backing.metadata.look(NAMES)
+        await cluster.brokers[1].stop()
+
+        # When
+        with pytest.raises(BrokerUnavailable):
             await backing.metadata.look(NAMES)
-            await cluster.brokers[1].stop()
 
-            # When
-            with pytest.raises(BrokerUnavailable):
-                await backing.metadata.look(NAMES)
-
-            # Then
-            assert backing.counted.counts["metadata_looks", "failed"] == 1
-            assert backing.metadata.last_failure is not None
-
-    run(scenario)
+        # Then
+        assert backing.counted.counts["metadata_looks", "failed"] == 1
+        assert backing.metadata.last_failure is not None
 
 
 # ---- brokers that are behind
 
 
-def test_a_topic_that_a_broker_does_not_know_yet_stays_when_the_others_know_it() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.fall_behind(2)
-            cluster.create_topic("orders", ORDERS)
-            await backing.metadata.look(NAMES)
-            await cluster.brokers[1].stop()
+async def test_a_topic_that_a_broker_does_not_know_yet_stays_when_the_others_know_it() -> None:
+    # Given
+    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.fall_behind(2)
+        cluster.create_topic("orders", ORDERS)
+        await backing.metadata.look(NAMES)
+        await cluster.brokers[1].stop()
 
-            # When
-            await backing.metadata.look(NAMES)
+        # When
+        await backing.metadata.look(NAMES)
 
-            # Then
-            assert backing.metadata.describe(ORDERS) is not None
-            assert await backing.metadata.missing_topics({ORDERS: "orders"}) == []
-            cluster.catch_up(2)
-            await backing.metadata.look(NAMES)
-            assert backing.metadata.describe(ORDERS) is not None
-
-    run(scenario)
+        # Then
+        assert backing.metadata.describe(ORDERS) is not None
+        assert await backing.metadata.missing_topics({ORDERS: "orders"}) == []
+        cluster.catch_up(2)
+        await backing.metadata.look(NAMES)
+        assert backing.metadata.describe(ORDERS) is not None
 
 
-def test_a_topic_that_was_deleted_is_gone_although_one_broker_still_knows_it() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS)
-            await backing.metadata.look(NAMES)
-            cluster.fall_behind(3)
-            cluster.delete_topic(ORDERS)
+async def test_a_topic_that_was_deleted_is_gone_although_one_broker_still_knows_it() -> None:
+    # Given
+    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS)
+        await backing.metadata.look(NAMES)
+        cluster.fall_behind(3)
+        cluster.delete_topic(ORDERS)
 
-            # When
-            await backing.metadata.look(NAMES)
+        # When
+        await backing.metadata.look(NAMES)
 
-            # Then
-            assert backing.metadata.describe(ORDERS) is None
-            assert await backing.metadata.missing_topics({ORDERS: "orders"}) == [ORDERS]
-
-    run(scenario)
+        # Then
+        assert backing.metadata.describe(ORDERS) is None
+        assert await backing.metadata.missing_topics({ORDERS: "orders"}) == [ORDERS]
 
 
-def test_a_topic_that_is_gone_is_not_brought_back_by_one_broker_that_still_knows_it() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS)
-            await backing.metadata.look(NAMES)
-            cluster.fall_behind(2)
-            cluster.create_topic("orders", NEW_ORDERS)
-            await backing.metadata.look(NAMES)
-            asked_first = [
-                node_id for node_id in (1, 2, 3) if cluster.brokers[node_id].asked(ApiKey.METADATA)
-            ]
-            await cluster.brokers[1].stop()
+async def test_a_topic_that_is_gone_is_not_brought_back_by_one_broker_that_still_knows_it() -> None:
+    # Given
+    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS)
+        await backing.metadata.look(NAMES)
+        cluster.fall_behind(2)
+        cluster.create_topic("orders", NEW_ORDERS)
+        await backing.metadata.look(NAMES)
+        asked_first = [node_id for node_id in (1, 2, 3) if cluster.brokers[node_id].asked(ApiKey.METADATA)]
+        await cluster.brokers[1].stop()
 
-            # When
-            await backing.metadata.look(NAMES)
+        # When
+        await backing.metadata.look(NAMES)
 
-            # Then
-            assert 1 in asked_first
-            assert backing.metadata.describe(ORDERS) is None
-            assert backing.metadata.describe(NEW_ORDERS) is not None
-
-    run(scenario)
+        # Then
+        assert 1 in asked_first
+        assert backing.metadata.describe(ORDERS) is None
+        assert backing.metadata.describe(NEW_ORDERS) is not None
 
 
-def test_a_broker_that_still_knows_a_topic_which_its_leader_does_not_know_is_not_asked_first_any_more() -> (
+async def test_a_broker_that_still_knows_a_topic_which_its_leader_does_not_know_is_not_asked_first_any_more() -> (
     None
 ):
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS)
-            await backing.metadata.look(NAMES)
-            cluster.fall_behind(1)
-            cluster.delete_topic(ORDERS)
-            await backing.metadata.look(NAMES)
-            still_there = backing.metadata.describe(ORDERS) is not None
+    # Given
+    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS)
+        await backing.metadata.look(NAMES)
+        cluster.fall_behind(1)
+        cluster.delete_topic(ORDERS)
+        await backing.metadata.look(NAMES)
+        still_there = backing.metadata.describe(ORDERS) is not None
 
-            # When
-            data = await backing.read_one(ORDERS, 0, 0)
-            await backing.metadata.look(NAMES)
+        # When
+        data = await backing.read_one(ORDERS, 0, 0)
+        await backing.metadata.look(NAMES)
 
-            # Then
-            assert still_there
-            assert data.error_code is ErrorCode.UNKNOWN_TOPIC_ID
-            assert backing.metadata.describe(ORDERS) is None
-
-    run(scenario)
+        # Then
+        assert still_there
+        assert data.error_code is ErrorCode.UNKNOWN_TOPIC_ID
+        assert backing.metadata.describe(ORDERS) is None
 
 
-def test_after_a_restart_what_groups_expect_is_not_gone_because_one_broker_has_not_heard_of_it() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.fall_behind(1)
-            cluster.create_topic("orders", ORDERS)
-            await backing.metadata.refresh()
+async def test_after_a_restart_what_groups_expect_is_not_gone_because_one_broker_has_not_heard_of_it() -> (
+    None
+):
+    # Given
+    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.fall_behind(1)
+        cluster.create_topic("orders", ORDERS)
+        await backing.metadata.refresh()
 
-            # When
-            missing = await backing.metadata.missing_topics({ORDERS: "orders", PAYMENTS: "payments"})
+        # When
+        missing = await backing.metadata.missing_topics({ORDERS: "orders", PAYMENTS: "payments"})
 
-            # Then
-            assert missing == [PAYMENTS]
-
-    run(scenario)
+        # Then
+        assert missing == [PAYMENTS]
 
 
-def test_a_read_that_a_broker_refuses_for_an_unknown_topic_makes_kproxy_look() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS)
-            await backing.metadata.look(NAMES)
-            cluster.delete_topic(ORDERS)
+async def test_a_read_that_a_broker_refuses_for_an_unknown_topic_makes_kproxy_look() -> None:
+    # Given
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS)
+        await backing.metadata.look(NAMES)
+        cluster.delete_topic(ORDERS)
 
-            # When
-            data = await backing.read_one(ORDERS, 0, 0)
+        # When
+        data = await backing.read_one(ORDERS, 0, 0)
 
-            # Then
-            assert data.error_code is ErrorCode.UNKNOWN_TOPIC_ID
-            assert backing.metadata.describe(ORDERS) is None
-
-    run(scenario)
+        # Then
+        assert data.error_code is ErrorCode.UNKNOWN_TOPIC_ID
+        assert backing.metadata.describe(ORDERS) is None
 
 
 @asynccontextmanager
@@ -323,50 +286,45 @@ async def _answer_late(answer: Answer, may_answer: asyncio.Event, request: Decod
     return await reply if isinstance(reply, Awaitable) else reply
 
 
-def test_a_topic_is_not_gone_because_a_look_at_a_broker_that_is_behind_was_answered_in_between() -> None:
+async def test_a_topic_is_not_gone_because_a_look_at_a_broker_that_is_behind_was_answered_in_between() -> (
+    None
+):
     """What groups have state of is deleted when it is gone."""
+    # Given
+    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.fall_behind(1)
+        cluster.create_topic("orders", ORDERS)
+        await backing.metadata.refresh()
+        async with held_metadata(cluster, 2, 3) as may_answer, asyncio.TaskGroup() as tasks:
+            missing = tasks.create_task(backing.metadata.missing_topics({ORDERS: "orders"}))
+            for node_id in (2, 3):
+                await cluster.brokers[node_id].until_asked(ApiKey.METADATA)
 
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.fall_behind(1)
+            # When
+            await backing.metadata.look(NAMES)
+            may_answer.set()
+
+        # Then
+        assert missing.result() == []
+
+
+async def test_what_was_heard_while_others_were_asked_is_not_undone_by_the_older_answer() -> None:
+    # Given
+    async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("payments", PAYMENTS)
+        await backing.metadata.look(frozenset({"payments"}))
+        cluster.delete_topic(PAYMENTS)
+        async with held_metadata(cluster, 2, 3) as may_answer, asyncio.TaskGroup() as tasks:
+            look = tasks.create_task(backing.metadata.look(NAMES))
+            for node_id in (2, 3):
+                await cluster.brokers[node_id].until_asked(ApiKey.METADATA)
             cluster.create_topic("orders", ORDERS)
-            await backing.metadata.refresh()
-            async with held_metadata(cluster, 2, 3) as may_answer, asyncio.TaskGroup() as tasks:
-                missing = tasks.create_task(backing.metadata.missing_topics({ORDERS: "orders"}))
-                for node_id in (2, 3):
-                    await cluster.brokers[node_id].until_asked(ApiKey.METADATA)
 
-                # When
-                await backing.metadata.look(NAMES)
-                may_answer.set()
+            # When
+            await backing.metadata.topics_named({"orders"})
+            may_answer.set()
 
-            # Then
-            assert missing.result() == []
-
-    run(scenario)
-
-
-def test_what_was_heard_while_others_were_asked_is_not_undone_by_the_older_answer() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster((1, 2, 3)) as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("payments", PAYMENTS)
-            await backing.metadata.look(frozenset({"payments"}))
-            cluster.delete_topic(PAYMENTS)
-            async with held_metadata(cluster, 2, 3) as may_answer, asyncio.TaskGroup() as tasks:
-                look = tasks.create_task(backing.metadata.look(NAMES))
-                for node_id in (2, 3):
-                    await cluster.brokers[node_id].until_asked(ApiKey.METADATA)
-                cluster.create_topic("orders", ORDERS)
-
-                # When
-                await backing.metadata.topics_named({"orders"})
-                may_answer.set()
-
-            # Then
-            assert not look.result()
-            assert backing.metadata.describe(ORDERS) is not None
-            assert backing.metadata.describe(PAYMENTS) is None
-
-    run(scenario)
+        # Then
+        assert not look.result()
+        assert backing.metadata.describe(ORDERS) is not None
+        assert backing.metadata.describe(PAYMENTS) is None

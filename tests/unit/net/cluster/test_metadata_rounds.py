@@ -7,7 +7,7 @@ from kproxy.errors import BrokerUnavailable
 from kproxy.net.cluster.metadata_rounds import MetadataRound, MetadataRounds
 from kproxy.net.deadlines import MonotonicClock
 from kproxy.net.tasks import TaskKeeper
-from tests.worlds.backing import ORDERS, PAYMENTS, run
+from tests.worlds.backing import ORDERS, PAYMENTS
 
 
 class Rounds:
@@ -38,122 +38,106 @@ class Rounds:
             raise self.failure
 
 
-def test_those_who_ask_while_a_round_is_under_way_share_the_next_one() -> None:
-    async def scenario() -> None:
-        # Given
-        rounds = Rounds()
-        async with asyncio.TaskGroup() as callers:
-            callers.create_task(rounds.rounds.join(names={"a"}))
-            await rounds.has_begun.wait()
-
-            # When
-            callers.create_task(rounds.rounds.join(names={"b"}))
-            callers.create_task(rounds.rounds.join(names={"c"}, topic_ids={ORDERS}))
-            callers.create_task(rounds.rounds.join(topic_ids={PAYMENTS}, is_full=True))
-            await asyncio.sleep(0)
-            rounds.may_end.set()
-
-        # Then
-        assert rounds.asked == [(["a"], [], False), (["b", "c"], [ORDERS, PAYMENTS], True)]
-
-    run(scenario)
-
-
-def test_rounds_begin_no_sooner_than_the_interval() -> None:
-    async def scenario() -> None:
-        # Given
-        rounds = Rounds(min_interval_ms=30)
-        rounds.may_end.set()
-        # What a round notes may come later than it began: only this is certainly before all of them.
-        before_ms = rounds.clock.now_ms()
+async def test_those_who_ask_while_a_round_is_under_way_share_the_next_one() -> None:
+    # Given
+    rounds = Rounds()
+    async with asyncio.TaskGroup() as callers:
+        callers.create_task(rounds.rounds.join(names={"a"}))
+        await rounds.has_begun.wait()
 
         # When
-        for _ in range(3):
-            await rounds.rounds.join(is_full=True)
-
-        # Then
-        _, second_ms, third_ms = rounds.began_ms
-        assert second_ms >= before_ms + 30
-        assert third_ms >= before_ms + 60
-
-    run(scenario)
-
-
-def test_a_failed_round_is_told_to_everybody_in_it_and_the_next_one_waits() -> None:
-    async def scenario() -> None:
-        # Given
-        rounds = Rounds()
-        rounds.failure = BrokerUnavailable("nobody answers")
+        callers.create_task(rounds.rounds.join(names={"b"}))
+        callers.create_task(rounds.rounds.join(names={"c"}, topic_ids={ORDERS}))
+        callers.create_task(rounds.rounds.join(topic_ids={PAYMENTS}, is_full=True))
+        await asyncio.sleep(0)
         rounds.may_end.set()
 
-        # When
-        outcomes = await asyncio.gather(
-            rounds.rounds.join(names={"a"}), rounds.rounds.join(names={"b"}), return_exceptions=True
-        )
-
-        # Then
-        assert [str(outcome) for outcome in outcomes] == ["nobody answers", "nobody answers"]
-        assert 1 <= rounds.rounds.backoff.remaining_ms <= 60
-        rounds.failure = None
-        await rounds.rounds.join(is_full=True)
-        assert rounds.began_ms[1] - rounds.began_ms[0] >= 39
-        assert rounds.rounds.backoff.remaining_ms == 0
-
-    run(scenario)
+    # Then
+    assert rounds.asked == [(["a"], [], False), (["b", "c"], [ORDERS, PAYMENTS], True)]
 
 
-def test_nobody_waits_for_ever() -> None:
-    async def scenario() -> None:
-        # Given
-        rounds = Rounds(max_wait_ms=20)
+async def test_rounds_begin_no_sooner_than_the_interval() -> None:
+    # Given
+    rounds = Rounds(min_interval_ms=30)
+    rounds.may_end.set()
+    # What a round notes may come later than it began: only this is certainly before all of them.
+    before_ms = rounds.clock.now_ms()
 
-        # When
-        with pytest.raises(BrokerUnavailable, match="the backing cluster did not answer within 20 ms"):
-            await rounds.rounds.join(is_full=True)
-
-        # Then
-        rounds.may_end.set()
+    # When
+    for _ in range(3):
         await rounds.rounds.join(is_full=True)
 
-    run(scenario)
+    # Then
+    _, second_ms, third_ms = rounds.began_ms
+    assert second_ms >= before_ms + 30
+    assert third_ms >= before_ms + 60
 
 
-def test_one_who_gives_up_does_not_end_the_round_for_the_others() -> None:
-    async def scenario() -> None:
-        # Given
-        rounds = Rounds()
-        async with asyncio.TaskGroup() as callers:
-            impatient = callers.create_task(rounds.rounds.join(names={"a"}))
-            patient = callers.create_task(rounds.rounds.join(names={"b"}))
-            await rounds.has_begun.wait()
+async def test_a_failed_round_is_told_to_everybody_in_it_and_the_next_one_waits() -> None:
+    # Given
+    rounds = Rounds()
+    rounds.failure = BrokerUnavailable("nobody answers")
+    rounds.may_end.set()
 
-            # When
-            impatient.cancel()
-            rounds.may_end.set()
+    # When
+    outcomes = await asyncio.gather(
+        rounds.rounds.join(names={"a"}), rounds.rounds.join(names={"b"}), return_exceptions=True
+    )
 
-        # Then
-        assert patient.result() == set()
-        assert rounds.asked == [(["a", "b"], [], False)]
+    # Then
+    assert [str(outcome) for outcome in outcomes] == ["nobody answers", "nobody answers"]
+    assert 1 <= rounds.rounds.backoff.remaining_ms <= 60
+    rounds.failure = None
+    await rounds.rounds.join(is_full=True)
+    assert rounds.began_ms[1] - rounds.began_ms[0] >= 39
+    assert rounds.rounds.backoff.remaining_ms == 0
 
-    run(scenario)
+
+async def test_nobody_waits_for_ever() -> None:
+    # Given
+    rounds = Rounds(max_wait_ms=20)
+
+    # When
+    with pytest.raises(BrokerUnavailable, match="the backing cluster did not answer within 20 ms"):
+        await rounds.rounds.join(is_full=True)
+
+    # Then
+    rounds.may_end.set()
+    await rounds.rounds.join(is_full=True)
+
+
+async def test_one_who_gives_up_does_not_end_the_round_for_the_others() -> None:
+    # Given
+    rounds = Rounds()
+    async with asyncio.TaskGroup() as callers:
+        impatient = callers.create_task(rounds.rounds.join(names={"a"}))
+        patient = callers.create_task(rounds.rounds.join(names={"b"}))
+        await rounds.has_begun.wait()
+
+        # When
+        impatient.cancel()
+        rounds.may_end.set()
+
+    # Then
+    assert patient.result() == set()
+    assert rounds.asked == [(["a", "b"], [], False)]
 
 
 @pytest.mark.parametrize("stops_when", [lambda rounds: rounds.has_begun.wait(), lambda _: asyncio.sleep(0)])
-def test_who_waits_when_kproxy_stops_is_told(stops_when: Callable[[Rounds], asyncio.Future[None]]) -> None:
-    async def scenario() -> None:
-        # Given
-        rounds = Rounds()
+async def test_who_waits_when_kproxy_stops_is_told(
+    stops_when: Callable[[Rounds], asyncio.Future[None]],
+) -> None:
+    # Given
+    rounds = Rounds()
 
-        async def stop() -> None:
-            await stops_when(rounds)
-            await rounds.tasks.close()
+    async def stop() -> None:
+        await stops_when(rounds)
+        await rounds.tasks.close()
 
-        # When
-        outcome, _ = await asyncio.gather(rounds.rounds.join(is_full=True), stop(), return_exceptions=True)
+    # When
+    outcome, _ = await asyncio.gather(rounds.rounds.join(is_full=True), stop(), return_exceptions=True)
 
-        # Then
-        assert str(outcome) == "kproxy is stopping"
-        with pytest.raises(BrokerUnavailable, match="kproxy is stopping"):
-            await rounds.rounds.join(is_full=True)
-
-    run(scenario)
+    # Then
+    assert str(outcome) == "kproxy is stopping"
+    with pytest.raises(BrokerUnavailable, match="kproxy is stopping"):
+        await rounds.rounds.join(is_full=True)

@@ -8,7 +8,7 @@ from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from tests.in_memory.answering_broker import response_bytes
-from tests.worlds.backing import broker_that, cluster_named, run
+from tests.worlds.backing import broker_that, cluster_named
 
 LIMITS = ConnectionLimits(connect_timeout_ms=2_000, request_timeout_ms=2_000, frame_max_bytes=10_000)
 
@@ -23,41 +23,37 @@ def test_it_is_what_encoding_anew_makes_but_for_the_work() -> None:
         assert b"".join(prepared.chunks(correlation_id)) == b"".join(encoded)
 
 
-def test_a_prepared_request_is_sent_as_often_as_wanted_and_its_answers_are_read_by_who_sent_it() -> None:
-    async def scenario() -> None:
-        # Given
-        async with broker_that(lambda _: cluster_named("c")) as broker:
-            client = await dial(broker.address, LIMITS)
-            prepared = PreparedRequest.of(ApiKey.METADATA, 12, "kproxy", MetadataRequest())
+async def test_a_prepared_request_is_sent_as_often_as_wanted_and_its_answers_are_read_by_who_sent_it() -> (
+    None
+):
+    # Given
+    async with broker_that(lambda _: cluster_named("c")) as broker:
+        client = await dial(broker.address, LIMITS)
+        prepared = PreparedRequest.of(ApiKey.METADATA, 12, "kproxy", MetadataRequest())
 
-            # When
-            sizes = [await client.repeat(prepared, len) for _ in range(3)]
+        # When
+        sizes = [await client.repeat(prepared, len) for _ in range(3)]
 
-            # Then
-            [size] = {*sizes}
-            [response] = {response_bytes(request, cluster_named("c"))[8:] for request in broker.asked(3)}
-            assert size == len(response) + 4
-            client.close()
-
-    run(scenario)
+        # Then
+        [size] = {*sizes}
+        [response] = {response_bytes(request, cluster_named("c"))[8:] for request in broker.asked(3)}
+        assert size == len(response) + 4
+        client.close()
 
 
-def test_an_answer_that_who_asked_cannot_read_ends_the_connection() -> None:
-    async def scenario() -> None:
-        # Given
-        def unreadable(_: memoryview) -> None:
-            raise MalformedMessage("it is no answer")
+async def test_an_answer_that_who_asked_cannot_read_ends_the_connection() -> None:
+    # Given
+    def unreadable(_: memoryview) -> None:
+        raise MalformedMessage("it is no answer")
 
-        async with broker_that(lambda _: cluster_named("c")) as broker:
-            client = await dial(broker.address, LIMITS)
-            prepared = PreparedRequest.of(ApiKey.METADATA, 12, "kproxy", MetadataRequest())
+    async with broker_that(lambda _: cluster_named("c")) as broker:
+        client = await dial(broker.address, LIMITS)
+        prepared = PreparedRequest.of(ApiKey.METADATA, 12, "kproxy", MetadataRequest())
 
-            # When
-            with pytest.raises(BrokerFailure) as failure:
-                await client.repeat(prepared, unreadable)
+        # When
+        with pytest.raises(BrokerFailure) as failure:
+            await client.repeat(prepared, unreadable)
 
-            # Then
-            assert failure.value.reason == "malformed_response"
-            assert not client.is_open
-
-    run(scenario)
+        # Then
+        assert failure.value.reason == "malformed_response"
+        assert not client.is_open

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kproxy.net.cluster.read_buffers import MOST_BUFFERS, SMALLEST_BYTES, UNUSED_SECONDS, ReadBuffers
-from tests.worlds.backing import run
 
 MOST_BYTES: Final = 4 * SMALLEST_BYTES
 
@@ -179,17 +178,14 @@ def test_what_is_in_use_or_was_used_meanwhile_stays() -> None:
     assert len(later.waiting) == 1
 
 
-def test_the_event_loop_is_what_looks_after_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        # Given
-        later = Later()
-        monkeypatch.setattr(asyncio.get_running_loop(), "call_later", later)
+async def test_the_event_loop_is_what_looks_after_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    later = Later()
+    monkeypatch.setattr(asyncio.get_running_loop(), "call_later", later)
 
-        # When
-        ReadBuffers().take(SMALLEST_BYTES)
-        monkeypatch.undo()
+    # When
+    ReadBuffers().take(SMALLEST_BYTES)
+    monkeypatch.undo()
 
-        # Then
-        assert [seconds for seconds, _ in later.waiting] == [UNUSED_SECONDS]
-
-    run(scenario)
+    # Then
+    assert [seconds for seconds, _ in later.waiting] == [UNUSED_SECONDS]

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from kproxy.errors import PeerViolation
 from kproxy.net.cluster.read_buffers import SMALLEST_BYTES, ReadBuffers
 from kproxy.net.cluster.response_frames import ResponseFrames
-from tests.worlds.backing import run
 
 bodies = st.lists(st.binary(min_size=4, max_size=60), max_size=6)
 
@@ -139,25 +138,22 @@ def test_the_longest_frame_allowed_is_taken() -> None:
     assert len(frames_of_at_most(100).receive(framed([bytes(100)]))[0]) == 100
 
 
-def test_memory_of_a_large_frame_is_that_of_a_later_one_but_not_while_it_is_looked_at() -> None:
+async def test_memory_of_a_large_frame_is_that_of_a_later_one_but_not_while_it_is_looked_at() -> None:
     # Given
     sent = framed([bytes([7]) * SMALLEST_BYTES, bytes(SMALLEST_BYTES)])
 
-    async def scenario() -> None:
-        assembling = frames_of_at_most(SMALLEST_BYTES)
-        first, second = frames_in_chunks(assembling, sent)
-        records, memory = first[100:200], first.obj
-        first.release()
+    assembling = frames_of_at_most(SMALLEST_BYTES)
+    first, second = frames_in_chunks(assembling, sent)
+    records, memory = first[100:200], first.obj
+    first.release()
 
-        # When
-        third, _ = frames_in_chunks(assembling, sent)
-        content = bytes(records)
-        records.release()
-        fourth, _ = frames_in_chunks(assembling, sent)
+    # When
+    third, _ = frames_in_chunks(assembling, sent)
+    content = bytes(records)
+    records.release()
+    fourth, _ = frames_in_chunks(assembling, sent)
 
-        # Then
-        assert content == bytes([7]) * 100
-        assert all(frame.obj is not memory for frame in (second, third))
-        assert fourth.obj is memory
-
-    run(scenario)
+    # Then
+    assert content == bytes([7]) * 100
+    assert all(frame.obj is not memory for frame in (second, third))
+    assert fourth.obj is memory

@@ -16,7 +16,7 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kproxy.wire.messages.share_group_describe_response import DescribedGroup, ShareGroupDescribeResponse
 from tests.in_memory.answering_broker import AnsweringBroker
-from tests.worlds.backing import LIMITS, run
+from tests.worlds.backing import LIMITS
 
 DESCRIBE = ApiKey.SHARE_GROUP_DESCRIBE
 
@@ -43,36 +43,26 @@ def described(*error_codes: int) -> AnsweringBroker:
         (ErrorCode.UNKNOWN_SERVER_ERROR, ShareSupport.UNKNOWN),
     ],
 )
-def test_the_answer_about_a_group_that_nobody_has_tells(error_code: ErrorCode, support: ShareSupport) -> None:
-    async def scenario() -> None:
-        broker = described(error_code)
-        assert await probe(broker) is support
-        asked = broker.asked(DESCRIBE)[0].message
-        assert isinstance(asked, ShareGroupDescribeRequest)
-        assert asked.group_ids == [PROBED_GROUP_ID]
-
-    run(scenario)
-
-
-def test_an_answer_about_no_group_tells_nothing() -> None:
-    async def scenario() -> None:
-        assert await probe(described()) is ShareSupport.UNKNOWN
-
-    run(scenario)
+async def test_the_answer_about_a_group_that_nobody_has_tells(
+    error_code: ErrorCode, support: ShareSupport
+) -> None:
+    broker = described(error_code)
+    assert await probe(broker) is support
+    asked = broker.asked(DESCRIBE)[0].message
+    assert isinstance(asked, ShareGroupDescribeRequest)
+    assert asked.group_ids == [PROBED_GROUP_ID]
 
 
-def test_a_broker_without_the_api_serves_no_share_groups() -> None:
-    async def scenario() -> None:
-        assert await probe(AnsweringBroker()) is ShareSupport.ABSENT
-
-    run(scenario)
+async def test_an_answer_about_no_group_tells_nothing() -> None:
+    assert await probe(described()) is ShareSupport.UNKNOWN
 
 
-def test_a_broker_of_the_early_access_may_or_may_not_serve_them() -> None:
-    async def scenario() -> None:
-        assert await probe(AnsweringBroker(version_ranges={DESCRIBE: (0, 0)})) is ShareSupport.UNKNOWN
+async def test_a_broker_without_the_api_serves_no_share_groups() -> None:
+    assert await probe(AnsweringBroker()) is ShareSupport.ABSENT
 
-    run(scenario)
+
+async def test_a_broker_of_the_early_access_may_or_may_not_serve_them() -> None:
+    assert await probe(AnsweringBroker(version_ranges={DESCRIBE: (0, 0)})) is ShareSupport.UNKNOWN
 
 
 class Watching:
@@ -96,35 +86,29 @@ class Watching:
         return answer
 
 
-def test_a_watch_tells_only_of_changes() -> None:
-    async def scenario() -> None:
-        # Given
-        absent, served = ShareSupport.ABSENT, ShareSupport.SERVED
-        watching = Watching(absent, absent, BrokerUnavailable("away"), served)
-        assert watching.watch.current is ShareSupport.UNKNOWN
+async def test_a_watch_tells_only_of_changes() -> None:
+    # Given
+    absent, served = ShareSupport.ABSENT, ShareSupport.SERVED
+    watching = Watching(absent, absent, BrokerUnavailable("away"), served)
+    assert watching.watch.current is ShareSupport.UNKNOWN
 
-        # When
-        for _ in range(4):
-            await watching.look()
-
-        # Then
-        assert watching.changes == [absent, served]
-        assert watching.watch.current is served
-
-    run(scenario)
-
-
-def test_a_watch_does_not_look_twice_at_a_time() -> None:
-    async def scenario() -> None:
-        # Given
-        watching = Watching(ShareSupport.ABSENT, ShareSupport.SERVED)
-        watching.watch.look()
-
-        # When
+    # When
+    for _ in range(4):
         await watching.look()
 
-        # Then
-        assert watching.answers == [ShareSupport.SERVED]
-        assert watching.changes == [ShareSupport.ABSENT]
+    # Then
+    assert watching.changes == [absent, served]
+    assert watching.watch.current is served
 
-    run(scenario)
+
+async def test_a_watch_does_not_look_twice_at_a_time() -> None:
+    # Given
+    watching = Watching(ShareSupport.ABSENT, ShareSupport.SERVED)
+    watching.watch.look()
+
+    # When
+    await watching.look()
+
+    # Then
+    assert watching.answers == [ShareSupport.SERVED]
+    assert watching.changes == [ShareSupport.ABSENT]

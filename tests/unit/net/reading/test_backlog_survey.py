@@ -17,7 +17,7 @@ from tests.in_memory.backlog_contract import BACKLOG_CONTRACT, BacklogWorld
 from tests.in_memory.in_memory_backlogs import InMemoryBacklogs
 from tests.in_memory.scripted_cluster import ScriptedCluster
 from tests.in_memory.scripted_partition_reader import InMemoryLog
-from tests.worlds.backing import ORDERS, Backing, run
+from tests.worlds.backing import ORDERS, Backing
 
 
 class DoubleWorld:
@@ -73,116 +73,98 @@ def test_the_double_keeps_the_contract(clause: Callable[[BacklogWorld], Awaitabl
 
 
 @every_clause
-def test_the_survey_keeps_the_contract(clause: Callable[[BacklogWorld], Awaitable[None]]) -> None:
-    async def scenario() -> None:
-        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
-            await clause(ScriptedWorld(cluster, backing))
-
-    run(scenario)
+async def test_the_survey_keeps_the_contract(clause: Callable[[BacklogWorld], Awaitable[None]]) -> None:
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        await clause(ScriptedWorld(cluster, backing))
 
 
-def test_a_thousand_partitions_cost_each_leader_few_requests() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster((1, 2)) as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS, partition_count=1000)
-            for partition in range(1000):
-                cluster.log(ORDERS, partition).append([b"a"], timestamp_ms=partition)
+async def test_a_thousand_partitions_cost_each_leader_few_requests() -> None:
+    # Given
+    async with ScriptedCluster((1, 2)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS, partition_count=1000)
+        for partition in range(1000):
+            cluster.log(ORDERS, partition).append([b"a"], timestamp_ms=partition)
 
-            # When
-            found = await survey(backing, timeout_s=30).look(questions(1000))
+        # When
+        found = await survey(backing, timeout_s=30).look(questions(1000))
 
-            # Then
-            assert found == [Backlog(1, RecordTime(number, is_exact=True)) for number in range(1000)]
-            assert [len(cluster.brokers[node].asked(ApiKey.LIST_OFFSETS)) for node in (1, 2)] == [2, 2]
-            assert [len(cluster.brokers[node].asked(ApiKey.FETCH)) for node in (1, 2)] == [16, 16]
-
-    run(scenario)
+        # Then
+        assert found == [Backlog(1, RecordTime(number, is_exact=True)) for number in range(1000)]
+        assert [len(cluster.brokers[node].asked(ApiKey.LIST_OFFSETS)) for node in (1, 2)] == [2, 2]
+        assert [len(cluster.brokers[node].asked(ApiKey.FETCH)) for node in (1, 2)] == [16, 16]
 
 
-def test_of_large_batches_so_many_are_read_and_no_more() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
-            count = LARGE_BATCHES + 10
-            cluster.create_topic("orders", ORDERS, partition_count=count)
-            for partition in range(count):
-                cluster.log(ORDERS, partition).append([bytes(FIRST_BATCH_BYTES)], timestamp_ms=7)
+async def test_of_large_batches_so_many_are_read_and_no_more() -> None:
+    # Given
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        count = LARGE_BATCHES + 10
+        cluster.create_topic("orders", ORDERS, partition_count=count)
+        for partition in range(count):
+            cluster.log(ORDERS, partition).append([bytes(FIRST_BATCH_BYTES)], timestamp_ms=7)
 
-            # When
-            found = await survey(backing, timeout_s=30).look(questions(count))
+        # When
+        found = await survey(backing, timeout_s=30).look(questions(count))
 
-            # Then
-            unread = [backlog for backlog in found if backlog.oldest is None]
-            assert len(unread) == count - LARGE_BATCHES - 2  # and the first batch of each of two Fetches
-            assert {backlog.reason for backlog in unread} == {
-                f"its batch is larger than {FIRST_BATCH_BYTES} bytes, as are {LARGE_BATCHES} others"
-            }
-            assert {backlog.log_end_offset for backlog in found} == {1}
-
-    run(scenario)
+        # Then
+        unread = [backlog for backlog in found if backlog.oldest is None]
+        assert len(unread) == count - LARGE_BATCHES - 2  # and the first batch of each of two Fetches
+        assert {backlog.reason for backlog in unread} == {
+            f"its batch is larger than {FIRST_BATCH_BYTES} bytes, as are {LARGE_BATCHES} others"
+        }
+        assert {backlog.log_end_offset for backlog in found} == {1}
 
 
-def test_brokers_that_do_not_answer_cost_no_more_than_the_time_there_is() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster((1, 2)) as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS, partition_count=2)
-            await cluster.append(ORDERS, 0, [b"a"], timestamp_ms=5)
+async def test_brokers_that_do_not_answer_cost_no_more_than_the_time_there_is() -> None:
+    # Given
+    async with ScriptedCluster((1, 2)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS, partition_count=2)
+        await cluster.append(ORDERS, 0, [b"a"], timestamp_ms=5)
 
-            async def never(_: DecodedRequest) -> ListOffsetsResponse:
-                await asyncio.Event().wait()
-                raise AssertionError
+        async def never(_: DecodedRequest) -> ListOffsetsResponse:
+            await asyncio.Event().wait()
+            raise AssertionError
 
-            cluster.brokers[2].answers[ApiKey.LIST_OFFSETS] = never
+        cluster.brokers[2].answers[ApiKey.LIST_OFFSETS] = never
 
-            # When
-            found = await survey(backing, timeout_s=0.2).look(questions(2))
+        # When
+        found = await survey(backing, timeout_s=0.2).look(questions(2))
 
-            # Then
-            unanswered = "the brokers did not answer within 0.2 s"
-            assert found == [Backlog(1, None, unanswered), Backlog(None, None, unanswered)]
-
-    run(scenario)
+        # Then
+        unanswered = "the brokers did not answer within 0.2 s"
+        assert found == [Backlog(1, None, unanswered), Backlog(None, None, unanswered)]
 
 
-def test_a_cluster_that_is_gone_is_said_of_each_partition() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS, partition_count=2)
-            looking = survey(backing)
-            await cluster.brokers[1].stop()
+async def test_a_cluster_that_is_gone_is_said_of_each_partition() -> None:
+    # Given
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS, partition_count=2)
+        looking = survey(backing)
+        await cluster.brokers[1].stop()
 
-            # When
-            found = await looking.look(questions(2))
+        # When
+        found = await looking.look(questions(2))
 
-            # Then
-            assert [backlog.log_end_offset for backlog in found] == [None, None]
-            assert all(str(cluster.brokers[1].address) in backlog.reason for backlog in found)
-
-    run(scenario)
+        # Then
+        assert [backlog.log_end_offset for backlog in found] == [None, None]
+        assert all(str(cluster.brokers[1].address) in backlog.reason for backlog in found)
 
 
-def test_a_partition_that_cannot_be_read_has_an_end_and_a_reason() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS)
-            await cluster.append(ORDERS, 0, [b"a"])
-            honest = cluster.brokers[1].answers[ApiKey.LIST_OFFSETS]
+async def test_a_partition_that_cannot_be_read_has_an_end_and_a_reason() -> None:
+    # Given
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS)
+        await cluster.append(ORDERS, 0, [b"a"])
+        honest = cluster.brokers[1].answers[ApiKey.LIST_OFFSETS]
 
-            def then_forbidden(request: DecodedRequest) -> object:
-                answer = honest(request)
-                cluster.refuse(ORDERS, 0, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-                return answer
+        def then_forbidden(request: DecodedRequest) -> object:
+            answer = honest(request)
+            cluster.refuse(ORDERS, 0, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            return answer
 
-            cluster.brokers[1].answers[ApiKey.LIST_OFFSETS] = then_forbidden  # type: ignore[assignment]  # passed on
+        cluster.brokers[1].answers[ApiKey.LIST_OFFSETS] = then_forbidden  # type: ignore[assignment]  # passed on
 
-            # When
-            found = await survey(backing).look(questions(1))
+        # When
+        found = await survey(backing).look(questions(1))
 
-            # Then
-            assert found == [Backlog(1, None, "offset 0 cannot be read: TOPIC_AUTHORIZATION_FAILED")]
-
-    run(scenario)
+        # Then
+        assert found == [Backlog(1, None, "offset 0 cannot be read: TOPIC_AUTHORIZATION_FAILED")]

@@ -12,7 +12,7 @@ from kproxy.wire.messages.list_offsets_response import (
     ListOffsetsTopicResponse,
 )
 from tests.in_memory.scripted_cluster import ScriptedCluster
-from tests.worlds.backing import ORDERS, Backing, run
+from tests.worlds.backing import ORDERS, Backing
 
 FIRST, SECOND, THIRD = (TopicIdPartition(ORDERS, partition) for partition in range(3))
 
@@ -26,49 +26,43 @@ async def learned(backing: Backing) -> LogEnds:
     return log_ends(backing)
 
 
-def test_each_leader_is_asked_once_for_all_of_its_partitions_with_their_epochs() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster((1, 2)) as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS, partition_count=3)
-            cluster.lead(ORDERS, 2, 1)
-            await cluster.append(ORDERS, 2, [b"a", b"b"])
-            ends = await learned(backing)
+async def test_each_leader_is_asked_once_for_all_of_its_partitions_with_their_epochs() -> None:
+    # Given
+    async with ScriptedCluster((1, 2)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS, partition_count=3)
+        cluster.lead(ORDERS, 2, 1)
+        await cluster.append(ORDERS, 2, [b"a", b"b"])
+        ends = await learned(backing)
 
-            # When
-            await ends.find([FIRST, SECOND, THIRD])
+        # When
+        await ends.find([FIRST, SECOND, THIRD])
 
-            # Then
-            assert ends.ends == {FIRST: 0, SECOND: 0, THIRD: 2}
-            assert ends.reasons == {}
-            (asked,) = [request.message for request in cluster.brokers[1].asked(ApiKey.LIST_OFFSETS)]
-            assert isinstance(asked, ListOffsetsRequest)
-            assert (asked.replica_id, asked.isolation_level) == (-1, 0)
-            assert [
-                (each.partition_index, each.current_leader_epoch, each.timestamp)
-                for each in asked.topics[0].partitions
-            ] == [(0, 0, -1), (2, 1, -1)]
-
-    run(scenario)
+        # Then
+        assert ends.ends == {FIRST: 0, SECOND: 0, THIRD: 2}
+        assert ends.reasons == {}
+        (asked,) = [request.message for request in cluster.brokers[1].asked(ApiKey.LIST_OFFSETS)]
+        assert isinstance(asked, ListOffsetsRequest)
+        assert (asked.replica_id, asked.isolation_level) == (-1, 0)
+        assert [
+            (each.partition_index, each.current_leader_epoch, each.timestamp)
+            for each in asked.topics[0].partitions
+        ] == [(0, 0, -1), (2, 1, -1)]
 
 
-def test_a_leader_that_moved_is_looked_up_anew() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster((1, 2)) as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS)
-            await cluster.append(ORDERS, 0, [b"a"])
-            ends = await learned(backing)
-            cluster.lead(ORDERS, 0, 2)
-            cluster.brokers[1].answers[ApiKey.LIST_OFFSETS] = disowning
+async def test_a_leader_that_moved_is_looked_up_anew() -> None:
+    # Given
+    async with ScriptedCluster((1, 2)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS)
+        await cluster.append(ORDERS, 0, [b"a"])
+        ends = await learned(backing)
+        cluster.lead(ORDERS, 0, 2)
+        cluster.brokers[1].answers[ApiKey.LIST_OFFSETS] = disowning
 
-            # When
-            await ends.find([FIRST])
+        # When
+        await ends.find([FIRST])
 
-            # Then
-            assert (ends.ends, ends.reasons) == ({FIRST: 1}, {})
-
-    run(scenario)
+        # Then
+        assert (ends.ends, ends.reasons) == ({FIRST: 1}, {})
 
 
 def disowning(request: DecodedRequest) -> ListOffsetsResponse:
@@ -84,36 +78,30 @@ def disowning(request: DecodedRequest) -> ListOffsetsResponse:
     return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="orders", partitions=refused)])
 
 
-def test_what_a_leader_refuses_has_its_reason_and_the_others_have_their_ends() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS, partition_count=2)
-            cluster.refuse(ORDERS, 0, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-            ends = await learned(backing)
+async def test_what_a_leader_refuses_has_its_reason_and_the_others_have_their_ends() -> None:
+    # Given
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS, partition_count=2)
+        cluster.refuse(ORDERS, 0, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        ends = await learned(backing)
 
-            # When
-            await ends.find([FIRST, SECOND])
+        # When
+        await ends.find([FIRST, SECOND])
 
-            # Then
-            address = cluster.brokers[1].address
-            assert ends.ends == {SECOND: 0}
-            assert ends.reasons == {FIRST: f"{address} answered ListOffsets with TOPIC_AUTHORIZATION_FAILED"}
-
-    run(scenario)
+        # Then
+        address = cluster.brokers[1].address
+        assert ends.ends == {SECOND: 0}
+        assert ends.reasons == {FIRST: f"{address} answered ListOffsets with TOPIC_AUTHORIZATION_FAILED"}
 
 
-def test_a_partition_that_nobody_leads_has_a_reason() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS)
-            ends = await learned(backing)
+async def test_a_partition_that_nobody_leads_has_a_reason() -> None:
+    # Given
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS)
+        ends = await learned(backing)
 
-            # When
-            await ends.find([THIRD])
+        # When
+        await ends.find([THIRD])
 
-            # Then
-            assert (ends.ends, ends.reasons) == ({}, {THIRD: "no leader is known of orders-2"})
-
-    run(scenario)
+        # Then
+        assert (ends.ends, ends.reasons) == ({}, {THIRD: "no leader is known of orders-2"})

@@ -9,130 +9,109 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.list_offsets_request import ListOffsetsRequest
 from kproxy.wire.messages.list_offsets_response import ListOffsetsResponse
 from tests.in_memory.scripted_cluster import ScriptedCluster
-from tests.worlds.backing import ORDERS, PAYMENTS, Backing, run
+from tests.worlds.backing import ORDERS, PAYMENTS, Backing
 
 
 def lookup(backing: Backing) -> OffsetLookup:
     return OffsetLookup(metadata=backing.metadata, connections=backing.connections)
 
 
-def test_the_leader_is_asked_as_a_consumer_would_with_the_leader_epoch() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster((1, 2)) as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS, partition_count=2)
-            cluster.lead(ORDERS, 1, 2)
+async def test_the_leader_is_asked_as_a_consumer_would_with_the_leader_epoch() -> None:
+    # Given
+    async with ScriptedCluster((1, 2)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS, partition_count=2)
+        cluster.lead(ORDERS, 1, 2)
 
-            # When
-            offset = await lookup(backing).find(ORDERS, 1, LATEST_TIMESTAMP)
+        # When
+        offset = await lookup(backing).find(ORDERS, 1, LATEST_TIMESTAMP)
 
-            # Then
-            assert offset == 0
-            asked = cluster.brokers[2].asked(ApiKey.LIST_OFFSETS)[0].message
-            assert isinstance(asked, ListOffsetsRequest)
-            assert (asked.replica_id, asked.isolation_level) == (-1, 0)
-            partition = asked.topics[0].partitions[0]
-            assert (partition.partition_index, partition.current_leader_epoch, partition.timestamp) == (
-                1,
-                1,
-                -1,
-            )
-
-    run(scenario)
+        # Then
+        assert offset == 0
+        asked = cluster.brokers[2].asked(ApiKey.LIST_OFFSETS)[0].message
+        assert isinstance(asked, ListOffsetsRequest)
+        assert (asked.replica_id, asked.isolation_level) == (-1, 0)
+        partition = asked.topics[0].partitions[0]
+        assert (partition.partition_index, partition.current_leader_epoch, partition.timestamp) == (
+            1,
+            1,
+            -1,
+        )
 
 
 @pytest.mark.parametrize(("timestamp", "offset"), [(1000, 0), (1001, 1), (2000, 1), (2001, 2)])
-def test_when_no_record_is_that_young_it_is_the_high_watermark(timestamp: int, offset: int) -> None:
-    async def scenario() -> None:
-        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS)
-            await cluster.append(ORDERS, 0, [b"a"], timestamp_ms=1000)
-            await cluster.append(ORDERS, 0, [b"b"], timestamp_ms=2000)
-            assert await lookup(backing).find(ORDERS, 0, timestamp) == offset
-
-    run(scenario)
+async def test_when_no_record_is_that_young_it_is_the_high_watermark(timestamp: int, offset: int) -> None:
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS)
+        await cluster.append(ORDERS, 0, [b"a"], timestamp_ms=1000)
+        await cluster.append(ORDERS, 0, [b"b"], timestamp_ms=2000)
+        assert await lookup(backing).find(ORDERS, 0, timestamp) == offset
 
 
-def test_a_leader_that_disowns_the_partition_is_looked_up_anew_once() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS)
-            await cluster.append(ORDERS, 0, [b"a"])
-            refusals = [ErrorCode.NOT_LEADER_OR_FOLLOWER]
-            honest = cluster.brokers[1].answers[ApiKey.LIST_OFFSETS]
+async def test_a_leader_that_disowns_the_partition_is_looked_up_anew_once() -> None:
+    # Given
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS)
+        await cluster.append(ORDERS, 0, [b"a"])
+        refusals = [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+        honest = cluster.brokers[1].answers[ApiKey.LIST_OFFSETS]
 
-            def once_wrong(request: object) -> object:
-                cluster.refuse(ORDERS, 0, refusals.pop() if refusals else ErrorCode.NONE)
-                return honest(request)  # type: ignore[arg-type]  # passed on as it came
+        def once_wrong(request: object) -> object:
+            cluster.refuse(ORDERS, 0, refusals.pop() if refusals else ErrorCode.NONE)
+            return honest(request)  # type: ignore[arg-type]  # passed on as it came
 
-            cluster.brokers[1].answers[ApiKey.LIST_OFFSETS] = once_wrong  # type: ignore[assignment]  # likewise
+        cluster.brokers[1].answers[ApiKey.LIST_OFFSETS] = once_wrong  # type: ignore[assignment]  # likewise
 
-            # When
-            offset = await lookup(backing).find(ORDERS, 0, LATEST_TIMESTAMP)
+        # When
+        offset = await lookup(backing).find(ORDERS, 0, LATEST_TIMESTAMP)
 
-            # Then
-            assert offset == 1
-            assert len(cluster.asked(ApiKey.LIST_OFFSETS)) == 2
-
-    run(scenario)
+        # Then
+        assert offset == 1
+        assert len(cluster.asked(ApiKey.LIST_OFFSETS)) == 2
 
 
-def test_a_leader_that_cannot_say_is_unavailable_with_the_reason() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS)
-            cluster.refuse(ORDERS, 0, ErrorCode.OFFSET_NOT_AVAILABLE)
+async def test_a_leader_that_cannot_say_is_unavailable_with_the_reason() -> None:
+    # Given
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS)
+        cluster.refuse(ORDERS, 0, ErrorCode.OFFSET_NOT_AVAILABLE)
 
-            # When
-            with pytest.raises(BrokerUnavailable) as failure:
-                await lookup(backing).find(ORDERS, 0, EARLIEST_TIMESTAMP)
+        # When
+        with pytest.raises(BrokerUnavailable) as failure:
+            await lookup(backing).find(ORDERS, 0, EARLIEST_TIMESTAMP)
 
-            # Then
-            where = f"partition 0 of 'orders' at {cluster.brokers[1].address}"
-            assert str(failure.value) == f"ListOffsets of {where}: OFFSET_NOT_AVAILABLE (78)"
-
-    run(scenario)
+        # Then
+        where = f"partition 0 of 'orders' at {cluster.brokers[1].address}"
+        assert str(failure.value) == f"ListOffsets of {where}: OFFSET_NOT_AVAILABLE (78)"
 
 
-def test_an_answer_to_another_question_is_no_answer() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS)
-            cluster.brokers[1].answers[ApiKey.LIST_OFFSETS] = lambda _: ListOffsetsResponse()
+async def test_an_answer_to_another_question_is_no_answer() -> None:
+    # Given
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS)
+        cluster.brokers[1].answers[ApiKey.LIST_OFFSETS] = lambda _: ListOffsetsResponse()
 
-            # When / Then
-            with pytest.raises(BrokerUnavailable, match="0 answers to one question"):
-                await lookup(backing).find(ORDERS, 0, EARLIEST_TIMESTAMP)
-
-    run(scenario)
+        # When / Then
+        with pytest.raises(BrokerUnavailable, match="0 answers to one question"):
+            await lookup(backing).find(ORDERS, 0, EARLIEST_TIMESTAMP)
 
 
-def test_a_topic_that_does_not_exist_has_no_offsets() -> None:
-    async def scenario() -> None:
-        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
-            with pytest.raises(BrokerUnavailable, match=f"topic id {PAYMENTS.hex()}"):
-                await lookup(backing).find(PAYMENTS, 0, EARLIEST_TIMESTAMP)
-
-    run(scenario)
+async def test_a_topic_that_does_not_exist_has_no_offsets() -> None:
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        with pytest.raises(BrokerUnavailable, match=f"topic id {PAYMENTS.hex()}"):
+            await lookup(backing).find(PAYMENTS, 0, EARLIEST_TIMESTAMP)
 
 
-def test_a_name_that_now_means_another_topic_is_not_asked_about() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
-            cluster.create_topic("orders", ORDERS)
+async def test_a_name_that_now_means_another_topic_is_not_asked_about() -> None:
+    # Given
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS)
+        await lookup(backing).find(ORDERS, 0, LATEST_TIMESTAMP)
+        cluster.create_topic("orders", TopicId(b"topic-id-orders2"))
+        await backing.metadata.refresh()
+
+        # When
+        with pytest.raises(BrokerUnavailable):
             await lookup(backing).find(ORDERS, 0, LATEST_TIMESTAMP)
-            cluster.create_topic("orders", TopicId(b"topic-id-orders2"))
-            await backing.metadata.refresh()
 
-            # When
-            with pytest.raises(BrokerUnavailable):
-                await lookup(backing).find(ORDERS, 0, LATEST_TIMESTAMP)
-
-            # Then
-            assert len(cluster.asked(ApiKey.LIST_OFFSETS)) == 1
-
-    run(scenario)
+        # Then
+        assert len(cluster.asked(ApiKey.LIST_OFFSETS)) == 1

@@ -11,7 +11,8 @@ from kproxy.net.relay import listeners as net_listeners
 from kproxy.net.relay.early_ports import EarlyPorts, client_addresses
 from kproxy.net.relay.listeners import Listeners, PortPlan, PortUnavailable
 from kproxy.settings import HostPort, Settings
-from tests.unit.net.relaying import BIND_HOST, BOTH_LOOPS, RelayUnderTest, ended, run, share_fetch
+from tests.event_loops import BOTH_LOOPS
+from tests.unit.net.relaying import BIND_HOST, RelayUnderTest, ended, share_fetch
 
 
 def free_address() -> HostPort:
@@ -29,88 +30,80 @@ def test_the_ports_that_are_known_at_once_are_the_bootstrap_port_and_those_of_th
 
 
 @pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
-def test_who_connects_early_is_served_when_the_port_is_taken_over(loop_kind: str) -> None:
+async def test_who_connects_early_is_served_when_the_port_is_taken_over() -> None:
     bootstrap, of_broker = free_address(), free_address()
 
-    async def scenario() -> None:
-        async with RelayUnderTest(upstream_port=1) as under_test:
-            # Given
-            early = EarlyPorts([bootstrap, of_broker])
-            connections = [
-                await asyncio.open_connection(address.host, address.port)
-                for address in (bootstrap, of_broker)
-            ]
-            for _, writer in connections:
-                writer.write(share_fetch(1))
-            plan = PortPlan(BIND_HOST, bootstrap.port, 1, "kproxy", {5: of_broker.port})
-            listeners = Listeners(plan, under_test.relay, under_test.addresses, early=early)
-            under_test.apis.may_answer.set()
+    async with RelayUnderTest(upstream_port=1) as under_test:
+        # Given
+        early = EarlyPorts([bootstrap, of_broker])
+        connections = [
+            await asyncio.open_connection(address.host, address.port) for address in (bootstrap, of_broker)
+        ]
+        for _, writer in connections:
+            writer.write(share_fetch(1))
+        plan = PortPlan(BIND_HOST, bootstrap.port, 1, "kproxy", {5: of_broker.port})
+        listeners = Listeners(plan, under_test.relay, under_test.addresses, early=early)
+        under_test.apis.may_answer.set()
 
-            # When
-            listeners.hold_newcomers()
-            await listeners.bind_bootstrap()
-            under_test.tasks.spawn(listeners.admit_newcomers(), name="admit newcomers")
-            await listeners.bind([BackingBroker(5, "broker-5", 9092)])
+        # When
+        listeners.hold_newcomers()
+        await listeners.bind_bootstrap()
+        under_test.tasks.spawn(listeners.admit_newcomers(), name="admit newcomers")
+        await listeners.bind([BackingBroker(5, "broker-5", 9092)])
 
-            # Then
-            assert all([await reader.readexactly(4) for reader, _ in connections])
-            assert sorted(context.node_id for context in under_test.apis.contexts) == [-1, 5]
-            for _, writer in connections:
-                writer.close()
-            await listeners.stop_accepting()
-
-    run(scenario, loop_kind)
+        # Then
+        assert all([await reader.readexactly(4) for reader, _ in connections])
+        assert sorted(context.node_id for context in under_test.apis.contexts) == [-1, 5]
+        for _, writer in connections:
+            writer.close()
+        await listeners.stop_accepting()
 
 
-def test_a_port_of_a_broker_that_the_cluster_does_not_have_is_closed() -> None:
+@pytest.mark.parametrize("loop_kind", ["uvloop"])
+async def test_a_port_of_a_broker_that_the_cluster_does_not_have_is_closed() -> None:
     bootstrap, of_nobody = free_address(), free_address()
 
-    async def scenario() -> None:
-        async with RelayUnderTest(upstream_port=1) as under_test:
-            # Given
-            early = EarlyPorts([bootstrap, of_nobody])
-            plan = PortPlan(BIND_HOST, bootstrap.port, 1, "kproxy", {6: of_nobody.port})
-            listeners = Listeners(plan, under_test.relay, under_test.addresses, early=early)
-            await listeners.bind_bootstrap()
+    async with RelayUnderTest(upstream_port=1) as under_test:
+        # Given
+        early = EarlyPorts([bootstrap, of_nobody])
+        plan = PortPlan(BIND_HOST, bootstrap.port, 1, "kproxy", {6: of_nobody.port})
+        listeners = Listeners(plan, under_test.relay, under_test.addresses, early=early)
+        await listeners.bind_bootstrap()
 
-            # When
-            await listeners.bind([])
+        # When
+        await listeners.bind([])
 
-            # Then
-            with pytest.raises(ConnectionRefusedError):
-                await asyncio.open_connection(of_nobody.host, of_nobody.port)
-            await listeners.stop_accepting()
-
-    run(scenario, "uvloop")
+        # Then
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(of_nobody.host, of_nobody.port)
+        await listeners.stop_accepting()
 
 
-def test_while_the_cluster_is_away_nobody_waits_for_long_at_the_port_of_a_broker(
+@pytest.mark.parametrize("loop_kind", ["uvloop"])
+async def test_while_the_cluster_is_away_nobody_waits_for_long_at_the_port_of_a_broker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(net_listeners, "HOLD_SECONDS", 0.01)
     bootstrap, of_broker = free_address(), free_address()
 
-    async def scenario() -> None:
-        async with RelayUnderTest(upstream_port=1) as under_test:
-            # Given
-            early = EarlyPorts([bootstrap, of_broker])
-            plan = PortPlan(BIND_HOST, bootstrap.port, 1, "kproxy", {5: of_broker.port})
-            listeners = Listeners(plan, under_test.relay, under_test.addresses, early=early)
-            listeners.hold_newcomers()
-            await listeners.bind_bootstrap()
-            reader, writer = await asyncio.open_connection(of_broker.host, of_broker.port)
+    async with RelayUnderTest(upstream_port=1) as under_test:
+        # Given
+        early = EarlyPorts([bootstrap, of_broker])
+        plan = PortPlan(BIND_HOST, bootstrap.port, 1, "kproxy", {5: of_broker.port})
+        listeners = Listeners(plan, under_test.relay, under_test.addresses, early=early)
+        listeners.hold_newcomers()
+        await listeners.bind_bootstrap()
+        reader, writer = await asyncio.open_connection(of_broker.host, of_broker.port)
 
-            # When
-            await listeners.admit_newcomers()
+        # When
+        await listeners.admit_newcomers()
 
-            # Then
-            assert await ended(reader) == b""
-            writer.close()
-            await listeners.bind([BackingBroker(5, "broker-5", 9092)])
-            assert set(listeners.bound_ports) == {-1, 5}
-            await listeners.stop_accepting()
-
-    run(scenario, "uvloop")
+        # Then
+        assert await ended(reader) == b""
+        writer.close()
+        await listeners.bind([BackingBroker(5, "broker-5", 9092)])
+        assert set(listeners.bound_ports) == {-1, 5}
+        await listeners.stop_accepting()
 
 
 def test_what_cannot_be_bound_early_is_left_to_whoever_says_why() -> None:
@@ -167,14 +160,10 @@ def test_a_name_that_is_none_is_left_to_whoever_binds_it_later() -> None:
     assert address not in early
 
 
-def test_a_name_that_is_none_cannot_be_listened_on_and_says_so() -> None:
-    async def scenario() -> None:
-        async with RelayUnderTest(upstream_port=1) as under_test:
-            listeners = Listeners(
-                PortPlan("a..b", 19092, 1, "kproxy"), under_test.relay, under_test.addresses
-            )
+@pytest.mark.parametrize("loop_kind", ["uvloop"])
+async def test_a_name_that_is_none_cannot_be_listened_on_and_says_so() -> None:
+    async with RelayUnderTest(upstream_port=1) as under_test:
+        listeners = Listeners(PortPlan("a..b", 19092, 1, "kproxy"), under_test.relay, under_test.addresses)
 
-            with pytest.raises(PortUnavailable, match=r"a\.\.b:19092"):
-                await listeners.bind_bootstrap()
-
-    run(scenario, "uvloop")
+        with pytest.raises(PortUnavailable, match=r"a\.\.b:19092"):
+            await listeners.bind_bootstrap()

@@ -9,17 +9,10 @@ from kproxy.net.relay import left_requests
 from kproxy.net.relay.left_requests import MOST_REQUESTS
 from kproxy.wire import codecs
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
+from tests.event_loops import BOTH_LOOPS
 from tests.in_memory.scripted_broker import ScriptedBroker
-from tests.unit.net.relaying import (
-    BIND_HOST,
-    BOTH_LOOPS,
-    RelayUnderTest,
-    request,
-    response,
-    run,
-    share_fetch,
-    until,
-)
+from tests.unit.net.relaying import BIND_HOST, RelayUnderTest, request, response, share_fetch
+from tests.worlds.waiting import until
 
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
 
@@ -54,103 +47,83 @@ async def left_behind(under_test: RelayUnderTest, requests: bytes, *, by_reset: 
 
 
 @pytest.mark.parametrize("by_reset", [False, True])
-def test_a_leave_behind_a_heartbeat_that_waits_for_durability_is_served(
-    loop_kind: str, *, by_reset: bool
+async def test_a_leave_behind_a_heartbeat_that_waits_for_durability_is_served(*, by_reset: bool) -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        # Given
+        await left_behind(under_test, heartbeat(2, -1), by_reset=by_reset)
+        closed_before = list(under_test.apis.closed)
+
+        # When
+        under_test.apis.may_answer.set()
+        await under_test.apis.was_closed.wait()
+
+        # Then
+        assert closed_before == []
+        assert epochs_served(under_test) == [3, -1]
+        assert all(each.caller.is_gone for each in under_test.apis.contexts)
+
+
+async def test_a_leave_behind_a_request_that_the_broker_has_yet_to_answer_is_served() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        # Given
+        _, writer = await under_test.connect()
+        writer.write(request(1) + heartbeat(2, -1))
+        await broker.until_received(len(request(1)))
+        writer.close()
+        await until(lambda: not under_test.relay.connections)
+        under_test.apis.may_answer.set()
+
+        # When
+        broker.send(response(1))
+
+        # Then
+        await under_test.apis.was_closed.wait()
+        assert epochs_served(under_test) == [-1]
+
+
+async def test_what_belongs_to_the_broker_reaches_it() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        await left_behind(under_test, request(2) + heartbeat(3, -1))
+
+        under_test.apis.may_answer.set()
+
+        assert await broker.until_received(len(request(2))) == request(2)
+        broker.send(response(2))
+        await under_test.apis.was_closed.wait()
+        assert epochs_served(under_test) == [3, -1]
+
+
+async def test_no_more_than_so_many_are_served() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        many = b"".join(heartbeat(number, number) for number in range(2, 2 * MOST_REQUESTS))
+        await left_behind(under_test, many)
+
+        under_test.apis.may_answer.set()
+        await under_test.apis.was_closed.wait()
+
+        assert len(under_test.apis.contexts) == 1 + MOST_REQUESTS
+
+
+async def test_what_takes_too_long_keeps_nothing_of_the_member_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            # Given
-            await left_behind(under_test, heartbeat(2, -1), by_reset=by_reset)
-            closed_before = list(under_test.apis.closed)
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        monkeypatch.setattr(left_requests, "MOST_SECONDS", 0.05)
+        await left_behind(under_test, heartbeat(2, -1))
 
-            # When
-            under_test.apis.may_answer.set()
-            await under_test.apis.was_closed.wait()
+        await under_test.apis.was_closed.wait()
 
-            # Then
-            assert closed_before == []
-            assert epochs_served(under_test) == [3, -1]
-            assert all(each.caller.is_gone for each in under_test.apis.contexts)
-
-    run(scenario, loop_kind)
+        assert epochs_served(under_test) == [3]
+        assert under_test.relay.budget.held_bytes == 0
+        under_test.apis.may_answer.set()
 
 
-def test_a_leave_behind_a_request_that_the_broker_has_yet_to_answer_is_served(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            # Given
-            _, writer = await under_test.connect()
-            writer.write(request(1) + heartbeat(2, -1))
-            await broker.until_received(len(request(1)))
-            writer.close()
-            await until(lambda: not under_test.relay.connections)
-            under_test.apis.may_answer.set()
+async def test_garbage_behind_a_request_ends_it() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        await left_behind(under_test, b"\xff\xff\xff\xf0" + share_fetch(2))
 
-            # When
-            broker.send(response(1))
+        under_test.apis.may_answer.set()
+        await under_test.apis.was_closed.wait()
 
-            # Then
-            await under_test.apis.was_closed.wait()
-            assert epochs_served(under_test) == [-1]
-
-    run(scenario, loop_kind)
-
-
-def test_what_belongs_to_the_broker_reaches_it(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            await left_behind(under_test, request(2) + heartbeat(3, -1))
-
-            under_test.apis.may_answer.set()
-
-            assert await broker.until_received(len(request(2))) == request(2)
-            broker.send(response(2))
-            await under_test.apis.was_closed.wait()
-            assert epochs_served(under_test) == [3, -1]
-
-    run(scenario, loop_kind)
-
-
-def test_no_more_than_so_many_are_served(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            many = b"".join(heartbeat(number, number) for number in range(2, 2 * MOST_REQUESTS))
-            await left_behind(under_test, many)
-
-            under_test.apis.may_answer.set()
-            await under_test.apis.was_closed.wait()
-
-            assert len(under_test.apis.contexts) == 1 + MOST_REQUESTS
-
-    run(scenario, loop_kind)
-
-
-def test_what_takes_too_long_keeps_nothing_of_the_member_for_ever(
-    loop_kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            monkeypatch.setattr(left_requests, "MOST_SECONDS", 0.05)
-            await left_behind(under_test, heartbeat(2, -1))
-
-            await under_test.apis.was_closed.wait()
-
-            assert epochs_served(under_test) == [3]
-            assert under_test.relay.budget.held_bytes == 0
-            under_test.apis.may_answer.set()
-
-    run(scenario, loop_kind)
-
-
-def test_garbage_behind_a_request_ends_it(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            await left_behind(under_test, b"\xff\xff\xff\xf0" + share_fetch(2))
-
-            under_test.apis.may_answer.set()
-            await under_test.apis.was_closed.wait()
-
-            assert under_test.counted.of("connection_errors", "client", "frame_length_negative") == 1
-            assert len(under_test.apis.contexts) == 1
-
-    run(scenario, loop_kind)
+        assert under_test.counted.of("connection_errors", "client", "frame_length_negative") == 1
+        assert len(under_test.apis.contexts) == 1

@@ -9,7 +9,9 @@ import pytest
 from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroker
 from kproxy.net.relay import listeners as net_listeners
 from kproxy.net.relay.listeners import Listeners, PortPlan, PortUnavailable
-from tests.unit.net.relaying import BIND_HOST, BOTH_LOOPS, RelayUnderTest, run, share_fetch, until
+from tests.event_loops import BOTH_LOOPS
+from tests.unit.net.relaying import BIND_HOST, RelayUnderTest, share_fetch
+from tests.worlds.waiting import until
 
 
 def free_port() -> int:
@@ -42,81 +44,74 @@ def test_a_node_id_that_leads_beyond_the_last_port_is_refused_with_the_keys_to_c
         plan.port_of(1001)
 
 
-def test_a_broker_may_be_named_to_clients_once_its_port_is_bound() -> None:
-    async def scenario() -> None:
-        async with RelayUnderTest(upstream_port=1) as under_test:
-            plan = PortPlan(BIND_HOST, 0, free_port() - 5, "kproxy.example")
-            listeners = Listeners(plan, under_test.relay, under_test.addresses)
+@pytest.mark.parametrize("loop_kind", ["uvloop"])
+async def test_a_broker_may_be_named_to_clients_once_its_port_is_bound() -> None:
+    async with RelayUnderTest(upstream_port=1) as under_test:
+        plan = PortPlan(BIND_HOST, 0, free_port() - 5, "kproxy.example")
+        listeners = Listeners(plan, under_test.relay, under_test.addresses)
 
-            await listeners.bind([BackingBroker(5, "broker-5", 9092)])
+        await listeners.bind([BackingBroker(5, "broker-5", 9092)])
 
-            port = listeners.bound_ports[5]
-            assert under_test.addresses.address_of(5) == AdvertisedAddress("kproxy.example", port)
-            assert listeners.backing_brokers[5] == BackingBroker(5, "broker-5", 9092)
-            await listeners.stop_accepting()
-
-    run(scenario, "uvloop")
+        port = listeners.bound_ports[5]
+        assert under_test.addresses.address_of(5) == AdvertisedAddress("kproxy.example", port)
+        assert listeners.backing_brokers[5] == BackingBroker(5, "broker-5", 9092)
+        await listeners.stop_accepting()
 
 
-def test_a_broker_that_moved_keeps_its_port_and_is_dialled_at_its_new_address() -> None:
-    async def scenario() -> None:
+@pytest.mark.parametrize("loop_kind", ["uvloop"])
+async def test_a_broker_that_moved_keeps_its_port_and_is_dialled_at_its_new_address() -> None:
+    async with RelayUnderTest(upstream_port=1) as under_test:
+        listeners = Listeners(
+            PortPlan(BIND_HOST, 0, free_port() - 5, "kproxy"), under_test.relay, under_test.addresses
+        )
+        await listeners.bind([BackingBroker(5, "old", 9092)])
+        before = dict(listeners.bound_ports)
+
+        await listeners.bind([BackingBroker(5, "new", 9093)])
+
+        assert listeners.bound_ports == before
+        assert listeners.backing_brokers[5] == BackingBroker(5, "new", 9093)
+        await listeners.stop_accepting()
+
+
+@pytest.mark.parametrize("loop_kind", ["uvloop"])
+async def test_a_port_in_use_is_refused_with_the_port_and_the_key_and_nobody_is_told_of_it() -> None:
+    with socket.socket() as occupant:
+        occupant.bind((BIND_HOST, 0))
+        occupant.listen()
+        port = occupant.getsockname()[1]
         async with RelayUnderTest(upstream_port=1) as under_test:
             listeners = Listeners(
-                PortPlan(BIND_HOST, 0, free_port() - 5, "kproxy"), under_test.relay, under_test.addresses
+                PortPlan(BIND_HOST, 0, port - 5, "kproxy"), under_test.relay, under_test.addresses
             )
-            await listeners.bind([BackingBroker(5, "old", 9092)])
-            before = dict(listeners.bound_ports)
 
-            await listeners.bind([BackingBroker(5, "new", 9093)])
+            with pytest.raises(PortUnavailable, match=rf"{port}.*in use.*kproxy\.broker\.port\.start"):
+                await listeners.bind([BackingBroker(5, "broker-5", 9092)])
 
-            assert listeners.bound_ports == before
-            assert listeners.backing_brokers[5] == BackingBroker(5, "new", 9093)
+            assert under_test.addresses.address_of(5) is None
+
+
+@pytest.mark.parametrize("loop_kind", ["uvloop"])
+async def test_a_port_that_is_taken_leaves_the_other_brokers_with_theirs_and_says_so_in_the_end() -> None:
+    with socket.create_server((BIND_HOST, 0)) as occupant:
+        port = occupant.getsockname()[1]
+        async with RelayUnderTest(upstream_port=1) as under_test:
+            plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: port, 6: free_port(), 7: port})
+            listeners = Listeners(plan, under_test.relay, under_test.addresses)
+
+            with pytest.raises(PortUnavailable, match=rf"{port}.*; .*{port}"):
+                await listeners.bind([BackingBroker(node_id, "broker", 9092) for node_id in (5, 6, 7)])
+
+            assert set(listeners.bound_ports) == {6}
+            assert set(listeners.backing_brokers) == {5, 6, 7}
             await listeners.stop_accepting()
 
-    run(scenario, "uvloop")
 
-
-def test_a_port_in_use_is_refused_with_the_port_and_the_key_and_nobody_is_told_of_it() -> None:
-    async def scenario() -> None:
-        with socket.socket() as occupant:
-            occupant.bind((BIND_HOST, 0))
-            occupant.listen()
-            port = occupant.getsockname()[1]
-            async with RelayUnderTest(upstream_port=1) as under_test:
-                listeners = Listeners(
-                    PortPlan(BIND_HOST, 0, port - 5, "kproxy"), under_test.relay, under_test.addresses
-                )
-
-                with pytest.raises(PortUnavailable, match=rf"{port}.*in use.*kproxy\.broker\.port\.start"):
-                    await listeners.bind([BackingBroker(5, "broker-5", 9092)])
-
-                assert under_test.addresses.address_of(5) is None
-
-    run(scenario, "uvloop")
-
-
-def test_a_port_that_is_taken_leaves_the_other_brokers_with_theirs_and_says_so_in_the_end() -> None:
-    async def scenario() -> None:
-        with socket.create_server((BIND_HOST, 0)) as occupant:
-            port = occupant.getsockname()[1]
-            async with RelayUnderTest(upstream_port=1) as under_test:
-                plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: port, 6: free_port(), 7: port})
-                listeners = Listeners(plan, under_test.relay, under_test.addresses)
-
-                with pytest.raises(PortUnavailable, match=rf"{port}.*; .*{port}"):
-                    await listeners.bind([BackingBroker(node_id, "broker", 9092) for node_id in (5, 6, 7)])
-
-                assert set(listeners.bound_ports) == {6}
-                assert set(listeners.backing_brokers) == {5, 6, 7}
-                await listeners.stop_accepting()
-
-    run(scenario, "uvloop")
-
-
-def test_a_broker_that_joins_and_gets_no_port_is_told_of_and_gets_it_once_it_is_free(
+@pytest.mark.parametrize("loop_kind", ["uvloop"])
+async def test_a_broker_that_joins_and_gets_no_port_is_told_of_and_gets_it_once_it_is_free(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def scenario() -> None:
+    with caplog.at_level(logging.INFO, "kproxy.net.relay.listeners"):
         async with RelayUnderTest(upstream_port=1) as under_test:
             joining = [BackingBroker(5, "joining", 9092)]
             with socket.create_server((BIND_HOST, 0)) as occupant:
@@ -130,227 +125,197 @@ def test_a_broker_that_joins_and_gets_no_port_is_told_of_and_gets_it_once_it_is_
 
             assert under_test.addresses.address_of(5) == AdvertisedAddress("kproxy", port)
             await listeners.stop_accepting()
-
-    with caplog.at_level(logging.INFO, "kproxy.net.relay.listeners"):
-        run(scenario, "uvloop")
     assert [record.msg for record in caplog.records] == ["port_unavailable", "broker_port_bound"]
 
 
-def test_a_response_to_a_client_does_not_move_a_broker_that_is_known() -> None:
+@pytest.mark.parametrize("loop_kind", ["uvloop"])
+async def test_a_response_to_a_client_does_not_move_a_broker_that_is_known() -> None:
     """It may have come from a broker that has not heard of the move."""
+    async with RelayUnderTest(upstream_port=1) as under_test:
+        plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: free_port(), 6: free_port()})
+        listeners = Listeners(plan, under_test.relay, under_test.addresses)
+        await listeners.bind([BackingBroker(5, "new", 9093)])
 
-    async def scenario() -> None:
-        async with RelayUnderTest(upstream_port=1) as under_test:
-            plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: free_port(), 6: free_port()})
-            listeners = Listeners(plan, under_test.relay, under_test.addresses)
-            await listeners.bind([BackingBroker(5, "new", 9093)])
+        await listeners.bind_newcomers([BackingBroker(5, "old", 9092), BackingBroker(6, "sixth", 9094)])
 
-            await listeners.bind_newcomers([BackingBroker(5, "old", 9092), BackingBroker(6, "sixth", 9094)])
-
-            assert listeners.backing_brokers[5] == BackingBroker(5, "new", 9093)
-            assert listeners.backing_brokers[6] == BackingBroker(6, "sixth", 9094)
-            assert set(listeners.bound_ports) == {5, 6}
-            await listeners.stop_accepting()
-
-    run(scenario, "uvloop")
+        assert listeners.backing_brokers[5] == BackingBroker(5, "new", 9093)
+        assert listeners.backing_brokers[6] == BackingBroker(6, "sixth", 9094)
+        assert set(listeners.bound_ports) == {5, 6}
+        await listeners.stop_accepting()
 
 
-def test_no_port_is_opened_for_a_client_before_it_is_known_what_is_served() -> None:
+@pytest.mark.parametrize("loop_kind", ["uvloop"])
+async def test_no_port_is_opened_for_a_client_before_it_is_known_what_is_served() -> None:
     """A share consumer that finds no share groups behind a broker's port never asks again on that connection."""
+    async with RelayUnderTest(upstream_port=1) as under_test:
+        plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: free_port(), 6: free_port()})
+        listeners = Listeners(plan, under_test.relay, under_test.addresses)
+        listeners.hold_newcomers()
+        response = asyncio.get_running_loop().create_task(
+            listeners.bind_newcomers([BackingBroker(6, "sixth", 9094)])
+        )
+        await asyncio.sleep(0)
+        bound_before = dict(listeners.bound_ports)
 
-    async def scenario() -> None:
-        async with RelayUnderTest(upstream_port=1) as under_test:
-            plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: free_port(), 6: free_port()})
-            listeners = Listeners(plan, under_test.relay, under_test.addresses)
-            listeners.hold_newcomers()
-            response = asyncio.get_running_loop().create_task(
-                listeners.bind_newcomers([BackingBroker(6, "sixth", 9094)])
-            )
-            await asyncio.sleep(0)
-            bound_before = dict(listeners.bound_ports)
+        await listeners.bind([BackingBroker(5, "fifth", 9093)])
+        await response
 
-            await listeners.bind([BackingBroker(5, "fifth", 9093)])
-            await response
-
-            assert bound_before == {}
-            assert set(listeners.bound_ports) == {5, 6}
-            await listeners.stop_accepting()
-
-    run(scenario, "uvloop")
+        assert bound_before == {}
+        assert set(listeners.bound_ports) == {5, 6}
+        await listeners.stop_accepting()
 
 
 @pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
-def test_who_connects_before_it_is_known_what_is_served_is_accepted_afterwards_with_all_that_it_sent(
-    loop_kind: str,
-) -> None:
-    async def scenario() -> None:
-        async with RelayUnderTest(upstream_port=1) as under_test:
-            # Given
-            listeners = Listeners(PortPlan(BIND_HOST, 0, 1, "kproxy"), under_test.relay, under_test.addresses)
-            listeners.hold_newcomers()
-            await listeners.bind_bootstrap()
-            admitted = under_test.tasks.spawn(listeners.admit_newcomers(), name="admit newcomers")
-            reader, writer = await asyncio.open_connection(BIND_HOST, listeners.bound_ports[-1])
-            writer.write(share_fetch(1))
-            await asyncio.sleep(0)
-            accepted_before = len(under_test.relay.connections)
+async def test_who_connects_before_it_is_known_what_is_served_is_accepted_afterwards_with_all_that_it_sent() -> (
+    None
+):
+    async with RelayUnderTest(upstream_port=1) as under_test:
+        # Given
+        listeners = Listeners(PortPlan(BIND_HOST, 0, 1, "kproxy"), under_test.relay, under_test.addresses)
+        listeners.hold_newcomers()
+        await listeners.bind_bootstrap()
+        admitted = under_test.tasks.spawn(listeners.admit_newcomers(), name="admit newcomers")
+        reader, writer = await asyncio.open_connection(BIND_HOST, listeners.bound_ports[-1])
+        writer.write(share_fetch(1))
+        await asyncio.sleep(0)
+        accepted_before = len(under_test.relay.connections)
 
-            # When
-            await listeners.bind([])
-            await admitted
-            await under_test.apis.was_asked.wait()
-            under_test.apis.may_answer.set()
+        # When
+        await listeners.bind([])
+        await admitted
+        await under_test.apis.was_asked.wait()
+        under_test.apis.may_answer.set()
 
-            # Then
-            assert await reader.readexactly(4)
-            assert accepted_before == 0
-            writer.close()
-            await listeners.stop_accepting()
-
-    run(scenario, loop_kind)
+        # Then
+        assert await reader.readexactly(4)
+        assert accepted_before == 0
+        writer.close()
+        await listeners.stop_accepting()
 
 
-def test_nobody_waits_for_long_to_be_accepted_when_the_cluster_is_away(
+@pytest.mark.parametrize("loop_kind", ["uvloop"])
+async def test_nobody_waits_for_long_to_be_accepted_when_the_cluster_is_away(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(net_listeners, "HOLD_SECONDS", 0.01)
 
-    async def scenario() -> None:
-        async with RelayUnderTest(upstream_port=1) as under_test:
-            # Given
-            listeners = Listeners(PortPlan(BIND_HOST, 0, 1, "kproxy"), under_test.relay, under_test.addresses)
-            listeners.hold_newcomers()
-            await listeners.bind_bootstrap()
-            _, writer = await asyncio.open_connection(BIND_HOST, listeners.bound_ports[-1])
+    async with RelayUnderTest(upstream_port=1) as under_test:
+        # Given
+        listeners = Listeners(PortPlan(BIND_HOST, 0, 1, "kproxy"), under_test.relay, under_test.addresses)
+        listeners.hold_newcomers()
+        await listeners.bind_bootstrap()
+        _, writer = await asyncio.open_connection(BIND_HOST, listeners.bound_ports[-1])
 
-            # When
-            await listeners.admit_newcomers()
+        # When
+        await listeners.admit_newcomers()
 
-            # Then
-            await until(lambda: len(under_test.relay.connections) == 1)
-            writer.close()
-            await listeners.stop_accepting()
-
-    run(scenario, "uvloop")
+        # Then
+        await until(lambda: len(under_test.relay.connections) == 1)
+        writer.close()
+        await listeners.stop_accepting()
 
 
-def test_ports_that_were_closed_meanwhile_stay_closed() -> None:
-    async def scenario() -> None:
-        async with RelayUnderTest(upstream_port=1) as under_test:
-            # Given
-            listeners = Listeners(PortPlan(BIND_HOST, 0, 1, "kproxy"), under_test.relay, under_test.addresses)
-            listeners.hold_newcomers()
-            await listeners.bind_bootstrap()
-            port = listeners.bound_ports[-1]
-            admitted = under_test.tasks.spawn(listeners.admit_newcomers(), name="admit newcomers")
+@pytest.mark.parametrize("loop_kind", ["uvloop"])
+async def test_ports_that_were_closed_meanwhile_stay_closed() -> None:
+    async with RelayUnderTest(upstream_port=1) as under_test:
+        # Given
+        listeners = Listeners(PortPlan(BIND_HOST, 0, 1, "kproxy"), under_test.relay, under_test.addresses)
+        listeners.hold_newcomers()
+        await listeners.bind_bootstrap()
+        port = listeners.bound_ports[-1]
+        admitted = under_test.tasks.spawn(listeners.admit_newcomers(), name="admit newcomers")
 
-            # When
-            await listeners.stop_accepting()
-            await listeners.bind([])
-            await admitted
+        # When
+        await listeners.stop_accepting()
+        await listeners.bind([])
+        await admitted
 
-            # Then
-            with pytest.raises(ConnectionRefusedError):
-                await asyncio.open_connection(BIND_HOST, port)
-
-    run(scenario, "uvloop")
+        # Then
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(BIND_HOST, port)
 
 
-def test_a_broker_in_doubt_is_believed_to_be_where_the_next_response_says() -> None:
+@pytest.mark.parametrize("loop_kind", ["uvloop"])
+async def test_a_broker_in_doubt_is_believed_to_be_where_the_next_response_says() -> None:
     """Only clients may ask a cluster that turns kproxy's own connections away."""
+    async with RelayUnderTest(upstream_port=1) as under_test:
+        plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: free_port()})
+        listeners = Listeners(plan, under_test.relay, under_test.addresses)
+        await listeners.bind_newcomers([BackingBroker(5, "first", 9092)])
+        before = dict(listeners.bound_ports)
+        under_test.addresses.doubt()
 
-    async def scenario() -> None:
-        async with RelayUnderTest(upstream_port=1) as under_test:
-            plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: free_port()})
-            listeners = Listeners(plan, under_test.relay, under_test.addresses)
-            await listeners.bind_newcomers([BackingBroker(5, "first", 9092)])
-            before = dict(listeners.bound_ports)
-            under_test.addresses.doubt()
+        await listeners.bind_newcomers([BackingBroker(5, "second", 9093)])
+        await listeners.bind_newcomers([BackingBroker(5, "third", 9094)])
 
-            await listeners.bind_newcomers([BackingBroker(5, "second", 9093)])
-            await listeners.bind_newcomers([BackingBroker(5, "third", 9094)])
-
-            assert listeners.backing_brokers == {5: BackingBroker(5, "second", 9093)}
-            assert listeners.bound_ports == before
-            await listeners.stop_accepting()
-
-    run(scenario, "uvloop")
+        assert listeners.backing_brokers == {5: BackingBroker(5, "second", 9093)}
+        assert listeners.bound_ports == before
+        await listeners.stop_accepting()
 
 
-def test_two_clients_that_learn_of_a_broker_at_the_same_time_get_one_port() -> None:
-    async def scenario() -> None:
-        async with RelayUnderTest(upstream_port=1) as under_test:
-            plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: free_port()})
-            listeners = Listeners(plan, under_test.relay, under_test.addresses)
-            newcomer = [BackingBroker(5, "broker", 9092)]
+@pytest.mark.parametrize("loop_kind", ["uvloop"])
+async def test_two_clients_that_learn_of_a_broker_at_the_same_time_get_one_port() -> None:
+    async with RelayUnderTest(upstream_port=1) as under_test:
+        plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: free_port()})
+        listeners = Listeners(plan, under_test.relay, under_test.addresses)
+        newcomer = [BackingBroker(5, "broker", 9092)]
 
-            await asyncio.gather(*(listeners.bind_newcomers(newcomer) for _ in range(3)))
+        await asyncio.gather(*(listeners.bind_newcomers(newcomer) for _ in range(3)))
 
-            assert set(listeners.bound_ports) == {5}
-            await listeners.stop_accepting()
-
-    run(scenario, "uvloop")
+        assert set(listeners.bound_ports) == {5}
+        await listeners.stop_accepting()
 
 
-def test_a_broker_that_metadata_leaves_out_keeps_its_port_and_its_address() -> None:
+@pytest.mark.parametrize("loop_kind", ["uvloop"])
+async def test_a_broker_that_metadata_leaves_out_keeps_its_port_and_its_address() -> None:
     """It may only be restarting, and its clients go on dialling it."""
+    async with RelayUnderTest(upstream_port=1) as under_test:
+        plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: free_port(), 6: free_port()})
+        listeners = Listeners(plan, under_test.relay, under_test.addresses)
+        await listeners.bind([BackingBroker(5, "fifth", 9092), BackingBroker(6, "sixth", 9092)])
 
-    async def scenario() -> None:
-        async with RelayUnderTest(upstream_port=1) as under_test:
-            plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {5: free_port(), 6: free_port()})
-            listeners = Listeners(plan, under_test.relay, under_test.addresses)
-            await listeners.bind([BackingBroker(5, "fifth", 9092), BackingBroker(6, "sixth", 9092)])
+        await listeners.bind([BackingBroker(6, "sixth", 9092)])
 
-            await listeners.bind([BackingBroker(6, "sixth", 9092)])
-
-            assert set(listeners.bound_ports) == {5, 6}
-            assert listeners.backing_brokers[5] == BackingBroker(5, "fifth", 9092)
-            assert under_test.addresses.address_of(5) is not None
-            await listeners.stop_accepting()
-
-    run(scenario, "uvloop")
+        assert set(listeners.bound_ports) == {5, 6}
+        assert listeners.backing_brokers[5] == BackingBroker(5, "fifth", 9092)
+        assert under_test.addresses.address_of(5) is not None
+        await listeners.stop_accepting()
 
 
-def test_a_port_that_a_response_opens_before_the_cluster_was_met_accepts_clients_too(
+@pytest.mark.parametrize("loop_kind", ["uvloop"])
+async def test_a_port_that_a_response_opens_before_the_cluster_was_met_accepts_clients_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The look of kproxy itself at the cluster may take longer than anybody is held for."""
     monkeypatch.setattr(net_listeners, "HOLD_SECONDS", 0.01)
 
-    async def scenario() -> None:
-        async with RelayUnderTest(upstream_port=1) as under_test:
-            # Given
-            plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {6: free_port()})
-            listeners = Listeners(plan, under_test.relay, under_test.addresses)
-            listeners.hold_newcomers()
-            await listeners.bind_bootstrap()
-            await listeners.admit_newcomers()
-            broker = BackingBroker(6, "sixth", 9094)
+    async with RelayUnderTest(upstream_port=1) as under_test:
+        # Given
+        plan = PortPlan(BIND_HOST, 0, 1, "kproxy", {6: free_port()})
+        listeners = Listeners(plan, under_test.relay, under_test.addresses)
+        listeners.hold_newcomers()
+        await listeners.bind_bootstrap()
+        await listeners.admit_newcomers()
+        broker = BackingBroker(6, "sixth", 9094)
 
-            # When
-            await listeners.bind_newcomers([broker])
-            await listeners.bind([broker])
-            _, writer = await asyncio.open_connection(BIND_HOST, listeners.bound_ports[6])
+        # When
+        await listeners.bind_newcomers([broker])
+        await listeners.bind([broker])
+        _, writer = await asyncio.open_connection(BIND_HOST, listeners.bound_ports[6])
 
-            # Then
-            await until(lambda: len(under_test.relay.connections) == 1)
-            writer.close()
-            await listeners.stop_accepting()
-
-    run(scenario, "uvloop")
+        # Then
+        await until(lambda: len(under_test.relay.connections) == 1)
+        writer.close()
+        await listeners.stop_accepting()
 
 
 @pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
-def test_the_ports_are_known_still_while_the_process_drains(loop_kind: str) -> None:
+async def test_the_ports_are_known_still_while_the_process_drains() -> None:
     """`/api/v1/status` tells of them."""
+    async with RelayUnderTest(upstream_port=1) as under_test:
+        before = dict(under_test.listeners.bound_ports)
 
-    async def scenario() -> None:
-        async with RelayUnderTest(upstream_port=1) as under_test:
-            before = dict(under_test.listeners.bound_ports)
+        await under_test.listeners.stop_accepting()
 
-            await under_test.listeners.stop_accepting()
-
-            assert before
-            assert under_test.listeners.bound_ports == before
-
-    run(scenario, loop_kind)
+        assert before
+        assert under_test.listeners.bound_ports == before

@@ -18,18 +18,10 @@ from kproxy.wire.messages.share_fetch_response import (
     ShareFetchableTopicResponse,
     ShareFetchResponse,
 )
+from tests.event_loops import BOTH_LOOPS
 from tests.in_memory.scripted_broker import ScriptedBroker
-from tests.unit.net.relaying import (
-    BOTH_LOOPS,
-    RelayUnderTest,
-    ended,
-    request,
-    response,
-    run,
-    settled,
-    share_fetch,
-    until,
-)
+from tests.unit.net.relaying import RelayUnderTest, ended, request, response, settled, share_fetch
+from tests.worlds.waiting import until
 
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
 
@@ -55,44 +47,38 @@ def test_connections_that_failed_are_closed_after_delays_that_differ(loop_kind: 
     assert max(delays) - min(delays) > 0.05
 
 
-def test_a_client_that_reads_no_answers_is_asked_for_no_more_requests(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            client = await under_test.connect_unread()
-            await client.send(too_new_a_question(70_000))
-            held = await settled(under_test.relay.buffered_bytes)
-            answers = await client.read_exactly(70_000 * 20)
-            client.close()
+async def test_a_client_that_reads_no_answers_is_asked_for_no_more_requests() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        client = await under_test.connect_unread()
+        await client.send(too_new_a_question(70_000))
+        held = await settled(under_test.relay.buffered_bytes)
+        answers = await client.read_exactly(70_000 * 20)
+        client.close()
 
-            assert held < MIB
-            assert len(answers) == 70_000 * 20
-
-    run(scenario, loop_kind)
+        assert held < MIB
+        assert len(answers) == 70_000 * 20
 
 
-def test_share_requests_of_a_client_that_reads_nothing_are_not_served_ahead(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            under_test.apis.records = bytes(300_000)
-            under_test.apis.may_answer.set()
-            client = await under_test.connect_unread()
-            await client.send(b"".join(share_fetch(number) for number in range(20)))
-            held = await settled(under_test.relay.buffered_bytes)
-            served = len(under_test.apis.contexts)
-            one_answer = 4 + int.from_bytes(await client.read_exactly(4), "big")
-            rest = await client.read_exactly(20 * one_answer - 4)
-            client.close()
+async def test_share_requests_of_a_client_that_reads_nothing_are_not_served_ahead() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        under_test.apis.records = bytes(300_000)
+        under_test.apis.may_answer.set()
+        client = await under_test.connect_unread()
+        await client.send(b"".join(share_fetch(number) for number in range(20)))
+        held = await settled(under_test.relay.buffered_bytes)
+        served = len(under_test.apis.contexts)
+        one_answer = 4 + int.from_bytes(await client.read_exactly(4), "big")
+        rest = await client.read_exactly(20 * one_answer - 4)
+        client.close()
 
-            assert held < MIB
-            assert served <= 2
-            assert len(rest) == 20 * one_answer - 4
-            assert len(under_test.apis.contexts) == 20
-
-    run(scenario, loop_kind)
+        assert held < MIB
+        assert served <= 2
+        assert len(rest) == 20 * one_answer - 4
+        assert len(under_test.apis.contexts) == 20
 
 
-def test_what_waits_for_a_broker_that_is_being_dialled_is_bounded(
-    loop_kind: str, monkeypatch: pytest.MonkeyPatch
+async def test_what_waits_for_a_broker_that_is_being_dialled_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     may_connect = asyncio.Event()
 
@@ -102,191 +88,165 @@ def test_what_waits_for_a_broker_that_is_being_dialled_is_bounded(
 
     monkeypatch.setattr("kproxy.net.relay.upstream_twin.connect", connect_late)
 
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            client = await under_test.connect_unread()
-            many = b"".join(request(number, bytes(100_000)) for number in range(40))
-            sending = under_test.tasks.spawn(client.send(share_fetch(1) + many), name="client")
-            await under_test.apis.was_asked.wait()
-            held = await settled(under_test.relay.buffered_bytes)
-            under_test.apis.may_answer.set()
-            may_connect.set()
-            await sending
-            received = await broker.until_received(len(many))
-            client.close()
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        client = await under_test.connect_unread()
+        many = b"".join(request(number, bytes(100_000)) for number in range(40))
+        sending = under_test.tasks.spawn(client.send(share_fetch(1) + many), name="client")
+        await under_test.apis.was_asked.wait()
+        held = await settled(under_test.relay.buffered_bytes)
+        under_test.apis.may_answer.set()
+        may_connect.set()
+        await sending
+        received = await broker.until_received(len(many))
+        client.close()
 
-            assert held < MIB
-            assert received == many
-
-    run(scenario, loop_kind)
+        assert held < MIB
+        assert received == many
 
 
-def test_a_reader_that_stands_still_slows_nobody_else(loop_kind: str) -> None:
+async def test_a_reader_that_stands_still_slows_nobody_else() -> None:
     """Ten others get 2 MiB each from the same broker while 32 MiB wait for the one."""
-
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            stuck = await under_test.connect_unread()
-            await stuck.send(request(1))
-            await broker.until_received(len(request(1)))
-            broker.send(response(1, bytes(32 * MIB)))
-            await settled(under_test.relay.buffered_bytes)
-            answer = response(2, bytes(2 * MIB))
-            received: list[int] = []
-            for _ in range(10):
-                reader, writer = await under_test.connect()
-                writer.write(request(2))
-                await broker.until_connections(2 + len(received))
-                broker.send(answer)
-                received.append(len(await reader.readexactly(len(answer))))
-                writer.close()
-            held = under_test.relay.buffered_bytes()
-            stuck.close()
-
-            assert received == [len(answer)] * 10
-            assert held < 2 * MIB
-
-    run(scenario, loop_kind)
-
-
-def test_readers_that_use_up_the_whole_budget_do_not_stop_the_others(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port, budget_bytes=MIB) as under_test:
-            stuck = [await under_test.connect_unread() for _ in range(6)]
-            await broker.until_connections(6)
-            for client, writer in zip(stuck, broker.writers, strict=True):
-                await client.send(request(1))
-                writer.write(response(1, bytes(16 * MIB)))
-            await settled(under_test.relay.buffered_bytes)
-            was_exceeded = under_test.relay.budget.is_exceeded
-            reader = await under_test.connect_unread()
-            await reader.send(request(2))
-            await broker.until_connections(7)
-            answer = response(2, bytes(4 * MIB))
-            broker.send(answer)
-
-            # At a chunk a second, which is what a pause until the next sweep would mean, this takes 16 seconds.
-            async with asyncio.timeout(8):
-                received = await reader.read_exactly(len(answer))
-            for client in (reader, *stuck):
-                client.close()
-
-            assert was_exceeded
-            assert received == answer
-
-    run(scenario, loop_kind)
-
-
-def test_a_frame_that_must_be_held_waits_until_another_one_has_left(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port, budget_bytes=MIB) as under_test:
-            whole = large_search()
-            first, second = [await under_test.connect_unread() for _ in range(2)]
-            await first.send(whole[:100_000])
-            await until(lambda: under_test.relay.budget.held_bytes >= len(whole))
-            sending = under_test.tasks.spawn(second.send(whole), name="second")
-            held = await settled(under_test.relay.buffered_bytes)
-            received_before = len(broker.received)
-            await first.send(whole[100_000:])
-            await sending
-            await broker.until_received(2 * len(whole))
-            for client in (first, second):
-                client.close()
-
-            assert received_before == 0
-            assert held < MIB
-
-    run(scenario, loop_kind)
-
-
-def test_a_client_that_leaves_half_way_leaves_its_reservation_to_those_who_wait(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port, budget_bytes=MIB) as under_test:
-            whole = large_search()
-            first, second = [await under_test.connect_unread() for _ in range(2)]
-            await first.send(whole[:100_000])
-            await until(lambda: under_test.relay.budget.held_bytes >= len(whole))
-            sending = under_test.tasks.spawn(second.send(whole), name="second")
-            await settled(under_test.relay.buffered_bytes)
-            first.close()
-            await sending
-            received = await broker.until_received(len(whole))
-            second.close()
-
-            assert received == whole
-
-    run(scenario, loop_kind)
-
-
-def test_a_fault_of_kproxys_own_while_it_answers_ends_the_connection_after_a_delay(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-
-            async def fail(*_: object) -> None:
-                raise ZeroDivisionError("a fault in kproxy")
-
-            under_test.apis.serve = fail  # type: ignore[method-assign,assignment]  # a broken one
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        stuck = await under_test.connect_unread()
+        await stuck.send(request(1))
+        await broker.until_received(len(request(1)))
+        broker.send(response(1, bytes(32 * MIB)))
+        await settled(under_test.relay.buffered_bytes)
+        answer = response(2, bytes(2 * MIB))
+        received: list[int] = []
+        for _ in range(10):
             reader, writer = await under_test.connect()
-            writer.write(share_fetch(1))
-
-            assert await ended(reader) == b""
-            assert under_test.counted.of("connection_errors", "kproxy", "internal_error") == 1
+            writer.write(request(2))
+            await broker.until_connections(2 + len(received))
+            broker.send(answer)
+            received.append(len(await reader.readexactly(len(answer))))
             writer.close()
+        held = under_test.relay.buffered_bytes()
+        stuck.close()
 
-    run(scenario, loop_kind)
-
-
-def test_answers_that_come_after_their_clients_left_keep_nothing_of_the_budget(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            # Given
-            relay, contexts = under_test.relay, under_test.apis.contexts
-            for count in range(1, 6):
-                _, writer = await under_test.connect()
-                writer.write(share_fetch(1))
-                await until(lambda asked=count: len(contexts) == asked)  # type: ignore[misc]
-                writer.write(request(2, bytes(100_000)))
-                await until(lambda: any(each.session.waiting_bytes >= 100_000 for each in relay.connections))
-                writer.transport.abort()
-                await until(lambda: not relay.connections)
-
-            # When
-            under_test.apis.may_answer.set()
-            await settled(lambda: len(under_test.tasks))
-
-            # Then
-            assert relay.budget.held_bytes == 0
-
-    run(scenario, loop_kind)
+        assert received == [len(answer)] * 10
+        assert held < 2 * MIB
 
 
-def test_answers_that_nobody_reads_keep_little_more_than_the_budget_is_told_of(loop_kind: str) -> None:
-    """Each was cut from a read of 100,000 bytes, of which it is a hundred, or half."""
+async def test_readers_that_use_up_the_whole_budget_do_not_stop_the_others() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port, budget_bytes=MIB) as under_test:
+        stuck = [await under_test.connect_unread() for _ in range(6)]
+        await broker.until_connections(6)
+        for client, writer in zip(stuck, broker.writers, strict=True):
+            await client.send(request(1))
+            writer.write(response(1, bytes(16 * MIB)))
+        await settled(under_test.relay.buffered_bytes)
+        was_exceeded = under_test.relay.budget.is_exceeded
+        reader = await under_test.connect_unread()
+        await reader.send(request(2))
+        await broker.until_connections(7)
+        answer = response(2, bytes(4 * MIB))
+        broker.send(answer)
 
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            # Given
-            reads: list[weakref.ref[array[int]]] = []
-
-            async def serve(_request: DecodedRequest, _context: RequestContext) -> ShareFetchResponse:
-                read = array("b", bytes(100_000))
-                records = memoryview(read).cast("B")[: 100 if len(reads) % 50 else 50_000]
-                reads.append(weakref.ref(read))
-                topic = ShareFetchableTopicResponse(partitions=[PartitionData(records=records)])
-                return ShareFetchResponse(responses=[topic])
-
-            under_test.apis.serve = serve  # type: ignore[assignment, method-assign]
-            client = await under_test.connect_unread()
-
-            # When
-            await client.send(b"".join(share_fetch(number) for number in range(1, 3001)))
-            await settled(lambda: len(reads))
-
-            # Then
-            kept = [number for number, each in enumerate(reads) if each() is not None]
-            assert len(reads) > 100
-            assert not [number for number in kept if number % 50]
-            assert len(kept) * 100_000 <= under_test.relay.budget.held_bytes
+        # At a chunk a second, which is what a pause until the next sweep would mean, this takes 16 seconds.
+        async with asyncio.timeout(8):
+            received = await reader.read_exactly(len(answer))
+        for client in (reader, *stuck):
             client.close()
 
-    run(scenario, loop_kind)
+        assert was_exceeded
+        assert received == answer
+
+
+async def test_a_frame_that_must_be_held_waits_until_another_one_has_left() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port, budget_bytes=MIB) as under_test:
+        whole = large_search()
+        first, second = [await under_test.connect_unread() for _ in range(2)]
+        await first.send(whole[:100_000])
+        await until(lambda: under_test.relay.budget.held_bytes >= len(whole))
+        sending = under_test.tasks.spawn(second.send(whole), name="second")
+        held = await settled(under_test.relay.buffered_bytes)
+        received_before = len(broker.received)
+        await first.send(whole[100_000:])
+        await sending
+        await broker.until_received(2 * len(whole))
+        for client in (first, second):
+            client.close()
+
+        assert received_before == 0
+        assert held < MIB
+
+
+async def test_a_client_that_leaves_half_way_leaves_its_reservation_to_those_who_wait() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port, budget_bytes=MIB) as under_test:
+        whole = large_search()
+        first, second = [await under_test.connect_unread() for _ in range(2)]
+        await first.send(whole[:100_000])
+        await until(lambda: under_test.relay.budget.held_bytes >= len(whole))
+        sending = under_test.tasks.spawn(second.send(whole), name="second")
+        await settled(under_test.relay.buffered_bytes)
+        first.close()
+        await sending
+        received = await broker.until_received(len(whole))
+        second.close()
+
+        assert received == whole
+
+
+async def test_a_fault_of_kproxys_own_while_it_answers_ends_the_connection_after_a_delay() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+
+        async def fail(*_: object) -> None:
+            raise ZeroDivisionError("a fault in kproxy")
+
+        under_test.apis.serve = fail  # type: ignore[method-assign,assignment]  # a broken one
+        reader, writer = await under_test.connect()
+        writer.write(share_fetch(1))
+
+        assert await ended(reader) == b""
+        assert under_test.counted.of("connection_errors", "kproxy", "internal_error") == 1
+        writer.close()
+
+
+async def test_answers_that_come_after_their_clients_left_keep_nothing_of_the_budget() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        # Given
+        relay, contexts = under_test.relay, under_test.apis.contexts
+        for count in range(1, 6):
+            _, writer = await under_test.connect()
+            writer.write(share_fetch(1))
+            await until(lambda asked=count: len(contexts) == asked)  # type: ignore[misc]
+            writer.write(request(2, bytes(100_000)))
+            await until(lambda: any(each.session.waiting_bytes >= 100_000 for each in relay.connections))
+            writer.transport.abort()
+            await until(lambda: not relay.connections)
+
+        # When
+        under_test.apis.may_answer.set()
+        await settled(lambda: len(under_test.tasks))
+
+        # Then
+        assert relay.budget.held_bytes == 0
+
+
+async def test_answers_that_nobody_reads_keep_little_more_than_the_budget_is_told_of() -> None:
+    """Each was cut from a read of 100,000 bytes, of which it is a hundred, or half."""
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        # Given
+        reads: list[weakref.ref[array[int]]] = []
+
+        async def serve(_request: DecodedRequest, _context: RequestContext) -> ShareFetchResponse:
+            read = array("b", bytes(100_000))
+            records = memoryview(read).cast("B")[: 100 if len(reads) % 50 else 50_000]
+            reads.append(weakref.ref(read))
+            topic = ShareFetchableTopicResponse(partitions=[PartitionData(records=records)])
+            return ShareFetchResponse(responses=[topic])
+
+        under_test.apis.serve = serve  # type: ignore[assignment, method-assign]
+        client = await under_test.connect_unread()
+
+        # When
+        await client.send(b"".join(share_fetch(number) for number in range(1, 3001)))
+        await settled(lambda: len(reads))
+
+        # Then
+        kept = [number for number, each in enumerate(reads) if each() is not None]
+        assert len(reads) > 100
+        assert not [number for number in kept if number % 50]
+        assert len(kept) * 100_000 <= under_test.relay.budget.held_bytes
+        client.close()

@@ -12,16 +12,8 @@ from kproxy.wire import codecs
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
 from tests.in_memory.scripted_broker import ScriptedBroker
-from tests.unit.net.relaying import (
-    RelayUnderTest,
-    ended,
-    request,
-    response,
-    run,
-    settled,
-    share_fetch,
-    until,
-)
+from tests.unit.net.relaying import RelayUnderTest, ended, request, response, settled, share_fetch
+from tests.worlds.waiting import until
 
 # Time is the subject and costs time, so only the loop that kproxy runs on.
 pytestmark = pytest.mark.parametrize("loop_kind", ["uvloop"])
@@ -47,251 +39,214 @@ async def drain(under_test: RelayUnderTest, seconds: float) -> int:
     return under_test.sweeper.cut_off()
 
 
-def test_the_twin_of_a_share_member_is_kept_alive_while_it_holds_records(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with (
-            ScriptedBroker(answer_versions) as broker,
-            RelayUnderTest(broker.port, keepalive_ms=100) as under_test,
-        ):
-            reader, writer = await under_test.connect()
-            writer.write(share_fetch(1))
-            under_test.apis.may_answer.set()
-            length = int.from_bytes(await reader.readexactly(4), "big")
-            await reader.readexactly(length)
-            await broker.until_received(3 * 30)
+async def test_the_twin_of_a_share_member_is_kept_alive_while_it_holds_records() -> None:
+    async with (
+        ScriptedBroker(answer_versions) as broker,
+        RelayUnderTest(broker.port, keepalive_ms=100) as under_test,
+    ):
+        reader, writer = await under_test.connect()
+        writer.write(share_fetch(1))
+        under_test.apis.may_answer.set()
+        length = int.from_bytes(await reader.readexactly(4), "big")
+        await reader.readexactly(length)
+        await broker.until_received(3 * 30)
 
-            assert under_test.counted.of("keepalives") >= 2
-            writer.write_eof()
-            assert await ended(reader) == b""
-            writer.close()
-
-    run(scenario, loop_kind)
+        assert under_test.counted.of("keepalives") >= 2
+        writer.write_eof()
+        assert await ended(reader) == b""
+        writer.close()
 
 
-def test_a_connection_that_serves_no_share_member_is_left_to_fall_silent(loop_kind: str) -> None:
+async def test_a_connection_that_serves_no_share_member_is_left_to_fall_silent() -> None:
     """A broker closes idle connections, and what is gone without a word would stay for ever otherwise."""
+    async with (
+        ScriptedBroker(answer_versions) as broker,
+        RelayUnderTest(broker.port, keepalive_ms=50) as under_test,
+    ):
+        reader, writer = await under_test.connect()
+        await until(lambda: under_test.relay.open_twins == 1)
+        # Several times as long as a share member's twin may be silent: time itself is what this is about.
+        await asyncio.sleep(0.3)
+        kept_alive = under_test.counted.of("keepalives")
+        broker.writers[0].close()
 
-    async def scenario() -> None:
-        async with (
-            ScriptedBroker(answer_versions) as broker,
-            RelayUnderTest(broker.port, keepalive_ms=50) as under_test,
-        ):
-            reader, writer = await under_test.connect()
-            await until(lambda: under_test.relay.open_twins == 1)
-            # Several times as long as a share member's twin may be silent: time itself is what this is about.
-            await asyncio.sleep(0.3)
-            kept_alive = under_test.counted.of("keepalives")
-            broker.writers[0].close()
-
-            assert await ended(reader) == b""
-            assert kept_alive == 0
-            writer.close()
-
-    run(scenario, loop_kind)
+        assert await ended(reader) == b""
+        assert kept_alive == 0
+        writer.close()
 
 
-def test_the_twin_of_a_share_member_that_vanished_is_kept_alive_no_more(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with (
-            ScriptedBroker(answer_versions) as broker,
-            RelayUnderTest(broker.port, keepalive_ms=50, client_idle_ms=200) as under_test,
-        ):
-            _, writer = await under_test.connect()
-            writer.write(share_fetch(1))
-            await until(lambda: under_test.counted.of("keepalives") >= 1)
-            # Longer than it takes to be found silent: time itself is what this is about.
-            await asyncio.sleep(0.3)
-            kept = under_test.counted.of("keepalives")
-            await asyncio.sleep(0.2)
+async def test_the_twin_of_a_share_member_that_vanished_is_kept_alive_no_more() -> None:
+    async with (
+        ScriptedBroker(answer_versions) as broker,
+        RelayUnderTest(broker.port, keepalive_ms=50, client_idle_ms=200) as under_test,
+    ):
+        _, writer = await under_test.connect()
+        writer.write(share_fetch(1))
+        await until(lambda: under_test.counted.of("keepalives") >= 1)
+        # Longer than it takes to be found silent: time itself is what this is about.
+        await asyncio.sleep(0.3)
+        kept = under_test.counted.of("keepalives")
+        await asyncio.sleep(0.2)
 
-            assert under_test.counted.of("keepalives") == kept
-            writer.close()
-
-    run(scenario, loop_kind)
+        assert under_test.counted.of("keepalives") == kept
+        writer.close()
 
 
-def test_a_frame_that_drips_in_while_others_wait_for_its_memory_is_cut_off(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with (
-            ScriptedBroker() as broker,
-            RelayUnderTest(broker.port, frame_deadline_ms=50) as under_test,
-        ):
-            client = await under_test.connect_unread()
-            await client.send(large_search_begun())
+async def test_a_frame_that_drips_in_while_others_wait_for_its_memory_is_cut_off() -> None:
+    async with (
+        ScriptedBroker() as broker,
+        RelayUnderTest(broker.port, frame_deadline_ms=50) as under_test,
+    ):
+        client = await under_test.connect_unread()
+        await client.send(large_search_begun())
 
-            async def drip() -> None:
-                while True:
-                    await client.send(b"k")
-                    await asyncio.sleep(0.01)
+        async def drip() -> None:
+            while True:
+                await client.send(b"k")
+                await asyncio.sleep(0.01)
 
-            dripping = under_test.tasks.spawn(drip(), name="client")
-            await until(lambda: under_test.counted.of("connection_errors", "client", "frame_stalled") == 1)
-            dripping.cancel()
-            client.close()
+        dripping = under_test.tasks.spawn(drip(), name="client")
+        await until(lambda: under_test.counted.of("connection_errors", "client", "frame_stalled") == 1)
+        dripping.cancel()
+        client.close()
 
-            await until(lambda: under_test.relay.budget.held_bytes == 0)
-
-    run(scenario, loop_kind)
+        await until(lambda: under_test.relay.budget.held_bytes == 0)
 
 
-def test_a_client_that_was_not_read_did_not_stall(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with (
-            ScriptedBroker() as broker,
-            RelayUnderTest(broker.port, frame_deadline_ms=100) as under_test,
-        ):
-            _, writer = await under_test.connect()
-            writer.write(request(1)[:-1])
-            await broker.until_received(len(request(1)) - 1)
-            (connection,) = under_test.relay.connections
-            assert isinstance(connection, ClientConnection)
-            connection.pause_for_broker()
-            # Longer than the deadline: time itself is what this is about.
-            await asyncio.sleep(0.25)
-            connection.resume_for_broker()
-            connection.sweep(int(asyncio.get_running_loop().time() * 1000))
-            writer.write(request(1)[-1:])
+async def test_a_client_that_was_not_read_did_not_stall() -> None:
+    async with (
+        ScriptedBroker() as broker,
+        RelayUnderTest(broker.port, frame_deadline_ms=100) as under_test,
+    ):
+        _, writer = await under_test.connect()
+        writer.write(request(1)[:-1])
+        await broker.until_received(len(request(1)) - 1)
+        (connection,) = under_test.relay.connections
+        assert isinstance(connection, ClientConnection)
+        connection.pause_for_broker()
+        # Longer than the deadline: time itself is what this is about.
+        await asyncio.sleep(0.25)
+        connection.resume_for_broker()
+        connection.sweep(int(asyncio.get_running_loop().time() * 1000))
+        writer.write(request(1)[-1:])
 
-            assert await broker.until_received(len(request(1))) == request(1)
-            assert under_test.counted.of("connection_errors", "client", "frame_stalled") == 0
-            writer.close()
-
-    run(scenario, loop_kind)
+        assert await broker.until_received(len(request(1))) == request(1)
+        assert under_test.counted.of("connection_errors", "client", "frame_stalled") == 0
+        writer.close()
 
 
-def test_a_client_that_waits_for_its_last_answer_for_ever_is_let_go(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port, client_idle_ms=200) as under_test:
-            reader, writer = await under_test.connect()
-            writer.write(request(1))
-            writer.write_eof()
-            await broker.until_received(len(request(1)))
+async def test_a_client_that_waits_for_its_last_answer_for_ever_is_let_go() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port, client_idle_ms=200) as under_test:
+        reader, writer = await under_test.connect()
+        writer.write(request(1))
+        writer.write_eof()
+        await broker.until_received(len(request(1)))
 
-            assert await ended(reader) == b""
-            assert under_test.counted.of("connection_errors", "broker", "stands_still") == 1
-            writer.close()
-
-    run(scenario, loop_kind)
+        assert await ended(reader) == b""
+        assert under_test.counted.of("connection_errors", "broker", "stands_still") == 1
+        writer.close()
 
 
-def test_a_client_that_reads_nothing_for_as_long_as_brokers_bear_it_is_let_go(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with (
-            ScriptedBroker() as broker,
-            RelayUnderTest(broker.port, client_idle_ms=200, frame_deadline_ms=100) as under_test,
-        ):
-            client = await under_test.connect_unread()
-            await client.send(request(1))
-            await broker.until_received(len(request(1)))
-            broker.send(response(1, bytes(4 * MIB)))
+async def test_a_client_that_reads_nothing_for_as_long_as_brokers_bear_it_is_let_go() -> None:
+    async with (
+        ScriptedBroker() as broker,
+        RelayUnderTest(broker.port, client_idle_ms=200, frame_deadline_ms=100) as under_test,
+    ):
+        client = await under_test.connect_unread()
+        await client.send(request(1))
+        await broker.until_received(len(request(1)))
+        broker.send(response(1, bytes(4 * MIB)))
 
-            await until(lambda: under_test.relay.open_twins == 0)
-            await until(lambda: not under_test.relay.connections)
-            assert under_test.counted.of("connection_errors", "client", "stands_still") == 1
-            client.close()
-
-    run(scenario, loop_kind)
+        await until(lambda: under_test.relay.open_twins == 0)
+        await until(lambda: not under_test.relay.connections)
+        assert under_test.counted.of("connection_errors", "client", "stands_still") == 1
+        client.close()
 
 
-def test_a_drain_answers_what_is_owed_and_then_closes(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            reader, writer = await under_test.connect()
-            writer.write(request(1))
-            await broker.until_received(len(request(1)))
-            await under_test.listeners.stop_accepting()
-            drained = asyncio.ensure_future(drain(under_test, 5.0))  # noqa: TID251 - awaited below
-            broker.send(response(1))
+async def test_a_drain_answers_what_is_owed_and_then_closes() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        reader, writer = await under_test.connect()
+        writer.write(request(1))
+        await broker.until_received(len(request(1)))
+        await under_test.listeners.stop_accepting()
+        drained = asyncio.ensure_future(drain(under_test, 5.0))  # noqa: TID251 - awaited below
+        broker.send(response(1))
 
-            assert await ended(reader) == response(1)
-            assert await drained == 0
-            writer.close()
-
-    run(scenario, loop_kind)
+        assert await ended(reader) == response(1)
+        assert await drained == 0
+        writer.close()
 
 
-def test_a_drain_lets_a_reader_go_on_whose_answer_had_filled_every_buffer(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            client = await under_test.connect_unread()
-            await client.send(request(1))
-            await broker.until_received(len(request(1)))
-            whole = response(1, bytes(4 * MIB))
-            broker.send(whole)
-            await settled(under_test.relay.buffered_bytes)
-            draining = asyncio.ensure_future(drain(under_test, 8.0))  # noqa: TID251 - awaited below
-            received = await client.read_exactly(len(whole))
+async def test_a_drain_lets_a_reader_go_on_whose_answer_had_filled_every_buffer() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        client = await under_test.connect_unread()
+        await client.send(request(1))
+        await broker.until_received(len(request(1)))
+        whole = response(1, bytes(4 * MIB))
+        broker.send(whole)
+        await settled(under_test.relay.buffered_bytes)
+        draining = asyncio.ensure_future(drain(under_test, 8.0))  # noqa: TID251 - awaited below
+        received = await client.read_exactly(len(whole))
 
-            assert received == whole
-            assert await draining == 0
-            client.close()
-
-    run(scenario, loop_kind)
+        assert received == whole
+        assert await draining == 0
+        client.close()
 
 
-def test_those_who_take_nothing_do_not_hold_up_the_drain_of_the_others(
-    loop_kind: str, monkeypatch: pytest.MonkeyPatch
+async def test_those_who_take_nothing_do_not_hold_up_the_drain_of_the_others(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("kproxy.net.relay.sweeper._DRAIN_WAVE", 1)
 
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            stuck = [await under_test.connect_unread() for _ in range(3)]
-            await broker.until_connections(3)
-            for client, writer in zip(stuck, broker.writers, strict=True):
-                await client.send(request(1))
-                writer.write(response(1, bytes(200_000)))
-            await until(lambda: under_test.relay.buffered_bytes() > 3 * 100_000)
-            idle = [await under_test.connect() for _ in range(3)]
-            await until(lambda: len(under_test.relay.connections) == 6)
-            draining = asyncio.ensure_future(drain(under_test, 1.0))  # noqa: TID251 - awaited below
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        stuck = [await under_test.connect_unread() for _ in range(3)]
+        await broker.until_connections(3)
+        for client, writer in zip(stuck, broker.writers, strict=True):
+            await client.send(request(1))
+            writer.write(response(1, bytes(200_000)))
+        await until(lambda: under_test.relay.buffered_bytes() > 3 * 100_000)
+        idle = [await under_test.connect() for _ in range(3)]
+        await until(lambda: len(under_test.relay.connections) == 6)
+        draining = asyncio.ensure_future(drain(under_test, 1.0))  # noqa: TID251 - awaited below
 
-            async with asyncio.timeout(0.9):
-                said = [await ended(reader) for reader, _ in idle]
+        async with asyncio.timeout(0.9):
+            said = [await ended(reader) for reader, _ in idle]
 
-            assert said == [b""] * 3
-            assert await draining == 3
-            for client in stuck:
-                client.close()
-            for _, writer in idle:
-                writer.close()
-
-    run(scenario, loop_kind)
-
-
-def test_a_drain_answers_what_waited_behind_a_share_request(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            reader, writer = await under_test.connect()
-            writer.write(share_fetch(1) + request(2))
-            await under_test.apis.was_asked.wait()
-            await broker.until_connections(1)
-            await until(lambda: under_test.relay.open_twins == 1)
-            draining = asyncio.ensure_future(drain(under_test, 5.0))  # noqa: TID251 - awaited below
-            under_test.apis.may_answer.set()
-            length = int.from_bytes(await reader.readexactly(4), "big")
-            await reader.readexactly(length)
-            await broker.until_received(len(request(2)))
-            broker.send(response(2))
-
-            assert await ended(reader) == response(2)
-            assert await draining == 0
+        assert said == [b""] * 3
+        assert await draining == 3
+        for client in stuck:
+            client.close()
+        for _, writer in idle:
             writer.close()
 
-    run(scenario, loop_kind)
+
+async def test_a_drain_answers_what_waited_behind_a_share_request() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        reader, writer = await under_test.connect()
+        writer.write(share_fetch(1) + request(2))
+        await under_test.apis.was_asked.wait()
+        await broker.until_connections(1)
+        await until(lambda: under_test.relay.open_twins == 1)
+        draining = asyncio.ensure_future(drain(under_test, 5.0))  # noqa: TID251 - awaited below
+        under_test.apis.may_answer.set()
+        length = int.from_bytes(await reader.readexactly(4), "big")
+        await reader.readexactly(length)
+        await broker.until_received(len(request(2)))
+        broker.send(response(2))
+
+        assert await ended(reader) == response(2)
+        assert await draining == 0
+        writer.close()
 
 
-def test_a_loop_that_was_held_up_says_for_how_long(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port, keepalive_ms=100) as under_test:
-            _, writer = await under_test.connect()
-            await broker.until_connections(1)
-            # Blocking the loop is what this is about.
-            time.sleep(0.3)  # noqa: ASYNC251
-            await until(lambda: under_test.sweeper.loop_lag_seconds > 0.1)
-            writer.close()
-
-    run(scenario, loop_kind)
+async def test_a_loop_that_was_held_up_says_for_how_long() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port, keepalive_ms=100) as under_test:
+        _, writer = await under_test.connect()
+        await broker.until_connections(1)
+        # Blocking the loop is what this is about.
+        time.sleep(0.3)  # noqa: ASYNC251
+        await until(lambda: under_test.sweeper.loop_lag_seconds > 0.1)
+        writer.close()
 
 
 async def exchange_versions(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -301,61 +256,55 @@ async def exchange_versions(reader: asyncio.StreamReader, writer: asyncio.Stream
     await reader.readexactly(length)
 
 
-def test_a_client_that_was_told_of_other_share_apis_has_to_ask_again(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with (
-            ScriptedBroker(answer_versions) as broker,
-            RelayUnderTest(broker.port, keepalive_ms=100) as under_test,
-        ):
-            # Given
-            told, teller = await under_test.connect()
-            await exchange_versions(told, teller)
-            _, silent = await under_test.connect()
-            await until(lambda: len(under_test.relay.connections) == 2)
+async def test_a_client_that_was_told_of_other_share_apis_has_to_ask_again() -> None:
+    async with (
+        ScriptedBroker(answer_versions) as broker,
+        RelayUnderTest(broker.port, keepalive_ms=100) as under_test,
+    ):
+        # Given
+        told, teller = await under_test.connect()
+        await exchange_versions(told, teller)
+        _, silent = await under_test.connect()
+        await until(lambda: len(under_test.relay.connections) == 2)
 
-            # When
-            under_test.relay.routes.serve({})
+        # When
+        under_test.relay.routes.serve({})
 
-            # Then
-            assert await ended(told) == b""
-            assert len(under_test.relay.connections) == 1
-            teller.close()
-            silent.close()
-
-    run(scenario, loop_kind)
+        # Then
+        assert await ended(told) == b""
+        assert len(under_test.relay.connections) == 1
+        teller.close()
+        silent.close()
 
 
-def test_a_fault_in_the_look_at_one_connection_ends_that_connection_only(
-    loop_kind: str, monkeypatch: pytest.MonkeyPatch
+async def test_a_fault_in_the_look_at_one_connection_ends_that_connection_only(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        async with (
-            ScriptedBroker(answer_versions) as broker,
-            RelayUnderTest(broker.port, keepalive_ms=100) as under_test,
-        ):
-            # Given
-            under_test.apis.may_answer.set()
-            _, sound_writer = await under_test.connect()
-            sound_writer.write(share_fetch(1))
-            await until(lambda: len(under_test.apis.contexts) == 1)
-            (sound,) = under_test.relay.connections
+    async with (
+        ScriptedBroker(answer_versions) as broker,
+        RelayUnderTest(broker.port, keepalive_ms=100) as under_test,
+    ):
+        # Given
+        under_test.apis.may_answer.set()
+        _, sound_writer = await under_test.connect()
+        sound_writer.write(share_fetch(1))
+        await until(lambda: len(under_test.apis.contexts) == 1)
+        (sound,) = under_test.relay.connections
 
-            def broken(connection: ClientConnection, now_ms: int) -> None:
-                if connection is not sound:
-                    raise RuntimeError("broken")
-                sweep(connection, now_ms)
+        def broken(connection: ClientConnection, now_ms: int) -> None:
+            if connection is not sound:
+                raise RuntimeError("broken")
+            sweep(connection, now_ms)
 
-            sweep = ClientConnection.sweep
-            monkeypatch.setattr(ClientConnection, "sweep", broken)
+        sweep = ClientConnection.sweep
+        monkeypatch.setattr(ClientConnection, "sweep", broken)
 
-            # When
-            faulty_reader, faulty_writer = await under_test.connect()
+        # When
+        faulty_reader, faulty_writer = await under_test.connect()
 
-            # Then
-            assert await ended(faulty_reader) == b""
-            await until(lambda: under_test.counted.of("keepalives") > 1)
-            assert under_test.counted.of("task_faults", "sweeper") == 1
-            for writer in (sound_writer, faulty_writer):
-                writer.close()
-
-    run(scenario, loop_kind)
+        # Then
+        assert await ended(faulty_reader) == b""
+        await until(lambda: under_test.counted.of("keepalives") > 1)
+        assert under_test.counted.of("task_faults", "sweeper") == 1
+        for writer in (sound_writer, faulty_writer):
+            writer.close()

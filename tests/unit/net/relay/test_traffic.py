@@ -2,7 +2,7 @@
 
 from kproxy.interception.routing import RoutingTable
 from kproxy.net.relay.traffic import Traffic
-from tests.unit.net.relaying import CountedThings
+from tests.worlds.backing import CountedThings
 
 
 def test_a_report_hands_over_what_passed_since_the_last_one() -> None:

@@ -2,13 +2,13 @@
 
 import asyncio
 import socket
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import AsyncIterator
 
 import pytest
 
 from kproxy.net.relay.transports import close_behind_buffer, stream_on, write_together
-from tests.unit.net.relaying import BOTH_LOOPS, run, until
+from tests.event_loops import BOTH_LOOPS, async_fixture
+from tests.worlds.waiting import until
 
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
 
@@ -24,24 +24,29 @@ class PassingAll:
         return True
 
 
-def run_on_pair(
-    scenario: Callable[[asyncio.Transport, socket.socket], Coroutine[Any, Any, None]], loop_kind: str
-) -> None:
-    """Run `scenario` with a transport whose buffers are small, and the other end, which nobody reads yet."""
+@async_fixture
+async def pair() -> AsyncIterator[tuple[asyncio.Transport, socket.socket]]:
+    """A transport whose buffers are small, and the other end, which nobody reads yet."""
+    own_end, other_end = socket.socketpair()
+    for end in (own_end, other_end):
+        end.setblocking(False)
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, sock=own_end)
+    try:
+        yield transport, other_end
+    finally:
+        transport.abort()
+        other_end.close()
 
-    async def with_pair() -> None:
-        own_end, other_end = socket.socketpair()
-        for end in (own_end, other_end):
-            end.setblocking(False)
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-        transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, sock=own_end)
-        try:
-            await scenario(transport, other_end)
-        finally:
-            transport.abort()
-            other_end.close()
 
-    run(with_pair, loop_kind)
+@pytest.fixture
+def transport(pair: tuple[asyncio.Transport, socket.socket]) -> asyncio.Transport:
+    return pair[0]
+
+
+@pytest.fixture
+def other_end(pair: tuple[asyncio.Transport, socket.socket]) -> socket.socket:
+    return pair[1]
 
 
 async def read(other_end: socket.socket, count: int) -> bytes:
@@ -52,69 +57,58 @@ async def read(other_end: socket.socket, count: int) -> bytes:
 
 
 @pytest.mark.parametrize("buffers", [[b"one"], [b"one", memoryview(b"two"), b"three"]])
-def test_all_buffers_are_written_in_their_order_and_counted(
-    buffers: list[bytes | memoryview], loop_kind: str
+async def test_all_buffers_are_written_in_their_order_and_counted(
+    buffers: list[bytes | memoryview], transport: asyncio.Transport, other_end: socket.socket
 ) -> None:
-    async def scenario(transport: asyncio.Transport, other_end: socket.socket) -> None:
-        whole = b"".join(buffers)
+    whole = b"".join(buffers)
 
-        written = write_together(transport, buffers)
+    written = write_together(transport, buffers)
 
-        assert written == len(whole)
-        assert await read(other_end, len(whole)) == whole
-
-    run_on_pair(scenario, loop_kind)
+    assert written == len(whole)
+    assert await read(other_end, len(whole)) == whole
 
 
-def test_what_only_has_to_be_sent_on_is_written_when_nothing_waits(loop_kind: str) -> None:
-    async def scenario(transport: asyncio.Transport, other_end: socket.socket) -> None:
-        passes = PassingAll()
-
-        has_streamed = stream_on(transport, passes, b"middle")
-
-        assert has_streamed
-        assert passes.sizes == [6]
-        assert await read(other_end, 6) == b"middle"
-
-    run_on_pair(scenario, loop_kind)
-
-
-def test_what_has_to_be_looked_at_is_not_written(loop_kind: str) -> None:
-    async def scenario(transport: asyncio.Transport, other_end: socket.socket) -> None:
-        has_streamed = stream_on(transport, lambda _size: False, b"a head")
-        transport.write(b"!")
-
-        assert not has_streamed
-        assert await read(other_end, 1) == b"!"
-
-    run_on_pair(scenario, loop_kind)
-
-
-def test_nothing_overtakes_what_waits_for_a_slow_peer_and_nobody_is_told_that_it_passed(
-    loop_kind: str,
+async def test_what_only_has_to_be_sent_on_is_written_when_nothing_waits(
+    transport: asyncio.Transport, other_end: socket.socket
 ) -> None:
-    async def scenario(transport: asyncio.Transport, other_end: socket.socket) -> None:
-        passes = PassingAll()
-        transport.write(bytes(1 << 20))
-        # What the peer's socket takes has left by the second turn of the loop.
-        await read(other_end, 1)
+    passes = PassingAll()
 
-        has_streamed = stream_on(transport, passes, b"later")
+    has_streamed = stream_on(transport, passes, b"middle")
 
-        assert not has_streamed
-        assert passes.sizes == []
-
-    run_on_pair(scenario, loop_kind)
+    assert has_streamed
+    assert passes.sizes == [6]
+    assert await read(other_end, 6) == b"middle"
 
 
-def test_a_connection_that_is_closing_or_not_there_takes_nothing(loop_kind: str) -> None:
-    async def scenario(transport: asyncio.Transport, _other_end: socket.socket) -> None:
-        transport.close()
+async def test_what_has_to_be_looked_at_is_not_written(
+    transport: asyncio.Transport, other_end: socket.socket
+) -> None:
+    has_streamed = stream_on(transport, lambda _size: False, b"a head")
+    transport.write(b"!")
 
-        assert not stream_on(transport, PassingAll(), b"late")
-        assert not stream_on(None, PassingAll(), b"early")
+    assert not has_streamed
+    assert await read(other_end, 1) == b"!"
 
-    run_on_pair(scenario, loop_kind)
+
+async def test_nothing_overtakes_what_waits_for_a_slow_peer_and_nobody_is_told_that_it_passed(
+    transport: asyncio.Transport, other_end: socket.socket
+) -> None:
+    passes = PassingAll()
+    transport.write(bytes(1 << 20))
+    # What the peer's socket takes has left by the second turn of the loop.
+    await read(other_end, 1)
+
+    has_streamed = stream_on(transport, passes, b"later")
+
+    assert not has_streamed
+    assert passes.sizes == []
+
+
+async def test_a_connection_that_is_closing_or_not_there_takes_nothing(transport: asyncio.Transport) -> None:
+    transport.close()
+
+    assert not stream_on(transport, PassingAll(), b"late")
+    assert not stream_on(None, PassingAll(), b"early")
 
 
 class LossNoted(asyncio.Protocol):
@@ -138,46 +132,37 @@ async def connected_pair() -> tuple[asyncio.Transport, LossNoted, socket.socket]
     return transport, protocol, other_end
 
 
-def test_an_empty_connection_is_closed_at_once(loop_kind: str) -> None:
-    async def scenario() -> None:
-        transport, protocol, other_end = await connected_pair()
+async def test_an_empty_connection_is_closed_at_once() -> None:
+    transport, protocol, other_end = await connected_pair()
 
-        close_behind_buffer(transport, patience_ms=60_000)
+    close_behind_buffer(transport, patience_ms=60_000)
 
-        await until(lambda: protocol.losses == 1)
-        other_end.close()
-
-    run(scenario, loop_kind)
+    await until(lambda: protocol.losses == 1)
+    other_end.close()
 
 
-def test_a_peer_that_stands_still_is_cut_off(loop_kind: str) -> None:
-    async def scenario() -> None:
-        transport, protocol, other_end = await connected_pair()
-        transport.write(bytes(1 << 20))
+async def test_a_peer_that_stands_still_is_cut_off() -> None:
+    transport, protocol, other_end = await connected_pair()
+    transport.write(bytes(1 << 20))
 
-        close_behind_buffer(transport, patience_ms=50)
+    close_behind_buffer(transport, patience_ms=50)
 
-        await until(lambda: protocol.losses == 1)
-        other_end.close()
-
-    run(scenario, loop_kind)
+    await until(lambda: protocol.losses == 1)
+    other_end.close()
 
 
-def test_a_connection_that_was_closed_meanwhile_is_left_alone(loop_kind: str) -> None:
-    async def scenario() -> None:
-        transport, protocol, other_end = await connected_pair()
-        transport.write(bytes(100_000))
-        close_behind_buffer(transport, patience_ms=100)
-        close_behind_buffer(transport, patience_ms=100)
-        loop = asyncio.get_running_loop()
-        while await loop.sock_recv(other_end, 1 << 20):
-            pass
-        await until(lambda: protocol.losses == 1)
+async def test_a_connection_that_was_closed_meanwhile_is_left_alone() -> None:
+    transport, protocol, other_end = await connected_pair()
+    transport.write(bytes(100_000))
+    close_behind_buffer(transport, patience_ms=100)
+    close_behind_buffer(transport, patience_ms=100)
+    loop = asyncio.get_running_loop()
+    while await loop.sock_recv(other_end, 1 << 20):
+        pass
+    await until(lambda: protocol.losses == 1)
 
-        # The timer still rings; time itself is what this is about.
-        await asyncio.sleep(0.15)
+    # The timer still rings; time itself is what this is about.
+    await asyncio.sleep(0.15)
 
-        assert protocol.losses == 1
-        other_end.close()
-
-    run(scenario, loop_kind)
+    assert protocol.losses == 1
+    other_end.close()

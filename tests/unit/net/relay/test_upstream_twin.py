@@ -10,19 +10,10 @@ from kproxy.net.dialing import connect
 from kproxy.settings import HostPort
 from kproxy.wire import codecs
 from kproxy.wire.messages.produce_request import ProduceRequest
+from tests.event_loops import BOTH_LOOPS
 from tests.in_memory.scripted_broker import ScriptedBroker
-from tests.unit.net.relaying import (
-    BIND_HOST,
-    BOTH_LOOPS,
-    RelayUnderTest,
-    ended,
-    request,
-    response,
-    run,
-    settled,
-    share_fetch,
-    until,
-)
+from tests.unit.net.relaying import BIND_HOST, RelayUnderTest, ended, request, response, settled, share_fetch
+from tests.worlds.waiting import until
 
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
 
@@ -44,206 +35,169 @@ def may_connect(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
 
 
 @pytest.mark.parametrize("leave", [asyncio.StreamWriter.write_eof, asyncio.StreamWriter.close])
-def test_what_wants_no_answer_is_delivered_although_its_client_left_before_the_broker_was_there(
-    leave: Callable[[asyncio.StreamWriter], None], loop_kind: str, may_connect: asyncio.Event
+async def test_what_wants_no_answer_is_delivered_although_its_client_left_before_the_broker_was_there(
+    leave: Callable[[asyncio.StreamWriter], None], may_connect: asyncio.Event
 ) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            _, writer = await under_test.connect()
-            writer.write(UNANSWERED_PRODUCE)
-            leave(writer)
-            await until(lambda: under_test.relay.traffic.from_clients > 0)
-            await settled(lambda: len(under_test.relay.connections))
-            may_connect.set()
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        _, writer = await under_test.connect()
+        writer.write(UNANSWERED_PRODUCE)
+        leave(writer)
+        await until(lambda: under_test.relay.traffic.from_clients > 0)
+        await settled(lambda: len(under_test.relay.connections))
+        may_connect.set()
 
-            assert await broker.until_received(len(UNANSWERED_PRODUCE)) == UNANSWERED_PRODUCE
-            await until(lambda: under_test.relay.open_twins == 0)
-            assert not under_test.relay.connections
-            writer.close()
-
-    run(scenario, loop_kind)
+        assert await broker.until_received(len(UNANSWERED_PRODUCE)) == UNANSWERED_PRODUCE
+        await until(lambda: under_test.relay.open_twins == 0)
+        assert not under_test.relay.connections
+        writer.close()
 
 
-def test_a_client_that_left_while_its_broker_was_dialled_leaves_no_connection_behind(
-    loop_kind: str, may_connect: asyncio.Event
+async def test_a_client_that_left_while_its_broker_was_dialled_leaves_no_connection_behind(
+    may_connect: asyncio.Event,
 ) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            _, writer = await under_test.connect()
-            await until(lambda: len(under_test.relay.connections) == 1)
-            writer.close()
-            await until(lambda: not under_test.relay.connections)
-            may_connect.set()
-            await broker.until_connections(1)
-            await until(lambda: len(under_test.tasks) == 1)  # The sweeper's.
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        _, writer = await under_test.connect()
+        await until(lambda: len(under_test.relay.connections) == 1)
+        writer.close()
+        await until(lambda: not under_test.relay.connections)
+        may_connect.set()
+        await broker.until_connections(1)
+        await until(lambda: len(under_test.tasks) == 1)  # The sweeper's.
 
-            assert under_test.relay.open_twins == 0
-
-    run(scenario, loop_kind)
+        assert under_test.relay.open_twins == 0
 
 
-def test_a_broker_that_closes_at_once_closes_its_client(loop_kind: str) -> None:
+async def test_a_broker_that_closes_at_once_closes_its_client() -> None:
     async def close_at_once(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
 
-    async def scenario() -> None:
-        server = await asyncio.start_server(close_at_once, BIND_HOST, 0)
-        async with server, RelayUnderTest(server.sockets[0].getsockname()[1]) as under_test:
-            reader, writer = await under_test.connect()
+    server = await asyncio.start_server(close_at_once, BIND_HOST, 0)
+    async with server, RelayUnderTest(server.sockets[0].getsockname()[1]) as under_test:
+        reader, writer = await under_test.connect()
 
-            assert await ended(reader) == b""
-            await until(lambda: under_test.relay.open_twins == 0)
+        assert await ended(reader) == b""
+        await until(lambda: under_test.relay.open_twins == 0)
+        writer.close()
+
+
+async def test_a_broker_that_leaves_with_answers_owed_closes_its_client_at_once() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        reader, writer = await under_test.connect()
+        writer.write(request(1) + request(2))
+        await broker.until_received(2 * len(request(1)))
+        broker.send(response(1))
+        broker.writers[0].close()
+
+        assert await ended(reader) == response(1)
+        assert under_test.counted.of("connection_errors", "broker", "lost") == 1
+        await until(lambda: not under_test.relay.connections)
+        writer.close()
+
+
+async def test_a_broker_that_closes_an_idle_connection_closes_its_client_and_that_is_no_error() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        reader, writer = await under_test.connect()
+        await broker.until_connections(1)
+        await until(lambda: under_test.relay.open_twins == 1)
+        broker.writers[0].close()
+
+        assert await ended(reader) == b""
+        assert not [key for key in under_test.counted.counts if key[0] == "connection_errors"]
+        writer.close()
+
+
+async def test_a_broker_that_moved_is_dialled_at_its_new_address_by_new_connections_only() -> None:
+    async with ScriptedBroker() as old, ScriptedBroker() as new, RelayUnderTest(old.port) as under_test:
+        before_reader, before_writer = await under_test.connect()
+        before_writer.write(request(1))
+        await old.until_received(len(request(1)))
+        under_test.relay.upstream_addresses = lambda _: [HostPort(BIND_HOST, new.port)]
+        after_reader, after_writer = await under_test.connect()
+        after_writer.write(request(2))
+        await new.until_received(len(request(2)))
+        old.send(response(1))
+        new.send(response(2))
+
+        assert await before_reader.readexactly(len(response(1))) == response(1)
+        assert await after_reader.readexactly(len(response(2))) == response(2)
+        for writer in (before_writer, after_writer):
             writer.close()
-
-    run(scenario, loop_kind)
-
-
-def test_a_broker_that_leaves_with_answers_owed_closes_its_client_at_once(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            reader, writer = await under_test.connect()
-            writer.write(request(1) + request(2))
-            await broker.until_received(2 * len(request(1)))
-            broker.send(response(1))
-            broker.writers[0].close()
-
-            assert await ended(reader) == response(1)
-            assert under_test.counted.of("connection_errors", "broker", "lost") == 1
-            await until(lambda: not under_test.relay.connections)
-            writer.close()
-
-    run(scenario, loop_kind)
-
-
-def test_a_broker_that_closes_an_idle_connection_closes_its_client_and_that_is_no_error(
-    loop_kind: str,
-) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            reader, writer = await under_test.connect()
-            await broker.until_connections(1)
-            await until(lambda: under_test.relay.open_twins == 1)
-            broker.writers[0].close()
-
-            assert await ended(reader) == b""
-            assert not [key for key in under_test.counted.counts if key[0] == "connection_errors"]
-            writer.close()
-
-    run(scenario, loop_kind)
-
-
-def test_a_broker_that_moved_is_dialled_at_its_new_address_by_new_connections_only(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as old, ScriptedBroker() as new, RelayUnderTest(old.port) as under_test:
-            before_reader, before_writer = await under_test.connect()
-            before_writer.write(request(1))
-            await old.until_received(len(request(1)))
-            under_test.relay.upstream_addresses = lambda _: [HostPort(BIND_HOST, new.port)]
-            after_reader, after_writer = await under_test.connect()
-            after_writer.write(request(2))
-            await new.until_received(len(request(2)))
-            old.send(response(1))
-            new.send(response(2))
-
-            assert await before_reader.readexactly(len(response(1))) == response(1)
-            assert await after_reader.readexactly(len(response(2))) == response(2)
-            for writer in (before_writer, after_writer):
-                writer.close()
-
-    run(scenario, loop_kind)
 
 
 @pytest.mark.parametrize("host", ["bad..host", "a" * 70 + ".example"])
-def test_a_broker_whose_host_can_be_no_name_closes_the_client_that_dialled_it(
-    host: str, loop_kind: str
-) -> None:
-    async def scenario() -> None:
-        async with RelayUnderTest(1) as under_test:
-            under_test.relay.upstream_addresses = lambda _: [HostPort(host, 9092)]
-            reader, writer = await under_test.connect()
+async def test_a_broker_whose_host_can_be_no_name_closes_the_client_that_dialled_it(host: str) -> None:
+    async with RelayUnderTest(1) as under_test:
+        under_test.relay.upstream_addresses = lambda _: [HostPort(host, 9092)]
+        reader, writer = await under_test.connect()
 
-            assert await ended(reader) == b""
-            assert under_test.counted.of("connection_errors", "broker", "unresolvable") == 1
-            writer.close()
-
-    run(scenario, loop_kind)
+        assert await ended(reader) == b""
+        assert under_test.counted.of("connection_errors", "broker", "unresolvable") == 1
+        writer.close()
 
 
-def test_a_broker_that_takes_nothing_does_not_keep_the_bytes_of_a_client_that_left(loop_kind: str) -> None:
-    async def scenario() -> None:
-        with socket.create_server((BIND_HOST, 0)) as never_read:
-            port = never_read.getsockname()[1]
-            async with RelayUnderTest(port, frame_deadline_ms=200, client_idle_ms=300) as under_test:
-                client = await under_test.connect_unread()
-                sending = under_test.tasks.spawn(client.send(request(1, bytes(MIB // 2)) * 64), name="client")
-                await until(lambda: under_test.relay.buffered_bytes() > 100_000)
-                await settled(under_test.relay.buffered_bytes)
-                sending.cancel()
-                client.close()
-
-                await until(lambda: not under_test.relay.connections)
-                await until(lambda: under_test.relay.open_twins == 0)
-
-    run(scenario, loop_kind)
-
-
-def test_a_client_that_takes_nothing_is_let_go_some_time_after_its_broker_left(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with (
-            ScriptedBroker() as broker,
-            RelayUnderTest(broker.port, frame_deadline_ms=100) as under_test,
-        ):
+async def test_a_broker_that_takes_nothing_does_not_keep_the_bytes_of_a_client_that_left() -> None:
+    with socket.create_server((BIND_HOST, 0)) as never_read:
+        port = never_read.getsockname()[1]
+        async with RelayUnderTest(port, frame_deadline_ms=200, client_idle_ms=300) as under_test:
             client = await under_test.connect_unread()
-            await client.send(request(1))
-            await broker.until_received(len(request(1)))
-            broker.send(response(1, bytes(200_000)))
+            sending = under_test.tasks.spawn(client.send(request(1, bytes(MIB // 2)) * 64), name="client")
             await until(lambda: under_test.relay.buffered_bytes() > 100_000)
-            broker.writers[0].close()
+            await settled(under_test.relay.buffered_bytes)
+            sending.cancel()
+            client.close()
 
             await until(lambda: not under_test.relay.connections)
-            client.close()
-
-    run(scenario, loop_kind)
+            await until(lambda: under_test.relay.open_twins == 0)
 
 
-def test_a_client_that_reads_slowly_gets_everything_although_its_broker_left(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with (
-            ScriptedBroker() as broker,
-            RelayUnderTest(broker.port, frame_deadline_ms=200) as under_test,
-        ):
-            client = await under_test.connect_unread()
-            await client.send(request(1))
-            await broker.until_received(len(request(1)))
-            whole = response(1, bytes(200_000))
-            broker.send(whole)
-            await until(lambda: under_test.relay.buffered_bytes() > 100_000)
-            broker.writers[0].close()
-            received = b""
-            while more := await client.read(20_000):
-                received += more
-                # The time between two reads is what this is about: shorter than the deadline, all together longer.
-                await asyncio.sleep(0.01)
-            client.close()
+async def test_a_client_that_takes_nothing_is_let_go_some_time_after_its_broker_left() -> None:
+    async with (
+        ScriptedBroker() as broker,
+        RelayUnderTest(broker.port, frame_deadline_ms=100) as under_test,
+    ):
+        client = await under_test.connect_unread()
+        await client.send(request(1))
+        await broker.until_received(len(request(1)))
+        broker.send(response(1, bytes(200_000)))
+        await until(lambda: under_test.relay.buffered_bytes() > 100_000)
+        broker.writers[0].close()
 
-            assert received == whole
-
-    run(scenario, loop_kind)
+        await until(lambda: not under_test.relay.connections)
+        client.close()
 
 
-def test_a_lost_broker_ends_a_share_request_of_its_client_too(loop_kind: str) -> None:
-    async def scenario() -> None:
-        async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-            reader, writer = await under_test.connect()
-            writer.write(share_fetch(1))
-            await under_test.apis.was_asked.wait()
-            await broker.until_connections(1)
-            await until(lambda: under_test.relay.open_twins == 1)
-            broker.writers[0].close()
+async def test_a_client_that_reads_slowly_gets_everything_although_its_broker_left() -> None:
+    async with (
+        ScriptedBroker() as broker,
+        RelayUnderTest(broker.port, frame_deadline_ms=200) as under_test,
+    ):
+        client = await under_test.connect_unread()
+        await client.send(request(1))
+        await broker.until_received(len(request(1)))
+        whole = response(1, bytes(200_000))
+        broker.send(whole)
+        await until(lambda: under_test.relay.buffered_bytes() > 100_000)
+        broker.writers[0].close()
+        received = b""
+        while more := await client.read(20_000):
+            received += more
+            # The time between two reads is what this is about: shorter than the deadline, all together longer.
+            await asyncio.sleep(0.01)
+        client.close()
 
-            assert await ended(reader) == b""
-            await under_test.apis.was_closed.wait()
-            under_test.apis.may_answer.set()
-            writer.close()
+        assert received == whole
 
-    run(scenario, loop_kind)
+
+async def test_a_lost_broker_ends_a_share_request_of_its_client_too() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        reader, writer = await under_test.connect()
+        writer.write(share_fetch(1))
+        await under_test.apis.was_asked.wait()
+        await broker.until_connections(1)
+        await until(lambda: under_test.relay.open_twins == 1)
+        broker.writers[0].close()
+
+        assert await ended(reader) == b""
+        await under_test.apis.was_closed.wait()
+        under_test.apis.may_answer.set()
+        writer.close()

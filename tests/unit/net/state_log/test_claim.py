@@ -1,5 +1,7 @@
 """Claiming a slot: a higher producer epoch, and a record in both partitions."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from kproxy.error_codes import ErrorCode
@@ -18,15 +20,8 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
 from tests.in_memory.written_log import a_claim
-from tests.worlds.claim_scenes import on_cluster
-from tests.worlds.state_logs import (
-    GROUPS,
-    STATE,
-    StateLogBacking,
-    groups_log,
-    state_log,
-    until,
-)
+from tests.worlds.state_logs import GROUPS, STATE, StateLogBacking, groups_log, state_log
+from tests.worlds.waiting import until
 
 SLOT_0 = f"{STATE}-0"
 NOT_A_RECORD = Record(b"\x00\x63what", b"?")
@@ -35,97 +30,95 @@ NOT_A_RECORD = Record(b"\x00\x63what", b"?")
 # ---------------------------------------------------- claiming
 
 
-def test_a_claim_is_a_higher_epoch_and_a_record_in_both_partitions_that_names_the_owner() -> None:
-    async def scenario(cluster: ScriptedStateLog, _: StateLogBacking, claims: SlotClaims) -> None:
-        # Given
-        await claims.claim(0)
-
-        # When
-        claimed = await claims.claim(0)
-
-        # Then
-        identity = ProducerIdentity(1000, 1)
-        assert (claimed.number, claimed.state.identity, claimed.groups.identity) == (0, identity, identity)
-        assert (claimed.state.claim_epoch, claimed.groups.claim_epoch) == (1, 1)
-        assert str(claimed.state) == f"{STATE}-0"
-        of_states = decode_state_record(cluster.records(state_log())[1])
-        of_groups = decode_group_record(cluster.records(groups_log())[1])
-        assert of_states.record == of_groups.record
-        assert isinstance(of_states.record, Claim)
-        assert of_states.record.owner.startswith("kproxy at host-1 (")
-        assert (of_states.claim_epoch, of_groups.claim_epoch) == (None, None)
-
-    on_cluster(scenario)
+@pytest.fixture
+def node_ids() -> Sequence[int]:
+    """Two brokers, of which one coordinates what the other leads."""
+    return (1, 2)
 
 
-def test_slots_are_claimed_under_ids_of_their_own() -> None:
-    async def scenario(cluster: ScriptedStateLog, _: StateLogBacking, claims: SlotClaims) -> None:
-        # When
-        await claims.claim(0)
-        await claims.claim(1)
+async def test_a_claim_is_a_higher_epoch_and_a_record_in_both_partitions_that_names_the_owner(
+    cluster: ScriptedStateLog, claims: SlotClaims
+) -> None:
+    # Given
+    await claims.claim(0)
 
-        # Then
-        assert [cluster.producer_epoch(f"{STATE}-{slot}") for slot in (0, 1)] == [0, 0]
-        assert len(cluster.records(state_log(1))) == len(cluster.records(groups_log(1))) == 1
+    # When
+    claimed = await claims.claim(0)
 
-    on_cluster(scenario)
+    # Then
+    identity = ProducerIdentity(1000, 1)
+    assert (claimed.number, claimed.state.identity, claimed.groups.identity) == (0, identity, identity)
+    assert (claimed.state.claim_epoch, claimed.groups.claim_epoch) == (1, 1)
+    assert str(claimed.state) == f"{STATE}-0"
+    of_states = decode_state_record(cluster.records(state_log())[1])
+    of_groups = decode_group_record(cluster.records(groups_log())[1])
+    assert of_states.record == of_groups.record
+    assert isinstance(of_states.record, Claim)
+    assert of_states.record.owner.startswith("kproxy at host-1 (")
+    assert (of_states.claim_epoch, of_groups.claim_epoch) == (None, None)
+
+
+async def test_slots_are_claimed_under_ids_of_their_own(
+    cluster: ScriptedStateLog, claims: SlotClaims
+) -> None:
+    # When
+    await claims.claim(0)
+    await claims.claim(1)
+
+    # Then
+    assert [cluster.producer_epoch(f"{STATE}-{slot}") for slot in (0, 1)] == [0, 0]
+    assert len(cluster.records(state_log(1))) == len(cluster.records(groups_log(1))) == 1
 
 
 @pytest.mark.parametrize("partition", [state_log(), groups_log()], ids=[STATE, GROUPS])
-def test_whoever_is_fenced_while_claiming_lost_the_slot(partition: TopicIdPartition) -> None:
-    async def scenario(cluster: ScriptedStateLog, _: StateLogBacking, claims: SlotClaims) -> None:
-        # Given
-        cluster.refuse_append(partition, ErrorCode.INVALID_PRODUCER_EPOCH)
+async def test_whoever_is_fenced_while_claiming_lost_the_slot(
+    partition: TopicIdPartition, cluster: ScriptedStateLog, claims: SlotClaims
+) -> None:
+    # Given
+    cluster.refuse_append(partition, ErrorCode.INVALID_PRODUCER_EPOCH)
 
-        # When / Then
-        with pytest.raises(ClaimLost, match=r"another kproxy claimed .*-0 at the same time"):
-            await claims.claim(0)
-
-    on_cluster(scenario)
+    # When / Then
+    with pytest.raises(ClaimLost, match=r"another kproxy claimed .*-0 at the same time"):
+        await claims.claim(0)
 
 
-def test_a_principal_that_may_not_write_is_told_so() -> None:
-    async def scenario(cluster: ScriptedStateLog, _: StateLogBacking, claims: SlotClaims) -> None:
-        # Given
-        cluster.refuse_append(groups_log(), ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+async def test_a_principal_that_may_not_write_is_told_so(
+    cluster: ScriptedStateLog, claims: SlotClaims
+) -> None:
+    # Given
+    cluster.refuse_append(groups_log(), ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
-        # When / Then
-        with pytest.raises(
-            BrokerUnavailable, match=f"may not write to {GROUPS}-0: allow it Write on that topic"
-        ):
-            await claims.claim(0)
-
-    on_cluster(scenario)
+    # When / Then
+    with pytest.raises(BrokerUnavailable, match=f"may not write to {GROUPS}-0: allow it Write on that topic"):
+        await claims.claim(0)
 
 
 @pytest.mark.parametrize("fate", [Fate.LOST, Fate.LANDS_UNANSWERED], ids=lambda fate: str(fate.value))
-def test_a_claim_whose_outcome_is_unknown_is_no_claim(fate: Fate) -> None:
-    async def scenario(cluster: ScriptedStateLog, _: StateLogBacking, claims: SlotClaims) -> None:
-        # Given
-        cluster.decree(fate)
+async def test_a_claim_whose_outcome_is_unknown_is_no_claim(
+    fate: Fate, cluster: ScriptedStateLog, claims: SlotClaims
+) -> None:
+    # Given
+    cluster.decree(fate)
 
-        # When / Then
-        with pytest.raises(BrokerUnavailable, match="cannot be claimed"):
-            await claims.claim(0)
-
-    on_cluster(scenario)
+    # When / Then
+    with pytest.raises(BrokerUnavailable, match="cannot be claimed"):
+        await claims.claim(0)
 
 
-def test_a_leader_that_moved_is_looked_up_before_claiming() -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking, claims: SlotClaims) -> None:
-        # Given
-        cluster.lead(state_log().topic_id, 0, 2)
-        cluster.lead(groups_log().topic_id, 0, 2)
-        await backing.metadata.refresh()
+async def test_a_leader_that_moved_is_looked_up_before_claiming(
+    cluster: ScriptedStateLog, backing: StateLogBacking, claims: SlotClaims
+) -> None:
+    # Given
+    cluster.lead(state_log().topic_id, 0, 2)
+    cluster.lead(groups_log().topic_id, 0, 2)
+    await backing.metadata.refresh()
 
-        # When
-        claimed = await claims.claim(0)
+    # When
+    claimed = await claims.claim(0)
 
-        # Then
-        assert claimed.state.claim_epoch == 0
-        assert len(cluster.brokers[2].asked(ApiKey.PRODUCE)) == 1
-
-    on_cluster(scenario)
+    # Then
+    assert claimed.state.claim_epoch == 0
+    assert len(cluster.brokers[2].asked(ApiKey.PRODUCE)) == 1
 
 
 # ---------------------------------------------------- claiming again
@@ -137,79 +130,74 @@ async def claimed_again(claims: SlotClaims, owned_up_to: int) -> int:
     return (await claims.claim(0)).state.claim_epoch
 
 
-def test_whoever_owned_a_slot_takes_it_again_while_nobody_else_claimed_it() -> None:
-    async def scenario(cluster: ScriptedStateLog, _: StateLogBacking, claims: SlotClaims) -> None:
-        # Given
-        cluster.write_foreign(state_log(), a_claim("an owner of long ago"))
-        owned = await claims.claim(0)
-        cluster.write_foreign(state_log(), NOT_A_RECORD)
+async def test_whoever_owned_a_slot_takes_it_again_while_nobody_else_claimed_it(
+    cluster: ScriptedStateLog, claims: SlotClaims
+) -> None:
+    # Given
+    cluster.write_foreign(state_log(), a_claim("an owner of long ago"))
+    owned = await claims.claim(0)
+    cluster.write_foreign(state_log(), NOT_A_RECORD)
 
-        # When / Then
-        assert await claimed_again(claims, owned.state.claim_epoch) == 3
-
-    on_cluster(scenario)
+    # When / Then
+    assert await claimed_again(claims, owned.state.claim_epoch) == 3
 
 
-def test_a_slot_that_somebody_else_claimed_meanwhile_is_not_taken_back() -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking, claims: SlotClaims) -> None:
-        # Given
-        owned = await claims.claim(0)
-        await backing.claims(await backing.found(), owner="kproxy at host-2").claim(0)
+async def test_a_slot_that_somebody_else_claimed_meanwhile_is_not_taken_back(
+    cluster: ScriptedStateLog, backing: StateLogBacking, claims: SlotClaims
+) -> None:
+    # Given
+    owned = await claims.claim(0)
+    await backing.claims(await backing.found(), owner="kproxy at host-2").claim(0)
 
-        # When
-        with pytest.raises(ClaimLost, match=r"'kproxy at host-2 \(.*\)' claimed the slot at offset 1"):
-            await claimed_again(claims, owned.state.claim_epoch)
+    # When
+    with pytest.raises(ClaimLost, match=r"'kproxy at host-2 \(.*\)' claimed the slot at offset 1"):
+        await claimed_again(claims, owned.state.claim_epoch)
 
-        # Then
-        assert cluster.producer_epoch(SLOT_0) == 1
-
-    on_cluster(scenario)
+    # Then
+    assert cluster.producer_epoch(SLOT_0) == 1
 
 
 @pytest.mark.parametrize("owned_up_to", [0, 2, 77])
-def test_a_log_that_is_pruned_or_cut_off_below_what_was_owned_is_no_obstacle(owned_up_to: int) -> None:
-    async def scenario(cluster: ScriptedStateLog, _: StateLogBacking, claims: SlotClaims) -> None:
-        # Given
-        for _unused in range(3):
-            await claims.claim(0)
-        cluster.log(state_log().topic_id, 0).move_start(2)
+async def test_a_log_that_is_pruned_or_cut_off_below_what_was_owned_is_no_obstacle(
+    owned_up_to: int, cluster: ScriptedStateLog, claims: SlotClaims
+) -> None:
+    # Given
+    for _unused in range(3):
+        await claims.claim(0)
+    cluster.log(state_log().topic_id, 0).move_start(2)
 
-        # When / Then
-        assert await claimed_again(claims, owned_up_to) == 3
-
-    on_cluster(scenario)
-
-
-def test_a_leader_that_calls_the_log_corrupt_is_asked_again_later_whether_the_slot_is_ours() -> None:
-    async def scenario(cluster: ScriptedStateLog, _: StateLogBacking, claims: SlotClaims) -> None:
-        # Given
-        owned = await claims.claim(0)
-        cluster.write_foreign(state_log(), NOT_A_RECORD)
-        cluster.refuse_reads(state_log(), ErrorCode.CORRUPT_MESSAGE)
-
-        # When / Then
-        with pytest.raises(BrokerUnavailable, match="CORRUPT_MESSAGE"):
-            await claims.require_unclaimed(0, owned.state.claim_epoch)
-
-    on_cluster(scenario)
+    # When / Then
+    assert await claimed_again(claims, owned_up_to) == 3
 
 
-def test_a_writer_continues_behind_the_claim_record() -> None:
-    async def scenario(cluster: ScriptedStateLog, _: StateLogBacking, claims: SlotClaims) -> None:
-        # Given
-        claimed = await claims.claim(0)
-        loaded = await claims.load(claimed)
-        doubts: list[object] = []
-        writer = claims.writer(claimed.groups, loaded.store, lambda *doubt: doubts.append(doubt))
-        ticket = loaded.store.submit(RecoveryPoint(0))
+async def test_a_leader_that_calls_the_log_corrupt_is_asked_again_later_whether_the_slot_is_ours(
+    cluster: ScriptedStateLog, claims: SlotClaims
+) -> None:
+    # Given
+    owned = await claims.claim(0)
+    cluster.write_foreign(state_log(), NOT_A_RECORD)
+    cluster.refuse_reads(state_log(), ErrorCode.CORRUPT_MESSAGE)
 
-        # When
-        writer.wake()
-        await cluster.brokers[1].until_asked(ApiKey.PRODUCE, 2)
-        await until(lambda: ticket.is_done)
+    # When / Then
+    with pytest.raises(BrokerUnavailable, match="CORRUPT_MESSAGE"):
+        await claims.require_unclaimed(0, owned.state.claim_epoch)
 
-        # Then
-        assert doubts == []
-        assert [record.offset for record in cluster.records(groups_log())] == [0, 1]
 
-    on_cluster(scenario)
+async def test_a_writer_continues_behind_the_claim_record(
+    cluster: ScriptedStateLog, claims: SlotClaims
+) -> None:
+    # Given
+    claimed = await claims.claim(0)
+    loaded = await claims.load(claimed)
+    doubts: list[object] = []
+    writer = claims.writer(claimed.groups, loaded.store, lambda *doubt: doubts.append(doubt))
+    ticket = loaded.store.submit(RecoveryPoint(0))
+
+    # When
+    writer.wake()
+    await cluster.brokers[1].until_asked(ApiKey.PRODUCE, 2)
+    await until(lambda: ticket.is_done)
+
+    # Then
+    assert doubts == []
+    assert [record.offset for record in cluster.records(groups_log())] == [0, 1]

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 
 from kproxy.net.state_log.load_turns import LoadTurns
-from tests.worlds.backing import run
 
 
 class Loads:
@@ -37,63 +36,54 @@ class Loads:
             await self._ends[name].wait()
 
 
-def test_only_so_many_have_turns_at_once_and_the_others_follow_in_order() -> None:
-    async def scenario() -> None:
-        # Given
-        loads = Loads(LoadTurns(2))
-        await loads.ask("a", "b", "c", "d")
-        begun_at_once = list(loads.begun)
+async def test_only_so_many_have_turns_at_once_and_the_others_follow_in_order() -> None:
+    # Given
+    loads = Loads(LoadTurns(2))
+    await loads.ask("a", "b", "c", "d")
+    begun_at_once = list(loads.begun)
 
-        # When
-        for name in "abcd":
-            await loads.end(name)
+    # When
+    for name in "abcd":
+        await loads.end(name)
 
-        # Then
-        assert begun_at_once == ["a", "b"]
-        assert loads.begun == ["a", "b", "c", "d"]
-
-    run(scenario)
+    # Then
+    assert begun_at_once == ["a", "b"]
+    assert loads.begun == ["a", "b", "c", "d"]
 
 
-def test_who_is_wanted_when_a_turn_is_free_goes_first() -> None:
-    async def scenario() -> None:
-        # Given
-        loads = Loads(LoadTurns(1))
-        await loads.ask("a", "b", "c", "d")
-        loads.wanted = {"c"}
+async def test_who_is_wanted_when_a_turn_is_free_goes_first() -> None:
+    # Given
+    loads = Loads(LoadTurns(1))
+    await loads.ask("a", "b", "c", "d")
+    loads.wanted = {"c"}
 
-        # When
-        await loads.end("a")
+    # When
+    await loads.end("a")
 
-        # Then
-        assert loads.begun == ["a", "c"]
-        for name in "cbd":
-            await loads.end(name)
-        assert loads.begun == ["a", "c", "b", "d"]
-
-    run(scenario)
+    # Then
+    assert loads.begun == ["a", "c"]
+    for name in "cbd":
+        await loads.end(name)
+    assert loads.begun == ["a", "c", "b", "d"]
 
 
-def test_who_is_cancelled_takes_no_turn_along() -> None:
-    async def scenario() -> None:
-        # Given
-        loads = Loads(LoadTurns(1))
-        await loads.ask("a", "waiting", "given", "last")
-        loads.wanted = {"given"}
+async def test_who_is_cancelled_takes_no_turn_along() -> None:
+    # Given
+    loads = Loads(LoadTurns(1))
+    await loads.ask("a", "waiting", "given", "last")
+    loads.wanted = {"given"}
 
-        # When
-        loads.tasks["waiting"].cancel()
-        loads._ends["a"].set()
-        await loads.tasks["a"]
-        loads.tasks["given"].cancel()
-        await asyncio.wait([loads.tasks["waiting"], loads.tasks["given"]])
-        await asyncio.sleep(0)
+    # When
+    loads.tasks["waiting"].cancel()
+    loads._ends["a"].set()
+    await loads.tasks["a"]
+    loads.tasks["given"].cancel()
+    await asyncio.wait([loads.tasks["waiting"], loads.tasks["given"]])
+    await asyncio.sleep(0)
 
-        # Then
-        assert loads.begun[-1] == "last"
-        await loads.end("last")
-        await loads.ask("another")
-        assert loads.begun[-1] == "another"
-        await loads.end("another")
-
-    run(scenario)
+    # Then
+    assert loads.begun[-1] == "last"
+    await loads.end("last")
+    await loads.ask("another")
+    assert loads.begun[-1] == "another"
+    await loads.end("another")

@@ -1,5 +1,7 @@
 """Finding the durable state of a slot in the log: exactly up to the claim, from the recovery point on."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from kproxy.net.state_log.claim import SlotClaims
@@ -14,9 +16,8 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.fetch_request import FetchRequest
 from tests.in_memory.scripted_state_log import ScriptedStateLog
 from tests.in_memory.written_log import a_claim, a_snapshot, an_update
-from tests.worlds.claim_scenes import on_cluster, opened
+from tests.worlds.claim_scenes import opened
 from tests.worlds.state_logs import (
-    StateLogBacking,
     alarms,
     groups_log,
     key_of_slot,
@@ -26,51 +27,52 @@ from tests.worlds.state_logs import (
 KEY, OTHER = key_of_slot(0), key_of_slot(0, skip=1)
 
 
-def test_an_empty_slot_has_no_state_and_writes_down_how_many_partitions_there_are() -> None:
-    async def scenario(_: ScriptedStateLog, __: StateLogBacking, claims: SlotClaims) -> None:
-        # When
-        claimed = await claims.claim(0)
-        loaded = await claims.load(claimed)
-
-        # Then
-        assert (dict(loaded.fold.states), loaded.fold.claim_epoch) == ({}, claimed.state.claim_epoch)
-        assert loaded.store.claim_epoch == claimed.groups.claim_epoch
-        assert loaded.record_count == 2
-        assert list(loaded.first_writes()) == [StateTopicFacts(2, 1), RecoveryPoint(0, 0)]
-
-    on_cluster(scenario)
+@pytest.fixture
+def node_ids() -> Sequence[int]:
+    """Two brokers, of which one coordinates what the other leads."""
+    return (1, 2)
 
 
-def test_state_is_loaded_up_to_the_claim_record_and_not_beyond() -> None:
-    async def scenario(cluster: ScriptedStateLog, _: StateLogBacking, claims: SlotClaims) -> None:
-        # Given
-        cluster.write_foreign(state_log(), a_claim(), a_snapshot(KEY))
-        claimed = await claims.claim(0)
-        cluster.write_foreign(state_log(), a_snapshot(OTHER))
+async def test_an_empty_slot_has_no_state_and_writes_down_how_many_partitions_there_are(
+    claims: SlotClaims,
+) -> None:
+    # When
+    claimed = await claims.claim(0)
+    loaded = await claims.load(claimed)
 
-        # When
-        loaded = await claims.load(claimed)
-
-        # Then
-        assert set(loaded.fold.states) == {KEY}
-        assert loaded.fold.applied_offset == claimed.state.claim_epoch == 2
-
-    on_cluster(scenario)
+    # Then
+    assert (dict(loaded.fold.states), loaded.fold.claim_epoch) == ({}, claimed.state.claim_epoch)
+    assert loaded.store.claim_epoch == claimed.groups.claim_epoch
+    assert loaded.record_count == 2
+    assert list(loaded.first_writes()) == [StateTopicFacts(2, 1), RecoveryPoint(0, 0)]
 
 
-def test_groups_and_configurations_are_loaded() -> None:
-    async def scenario(cluster: ScriptedStateLog, _: StateLogBacking, claims: SlotClaims) -> None:
-        # Given
-        configs = GroupConfigs(GroupId("workers"), {"share.auto.offset.reset": "earliest"})
-        cluster.write_foreign(groups_log(), encode_group_record(configs, claim_epoch=None))
+async def test_state_is_loaded_up_to_the_claim_record_and_not_beyond(
+    cluster: ScriptedStateLog, claims: SlotClaims
+) -> None:
+    # Given
+    cluster.write_foreign(state_log(), a_claim(), a_snapshot(KEY))
+    claimed = await claims.claim(0)
+    cluster.write_foreign(state_log(), a_snapshot(OTHER))
 
-        # When
-        loaded = await opened(claims)
+    # When
+    loaded = await claims.load(claimed)
 
-        # Then
-        assert loaded.store.configs() == {"workers": {"share.auto.offset.reset": "earliest"}}
+    # Then
+    assert set(loaded.fold.states) == {KEY}
+    assert loaded.fold.applied_offset == claimed.state.claim_epoch == 2
 
-    on_cluster(scenario)
+
+async def test_groups_and_configurations_are_loaded(cluster: ScriptedStateLog, claims: SlotClaims) -> None:
+    # Given
+    configs = GroupConfigs(GroupId("workers"), {"share.auto.offset.reset": "earliest"})
+    cluster.write_foreign(groups_log(), encode_group_record(configs, claim_epoch=None))
+
+    # When
+    loaded = await opened(claims)
+
+    # Then
+    assert loaded.store.configs() == {"workers": {"share.auto.offset.reset": "earliest"}}
 
 
 def with_history(cluster: ScriptedStateLog, recovery_point: int) -> None:
@@ -95,81 +97,72 @@ def first_read(cluster: ScriptedStateLog) -> list[int]:
     ]
 
 
-def test_reading_begins_at_the_recovery_point() -> None:
-    async def scenario(cluster: ScriptedStateLog, _: StateLogBacking, claims: SlotClaims) -> None:
-        # Given
-        with_history(cluster, recovery_point=1)
+async def test_reading_begins_at_the_recovery_point(cluster: ScriptedStateLog, claims: SlotClaims) -> None:
+    # Given
+    with_history(cluster, recovery_point=1)
 
-        # When
-        loaded = await opened(claims)
+    # When
+    loaded = await opened(claims)
 
-        # Then
-        assert first_read(cluster) == [1]
-        assert loaded.fold.states[KEY].delivery_complete_count == 6
-        assert list(loaded.first_writes()) == [StateTopicFacts(2, 1), RecoveryPoint(1, 3)]
-
-    on_cluster(scenario)
+    # Then
+    assert first_read(cluster) == [1]
+    assert loaded.fold.states[KEY].delivery_complete_count == 6
+    assert list(loaded.first_writes()) == [StateTopicFacts(2, 1), RecoveryPoint(1, 3)]
 
 
-def test_where_a_log_begins_is_asked_for_only_when_it_begins_too_late() -> None:
-    async def scenario(cluster: ScriptedStateLog, _: StateLogBacking, claims: SlotClaims) -> None:
-        # Given
-        with_history(cluster, recovery_point=1)
-
-        # When
-        await opened(claims)
-
-        # Then
-        assert cluster.asked(ApiKey.LIST_OFFSETS) == []
-        assert len(cluster.asked(ApiKey.FETCH)) == 2
-
-    on_cluster(scenario)
-
-
-def test_a_recovery_point_behind_a_snapshot_that_is_needed_is_not_believed(
-    caplog: pytest.LogCaptureFixture,
+async def test_where_a_log_begins_is_asked_for_only_when_it_begins_too_late(
+    cluster: ScriptedStateLog, claims: SlotClaims
 ) -> None:
-    async def scenario(cluster: ScriptedStateLog, _: StateLogBacking, claims: SlotClaims) -> None:
-        # Given
-        with_history(cluster, recovery_point=2)
+    # Given
+    with_history(cluster, recovery_point=1)
 
-        # When
-        loaded = await opened(claims)
+    # When
+    await opened(claims)
 
-        # Then
-        assert first_read(cluster) == [2, 0]
-        assert loaded.fold.states[KEY].delivery_complete_count == 6
+    # Then
+    assert cluster.asked(ApiKey.LIST_OFFSETS) == []
+    assert len(cluster.asked(ApiKey.FETCH)) == 2
 
-    on_cluster(scenario)
+
+async def test_a_recovery_point_behind_a_snapshot_that_is_needed_is_not_believed(
+    caplog: pytest.LogCaptureFixture, cluster: ScriptedStateLog, claims: SlotClaims
+) -> None:
+    # Given
+    with_history(cluster, recovery_point=2)
+
+    # When
+    loaded = await opened(claims)
+
+    # Then
+    assert first_read(cluster) == [2, 0]
+    assert loaded.fold.states[KEY].delivery_complete_count == 6
     assert [record.msg for record in alarms(caplog)] == ["recovery_point_too_late"]
 
 
-def test_a_recovery_point_above_the_end_of_the_log_reads_the_claim_alone() -> None:
-    async def scenario(cluster: ScriptedStateLog, _: StateLogBacking, claims: SlotClaims) -> None:
-        # Given
-        point = encode_group_record(RecoveryPoint(77), claim_epoch=None)
-        cluster.write_foreign(groups_log(), point)
+async def test_a_recovery_point_above_the_end_of_the_log_reads_the_claim_alone(
+    cluster: ScriptedStateLog, claims: SlotClaims
+) -> None:
+    # Given
+    point = encode_group_record(RecoveryPoint(77), claim_epoch=None)
+    cluster.write_foreign(groups_log(), point)
 
-        # When
-        loaded = await opened(claims)
+    # When
+    loaded = await opened(claims)
 
-        # Then
-        assert loaded.fold.applied_offset == 0
-
-    on_cluster(scenario)
+    # Then
+    assert loaded.fold.applied_offset == 0
 
 
-def test_a_recovery_point_that_was_deleted_meanwhile_gives_way_to_the_log_start() -> None:
-    async def scenario(cluster: ScriptedStateLog, _: StateLogBacking, claims: SlotClaims) -> None:
-        # Given
-        with_history(cluster, recovery_point=0)
-        cluster.log(state_log().topic_id, 0).move_start(1)
+async def test_a_recovery_point_that_was_deleted_meanwhile_gives_way_to_the_log_start(
+    cluster: ScriptedStateLog, claims: SlotClaims
+) -> None:
+    # Given
+    with_history(cluster, recovery_point=0)
+    cluster.log(state_log().topic_id, 0).move_start(1)
 
-        # When
-        loaded = await opened(claims)
+    # When
+    loaded = await opened(claims)
 
-        # Then
-        assert first_read(cluster) == [0, 1]
-        assert set(loaded.fold.states) == {KEY}
-
-    on_cluster(scenario)
+    # Then
+    assert first_read(cluster) == [0, 1]
+    assert set(loaded.fold.states) == {KEY}

@@ -1,6 +1,6 @@
 """Share-partitions whose state is gone from the log begin anew, and skip nothing."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 
 import pytest
 
@@ -13,8 +13,9 @@ from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, GroupId, StateEpoch
 from kproxy.share.share_group_image import ShareGroupImage, StatePartitions
 from kproxy.statelog.group_queue import ImageWrite
+from tests.event_loops import async_fixture
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.worlds.backing import ORDERS, run
+from tests.worlds.backing import ORDERS
 from tests.worlds.state_log_process import HERE, THERE, Process
 from tests.worlds.state_logs import (
     SLOT_COUNT,
@@ -24,8 +25,8 @@ from tests.worlds.state_logs import (
     alarms,
     create_state_topics,
     state_log,
-    until,
 )
+from tests.worlds.waiting import until
 
 Scenario = Callable[[ScriptedStateLog], Coroutine[object, object, None]]
 
@@ -42,22 +43,19 @@ WORKERS = ShareGroupImage(
 """A group that has a share-partition in each slot."""
 
 
-def on_cluster(scenario: Scenario) -> None:
-    """Run `scenario` on a cluster in which a process began both share-partitions, and stopped."""
-
-    async def wired() -> None:
-        async with ScriptedStateLog() as cluster:
-            create_state_topics(cluster)
-            async with StateLogBacking(cluster) as backing:
-                process = await Process(backing).serves()
-                wanted = [PartitionInitialization(key, StateEpoch(3), -1) for key in (HERE, THERE)]
-                assert await process.service.states.initialize(wanted) == {}
-                slots = process.directory.require()
-                slots.slot_of_group("workers").submit_group(ImageWrite(WORKERS))
-                await process.service.drain(10)
-            await scenario(cluster)
-
-    run(wired)
+@async_fixture
+async def cluster() -> AsyncIterator[ScriptedStateLog]:
+    """A cluster in which a process began both share-partitions, and stopped."""
+    async with ScriptedStateLog() as cluster:
+        create_state_topics(cluster)
+        async with StateLogBacking(cluster) as backing:
+            process = await Process(backing).serves()
+            wanted = [PartitionInitialization(key, StateEpoch(3), -1) for key in (HERE, THERE)]
+            assert await process.service.states.initialize(wanted) == {}
+            slots = process.directory.require()
+            slots.slot_of_group("workers").submit_group(ImageWrite(WORKERS))
+            await process.service.drain(10)
+        yield cluster
 
 
 async def start_offsets(process: Process) -> list[int | None]:
@@ -66,24 +64,21 @@ async def start_offsets(process: Process) -> list[int | None]:
     return [None if state is None else state.start_offset for state in found]
 
 
-def test_states_that_are_gone_begin_anew_at_the_first_record_with_an_alarm_for_each_slot(
-    caplog: pytest.LogCaptureFixture,
+async def test_states_that_are_gone_begin_anew_at_the_first_record_with_an_alarm_for_each_slot(
+    caplog: pytest.LogCaptureFixture, cluster: ScriptedStateLog
 ) -> None:
-    async def scenario(cluster: ScriptedStateLog) -> None:
-        # Given
-        cluster.create_topic(STATE, STATE_ID, partition_count=SLOT_COUNT)
+    # Given
+    cluster.create_topic(STATE, STATE_ID, partition_count=SLOT_COUNT)
 
-        # When
-        async with StateLogBacking(cluster) as backing:
-            process = await Process(backing).serves()
-            await until(lambda: backing.measured.counts["statelog_lost_states",] == 2)
-            await process.service.drain(10)
+    # When
+    async with StateLogBacking(cluster) as backing:
+        process = await Process(backing).serves()
+        await until(lambda: backing.measured.counts["statelog_lost_states",] == 2)
+        await process.service.drain(10)
 
-            # Then
-            assert await start_offsets(process) == [0, 0]
-            assert backing.measured.counts["statelog_truncations",] == 2
-
-    on_cluster(scenario)
+        # Then
+        assert await start_offsets(process) == [0, 0]
+        assert backing.measured.counts["statelog_truncations",] == 2
     lost = [
         getattr(record, "event_keys", {}) for record in alarms(caplog) if record.msg == "share_state_lost"
     ]
@@ -91,88 +86,84 @@ def test_states_that_are_gone_begin_anew_at_the_first_record_with_an_alarm_for_e
     assert sorted(line["slot"] for line in lost) == [0, 1]
 
 
-def test_only_what_is_gone_begins_anew() -> None:
-    async def scenario(cluster: ScriptedStateLog) -> None:
-        # Given
-        cluster.truncate(state_log(1), 1)
+async def test_only_what_is_gone_begins_anew(cluster: ScriptedStateLog) -> None:
+    # Given
+    cluster.truncate(state_log(1), 1)
 
-        # When
-        async with StateLogBacking(cluster) as backing:
-            process = await Process(backing).serves()
-            await until(lambda: backing.measured.counts["statelog_lost_states",] == 1)
-            await process.service.drain(10)
+    # When
+    async with StateLogBacking(cluster) as backing:
+        process = await Process(backing).serves()
+        await until(lambda: backing.measured.counts["statelog_lost_states",] == 1)
+        await process.service.drain(10)
 
-            # Then
-            assert await start_offsets(process) == [-1, 0]
-
-    on_cluster(scenario)
+        # Then
+        assert await start_offsets(process) == [-1, 0]
 
 
-def test_a_state_that_could_not_be_written_is_begun_anew_later(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_state_that_could_not_be_written_is_begun_anew_later(
+    monkeypatch: pytest.MonkeyPatch, cluster: ScriptedStateLog
+) -> None:
     monkeypatch.setattr(lost_states, "AGAIN_SECONDS", 0.01)
 
-    async def scenario(cluster: ScriptedStateLog) -> None:
-        # Given
-        cluster.truncate(state_log(1), 1)
-        async with StateLogBacking(cluster) as backing:
-            process = Process(backing)
-            process.service.start()
-            await until(lambda: process.service.slots is not None and not process.service.slots.problem())
+    # Given
+    cluster.truncate(state_log(1), 1)
+    async with StateLogBacking(cluster) as backing:
+        process = Process(backing)
+        process.service.start()
+        await until(lambda: process.service.slots is not None and not process.service.slots.problem())
 
-            # When
-            cluster.refuse_append(state_log(1), ErrorCode.POLICY_VIOLATION)
-            await until(lambda: backing.measured.counts["statelog_lost_states",] == 2)
-            await process.service.drain(10)
+        # When
+        cluster.refuse_append(state_log(1), ErrorCode.POLICY_VIOLATION)
+        await until(lambda: backing.measured.counts["statelog_lost_states",] == 2)
+        await process.service.drain(10)
 
-            # Then
-            assert backing.measured.counts["statelog_refusals", "refused"] == 1
-            assert await start_offsets(process) == [-1, 0]
-
-    on_cluster(scenario)
+        # Then
+        assert backing.measured.counts["statelog_refusals", "refused"] == 1
+        assert await start_offsets(process) == [-1, 0]
 
 
-def test_what_is_there_is_left_alone_and_what_is_on_its_way_is_not_begun_twice() -> None:
-    async def scenario(cluster: ScriptedStateLog) -> None:
-        # Given
-        async with StateLogBacking(cluster) as backing:
-            process = await Process(backing).serves()
-            slots, lost = process.directory.require(), LostStates(backing.reports)
-            await lost.look(slots)
-            before = backing.measured.counts["statelog_lost_states",]
-            await process.service.states.delete([HERE])
-            cluster.may_land.clear()
-            await lost.look(slots)
+async def test_what_is_there_is_left_alone_and_what_is_on_its_way_is_not_begun_twice(
+    cluster: ScriptedStateLog,
+) -> None:
+    # Given
+    async with StateLogBacking(cluster) as backing:
+        process = await Process(backing).serves()
+        slots, lost = process.directory.require(), LostStates(backing.reports)
+        await lost.look(slots)
+        before = backing.measured.counts["statelog_lost_states",]
+        await process.service.states.delete([HERE])
+        cluster.may_land.clear()
+        await lost.look(slots)
 
-            # When
-            await lost.look(slots)
+        # When
+        await lost.look(slots)
 
-            # Then
-            assert (before, backing.measured.counts["statelog_lost_states",]) == (0, 1)
-            cluster.may_land.set()
-            await process.service.drain(10)
-            assert await start_offsets(process) == [0, -1]
-
-    on_cluster(scenario)
-
-
-def test_while_the_slot_of_the_state_is_not_ready_nothing_is_said_of_it() -> None:
-    async def scenario(cluster: ScriptedStateLog) -> None:
-        # Given
-        cluster.create_topic(STATE, STATE_ID, partition_count=SLOT_COUNT)
-        async with StateLogBacking(cluster) as backing:
-            topics = await backing.found()
-            slots = backing.idle_slots(backing.claims(topics), SLOT_COUNT)
-
-            # When
-            await LostStates(backing.reports).look(slots)
-
-            # Then
-            assert backing.measured.counts["statelog_lost_states",] == 0
-
-    on_cluster(scenario)
+        # Then
+        assert (before, backing.measured.counts["statelog_lost_states",]) == (0, 1)
+        cluster.may_land.set()
+        await process.service.drain(10)
+        assert await start_offsets(process) == [0, -1]
 
 
-def test_what_a_fault_kept_from_being_looked_at_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_while_the_slot_of_the_state_is_not_ready_nothing_is_said_of_it(
+    cluster: ScriptedStateLog,
+) -> None:
+    # Given
+    cluster.create_topic(STATE, STATE_ID, partition_count=SLOT_COUNT)
+    async with StateLogBacking(cluster) as backing:
+        topics = await backing.found()
+        slots = backing.idle_slots(backing.claims(topics), SLOT_COUNT)
+
+        # When
+        await LostStates(backing.reports).look(slots)
+
+        # Then
+        assert backing.measured.counts["statelog_lost_states",] == 0
+
+
+async def test_what_a_fault_kept_from_being_looked_at_is_looked_at_again(
+    monkeypatch: pytest.MonkeyPatch, cluster: ScriptedStateLog
+) -> None:
     monkeypatch.setattr(tasks, "FAULT_PAUSE_SECONDS", 0.01)
     look, fault_count = LostStates.look, 0
 
@@ -185,17 +176,14 @@ def test_what_a_fault_kept_from_being_looked_at_is_looked_at_again(monkeypatch: 
 
     monkeypatch.setattr(LostStates, "look", broken_at_first)
 
-    async def scenario(cluster: ScriptedStateLog) -> None:
-        # Given
-        cluster.truncate(state_log(1), 1)
-        async with StateLogBacking(cluster) as backing:
-            process = Process(backing)
+    # Given
+    cluster.truncate(state_log(1), 1)
+    async with StateLogBacking(cluster) as backing:
+        process = Process(backing)
 
-            # When
-            process.service.start()
+        # When
+        process.service.start()
 
-            # Then
-            await until(lambda: backing.measured.counts["statelog_lost_states",] == 1)
-            assert fault_count == 2
-
-    on_cluster(scenario)
+        # Then
+        await until(lambda: backing.measured.counts["statelog_lost_states",] == 1)
+        assert fault_count == 2

@@ -57,47 +57,47 @@ class World:
         return list(await asyncio.gather(*asked, return_exceptions=True))
 
 
-def test_only_the_log_of_slot_0_is_looked_at_from_where_it_is_known_to_be_ours() -> None:
+async def test_only_the_log_of_slot_0_is_looked_at_from_where_it_is_known_to_be_ours() -> None:
     # Given
     world = World(owned_up_to=7)
 
     # When
-    asyncio.run(world.ownership.require_held())
+    await world.ownership.require_held()
 
     # Then
     assert world.looks == [(0, 7)]
 
 
-def test_before_slot_0_was_claimed_there_is_nothing_to_look_at() -> None:
+async def test_before_slot_0_was_claimed_there_is_nothing_to_look_at() -> None:
     # Given
     world = World(owned_up_to=-1)
 
     # When
-    asyncio.run(world.ownership.require_held())
+    await world.ownership.require_held()
 
     # Then
     assert world.looks == []
 
 
-def test_another_claim_is_told_and_leaves_it_to_the_caller_what_becomes_of_the_slots() -> None:
+async def test_another_claim_is_told_and_leaves_it_to_the_caller_what_becomes_of_the_slots() -> None:
     # Given
     world = World(owned_up_to=7)
     world.failure = ClaimLost("'another' claimed the slot at offset 9")
 
     # When
     with pytest.raises(ClaimLost):
-        asyncio.run(world.ownership.require_held())
+        await world.ownership.require_held()
 
     # Then
     assert [slot.left_for for slot in world.slots] == [[], [], []]
 
 
-def test_all_who_ask_before_a_look_begins_share_it() -> None:
+async def test_all_who_ask_before_a_look_begins_share_it() -> None:
     # Given
     world = World(owned_up_to=7)
 
     # When
-    outcomes = asyncio.run(world.outcomes_of(5))
+    outcomes = await world.outcomes_of(5)
 
     # Then
     assert outcomes == [None] * 5
@@ -109,13 +109,13 @@ def test_all_who_ask_before_a_look_begins_share_it() -> None:
     [ClaimLost("'another' claimed the slot at offset 9"), BrokerFailure("request_timeout", "no answer")],
     ids=["claimed by another", "not readable"],
 )
-def test_what_a_look_found_is_told_to_all_who_share_it(failure: Exception) -> None:
+async def test_what_a_look_found_is_told_to_all_who_share_it(failure: Exception) -> None:
     # Given
     world = World(owned_up_to=7)
     world.failure = failure
 
     # When
-    outcomes = asyncio.run(world.outcomes_of(3))
+    outcomes = await world.outcomes_of(3)
 
     # Then
     assert [(type(outcome), str(outcome)) for outcome in outcomes] == [(type(failure), str(failure))] * 3
@@ -123,48 +123,40 @@ def test_what_a_look_found_is_told_to_all_who_share_it(failure: Exception) -> No
     assert world.looks == [(0, 7)]
 
 
-def test_who_asks_while_a_look_is_under_way_hears_of_the_next_one() -> None:
-    async def scenario(world: World) -> list[object]:
-        world.may_look.clear()
-        async with asyncio.TaskGroup() as tasks:
-            first = tasks.create_task(world.outcomes_of(1))
-            await world.is_looking.wait()
-            late = tasks.create_task(world.outcomes_of(2))
-            await asyncio.sleep(0)
-            world.failure = ClaimLost("'another' claimed the slot at offset 9")
-            world.may_look.set()
-        return first.result() + late.result()
-
+async def test_who_asks_while_a_look_is_under_way_hears_of_the_next_one() -> None:
     # Given
     world = World(owned_up_to=7)
+    world.may_look.clear()
+    async with asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(world.outcomes_of(1))
+        await world.is_looking.wait()
 
-    # When
-    outcomes = asyncio.run(scenario(world))
+        # When
+        late = tasks.create_task(world.outcomes_of(2))
+        await asyncio.sleep(0)
+        world.failure = ClaimLost("'another' claimed the slot at offset 9")
+        world.may_look.set()
 
     # Then
-    assert [type(outcome) for outcome in outcomes] == [ClaimLost] * 3
+    assert [type(outcome) for outcome in first.result() + late.result()] == [ClaimLost] * 3
     assert world.looks == [(0, 7)] * 2
 
 
-def test_a_look_that_is_given_up_is_begun_anew_by_who_waits_for_it() -> None:
-    async def scenario(world: World) -> list[object]:
-        world.may_look.clear()
-        async with asyncio.TaskGroup() as tasks:
-            first = tasks.create_task(world.outcomes_of(1))
-            second = tasks.create_task(world.outcomes_of(1))
-            await world.is_looking.wait()
-            first.cancel()
-            world.may_look.set()
-        return second.result()
-
+async def test_a_look_that_is_given_up_is_begun_anew_by_who_waits_for_it() -> None:
     # Given
     world = World(owned_up_to=7)
+    world.may_look.clear()
+    async with asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(world.outcomes_of(1))
+        second = tasks.create_task(world.outcomes_of(1))
+        await world.is_looking.wait()
 
-    # When
-    outcomes = asyncio.run(scenario(world))
+        # When
+        first.cancel()
+        world.may_look.set()
 
     # Then
-    assert (outcomes, world.looks) == ([None], [(0, 7)] * 2)
+    assert (second.result(), world.looks) == ([None], [(0, 7)] * 2)
 
 
 def test_all_slots_are_lost_together_and_that_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -180,7 +172,9 @@ def test_all_slots_are_lost_together_and_that_is_said_once(caplog: pytest.LogCap
     assert errors(caplog) == [("slot_stepped_down", "another")]
 
 
-def test_who_took_over_is_looked_up_where_only_a_fence_told_of_it(caplog: pytest.LogCaptureFixture) -> None:
+async def test_who_took_over_is_looked_up_where_only_a_fence_told_of_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     # Given
     world = World(owned_up_to=7)
     world.ownership.lose(ClaimLost("INVALID_PRODUCER_EPOCH"))
@@ -189,7 +183,7 @@ def test_who_took_over_is_looked_up_where_only_a_fence_told_of_it(caplog: pytest
 
     # When
     (search,) = world.searches
-    asyncio.run(search)
+    await search
 
     # Then
     assert left_before == [["INVALID_PRODUCER_EPOCH"]] * 3, "nothing is served while it is looked for"
@@ -197,7 +191,7 @@ def test_who_took_over_is_looked_up_where_only_a_fence_told_of_it(caplog: pytest
     assert world.ownership.new_owner == "another"
 
 
-def test_a_step_down_is_said_also_when_nobody_tells_who_took_over(
+async def test_a_step_down_is_said_also_when_nobody_tells_who_took_over(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given
@@ -208,7 +202,7 @@ def test_a_step_down_is_said_also_when_nobody_tells_who_took_over(
 
     # When
     (search,) = world.searches
-    asyncio.run(search)
+    await search
 
     # Then
     assert errors(caplog) == [("slot_stepped_down", UNKNOWN_OWNER)]

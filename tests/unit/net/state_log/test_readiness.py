@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
 
 import pytest
 
@@ -12,36 +11,27 @@ from kproxy.net.state_log import service as state_log_service
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
-from tests.worlds.backing import run
 from tests.worlds.sharing_process import GROUP, KEY
 from tests.worlds.state_log_process import HERE, THERE, Process
 from tests.worlds.state_logs import (
     SLOT_COUNT,
     STATE,
     StateLogBacking,
-    create_state_topics,
     groups_log,
     state_log,
-    until,
 )
+from tests.worlds.waiting import until
 
 CONNECTION, ANOTHER = 7, 8
 NEED = StateNeed(("workers",), (HERE, THERE))
 """Something of every slot."""
 NEED_OF_SLOT_0 = StateNeed((GROUP,), (KEY,))
 
-Scenario = Callable[[ScriptedStateLog, Process], Coroutine[object, object, None]]
 
-
-def on_process(scenario: Scenario) -> None:
-    """Run `scenario` with a process that was not started, in front of a cluster that has the state topics."""
-
-    async def wired() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            create_state_topics(cluster)
-            await scenario(cluster, Process(backing))
-
-    run(wired)
+@pytest.fixture
+def process(backing: StateLogBacking) -> Process:
+    """A process that was not started, in front of a cluster that has the state topics."""
+    return Process(backing)
 
 
 def begin(process: Process, need: StateNeed = NEED, connection_id: int = CONNECTION) -> asyncio.Task[int]:
@@ -54,277 +44,240 @@ async def waits(process: Process, count: int) -> None:
     await until(lambda: process.service.readiness.waiting_count == count)
 
 
-def test_a_request_waits_until_all_that_it_needs_is_loaded() -> None:
-    async def scenario(_: ScriptedStateLog, process: Process) -> None:
-        # Given
-        wait = begin(process)
-        await waits(process, 1)
+async def test_a_request_waits_until_all_that_it_needs_is_loaded(process: Process) -> None:
+    # Given
+    wait = begin(process)
+    await waits(process, 1)
 
-        # When
-        process.service.start()
-        waited_ms = await wait
+    # When
+    process.service.start()
+    waited_ms = await wait
 
-        # Then
-        assert waited_ms > 0
-        assert process.service.slots is not None
-        assert process.service.slots.problem() == ""
-        assert process.service.readiness.waiting_count == 0
-
-    on_process(scenario)
+    # Then
+    assert waited_ms > 0
+    assert process.service.slots is not None
+    assert process.service.slots.problem() == ""
+    assert process.service.readiness.waiting_count == 0
 
 
-def test_nobody_waits_for_what_is_there() -> None:
-    async def scenario(_: ScriptedStateLog, process: Process) -> None:
-        # Given
-        await process.serves()
+async def test_nobody_waits_for_what_is_there(process: Process) -> None:
+    # Given
+    await process.serves()
 
-        # When
-        waited_ms = await process.service.readiness.wait(NEED, CONNECTION)
+    # When
+    waited_ms = await process.service.readiness.wait(NEED, CONNECTION)
 
-        # Then
-        assert waited_ms == 0
-
-    on_process(scenario)
+    # Then
+    assert waited_ms == 0
 
 
-def test_a_slot_that_nobody_asks_for_holds_nobody_up() -> None:
-    async def scenario(cluster: ScriptedStateLog, process: Process) -> None:
-        # Given
-        cluster.decree(Fate.HELD, state_log(1), groups_log(1))
-        process.service.start()
+async def test_a_slot_that_nobody_asks_for_holds_nobody_up(
+    cluster: ScriptedStateLog, process: Process
+) -> None:
+    # Given
+    cluster.decree(Fate.HELD, state_log(1), groups_log(1))
+    process.service.start()
 
-        # When
-        await process.service.readiness.wait(NEED_OF_SLOT_0, CONNECTION)
+    # When
+    await process.service.readiness.wait(NEED_OF_SLOT_0, CONNECTION)
 
-        # Then
-        assert process.service.slots is not None
-        assert [slot.is_ready for slot in process.service.slots.all()] == [True, False]
-
-    on_process(scenario)
-
-
-def test_a_wait_ends_with_the_patience_of_its_request() -> None:
-    async def scenario(_: ScriptedStateLog, process: Process) -> None:
-        # When
-        waited_ms = await process.service.readiness.wait(StateNeed(("workers",), (), 20), CONNECTION)
-
-        # Then
-        assert waited_ms >= 20
-        assert process.service.slots is None
-
-    on_process(scenario)
+    # Then
+    assert process.service.slots is not None
+    assert [slot.is_ready for slot in process.service.slots.all()] == [True, False]
 
 
-def test_a_request_without_patience_does_not_wait() -> None:
-    async def scenario(_: ScriptedStateLog, process: Process) -> None:
-        assert await process.service.readiness.wait(StateNeed(("workers",), (), 0), CONNECTION) == 0
+async def test_a_wait_ends_with_the_patience_of_its_request(process: Process) -> None:
+    # When
+    waited_ms = await process.service.readiness.wait(StateNeed(("workers",), (), 20), CONNECTION)
 
-    on_process(scenario)
-
-
-def test_a_request_does_not_outlive_its_connection() -> None:
-    async def scenario(_: ScriptedStateLog, process: Process) -> None:
-        # Given
-        gone, other = begin(process), begin(process, connection_id=ANOTHER)
-        await waits(process, 2)
-
-        # When
-        process.service.readiness.forsake(CONNECTION)
-
-        # Then
-        with pytest.raises(CoordinatorNotAvailable, match="connection closed"):
-            await gone
-        assert not other.done()
-        assert process.service.readiness.waiting_count == 1
-
-    on_process(scenario)
+    # Then
+    assert waited_ms >= 20
+    assert process.service.slots is None
 
 
-def test_at_the_end_of_the_process_all_waits_end_and_none_begins() -> None:
-    async def scenario(_: ScriptedStateLog, process: Process) -> None:
-        # Given
-        wait = begin(process)
-        await waits(process, 1)
-
-        # When
-        process.service.readiness.end()
-        await wait
-        waited_ms = await process.service.readiness.wait(NEED, CONNECTION)
-
-        # Then
-        assert waited_ms == 0
-        assert process.service.slots is None
-
-    on_process(scenario)
+async def test_a_request_without_patience_does_not_wait(process: Process) -> None:
+    assert await process.service.readiness.wait(StateNeed(("workers",), (), 0), CONNECTION) == 0
 
 
-def test_topics_that_must_not_be_used_are_not_waited_for() -> None:
-    async def scenario(cluster: ScriptedStateLog, process: Process) -> None:
-        # Given
-        cluster.configs[STATE]["retention.ms"] = "1000"
-        wait = begin(process)
-        await waits(process, 1)
+async def test_a_request_does_not_outlive_its_connection(process: Process) -> None:
+    # Given
+    gone, other = begin(process), begin(process, connection_id=ANOTHER)
+    await waits(process, 2)
 
-        # When
-        process.service.start()
-        await wait
-        waited_ms = await process.service.readiness.wait(NEED, CONNECTION)
+    # When
+    process.service.readiness.forsake(CONNECTION)
 
-        # Then
-        assert waited_ms == 0
-        assert "retention.ms=1000" in process.service.problem
-
-    on_process(scenario)
+    # Then
+    with pytest.raises(CoordinatorNotAvailable, match="connection closed"):
+        await gone
+    assert not other.done()
+    assert process.service.readiness.waiting_count == 1
 
 
-def test_a_slot_that_was_given_up_is_not_waited_for() -> None:
-    async def scenario(_: ScriptedStateLog, process: Process) -> None:
-        # Given
-        await process.serves()
-        assert process.service.slots is not None
-        process.service.slots.abandon("another process owns it")
+async def test_at_the_end_of_the_process_all_waits_end_and_none_begins(process: Process) -> None:
+    # Given
+    wait = begin(process)
+    await waits(process, 1)
 
-        # When
-        waited_ms = await process.service.readiness.wait(NEED, CONNECTION)
+    # When
+    process.service.readiness.end()
+    await wait
+    waited_ms = await process.service.readiness.wait(NEED, CONNECTION)
 
-        # Then
-        assert waited_ms == 0
+    # Then
+    assert waited_ms == 0
+    assert process.service.slots is None
 
-    on_process(scenario)
+
+async def test_topics_that_must_not_be_used_are_not_waited_for(
+    cluster: ScriptedStateLog, process: Process
+) -> None:
+    # Given
+    cluster.configs[STATE]["retention.ms"] = "1000"
+    wait = begin(process)
+    await waits(process, 1)
+
+    # When
+    process.service.start()
+    await wait
+    waited_ms = await process.service.readiness.wait(NEED, CONNECTION)
+
+    # Then
+    assert waited_ms == 0
+    assert "retention.ms=1000" in process.service.problem
 
 
-def test_a_cluster_that_does_not_answer_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slot_that_was_given_up_is_not_waited_for(process: Process) -> None:
+    # Given
+    await process.serves()
+    assert process.service.slots is not None
+    process.service.slots.abandon("another process owns it")
+
+    # When
+    waited_ms = await process.service.readiness.wait(NEED, CONNECTION)
+
+    # Then
+    assert waited_ms == 0
+
+
+async def test_a_cluster_that_does_not_answer_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, cluster: ScriptedStateLog, process: Process
+) -> None:
     monkeypatch.setattr(state_log_service, "GRACE_SECONDS", 0)
 
-    async def scenario(cluster: ScriptedStateLog, process: Process) -> None:
-        # Given
-        await cluster.brokers[1].stop()
-        process.service.start()
-        wait = begin(process)
-        await process.service.first_word(10)
+    # Given
+    await cluster.brokers[1].stop()
+    process.service.start()
+    wait = begin(process)
+    await process.service.first_word(10)
 
-        # When
-        await cluster.brokers[1].start()
-        await wait
+    # When
+    await cluster.brokers[1].start()
+    await wait
 
-        # Then
-        assert process.service.slots is not None
-        assert process.service.slots.problem() == ""
-
-    on_process(scenario)
+    # Then
+    assert process.service.slots is not None
+    assert process.service.slots.problem() == ""
 
 
-def test_who_waits_while_the_topics_are_created_anew_waits_for_the_new_ones(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_who_waits_while_the_topics_are_created_anew_waits_for_the_new_ones(
+    monkeypatch: pytest.MonkeyPatch, cluster: ScriptedStateLog, process: Process
 ) -> None:
     monkeypatch.setattr(state_log_service, "TOPIC_WATCH_SECONDS", 0.01)
 
-    async def scenario(cluster: ScriptedStateLog, process: Process) -> None:
-        # Given
-        cluster.may_land.clear()
-        process.service.start()
-        wait = begin(process)
-        await until(lambda: process.service.slots is not None)
-        before = process.service.slots
+    # Given
+    cluster.may_land.clear()
+    process.service.start()
+    wait = begin(process)
+    await until(lambda: process.service.slots is not None)
+    before = process.service.slots
 
-        # When
-        cluster.create_topic(STATE, TopicId(b"another-topic-id"), partition_count=SLOT_COUNT)
-        await process.backing.metadata.refresh()
-        cluster.may_land.set()
+    # When
+    cluster.create_topic(STATE, TopicId(b"another-topic-id"), partition_count=SLOT_COUNT)
+    await process.backing.metadata.refresh()
+    cluster.may_land.set()
+    await wait
+
+    # Then
+    assert process.service.slots not in {None, before}
+
+
+async def test_a_connection_may_close_in_the_moment_in_which_the_patience_ends(process: Process) -> None:
+    # Given
+    wait = begin(process, StateNeed(("workers",), (), 10))
+    await waits(process, 1)
+    faults: list[Exception] = []
+
+    def close() -> None:
+        try:
+            process.service.readiness.forsake(CONNECTION)
+            process.service.readiness.end()
+        except Exception as fault:  # noqa: BLE001 - whatever it is, it must not be
+            faults.append(fault)
+
+    # When: both timers are due in one turn of the loop, first that of the patience
+    asyncio.get_running_loop().call_later(0.015, close)
+    time.sleep(0.03)  # noqa: ASYNC251 - the loop is held up, that is the point
+    with pytest.raises(CoordinatorNotAvailable, match="connection closed"):
         await wait
 
-        # Then
-        assert process.service.slots not in {None, before}
-
-    on_process(scenario)
-
-
-def test_a_connection_may_close_in_the_moment_in_which_the_patience_ends() -> None:
-    async def scenario(_: ScriptedStateLog, process: Process) -> None:
-        # Given
-        wait = begin(process, StateNeed(("workers",), (), 10))
-        await waits(process, 1)
-        faults: list[Exception] = []
-
-        def close() -> None:
-            try:
-                process.service.readiness.forsake(CONNECTION)
-                process.service.readiness.end()
-            except Exception as fault:  # noqa: BLE001 - whatever it is, it must not be
-                faults.append(fault)
-
-        # When: both timers are due in one turn of the loop, first that of the patience
-        asyncio.get_running_loop().call_later(0.015, close)
-        time.sleep(0.03)  # noqa: ASYNC251 - the loop is held up, that is the point
-        with pytest.raises(CoordinatorNotAvailable, match="connection closed"):
-            await wait
-
-        # Then
-        assert faults == []
-        assert process.service.readiness.waiting_count == 0
-
-    on_process(scenario)
+    # Then
+    assert faults == []
+    assert process.service.readiness.waiting_count == 0
 
 
-def test_a_request_is_not_served_when_its_connection_closes_in_the_moment_in_which_all_is_there() -> None:
-    async def scenario(_: ScriptedStateLog, process: Process) -> None:
-        # Given
-        process.service.start()
-        await until(lambda: process.service.slots is not None)
-        wait = begin(process)
-        await waits(process, 1)
-        assert process.service.slots is not None
+async def test_a_request_is_not_served_when_its_connection_closes_in_the_moment_in_which_all_is_there(
+    process: Process,
+) -> None:
+    # Given
+    process.service.start()
+    await until(lambda: process.service.slots is not None)
+    wait = begin(process)
+    await waits(process, 1)
+    assert process.service.slots is not None
 
-        # When
-        process.service.slots.abandon("nothing is to be waited for any more")
-        process.service.readiness.forsake(CONNECTION)
+    # When
+    process.service.slots.abandon("nothing is to be waited for any more")
+    process.service.readiness.forsake(CONNECTION)
 
-        # Then
-        with pytest.raises(CoordinatorNotAvailable, match="connection closed"):
-            await wait
-
-    on_process(scenario)
+    # Then
+    with pytest.raises(CoordinatorNotAvailable, match="connection closed"):
+        await wait
 
 
 @pytest.mark.parametrize(("group_id", "count"), [("g", 50_000), ("g" * 32_767, 500)])
-def test_what_a_request_names_is_not_walked_through_to_find_out_that_nobody_has_to_wait(
-    group_id: str, count: int, monkeypatch: pytest.MonkeyPatch
+async def test_what_a_request_names_is_not_walked_through_to_find_out_that_nobody_has_to_wait(
+    group_id: str, count: int, monkeypatch: pytest.MonkeyPatch, process: Process
 ) -> None:
-    async def scenario(_: ScriptedStateLog, process: Process) -> None:
-        # Given
-        await process.serves()
-        sought = count_sought(process, monkeypatch)
-        keys = tuple(SharePartitionKey(GroupId(group_id), TopicId(bytes(16)), n) for n in range(count))
+    # Given
+    await process.serves()
+    sought = count_sought(process, monkeypatch)
+    keys = tuple(SharePartitionKey(GroupId(group_id), TopicId(bytes(16)), n) for n in range(count))
 
-        # When
-        await process.service.readiness.wait(StateNeed((group_id,), keys), CONNECTION)
+    # When
+    await process.service.readiness.wait(StateNeed((group_id,), keys), CONNECTION)
 
-        # Then
-        assert sought == []
-
-    on_process(scenario)
+    # Then
+    assert sought == []
 
 
 @pytest.mark.parametrize(("group_id", "count"), [("g", 50_000), ("g" * 32_767, 500)])
-def test_who_names_more_than_can_be_looked_up_at_once_waits_for_every_slot(
-    group_id: str, count: int, monkeypatch: pytest.MonkeyPatch
+async def test_who_names_more_than_can_be_looked_up_at_once_waits_for_every_slot(
+    group_id: str, count: int, monkeypatch: pytest.MonkeyPatch, process: Process
 ) -> None:
-    async def scenario(_: ScriptedStateLog, process: Process) -> None:
-        # Given
-        process.service.start()
-        await until(lambda: process.service.slots is not None)
-        sought = count_sought(process, monkeypatch)
-        keys = tuple(SharePartitionKey(GroupId(group_id), TopicId(bytes(16)), n) for n in range(count))
+    # Given
+    process.service.start()
+    await until(lambda: process.service.slots is not None)
+    sought = count_sought(process, monkeypatch)
+    keys = tuple(SharePartitionKey(GroupId(group_id), TopicId(bytes(16)), n) for n in range(count))
 
-        # When
-        await process.service.readiness.wait(StateNeed((group_id,), keys), CONNECTION)
+    # When
+    await process.service.readiness.wait(StateNeed((group_id,), keys), CONNECTION)
 
-        # Then
-        assert process.service.slots is not None
-        assert process.service.slots.problem() == ""
-        assert sought == []
-
-    on_process(scenario)
+    # Then
+    assert process.service.slots is not None
+    assert process.service.slots.problem() == ""
+    assert sought == []
 
 
 def count_sought(process: Process, monkeypatch: pytest.MonkeyPatch) -> list[object]:

@@ -17,7 +17,6 @@ from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.group_records import StateTopicFacts, decode_group_record
 from kproxy.wire.api_keys import ApiKey
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.worlds.backing import run
 from tests.worlds.state_log_process import HERE, THERE, Process
 from tests.worlds.state_logs import (
     GROUPS,
@@ -30,338 +29,293 @@ from tests.worlds.state_logs import (
     create_state_topics,
     groups_log,
     state_log,
-    until,
 )
+from tests.worlds.waiting import until
 
 # ---------------------------------------------------- from nothing to serving
 
 
-def test_a_cluster_without_the_topics_gets_them_and_serves() -> None:
-    async def scenario() -> None:
-        async with ScriptedStateLog((1, 2)) as cluster, StateLogBacking(cluster) as backing:
-            # Given
-            process = Process(backing)
-            before = process.service.problem
+async def test_a_cluster_without_the_topics_gets_them_and_serves() -> None:
+    async with ScriptedStateLog((1, 2)) as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        process = Process(backing)
+        before = process.service.problem
 
-            # When
-            await process.serves()
+        # When
+        await process.serves()
 
-            # Then
-            assert before == "the state topics were not looked for yet"
-            assert process.service.problem == ""
-            assert sorted(cluster.configs) == [GROUPS, STATE]
-            assert sorted(backing.listener.events) == ["loaded 0", "loaded 1"]
-            assert process.changes == 1
-
-    run(scenario)
+        # Then
+        assert before == "the state topics were not looked for yet"
+        assert process.service.problem == ""
+        assert sorted(cluster.configs) == [GROUPS, STATE]
+        assert sorted(backing.listener.events) == ["loaded 0", "loaded 1"]
+        assert process.changes == 1
 
 
-def test_what_one_process_made_durable_is_what_the_next_one_finds() -> None:
-    async def scenario() -> None:
-        async with ScriptedStateLog() as cluster:
-            # Given
-            async with StateLogBacking(cluster) as backing:
-                process = await Process(backing).serves()
-                wanted = [PartitionInitialization(HERE, StateEpoch(0), 0)]
-                await process.service.states.initialize(wanted)
-                assert await process.acknowledge(HERE, 7) is None
-
-            # When
-            async with StateLogBacking(cluster) as backing:
-                process = await Process(backing).serves()
-                state = await process.service.states.load(HERE)
-
-            # Then
-            assert state is not None
-            assert (state.leader_epoch, state.state_batches) == (
-                1,
-                (StateBatch(7, 7, RecordState.ACKNOWLEDGED, 1),),
-            )
-
-    run(scenario)
-
-
-def test_starting_twice_is_starting_once() -> None:
-    async def scenario() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            # Given
+async def test_what_one_process_made_durable_is_what_the_next_one_finds() -> None:
+    async with ScriptedStateLog() as cluster:
+        # Given
+        async with StateLogBacking(cluster) as backing:
             process = await Process(backing).serves()
+            wanted = [PartitionInitialization(HERE, StateEpoch(0), 0)]
+            await process.service.states.initialize(wanted)
+            assert await process.acknowledge(HERE, 7) is None
 
-            # When
-            process.service.start()
-            await process.service.drain(1)
+        # When
+        async with StateLogBacking(cluster) as backing:
+            process = await Process(backing).serves()
+            state = await process.service.states.load(HERE)
 
-            # Then
-            assert cluster.producer_epoch(f"{STATE}-0") == 0
+        # Then
+        assert state is not None
+        assert (state.leader_epoch, state.state_batches) == (
+            1,
+            (StateBatch(7, 7, RecordState.ACKNOWLEDGED, 1),),
+        )
 
-    run(scenario)
+
+async def test_starting_twice_is_starting_once() -> None:
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        process = await Process(backing).serves()
+
+        # When
+        process.service.start()
+        await process.service.drain(1)
+
+        # Then
+        assert cluster.producer_epoch(f"{STATE}-0") == 0
 
 
-def test_topics_that_must_not_be_used_are_told_and_looked_at_again(
+async def test_topics_that_must_not_be_used_are_told_and_looked_at_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(state_log_service, "UNUSABLE_RETRY_SECONDS", 0.01)
 
-    async def scenario() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            # Given
-            create_state_topics(cluster)
-            cluster.configs[STATE]["retention.ms"] = "1000"
-            process = Process(backing)
-            process.service.start()
-            await process.service.first_word(10)
-            told = process.service.problem
-            await until(lambda: len(cluster.asked(ApiKey.DESCRIBE_CONFIGS)) >= 3)
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        create_state_topics(cluster)
+        cluster.configs[STATE]["retention.ms"] = "1000"
+        process = Process(backing)
+        process.service.start()
+        await process.service.first_word(10)
+        told = process.service.problem
+        await until(lambda: len(cluster.asked(ApiKey.DESCRIBE_CONFIGS)) >= 3)
 
-            # When
-            cluster.configs[STATE]["retention.ms"] = "-1"
-            await process.serves()
+        # When
+        cluster.configs[STATE]["retention.ms"] = "-1"
+        await process.serves()
 
-            # Then
-            assert f"topic {STATE} has retention.ms=1000" in told
-            assert process.changes == 2
-
-    run(scenario)
+        # Then
+        assert f"topic {STATE} has retention.ms=1000" in told
+        assert process.changes == 2
     lines = [record.msg for record in caplog.records if record.levelname == "ERROR"]
     assert lines == ["state_log_unavailable"]
 
 
-def test_while_there_are_no_topics_everything_is_refused_with_the_reason() -> None:
-    async def scenario() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            # Given
-            cluster.creation_error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-            process = Process(backing)
+async def test_while_there_are_no_topics_everything_is_refused_with_the_reason() -> None:
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        cluster.creation_error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        process = Process(backing)
 
-            # When
-            process.service.start()
-            await process.service.first_word(10)
+        # When
+        process.service.start()
+        await process.service.first_word(10)
 
-            # Then
-            with pytest.raises(CoordinatorNotAvailable, match=f"kproxy may not create topic {STATE}"):
-                process.service.groups.require_ready("workers")
-            await process.service.drain(1)
-            assert process.service.slots is None
-
-    run(scenario)
+        # Then
+        with pytest.raises(CoordinatorNotAvailable, match=f"kproxy may not create topic {STATE}"):
+            process.service.groups.require_ready("workers")
+        await process.service.drain(1)
+        assert process.service.slots is None
 
 
-def test_a_cluster_that_does_not_answer_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cluster_that_does_not_answer_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state_log_service, "GRACE_SECONDS", 0)
 
-    async def scenario() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            # Given
-            await cluster.brokers[1].stop()
-            process = Process(backing)
-            process.service.start()
-            await process.service.first_word(10)
-            told = process.service.problem
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        await cluster.brokers[1].stop()
+        process = Process(backing)
+        process.service.start()
+        await process.service.first_word(10)
+        told = process.service.problem
 
-            # When
-            await cluster.brokers[1].start()
-            await process.serves()
+        # When
+        await cluster.brokers[1].start()
+        await process.serves()
 
-            # Then
-            assert told
-            assert process.service.problem == ""
-
-    run(scenario)
+        # Then
+        assert told
+        assert process.service.problem == ""
 
 
-def test_new_topics_whose_leaders_need_a_moment_are_waited_for_without_a_word(
+async def test_new_topics_whose_leaders_need_a_moment_are_waited_for_without_a_word(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def scenario() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            # Given
-            create_state_topics(cluster)
-            cluster.refuse_reads(groups_log(), ErrorCode.NOT_LEADER_OR_FOLLOWER)
-            process = Process(backing)
-            process.service.start()
-            await until(lambda: len(cluster.asked(ApiKey.LIST_OFFSETS)) >= 3)
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        create_state_topics(cluster)
+        cluster.refuse_reads(groups_log(), ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        process = Process(backing)
+        process.service.start()
+        await until(lambda: len(cluster.asked(ApiKey.LIST_OFFSETS)) >= 3)
 
-            # When
-            cluster.refuse_reads(groups_log(), ErrorCode.NONE)
-            await process.serves()
+        # When
+        cluster.refuse_reads(groups_log(), ErrorCode.NONE)
+        await process.serves()
 
-            # Then
-            assert process.changes == 1
-
-    run(scenario)
+        # Then
+        assert process.changes == 1
     assert alarms(caplog) == []
 
 
-def test_topics_that_were_just_created_are_not_looked_into() -> None:
-    async def scenario() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            # When
-            await Process(backing).serves()
+async def test_topics_that_were_just_created_are_not_looked_into() -> None:
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        # When
+        await Process(backing).serves()
 
-            # Then
-            assert cluster.asked(ApiKey.LIST_OFFSETS) == []
-
-    run(scenario)
+        # Then
+        assert cluster.asked(ApiKey.LIST_OFFSETS) == []
 
 
-def test_the_coordinator_that_claims_need_is_looked_for_before_there_are_topics() -> None:
-    async def scenario() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            # Given
-            cluster.creation_error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-            process = Process(backing)
+async def test_the_coordinator_that_claims_need_is_looked_for_before_there_are_topics() -> None:
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        cluster.creation_error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        process = Process(backing)
 
-            # When
-            process.service.start()
-            await process.service.first_word(10)
+        # When
+        process.service.start()
+        await process.service.first_word(10)
 
-            # Then
-            await until(lambda: len(cluster.asked(ApiKey.FIND_COORDINATOR)) == 1)
-
-    run(scenario)
+        # Then
+        await until(lambda: len(cluster.asked(ApiKey.FIND_COORDINATOR)) == 1)
 
 
-def test_the_first_word_is_waited_for_so_long_and_no_longer() -> None:
-    async def scenario() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            # When
-            await Process(backing).service.first_word(0.01)
+async def test_the_first_word_is_waited_for_so_long_and_no_longer() -> None:
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        # When
+        await Process(backing).service.first_word(0.01)
 
-            # Then
-            assert cluster.asked(ApiKey.METADATA) == []
-
-    run(scenario)
+        # Then
+        assert cluster.asked(ApiKey.METADATA) == []
 
 
-def test_a_drain_returns_when_all_is_durable() -> None:
-    async def scenario() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            # Given
-            create_state_topics(cluster)
-            process = await Process(backing).serves()
-            wanted = [PartitionInitialization(key, StateEpoch(0), 0) for key in (HERE, THERE)]
-            await process.service.states.initialize(wanted)
-            before = len(cluster.records(state_log()))
-            for offset in range(10):
-                delta = StateDelta(0, 1, (StateBatch(offset, offset, RecordState.ACKNOWLEDGED, 1),))
-                process.service.states.persist(
-                    HERE, delta, state_epoch=StateEpoch(0), leader_epoch=LeaderEpoch(0), actors=()
-                )
+async def test_a_drain_returns_when_all_is_durable() -> None:
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        create_state_topics(cluster)
+        process = await Process(backing).serves()
+        wanted = [PartitionInitialization(key, StateEpoch(0), 0) for key in (HERE, THERE)]
+        await process.service.states.initialize(wanted)
+        before = len(cluster.records(state_log()))
+        for offset in range(10):
+            delta = StateDelta(0, 1, (StateBatch(offset, offset, RecordState.ACKNOWLEDGED, 1),))
+            process.service.states.persist(
+                HERE, delta, state_epoch=StateEpoch(0), leader_epoch=LeaderEpoch(0), actors=()
+            )
 
-            # When
-            await process.service.drain(10)
+        # When
+        await process.service.drain(10)
 
-            # Then
-            assert len(cluster.records(state_log())) == before + 1
-
-    run(scenario)
+        # Then
+        assert len(cluster.records(state_log())) == before + 1
 
 
 # ---------------------------------------------------- topics that are not what they were
 
 
-def test_topics_that_got_more_partitions_are_refused_before_any_slot_is_claimed() -> None:
-    async def scenario() -> None:
-        async with ScriptedStateLog() as cluster:
-            # Given
-            create_state_topics(cluster)
-            async with StateLogBacking(cluster) as backing:
-                await Process(backing).serves()
-            epochs = [cluster.producer_epoch(f"{STATE}-{slot}") for slot in range(4)]
-            for topic_id in (STATE_ID, GROUPS_ID):
-                cluster.add_partitions(topic_id, 4)
-
-            # When
-            async with StateLogBacking(cluster) as backing:
-                process = Process(backing)
-                process.service.start()
-                await process.service.first_word(10)
-
-                # Then
-                assert f"topic {STATE} has 4 partitions and had 2" in process.service.problem
-                assert process.service.slots is None
-            assert [cluster.producer_epoch(f"{STATE}-{slot}") for slot in range(4)] == epochs
-
-    run(scenario)
-
-
-def test_the_facts_are_written_into_the_first_slot_and_into_no_other() -> None:
-    async def scenario() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            # Given
-            create_state_topics(cluster)
-
-            # When
+async def test_topics_that_got_more_partitions_are_refused_before_any_slot_is_claimed() -> None:
+    async with ScriptedStateLog() as cluster:
+        # Given
+        create_state_topics(cluster)
+        async with StateLogBacking(cluster) as backing:
             await Process(backing).serves()
+        epochs = [cluster.producer_epoch(f"{STATE}-{slot}") for slot in range(4)]
+        for topic_id in (STATE_ID, GROUPS_ID):
+            cluster.add_partitions(topic_id, 4)
+
+        # When
+        async with StateLogBacking(cluster) as backing:
+            process = Process(backing)
+            process.service.start()
+            await process.service.first_word(10)
 
             # Then
-            for slot, count in ((0, 1), (1, 0)):
-                records = [decode_group_record(each).record for each in cluster.records(groups_log(slot))]
-                assert sum(isinstance(record, StateTopicFacts) for record in records) == count
+            assert f"topic {STATE} has 4 partitions and had 2" in process.service.problem
+            assert process.service.slots is None
+        assert [cluster.producer_epoch(f"{STATE}-{slot}") for slot in range(4)] == epochs
 
-    run(scenario)
+
+async def test_the_facts_are_written_into_the_first_slot_and_into_no_other() -> None:
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        create_state_topics(cluster)
+
+        # When
+        await Process(backing).serves()
+
+        # Then
+        for slot, count in ((0, 1), (1, 0)):
+            records = [decode_group_record(each).record for each in cluster.records(groups_log(slot))]
+            assert sum(isinstance(record, StateTopicFacts) for record in records) == count
 
 
 @pytest.mark.parametrize("name", [STATE, GROUPS])
-def test_a_topic_that_is_deleted_and_created_anew_is_noticed_and_served_from(
+async def test_a_topic_that_is_deleted_and_created_anew_is_noticed_and_served_from(
     name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(state_log_service, "TOPIC_WATCH_SECONDS", 0.01)
 
-    async def scenario() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            # Given
-            create_state_topics(cluster)
-            process = await Process(backing).serves()
-            before = process.service.slots
-            wanted = [PartitionInitialization(HERE, StateEpoch(0), 0)]
-            await process.service.states.initialize(wanted)
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        create_state_topics(cluster)
+        process = await Process(backing).serves()
+        before = process.service.slots
+        wanted = [PartitionInitialization(HERE, StateEpoch(0), 0)]
+        await process.service.states.initialize(wanted)
 
-            # When
-            cluster.create_topic(name, TopicId(b"another-topic-id"), partition_count=SLOT_COUNT)
-            await backing.metadata.refresh()
-            await until(lambda: process.service.slots not in {None, before})
-            await process.serves()
+        # When
+        cluster.create_topic(name, TopicId(b"another-topic-id"), partition_count=SLOT_COUNT)
+        await backing.metadata.refresh()
+        await until(lambda: process.service.slots not in {None, before})
+        await process.serves()
 
-            # Then
-            assert await process.service.states.initialize(wanted) == {}
-            assert process.service.state_topic == (await backing.metadata.topics_named([STATE]))[STATE]
-            assert process.changes == 3
-            assert backing.listener.events.count("lost 0") == 1
-
-    run(scenario)
+        # Then
+        assert await process.service.states.initialize(wanted) == {}
+        assert process.service.state_topic == (await backing.metadata.topics_named([STATE]))[STATE]
+        assert process.changes == 3
+        assert backing.listener.events.count("lost 0") == 1
     details = [getattr(record, "event_keys", {}).get("detail") for record in alarms(caplog)]
     assert f"topic {name} was deleted and created anew" in details
 
 
-def test_a_topic_that_is_missing_is_told_once_and_not_made_again(
+async def test_a_topic_that_is_missing_is_told_once_and_not_made_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(state_log_service, "TOPIC_WATCH_SECONDS", 0.01)
 
-    async def scenario() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            # Given
-            create_state_topics(cluster)
-            process = await Process(backing).serves()
-            honest = backing.metadata.topics_named
-            looks: list[int] = []
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        create_state_topics(cluster)
+        process = await Process(backing).serves()
+        honest = backing.metadata.topics_named
+        looks: list[int] = []
 
-            async def counted(names: Collection[str]) -> Mapping[str, TopicDescription]:
-                found = await honest(names)
-                looks.append(len(found))
-                return found
+        async def counted(names: Collection[str]) -> Mapping[str, TopicDescription]:
+            found = await honest(names)
+            looks.append(len(found))
+            return found
 
-            monkeypatch.setattr(backing.metadata, "topics_named", counted)
-            cluster.delete_topic(STATE_ID)
+        monkeypatch.setattr(backing.metadata, "topics_named", counted)
+        cluster.delete_topic(STATE_ID)
 
-            # When
-            await backing.metadata.refresh()
-            await until(lambda: looks.count(1) > 2)
+        # When
+        await backing.metadata.refresh()
+        await until(lambda: looks.count(1) > 2)
 
-            # Then
-            assert process.service.slots is not None
-            assert cluster.asked(ApiKey.CREATE_TOPICS) == []
-
-    run(scenario)
+        # Then
+        assert process.service.slots is not None
+        assert cluster.asked(ApiKey.CREATE_TOPICS) == []
     assert [record.msg for record in caplog.records].count("state_topic_missing") == 1

@@ -19,7 +19,7 @@ from kproxy.statelog.state_records import StateRecord
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.worlds.slot_scenes import BEGINNING, CONFIGS, KEY, OTHER, on_cluster, with_state
+from tests.worlds.slot_scenes import BEGINNING, CONFIGS, KEY, OTHER, with_state
 from tests.worlds.state_logs import (
     StateLogBacking,
     acknowledged,
@@ -29,200 +29,183 @@ from tests.worlds.state_logs import (
     drained,
     refusal_of,
     state_log,
-    until,
 )
+from tests.worlds.waiting import until
 
 # ---------------------------------------------------- claimed and loaded
 
 
-def test_a_slot_serves_once_it_is_claimed_and_loaded() -> None:
-    async def scenario(_: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # When
-        slot = await backing.ready_slot()
+async def test_a_slot_serves_once_it_is_claimed_and_loaded(backing: StateLogBacking) -> None:
+    # When
+    slot = await backing.ready_slot()
 
-        # Then
-        slot.require_ready()
-        status = slot.status()
-        assert (status.state, status.reason, status.claim_epoch, status.applied_offset) == (
-            SlotState.READY,
-            "",
-            0,
-            0,
-        )
-        assert backing.listener.events == ["loaded 0"]
-        assert backing.measured.counts["statelog_replayed_records",] == 2
-
-    on_cluster(scenario)
+    # Then
+    slot.require_ready()
+    status = slot.status()
+    assert (status.state, status.reason, status.claim_epoch, status.applied_offset) == (
+        SlotState.READY,
+        "",
+        0,
+        0,
+    )
+    assert backing.listener.events == ["loaded 0"]
+    assert backing.measured.counts["statelog_replayed_records",] == 2
 
 
-def test_while_it_is_being_loaded_everybody_is_asked_to_come_back() -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        claims = backing.claims(await backing.found())
-        cluster.may_land.clear()
-
-        # When
-        slot = backing.slot(claims)
-        await cluster.brokers[1].until_asked(ApiKey.PRODUCE)
-
-        # Then
-        for use in (slot.require_ready, lambda: slot.submit(BEGINNING), lambda: slot.submit_group(CONFIGS)):
-            with pytest.raises(CoordinatorLoadInProgress, match="slot 0 of the state log: "):
-                use()
-        assert (slot.is_ready, slot.loaded(), slot.states().states) == (False, None, {})
-
-    on_cluster(scenario)
-
-
-def test_who_waits_for_a_slot_that_takes_too_long_goes_on_without_it() -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        claims = backing.claims(await backing.found())
-        cluster.may_land.clear()
-        slot = backing.slot(claims)
-
-        # When
-        for _ in range(3):
-            await slot.settled(0.01)
-
-        # Then
-        assert not slot.is_ready
-        cluster.may_land.set()
-        await slot.settled(10)
-        assert slot.is_ready
-
-    on_cluster(scenario)
-
-
-def test_who_waits_until_a_slot_is_claimed_does_not_wait_for_its_load() -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        cluster.write_foreign(state_log(), Record(b"\x00\x63what", b"?"))
-        slot = backing.slot(backing.claims(await backing.found()))
-
-        # When
-        await slot.claimed()
-
-        # Then
-        await became(slot, SlotState.STOPPED)
-        assert slot.owned_up_to == 1
-
-    on_cluster(scenario)
-
-
-def test_an_append_that_cannot_be_replayed_costs_a_rebuild_and_leaves_nobody_waiting(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+async def test_while_it_is_being_loaded_everybody_is_asked_to_come_back(
+    cluster: ScriptedStateLog, backing: StateLogBacking
 ) -> None:
-    async def scenario(_: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        slot = await with_state(backing)
-        honest = StateLogFold.replay
-        faults = [RuntimeError("a fault of kproxy itself")]
+    # Given
+    claims = backing.claims(await backing.found())
+    cluster.may_land.clear()
 
-        def broken(fold: StateLogFold, record: StateRecord, **place: Any) -> Outcome:
-            if faults:
-                raise faults.pop()
-            return honest(fold, record, **place)
+    # When
+    slot = backing.slot(claims)
+    await cluster.brokers[1].until_asked(ApiKey.PRODUCE)
 
-        monkeypatch.setattr(StateLogFold, "replay", broken)
+    # Then
+    for use in (slot.require_ready, lambda: slot.submit(BEGINNING), lambda: slot.submit_group(CONFIGS)):
+        with pytest.raises(CoordinatorLoadInProgress, match="slot 0 of the state log: "):
+            use()
+    assert (slot.is_ready, slot.loaded(), slot.states().states) == (False, None, {})
 
-        # When
-        refusal = await refusal_of(slot.submit(acknowledged(KEY, 5, 6)))
 
-        # Then
-        assert isinstance(refusal, StateLogUnavailable)
-        await until(lambda: backing.listener.events == ["loaded 0", "lost 0", "loaded 0"])
-        assert done_with(slot, KEY) == [(0, 6)]
+async def test_who_waits_for_a_slot_that_takes_too_long_goes_on_without_it(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    claims = backing.claims(await backing.found())
+    cluster.may_land.clear()
+    slot = backing.slot(claims)
 
-    on_cluster(scenario)
+    # When
+    for _ in range(3):
+        await slot.settled(0.01)
+
+    # Then
+    assert not slot.is_ready
+    cluster.may_land.set()
+    await slot.settled(10)
+    assert slot.is_ready
+
+
+async def test_who_waits_until_a_slot_is_claimed_does_not_wait_for_its_load(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    cluster.write_foreign(state_log(), Record(b"\x00\x63what", b"?"))
+    slot = backing.slot(backing.claims(await backing.found()))
+
+    # When
+    await slot.claimed()
+
+    # Then
+    await became(slot, SlotState.STOPPED)
+    assert slot.owned_up_to == 1
+
+
+async def test_an_append_that_cannot_be_replayed_costs_a_rebuild_and_leaves_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, backing: StateLogBacking
+) -> None:
+    # Given
+    slot = await with_state(backing)
+    honest = StateLogFold.replay
+    faults = [RuntimeError("a fault of kproxy itself")]
+
+    def broken(fold: StateLogFold, record: StateRecord, **place: Any) -> Outcome:
+        if faults:
+            raise faults.pop()
+        return honest(fold, record, **place)
+
+    monkeypatch.setattr(StateLogFold, "replay", broken)
+
+    # When
+    refusal = await refusal_of(slot.submit(acknowledged(KEY, 5, 6)))
+
+    # Then
+    assert isinstance(refusal, StateLogUnavailable)
+    await until(lambda: backing.listener.events == ["loaded 0", "lost 0", "loaded 0"])
+    assert done_with(slot, KEY) == [(0, 6)]
     assert "append_not_taken_in" in [record.msg for record in alarms(caplog)]
 
 
-def test_an_operation_of_which_no_append_can_be_made_costs_a_rebuild_and_leaves_nobody_waiting(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+async def test_an_operation_of_which_no_append_can_be_made_costs_a_rebuild_and_leaves_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, backing: StateLogBacking
 ) -> None:
-    async def scenario(_: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        slot = await with_state(backing)
-        honest = ShareCoordinator.initialize_state
+    # Given
+    slot = await with_state(backing)
+    honest = ShareCoordinator.initialize_state
 
-        def broken(coordinator: ShareCoordinator, key: SharePartitionKey, **values: Any) -> object:
-            if key == OTHER:
-                raise RuntimeError("a fault of kproxy itself")
-            return honest(coordinator, key, **values)
+    def broken(coordinator: ShareCoordinator, key: SharePartitionKey, **values: Any) -> object:
+        if key == OTHER:
+            raise RuntimeError("a fault of kproxy itself")
+        return honest(coordinator, key, **values)
 
-        monkeypatch.setattr(ShareCoordinator, "initialize_state", broken)
+    monkeypatch.setattr(ShareCoordinator, "initialize_state", broken)
 
-        # When
-        tickets = [
-            slot.submit(acknowledged(KEY, 5, 5)),
-            slot.submit(Initialize(OTHER, StateEpoch(0), 0)),
-            slot.submit(BEGINNING),
-            slot.submit_group(CONFIGS),
-        ]
-        refusals = [await refusal_of(ticket) for ticket in tickets]
+    # When
+    tickets = [
+        slot.submit(acknowledged(KEY, 5, 5)),
+        slot.submit(Initialize(OTHER, StateEpoch(0), 0)),
+        slot.submit(BEGINNING),
+        slot.submit_group(CONFIGS),
+    ]
+    refusals = [await refusal_of(ticket) for ticket in tickets]
 
-        # Then
-        assert {type(refusal) for refusal in refusals} == {StateLogUnavailable}
-        await until(lambda: backing.listener.events == ["loaded 0", "lost 0", "loaded 0"])
-        slot.submit(acknowledged(KEY, 5, 5))
-        await drained(slot)
-        assert done_with(slot, KEY) == [(0, 5)]
-
-    on_cluster(scenario)
+    # Then
+    assert {type(refusal) for refusal in refusals} == {StateLogUnavailable}
+    await until(lambda: backing.listener.events == ["loaded 0", "lost 0", "loaded 0"])
+    slot.submit(acknowledged(KEY, 5, 5))
+    await drained(slot)
+    assert done_with(slot, KEY) == [(0, 5)]
     assert "append_not_made" in [record.msg for record in alarms(caplog)]
 
 
-def test_what_is_submitted_becomes_durable_and_is_there_after_a_restart() -> None:
-    async def scenario(_: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        first = await with_state(backing)
-        first.submit_group(CONFIGS)
-        await drained(first)
-
-        # When
-        second = await backing.ready_slot()
-
-        # Then
-        assert done_with(second, KEY) == [(0, 4)]
-        assert backing.listener.configs[0] == {"workers": {"share.auto.offset.reset": "earliest"}}
-        assert second.states().applied_offset == second.status().applied_offset
-
-    on_cluster(scenario)
-
-
-def test_the_state_that_people_are_shown_stays_as_it_was_at_its_offset() -> None:
-    async def scenario(_: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        slot = await with_state(backing)
-        shown = slot.states()
-
-        # When
-        slot.submit(Initialize(OTHER, StateEpoch(0), 0))
-        await drained(slot)
-
-        # Then
-        assert set(shown.states) == {KEY}
-        assert set(slot.states().states) == {KEY, OTHER}
-
-    on_cluster(scenario)
-
-
-def test_a_broker_that_is_not_ready_is_tried_again_and_that_is_said_once(
-    caplog: pytest.LogCaptureFixture,
+async def test_what_is_submitted_becomes_durable_and_is_there_after_a_restart(
+    backing: StateLogBacking,
 ) -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        cluster.refused_initializations.extend([ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 2)
+    # Given
+    first = await with_state(backing)
+    first.submit_group(CONFIGS)
+    await drained(first)
 
-        # When
-        await backing.ready_slot()
+    # When
+    second = await backing.ready_slot()
 
-        # Then
-        assert backing.measured.counts["statelog_delays",] == 2
+    # Then
+    assert done_with(second, KEY) == [(0, 4)]
+    assert backing.listener.configs[0] == {"workers": {"share.auto.offset.reset": "earliest"}}
+    assert second.states().applied_offset == second.status().applied_offset
 
+
+async def test_the_state_that_people_are_shown_stays_as_it_was_at_its_offset(
+    backing: StateLogBacking,
+) -> None:
+    # Given
+    slot = await with_state(backing)
+    shown = slot.states()
+
+    # When
+    slot.submit(Initialize(OTHER, StateEpoch(0), 0))
+    await drained(slot)
+
+    # Then
+    assert set(shown.states) == {KEY}
+    assert set(slot.states().states) == {KEY, OTHER}
+
+
+async def test_a_broker_that_is_not_ready_is_tried_again_and_that_is_said_once(
+    caplog: pytest.LogCaptureFixture, cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
     caplog.set_level("INFO")
-    on_cluster(scenario)
+    # Given
+    cluster.refused_initializations.extend([ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 2)
+
+    # When
+    await backing.ready_slot()
+
+    # Then
+    assert backing.measured.counts["statelog_delays",] == 2
     assert [record.msg for record in caplog.records if record.msg == "slot_delayed"] == ["slot_delayed"]
     assert alarms(caplog) == []
 
@@ -230,25 +213,24 @@ def test_a_broker_that_is_not_ready_is_tried_again_and_that_is_said_once(
 # ---------------------------------------------------- work
 
 
-def test_work_is_what_waits_or_is_on_its_way() -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        slot = await backing.ready_slot()
-        cluster.may_land.clear()
+async def test_work_is_what_waits_or_is_on_its_way(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    slot = await backing.ready_slot()
+    cluster.may_land.clear()
 
-        # When
-        slot.submit(BEGINNING)
-        await until(lambda: len(cluster.produced()) == 3)
-        while_in_flight = (slot.has_work, slot.status().waiting_count)
-        cluster.may_land.set()
-        await until(lambda: len(cluster.records(state_log())) == 2)
-        await drained(slot)
+    # When
+    slot.submit(BEGINNING)
+    await until(lambda: len(cluster.produced()) == 3)
+    while_in_flight = (slot.has_work, slot.status().waiting_count)
+    cluster.may_land.set()
+    await until(lambda: len(cluster.records(state_log())) == 2)
+    await drained(slot)
 
-        # Then
-        assert while_in_flight == (True, 1)
-        assert slot.status().key_count == 1
-
-    on_cluster(scenario)
+    # Then
+    assert while_in_flight == (True, 1)
+    assert slot.status().key_count == 1
 
 
 # ---------------------------------------------------- given up
@@ -285,103 +267,97 @@ async def never_loaded(_: ClaimedSlot) -> LoadedSlot:
 
 @pytest.mark.parametrize("end", GIVEN_UP, ids=str)
 @pytest.mark.parametrize("state", SlotState, ids=str)
-def test_a_slot_can_be_given_up_in_every_state_and_then_nobody_waits_for_it(
-    state: SlotState, end: SlotState, monkeypatch: pytest.MonkeyPatch
+async def test_a_slot_can_be_given_up_in_every_state_and_then_nobody_waits_for_it(
+    state: SlotState,
+    end: SlotState,
+    monkeypatch: pytest.MonkeyPatch,
+    cluster: ScriptedStateLog,
+    backing: StateLogBacking,
 ) -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        slot = await slot_in(state, cluster, backing, monkeypatch)
-        waiting = [] if state is not SlotState.READY else [slot.submit(acknowledged(KEY, 5, 6))]
+    # Given
+    slot = await slot_in(state, cluster, backing, monkeypatch)
+    waiting = [] if state is not SlotState.READY else [slot.submit(acknowledged(KEY, 5, 6))]
 
-        # When
-        GIVEN_UP[end](slot)
+    # When
+    GIVEN_UP[end](slot)
 
-        # Then
-        await slot.settled()
-        await slot.claimed()
-        await asyncio.wait([backing.lives[slot]], timeout=10)
-        assert backing.lives[slot].done()
-        assert slot.state is end
-        assert (slot.loaded(), slot.has_work) == (None, False)
-        for ticket in waiting:
-            await refusal_of(ticket)
-        was_served = not state.is_under_way
-        assert backing.listener.events == (["loaded 0", "lost 0"] if was_served else [])
-        with pytest.raises(NotCoordinator if end is SlotState.STEPPED_DOWN else StateLogUnavailable):
-            slot.require_ready()
-
-    on_cluster(scenario)
+    # Then
+    await slot.settled()
+    await slot.claimed()
+    await asyncio.wait([backing.lives[slot]], timeout=10)
+    assert backing.lives[slot].done()
+    assert slot.state is end
+    assert (slot.loaded(), slot.has_work) == (None, False)
+    for ticket in waiting:
+        await refusal_of(ticket)
+    was_served = not state.is_under_way
+    assert backing.listener.events == (["loaded 0", "lost 0"] if was_served else [])
+    with pytest.raises(NotCoordinator if end is SlotState.STEPPED_DOWN else StateLogUnavailable):
+        slot.require_ready()
 
 
 # ---------------------------------------------------- faults
 
 
-def test_a_slot_whose_life_was_upset_by_a_fault_begins_anew(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+async def test_a_slot_whose_life_was_upset_by_a_fault_begins_anew(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, backing: StateLogBacking
 ) -> None:
-    async def scenario(_: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        claims = backing.claims(await backing.found())
-        honest = claims.load
-        faults = [RuntimeError("a fault of kproxy itself")]
+    # Given
+    claims = backing.claims(await backing.found())
+    honest = claims.load
+    faults = [RuntimeError("a fault of kproxy itself")]
 
-        async def faulty(claimed: ClaimedSlot) -> LoadedSlot:
-            if faults:
-                raise faults.pop()
-            return await honest(claimed)
+    async def faulty(claimed: ClaimedSlot) -> LoadedSlot:
+        if faults:
+            raise faults.pop()
+        return await honest(claimed)
 
-        monkeypatch.setattr(claims, "load", faulty)
+    monkeypatch.setattr(claims, "load", faulty)
 
-        # When
-        slot = await backing.ready_slot(claims)
+    # When
+    slot = await backing.ready_slot(claims)
 
-        # Then
-        assert slot.status().claim_epoch == 1
-
-    on_cluster(scenario)
+    # Then
+    assert slot.status().claim_epoch == 1
     assert [record.msg for record in alarms(caplog)] == ["slot_failed"]
 
 
-def test_a_log_that_loses_records_while_it_is_read_raises_the_alarm_and_is_read_again(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_a_log_that_loses_records_while_it_is_read_raises_the_alarm_and_is_read_again(
+    monkeypatch: pytest.MonkeyPatch, cluster: ScriptedStateLog, backing: StateLogBacking
 ) -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        claims = backing.claims(await backing.found())
-        honest = claims.load
-        upsets = [1]
+    # Given
+    claims = backing.claims(await backing.found())
+    honest = claims.load
+    upsets = [1]
 
-        async def upset(claimed: ClaimedSlot) -> LoadedSlot:
-            if upsets:
-                upsets.clear()
-                cluster.truncate(state_log(), 0)
-                cluster.log(state_log().topic_id, 0).move_start(0)
-                raise LogTruncated("the log has offsets 0 to -1")
-            return await honest(claimed)
+    async def upset(claimed: ClaimedSlot) -> LoadedSlot:
+        if upsets:
+            upsets.clear()
+            cluster.truncate(state_log(), 0)
+            cluster.log(state_log().topic_id, 0).move_start(0)
+            raise LogTruncated("the log has offsets 0 to -1")
+        return await honest(claimed)
 
-        monkeypatch.setattr(claims, "load", upset)
+    monkeypatch.setattr(claims, "load", upset)
 
-        # When
-        slot = await backing.ready_slot(claims)
+    # When
+    slot = await backing.ready_slot(claims)
 
-        # Then
-        assert slot.is_ready
-        assert backing.measured.counts["statelog_truncations",] == 2
-
-    on_cluster(scenario)
+    # Then
+    assert slot.is_ready
+    assert backing.measured.counts["statelog_truncations",] == 2
 
 
-def test_what_waits_is_refused_also_when_the_life_of_the_slot_was_ended_before() -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        slot = await with_state(backing)
-        cluster.refuse_append(state_log(), ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-        waiting = slot.submit(acknowledged(KEY, 5, 9))
+async def test_what_waits_is_refused_also_when_the_life_of_the_slot_was_ended_before(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    slot = await with_state(backing)
+    cluster.refuse_append(state_log(), ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+    waiting = slot.submit(acknowledged(KEY, 5, 9))
 
-        # When
-        backing.lives[slot].cancel()
+    # When
+    backing.lives[slot].cancel()
 
-        # Then
-        assert type(await refusal_of(waiting)) is StateLogUnavailable
-
-    on_cluster(scenario)
+    # Then
+    assert type(await refusal_of(waiting)) is StateLogUnavailable

@@ -1,7 +1,5 @@
 """What was recorded of the state topics is looked at before any slot is claimed."""
 
-from collections.abc import Callable, Coroutine
-
 import pytest
 
 from kproxy.error_codes import ErrorCode
@@ -13,21 +11,7 @@ from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_records import StateTopicFacts, encode_group_record
 from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.worlds.backing import run
-from tests.worlds.state_logs import SLOT_COUNT, STATE, StateLogBacking, create_state_topics, groups_log
-
-Scenario = Callable[[ScriptedStateLog, StateLogBacking], Coroutine[object, object, None]]
-
-
-def on_cluster(scenario: Scenario) -> None:
-    """Run `scenario` on a cluster that has the state topics."""
-
-    async def wired() -> None:
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            create_state_topics(cluster)
-            await scenario(cluster, backing)
-
-    run(wired)
+from tests.worlds.state_logs import SLOT_COUNT, STATE, StateLogBacking, groups_log
 
 
 def recorded(cluster: ScriptedStateLog, facts: StateTopicFacts) -> None:
@@ -40,38 +24,33 @@ async def look(backing: StateLogBacking) -> None:
     await require_recorded_facts(LogScan(backing.reader), await backing.found())
 
 
-def test_topics_of_which_nothing_is_recorded_may_be_used() -> None:
-    async def scenario(_: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # When / Then
+async def test_topics_of_which_nothing_is_recorded_may_be_used(backing: StateLogBacking) -> None:
+    # When / Then
+    await look(backing)
+
+
+async def test_topics_that_are_what_they_were_may_be_used_whatever_else_stands_there(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    cluster.write_foreign(groups_log(), Record(b"\x00\x63what", b"?"))
+    recorded(cluster, StateTopicFacts(SLOT_COUNT, 1))
+
+    # When / Then
+    await look(backing)
+
+
+async def test_topics_that_got_more_partitions_are_refused_with_the_reason_and_the_remedy(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    recorded(cluster, StateTopicFacts(1, 1))
+
+    # When / Then
+    with pytest.raises(
+        StateTopicUnusable, match=rf"{STATE} has 2 partitions and had 1 .*; restore the topic"
+    ):
         await look(backing)
-
-    on_cluster(scenario)
-
-
-def test_topics_that_are_what_they_were_may_be_used_whatever_else_stands_there() -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        cluster.write_foreign(groups_log(), Record(b"\x00\x63what", b"?"))
-        recorded(cluster, StateTopicFacts(SLOT_COUNT, 1))
-
-        # When / Then
-        await look(backing)
-
-    on_cluster(scenario)
-
-
-def test_topics_that_got_more_partitions_are_refused_with_the_reason_and_the_remedy() -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        recorded(cluster, StateTopicFacts(1, 1))
-
-        # When / Then
-        with pytest.raises(
-            StateTopicUnusable, match=rf"{STATE} has 2 partitions and had 1 .*; restore the topic"
-        ):
-            await look(backing)
-
-    on_cluster(scenario)
 
 
 @pytest.mark.parametrize(
@@ -79,29 +58,27 @@ def test_topics_that_got_more_partitions_are_refused_with_the_reason_and_the_rem
     [StateTopicFacts(SLOT_COUNT, 2), Claim("a kproxy of next year", 2)],
     ids=lambda newer: type(newer).__name__,
 )
-def test_a_newer_format_is_refused_with_the_remedy(newer: StateTopicFacts | Claim) -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        cluster.write_foreign(groups_log(), encode_group_record(newer, claim_epoch=None))
+async def test_a_newer_format_is_refused_with_the_remedy(
+    newer: StateTopicFacts | Claim, cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    cluster.write_foreign(groups_log(), encode_group_record(newer, claim_epoch=None))
 
-        # When / Then
-        with pytest.raises(StateTopicUnusable, match="run the kproxy that wrote it, or a newer one"):
-            await look(backing)
-
-    on_cluster(scenario)
+    # When / Then
+    with pytest.raises(StateTopicUnusable, match="run the kproxy that wrote it, or a newer one"):
+        await look(backing)
 
 
-def test_facts_that_cannot_be_read_are_not_guessed() -> None:
-    async def scenario(cluster: ScriptedStateLog, backing: StateLogBacking) -> None:
-        # Given
-        await backing.found()
-        cluster.refuse(groups_log().topic_id, 0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+async def test_facts_that_cannot_be_read_are_not_guessed(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    await backing.found()
+    cluster.refuse(groups_log().topic_id, 0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
-        # When / Then
-        with pytest.raises(BrokerUnavailable):
-            await look(backing)
-
-    on_cluster(scenario)
+    # When / Then
+    with pytest.raises(BrokerUnavailable):
+        await look(backing)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from kproxy.errors import BrokerUnavailable
 from kproxy.net.state_log.state_topics import SlotTopics, StateTopicPlan, StateTopicUnusable
 from kproxy.wire.api_keys import ApiKey
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.worlds.backing import run
 from tests.worlds.state_logs import (
     GROUPS,
     STATE,
@@ -20,39 +19,27 @@ from tests.worlds.state_logs import (
 )
 
 
-def refusal_of(cluster: ScriptedStateLog, *, replication_factor: int = 1) -> str:
+async def refusal_of(cluster: ScriptedStateLog, *, replication_factor: int = 1) -> str:
     """Return why the topics of `cluster` cannot be used."""
-    refusals: list[str] = []
-
-    async def scenario() -> None:
-        async with cluster, StateLogBacking(cluster) as backing:
-            plan = topic_plan(replication_factor=replication_factor)
-            with pytest.raises(StateTopicUnusable) as refusal:
-                await backing.state_topics(plan).ensure()
-            refusals.append(str(refusal.value))
-
-    run(scenario)
-    return refusals[0]
+    async with cluster, StateLogBacking(cluster) as backing:
+        plan = topic_plan(replication_factor=replication_factor)
+        with pytest.raises(StateTopicUnusable) as refusal:
+            await backing.state_topics(plan).ensure()
+    return str(refusal.value)
 
 
-def slots_of(cluster: ScriptedStateLog, plan: StateTopicPlan | None = None) -> SlotTopics:
+async def slots_of(cluster: ScriptedStateLog, plan: StateTopicPlan | None = None) -> SlotTopics:
     """Return the topics of `cluster`, found or created."""
-    found: list[SlotTopics] = []
-
-    async def scenario() -> None:
-        async with cluster, StateLogBacking(cluster) as backing:
-            found.append(await backing.state_topics(plan).ensure())
-
-    run(scenario)
-    return found[0]
+    async with cluster, StateLogBacking(cluster) as backing:
+        return await backing.state_topics(plan).ensure()
 
 
-def test_topics_that_are_missing_are_created_with_the_settings_that_keep_state() -> None:
+async def test_topics_that_are_missing_are_created_with_the_settings_that_keep_state() -> None:
     # Given
     cluster = ScriptedStateLog((1, 2))
 
     # When
-    topics = slots_of(cluster)
+    topics = await slots_of(cluster)
 
     # Then
     assert (topics.state.name, topics.groups.name, topics.slot_count) == (STATE, GROUPS, 2)
@@ -78,27 +65,27 @@ def test_topics_that_are_missing_are_created_with_the_settings_that_keep_state()
     }
 
 
-def test_topics_that_are_there_are_taken_as_they_are() -> None:
+async def test_topics_that_are_there_are_taken_as_they_are() -> None:
     # Given
     cluster = ScriptedStateLog()
     create_state_topics(cluster, state_count=3, groups_count=3)
 
     # When
-    topics = slots_of(cluster)
+    topics = await slots_of(cluster)
 
     # Then
     assert topics.slot_count == 3
     assert cluster.asked(ApiKey.CREATE_TOPICS) == []
 
 
-def test_only_what_is_missing_is_created() -> None:
+async def test_only_what_is_missing_is_created() -> None:
     # Given
     cluster = ScriptedStateLog()
     create_state_topics(cluster)
     cluster.delete_topic(next(key for key, name in cluster.topic_names.items() if name == GROUPS))
 
     # When
-    topics = slots_of(cluster)
+    topics = await slots_of(cluster)
 
     # Then
     assert topics.groups.partition_count == 2
@@ -106,51 +93,45 @@ def test_only_what_is_missing_is_created() -> None:
     assert [topic.name for topic in asked.message.topics] == [GROUPS]  # type: ignore[attr-defined]
 
 
-def test_where_only_the_controller_creates_topics_every_broker_is_asked_until_it_is_found() -> None:
+async def test_where_only_the_controller_creates_topics_every_broker_is_asked_until_it_is_found() -> None:
     # Given
     cluster = ScriptedStateLog((1, 2, 3))
     cluster.controller_id = 3
 
     # When
-    topics = slots_of(cluster)
+    topics = await slots_of(cluster)
 
     # Then
     assert topics.slot_count == 2
     assert [len(broker.asked(ApiKey.CREATE_TOPICS)) for broker in cluster.brokers.values()] == [1, 1, 1]
 
 
-def test_without_a_controller_there_is_nothing_but_trying_again() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            cluster.controller_id = 99
+async def test_without_a_controller_there_is_nothing_but_trying_again() -> None:
+    # Given
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        cluster.controller_id = 99
 
-            # When / Then
-            with pytest.raises(BrokerUnavailable, match="is not the controller"):
-                await backing.state_topics().ensure()
-
-    run(scenario)
+        # When / Then
+        with pytest.raises(BrokerUnavailable, match="is not the controller"):
+            await backing.state_topics().ensure()
 
 
-def test_a_topic_that_somebody_else_created_a_moment_ago_is_as_good_as_ours() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            await backing.metadata.topics_named([STATE, GROUPS])
-            create_state_topics(cluster)
+async def test_a_topic_that_somebody_else_created_a_moment_ago_is_as_good_as_ours() -> None:
+    # Given
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        await backing.metadata.topics_named([STATE, GROUPS])
+        create_state_topics(cluster)
 
-            # When
-            topics = await backing.state_topics().ensure()
+        # When
+        topics = await backing.state_topics().ensure()
 
-            # Then
-            assert topics.slot_count == 2
-
-    run(scenario)
+        # Then
+        assert topics.slot_count == 2
 
 
-def test_too_few_brokers_for_the_replicas_names_the_keys_to_set() -> None:
+async def test_too_few_brokers_for_the_replicas_names_the_keys_to_set() -> None:
     # When
-    refusal = refusal_of(ScriptedStateLog((1, 2)), replication_factor=3)
+    refusal = await refusal_of(ScriptedStateLog((1, 2)), replication_factor=3)
 
     # Then
     assert "needs 3 replicas and the cluster has 2 brokers" in refusal
@@ -161,7 +142,7 @@ def test_too_few_brokers_for_the_replicas_names_the_keys_to_set() -> None:
 @pytest.mark.parametrize(
     "error_code", [ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
 )
-def test_a_principal_that_may_not_create_topics_is_told_the_permissions_it_needs(
+async def test_a_principal_that_may_not_create_topics_is_told_the_permissions_it_needs(
     error_code: ErrorCode,
 ) -> None:
     # Given
@@ -169,7 +150,7 @@ def test_a_principal_that_may_not_create_topics_is_told_the_permissions_it_needs
     cluster.creation_error = error_code
 
     # When
-    refusal = refusal_of(cluster)
+    refusal = await refusal_of(cluster)
 
     # Then
     assert (
@@ -180,32 +161,27 @@ def test_a_principal_that_may_not_create_topics_is_told_the_permissions_it_needs
     assert "IdempotentWrite on the cluster" in refusal
 
 
-def test_a_name_that_the_cluster_forbids_can_be_another() -> None:
+async def test_a_name_that_the_cluster_forbids_can_be_another() -> None:
     # Given
     cluster = ScriptedStateLog()
     cluster.creation_error = ErrorCode.POLICY_VIOLATION
 
     # When
-    refusal = refusal_of(cluster)
+    refusal = await refusal_of(cluster)
 
     # Then
     assert "POLICY_VIOLATION" in refusal
     assert "kproxy.state.topic.name and kproxy.groups.topic.name" in refusal
 
 
-def test_a_refusal_that_may_pass_is_tried_again() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            cluster.creation_error = ErrorCode.REQUEST_TIMED_OUT
+async def test_a_refusal_that_may_pass_is_tried_again() -> None:
+    # Given
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        cluster.creation_error = ErrorCode.REQUEST_TIMED_OUT
 
-            # When / Then
-            with pytest.raises(
-                BrokerUnavailable, match=f"topic {STATE} could not be created: REQUEST_TIMED_OUT"
-            ):
-                await backing.state_topics().ensure()
-
-    run(scenario)
+        # When / Then
+        with pytest.raises(BrokerUnavailable, match=f"topic {STATE} could not be created: REQUEST_TIMED_OUT"):
+            await backing.state_topics().ensure()
 
 
 @pytest.mark.parametrize(
@@ -221,7 +197,7 @@ def test_a_refusal_that_may_pass_is_tried_again() -> None:
         (GROUPS, {"unclean.leader.election.enable": "true"}, "false"),
     ],
 )
-def test_settings_under_which_state_would_be_lost_are_refused_with_the_command_that_helps(
+async def test_settings_under_which_state_would_be_lost_are_refused_with_the_command_that_helps(
     topic: str, wrong: Mapping[str, str], right: str
 ) -> None:
     # Given
@@ -230,7 +206,7 @@ def test_settings_under_which_state_would_be_lost_are_refused_with_the_command_t
     cluster.configs[topic] |= wrong
 
     # When
-    refusal = refusal_of(cluster)
+    refusal = await refusal_of(cluster)
 
     # Then
     ((key, value),) = wrong.items()
@@ -238,30 +214,30 @@ def test_settings_under_which_state_would_be_lost_are_refused_with_the_command_t
     assert f"--entity-name {topic} --add-config {key}={right}" in refusal
 
 
-def test_topics_with_unequally_many_partitions_are_refused() -> None:
+async def test_topics_with_unequally_many_partitions_are_refused() -> None:
     # Given
     cluster = ScriptedStateLog()
     create_state_topics(cluster, state_count=50, groups_count=51)
 
     # When
-    refusal = refusal_of(cluster)
+    refusal = await refusal_of(cluster)
 
     # Then
     assert f"topic {STATE} has 50 partitions and {GROUPS} has 51" in refusal
     assert "kproxy.state.topic.name and kproxy.groups.topic.name" in refusal
 
 
-def test_the_smaller_of_the_two_largest_messages_bounds_every_batch() -> None:
+async def test_the_smaller_of_the_two_largest_messages_bounds_every_batch() -> None:
     # Given
     cluster = ScriptedStateLog()
     create_state_topics(cluster)
     cluster.configs[GROUPS]["max.message.bytes"] = "65536"
 
     # When / Then
-    assert slots_of(cluster).max_message_bytes == 65_536
+    assert (await slots_of(cluster)).max_message_bytes == 65_536
 
 
-def test_fewer_replicas_in_sync_than_configured_are_worth_a_warning(
+async def test_fewer_replicas_in_sync_than_configured_are_worth_a_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     # Given
@@ -270,13 +246,13 @@ def test_fewer_replicas_in_sync_than_configured_are_worth_a_warning(
     cluster.configs[STATE]["min.insync.replicas"] = "0"
 
     # When
-    slots_of(cluster)
+    await slots_of(cluster)
 
     # Then
     assert [record.msg for record in alarms(caplog)] == ["state_topic_less_safe_than_configured"]
 
 
-def test_settings_that_kproxy_may_not_see_are_not_checked_and_that_is_said(
+async def test_settings_that_kproxy_may_not_see_are_not_checked_and_that_is_said(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     # Given
@@ -285,55 +261,47 @@ def test_settings_that_kproxy_may_not_see_are_not_checked_and_that_is_said(
     cluster.description_error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
     # When
-    topics = slots_of(cluster)
+    topics = await slots_of(cluster)
 
     # Then
     assert topics.max_message_bytes == 1_048_588
     assert [record.msg for record in alarms(caplog)] == ["state_topic_unchecked"] * 2
 
 
-def test_a_cluster_that_does_not_know_its_new_topics_yet_is_asked_again_later() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-            honest = cluster.brokers[1].answers[ApiKey.CREATE_TOPICS]
+async def test_a_cluster_that_does_not_know_its_new_topics_yet_is_asked_again_later() -> None:
+    # Given
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        honest = cluster.brokers[1].answers[ApiKey.CREATE_TOPICS]
 
-            def created_elsewhere(request: object) -> object:
-                response = honest(request)  # type: ignore[arg-type]  # passed on as it came
-                for topic_id in list(cluster.topic_names):
-                    cluster.delete_topic(topic_id)
-                return response
+        def created_elsewhere(request: object) -> object:
+            response = honest(request)  # type: ignore[arg-type]  # passed on as it came
+            for topic_id in list(cluster.topic_names):
+                cluster.delete_topic(topic_id)
+            return response
 
-            cluster.brokers[1].answers[ApiKey.CREATE_TOPICS] = created_elsewhere  # type: ignore[assignment]  # likewise
+        cluster.brokers[1].answers[ApiKey.CREATE_TOPICS] = created_elsewhere  # type: ignore[assignment]  # likewise
 
-            # When / Then
-            with pytest.raises(
-                BrokerUnavailable, match=f"do not know the new topics {STATE} and {GROUPS} yet"
-            ):
-                await backing.state_topics().ensure()
-
-    run(scenario)
+        # When / Then
+        with pytest.raises(BrokerUnavailable, match=f"do not know the new topics {STATE} and {GROUPS} yet"):
+            await backing.state_topics().ensure()
 
 
-def test_a_broker_that_is_away_is_passed_over() -> None:
-    async def scenario() -> None:
-        # Given
-        async with ScriptedStateLog((1, 2)) as cluster, StateLogBacking(cluster) as backing:
-            cluster.controller_id = 2
-            await backing.metadata.refresh()
-            await cluster.brokers[1].stop()
+async def test_a_broker_that_is_away_is_passed_over() -> None:
+    # Given
+    async with ScriptedStateLog((1, 2)) as cluster, StateLogBacking(cluster) as backing:
+        cluster.controller_id = 2
+        await backing.metadata.refresh()
+        await cluster.brokers[1].stop()
 
-            # When
-            topics = await backing.state_topics().ensure()
+        # When
+        topics = await backing.state_topics().ensure()
 
-            # Then
-            assert topics.slot_count == 2
-            await cluster.brokers[1].start()
-
-    run(scenario)
+        # Then
+        assert topics.slot_count == 2
+        await cluster.brokers[1].start()
 
 
-def test_fewer_replicas_than_configured_are_worth_a_warning_for_each_topic(
+async def test_fewer_replicas_than_configured_are_worth_a_warning_for_each_topic(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     # Given
@@ -341,7 +309,7 @@ def test_fewer_replicas_than_configured_are_worth_a_warning_for_each_topic(
     create_state_topics(cluster)
 
     # When
-    slots_of(cluster, topic_plan(replication_factor=3))
+    await slots_of(cluster, topic_plan(replication_factor=3))
 
     # Then
     said = [getattr(record, "event_keys", {}) for record in alarms(caplog)]

@@ -1,7 +1,5 @@
 """Slots of the state log with some history, and whoever looks after them."""
 
-from collections.abc import Callable, Coroutine, Sequence
-
 from kproxy.net.state_log.slots import StateSlots
 from kproxy.net.state_log.upkeep import StateUpkeep, UpkeepTiming
 from kproxy.share.identifiers import StateEpoch
@@ -9,11 +7,9 @@ from kproxy.statelog.group_records import RecoveryPoint, decode_group_record
 from kproxy.statelog.operations import Initialize
 from kproxy.statelog.state_records import ShareSnapshot, decode_state_record
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.worlds.backing import run
 from tests.worlds.state_logs import (
     StateLogBacking,
     acknowledged,
-    create_state_topics,
     groups_log,
     key_of_slot,
     state_log,
@@ -22,8 +18,6 @@ from tests.worlds.state_logs import (
 COLD, WARM = key_of_slot(0), key_of_slot(0, skip=1)
 ELSEWHERE = key_of_slot(1)
 MINUTE_MS = 60_000
-
-Scenario = Callable[["Tended"], Coroutine[object, object, None]]
 
 
 class Tended:
@@ -76,15 +70,3 @@ class Tended:
     def said(self, result: str) -> int:
         """Return how many prunings ended so."""
         return self.backing.measured.counts["statelog_prunings", result]
-
-
-def on_slots(scenario: Scenario, *, node_ids: Sequence[int] = (1,)) -> None:
-    """Run `scenario` on slots that snapshot after every second update."""
-
-    async def wired() -> None:
-        async with ScriptedStateLog(node_ids) as cluster, StateLogBacking(cluster) as backing:
-            create_state_topics(cluster)
-            slots = await backing.ready_slots(updates_per_snapshot=1)
-            await scenario(Tended(cluster, backing, slots))
-
-    run(wired)
