@@ -189,7 +189,7 @@ def test_the_command_prints_its_address_and_ends_well_on_a_signal() -> None:
     command: list[str | Path] = [
         Path(sys.executable),
         "-m",
-        "tests.kafka",
+        "tests.real_kafka",
         "--version",
         REFERENCE.version,
         "--brokers",
@@ -215,7 +215,7 @@ def test_a_cluster_on_a_chosen_port_finds_its_data_again(tmp_path: Path) -> None
     with ReservedPort() as free:
         port = free.number
     data = tmp_path / "kafka"
-    command: list[str | Path] = [Path(sys.executable), "-m", "tests.kafka"]
+    command: list[str | Path] = [Path(sys.executable), "-m", "tests.real_kafka"]
     command += [f"--port={port}", f"--keep-data={data}"]
     with Child("make kafka", command) as first:
         address = first.next_line(timeout_seconds=60)

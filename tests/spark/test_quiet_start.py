@@ -27,7 +27,8 @@ def test_a_job_that_goes_well_says_nothing_but_its_summary() -> None:
     ended = replay("state-at", "--no-index", PYSPARK_SUBMIT_ARGS="--master local[2] pyspark-shell")
 
     # Then
-    (summary,) = ended.stderr.splitlines()
+    *others, summary = ended.stderr.splitlines()
+    assert others == []
     assert json.loads(summary)["job"] == "state-at"
     assert ended.returncode == 0
 
