@@ -237,7 +237,7 @@ async def test_a_slot_that_is_fenced_steps_down_before_it_answers_anyone(
     ticket.on_done = lambda done: said.append((done.refusal, slot.status().state))
 
     # When
-    await until(lambda: bool(said))
+    await until(lambda: bool(said) and bool(alarms(caplog)))
 
     # Then
     ((refusal, state),) = said
