@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final, NoReturn
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from kproxy.errors import ExitCode
 from kproxy.jobs.analyses.stuck import run
 from kproxy.jobs.analyses.waiting import NO_ACQUISITIONS, NO_ENDS
 from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.history.selection import Selection
 from kproxy.jobs.history.silver import silver_rows
 from kproxy.jobs.job import JobContext
 from kproxy.jobs.sources.raw_records import batch_of
@@ -139,6 +141,30 @@ def test_a_share_partition_that_made_progress_a_moment_ago_is_not_stuck(spark: A
 
     # Then
     assert found == []
+
+
+def test_what_is_consumed_while_the_log_is_read_is_not_stuck(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    cluster = TopicsWithEnds(ends_of(second=(10, 10)))
+    context = context_of(spark, cluster)
+    clock: Any = SimpleNamespace(now_ms=LAST_MS)
+    clock.time_ns = lambda: clock.now_ms * 1_000_000
+    monkeypatch.setattr("kproxy.jobs.analyses.stuck.time", clock)
+    read = Selection.silver
+
+    def read_for_an_hour(selection: Selection, *places: Any) -> Any:
+        clock.now_ms += 3_600_000
+        return read(selection, *places)
+
+    monkeypatch.setattr(Selection, "silver", read_for_an_hour)
+
+    # When
+    found_in(context, quiet_ms=1_000)
+
+    # Then
+    assert cluster.asked_ms == [LAST_MS - 1_000]
 
 
 def test_a_cluster_that_does_not_say_where_topics_end_is_a_partial_failure(spark: Any) -> None:

@@ -5,6 +5,7 @@ decides about an offset is the one with the highest delivery count, then the hig
 (`kproxy.share.state_batches.lay_over`). Only offsets at or behind the start offset are looked at one by one.
 """
 
+import time
 from dataclasses import replace
 from typing import Any, Final
 
@@ -28,9 +29,11 @@ def run(
 ) -> JobResult:
     """Find the records that are stuck at the end of the selected part of the history."""
     asked = Selection(**selection)
+    # Before the log is read: what is consumed while that takes its time is in no record that is looked at.
+    earlier_ms = time.time_ns() // 1_000_000 - quiet_ms
     # The whole log decides what is stuck: the newest snapshot may be older than --since.
     silver = replace(asked, since_ms=None).silver(context.history, context.report)
-    ends = topic_ends(context, quiet_ms=quiet_ms, until_ms=asked.until_ms)
+    ends = topic_ends(context, earlier_ms=earlier_ms, until_ms=asked.until_ms)
     waiting = None if ends.frame is None else waiting_in(silver, ends.frame, before_ms=ends.earlier_ms)
     stuck = stuck_in(
         silver, waiting, deliveries=delivery_limit - near, behind=behind, since_ms=asked.since_ms

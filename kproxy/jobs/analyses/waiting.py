@@ -1,6 +1,5 @@
 """Share-partitions without progress before older records: the end offsets for that are the cluster's, not the log's."""
 
-import time
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,13 +36,12 @@ class TopicEnds:
     exit_code: ExitCode = ExitCode.OK
 
 
-def topic_ends(context: JobContext, *, quiet_ms: int, until_ms: int | None) -> TopicEnds:
-    """Return where topics end, and ended `quiet_ms` ago; unknown without a cluster, and for a time in the past."""
+def topic_ends(context: JobContext, *, earlier_ms: int, until_ms: int | None) -> TopicEnds:
+    """Return where topics end, and ended at `earlier_ms`; unknown without a cluster, and for a time in the past."""
     if until_ms is not None:
         return _unknown(context, f"{NO_ENDS}, and with --until the cluster is not asked")
     if context.cluster is None:
         return _unknown(context, f"{NO_ENDS}; give -b to ask the cluster")
-    earlier_ms = time.time_ns() // 1_000_000 - quiet_ms
     try:
         ends = context.cluster.topic_ends(context.history.topic_names(), earlier_ms=earlier_ms)
     except JobFailed as failure:
