@@ -204,7 +204,7 @@ async def test_who_waits_while_the_topics_are_created_anew_waits_for_the_new_one
 
 async def test_a_connection_may_close_in_the_moment_in_which_the_patience_ends(process: Process) -> None:
     # Given
-    wait = begin(process, StateNeed(("workers",), (), 10))
+    wait = begin(process, StateNeed(("workers",), (), 300))
     await waits(process, 1)
     faults: list[Exception] = []
 
@@ -216,8 +216,8 @@ async def test_a_connection_may_close_in_the_moment_in_which_the_patience_ends(p
             faults.append(fault)
 
     # When: both timers are due in one turn of the loop, first that of the patience
-    asyncio.get_running_loop().call_later(0.015, close)
-    time.sleep(0.03)  # noqa: ASYNC251 - the loop is held up, that is the point
+    asyncio.get_running_loop().call_later(0.305, close)
+    time.sleep(0.32)  # noqa: ASYNC251 - the loop is held up, that is the point
     with pytest.raises(CoordinatorNotAvailable, match="connection closed"):
         await wait
 
