@@ -3,7 +3,10 @@
 import asyncio
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
+
+TURNS_TO_ACCEPT: Final = 4
+"""In how many turns of its loop asyncio makes a transport of a connection that waits to be accepted."""
 
 
 class ScriptedBroker:
@@ -18,6 +21,7 @@ class ScriptedBroker:
         self._arrived = asyncio.Condition()
         self.received = b""
         self.writers: list[asyncio.StreamWriter] = []
+        self._conversations: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
@@ -27,6 +31,8 @@ class ScriptedBroker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._server is not None
+        for _ in range(TURNS_TO_ACCEPT):
+            await asyncio.sleep(0)
         self._server.close()
         for writer in self.writers:
             writer.transport.abort()
@@ -55,8 +61,12 @@ class ScriptedBroker:
         """Send on the newest connection."""
         self.writers[-1].write(data)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Know of a connection as soon as it is there: one that comes in the last moment is closed, too."""
         self.writers.append(writer)
+        self._conversations.append(asyncio.get_running_loop().create_task(self._converse(reader, writer)))
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await self._notify()
         try:
             while data := await reader.read(1 << 16):
