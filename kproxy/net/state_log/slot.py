@@ -158,8 +158,7 @@ class StateSlot:
         """Return when the slot is ready, given up, or `timeout_s` is over."""
         if not self._state.is_under_way:
             return
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiters.add(waiter)
+        self._waiters.add(waiter := asyncio.get_running_loop().create_future())
         try:
             with suppress(TimeoutError):
                 await asyncio.wait_for(waiter, timeout_s)
@@ -225,12 +224,9 @@ class StateSlot:
 
     def states(self) -> AppliedStates:
         """Return every durable state at one offset: a copy, so that writing goes on."""
-        loaded = self.loaded()
-        return (
-            AppliedStates(-1, {})
-            if loaded is None
-            else AppliedStates(loaded.fold.applied_offset, dict(loaded.fold.states))
-        )
+        if (loaded := self.loaded()) is None:
+            return AppliedStates(-1, {})
+        return AppliedStates(loaded.fold.applied_offset, dict(loaded.fold.states))
 
     # ------------------------------------------------ its life
 
@@ -250,6 +246,8 @@ class StateSlot:
                 self._reports.stopped(self.number, str(corrupt))
             except Exception as fault:  # noqa: BLE001 - the top of a task: a slot that nobody tends is lost for good
                 log.crash("slot_failed", fault, slot=self.number)
+                if self._served is not None:
+                    self._have_doubt(self._served, Doubt.UNKNOWN_OUTCOME, f"{type(fault).__name__} in kproxy")
                 await self._pause(BrokerUnavailable(f"{type(fault).__name__} in kproxy itself"))
 
     def step_down(self, detail: str) -> None:
@@ -385,6 +383,8 @@ class StateSlot:
                 waiter.set_result(None)
 
     async def _pause(self, failure: BrokerUnavailable) -> None:
+        if self._state.is_over:  # `gather` lets a failure through in place of the cancellation of `_give_up`
+            return
         if isinstance(failure, LogTruncated):
             self._raise_alarm(str(failure))
         self._enter(SlotState.CLAIMING, str(failure))
