@@ -22,7 +22,7 @@ class Shutdown:
         """End the process; at once, if that was requested before."""
         self._is_hurried = self.requested.is_set()
         self.requested.set()
-        if self._is_hurried and self._step is not None:
+        if self._is_hurried and self._step is not None and not self._step.expired():
             self._step.reschedule(asyncio.get_running_loop().time())
 
     async def pause(self, seconds: float) -> None:

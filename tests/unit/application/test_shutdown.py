@@ -80,6 +80,28 @@ async def test_a_second_signal_ends_the_step_that_is_waited_for_and_those_behind
     assert shutdown.requested.is_set()
 
 
+async def test_further_signals_while_a_step_that_was_cut_short_tidies_up_are_no_trouble() -> None:
+    shutdown, is_tidy = begun(LONG_MS), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    async def tidies_up() -> None:
+        try:
+            await for_ever()
+        finally:
+            loop.call_soon(shutdown.request)
+            await asyncio.sleep(0.02)
+            is_tidy.set()
+
+    faults: list[object] = []
+    loop.set_exception_handler(lambda _, context: faults.append(context))
+    loop.call_later(0.02, shutdown.request)
+
+    await shutdown.within_grace(tidies_up())
+
+    assert is_tidy.is_set()
+    assert faults == []
+
+
 async def test_a_step_with_a_bound_of_its_own_outlasts_the_grace() -> None:
     shutdown, is_over = begun(grace_ms=0), asyncio.Event()
     asyncio.get_running_loop().call_later(0.05, is_over.set)
