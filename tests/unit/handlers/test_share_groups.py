@@ -28,6 +28,8 @@ from kproxy.wire.messages.write_share_group_state_request import WriteShareGroup
 from tests.in_memory.in_memory_share_state_store import InMemoryShareStateStore
 from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, acquired
 
+GROUP = GroupId("g")
+
 
 def test_the_share_apis_are_advertised_and_those_for_configurations_are_not() -> None:
     # When
@@ -315,6 +317,30 @@ async def test_sessions_that_were_restored_are_looked_at_in_time() -> None:
     world.clock.advance(5_000)
     await world.expire()
     assert world.groups.next_deadline_ms() == 86_000
+
+
+async def test_an_assignment_epoch_that_nobody_was_told_goes_back_with_a_restart_and_is_told_once() -> None:
+    """The timer computes for whom it may call. It becomes durable with the answer that tells of it, not before."""
+    # Given
+    world = ShareGroupWorld()
+    await world.member("alice").heartbeat(0, ["orders"])
+    told = await world.member("bob").heartbeat(0, ["orders"])
+    await world.member("alice").heartbeat(-1)
+    world.clock.advance(10_000)
+    await world.expire()
+    computed = world.groups.coordinator.describe(GROUP)
+
+    # When
+    world.restart()
+    restored = world.groups.coordinator.describe(GROUP)
+    answer = await world.member("bob").heartbeat(told.member_epoch)
+
+    # Then
+    assert restored.group_epoch == computed.group_epoch
+    assert told.member_epoch <= restored.assignment_epoch < computed.assignment_epoch
+    assert answer.member_epoch == computed.assignment_epoch
+    image = world.group_log.replayed().durable_images()[GROUP]
+    assert image.assignment_epoch == answer.member_epoch
 
 
 async def test_only_the_share_partitions_of_a_slot_are_discarded() -> None:
