@@ -25,7 +25,8 @@ class GroupWrites:
         coordinator: the groups.
         group_log: where they become durable.
         restore: puts a durable group into the coordinator, in place of one whose members' sessions go on.
-        on_given_up: told of each group that was forgotten, restored or not: what is held for its members is answered.
+        on_given_up: told of each group that was forgotten, restored or not, as it was: what is held for its members
+            is answered.
     """
 
     __slots__ = ("_coordinator", "_group_log", "_on_given_up", "_restore")
@@ -36,7 +37,7 @@ class GroupWrites:
         group_log: GroupLog,
         *,
         restore: Callable[[ShareGroupImage, ShareGroup], None],
-        on_given_up: Callable[[GroupId], None],
+        on_given_up: Callable[[ShareGroup], None],
     ) -> None:
         self._coordinator = coordinator
         self._group_log = group_log
@@ -73,7 +74,7 @@ class GroupWrites:
                 image = self._group_log.durable_image(group_id)
                 if image is not None:
                     self._restore(image, doubted)
-        self._on_given_up(group_id)
+        self._on_given_up(doubted)
 
 
 class GroupWrite:

@@ -15,6 +15,7 @@ from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.heartbeat import Heartbeat, HeartbeatAnswer
 from kproxy.share.identifiers import GroupId, MemberEpoch, MemberId
 from kproxy.share.limits import GroupLimits
+from kproxy.share.share_group import ShareGroup
 
 MemberKey: TypeAlias = tuple[GroupId, MemberId]
 
@@ -128,9 +129,10 @@ class HeldHeartbeats:
         for member in [member for member in self._connections if belongs(member[0])]:
             self._call(member)
 
-    def call_group(self, group_id: GroupId) -> None:
+    def call_group(self, group: ShareGroup) -> None:
         """Answer every heartbeat of a group that is another one than it was, or gone."""
-        self.call_all(lambda each: each == group_id)
+        for member_id in group.members:
+            self._call((group.group_id, member_id))
 
     def end(self) -> None:
         """Answer every heartbeat, and hold none any more."""
