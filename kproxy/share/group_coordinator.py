@@ -125,6 +125,7 @@ class GroupCoordinator:
             known = None if replaced is None else replaced.members.get(member.member_id)
             if known is not None:
                 member.session_deadline_ms = known.session_deadline_ms
+                member.session_check_ms = known.session_check_ms  # which stands in the heap for this one, too
             if known is not None and not known.is_present:
                 group.lose(member.member_id, now_ms)
             self._watch(group, member)

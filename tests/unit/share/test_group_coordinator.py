@@ -354,3 +354,23 @@ def test_deleting_what_no_group_consumed_changes_nothing() -> None:
     # Then
     assert keys == ()
     assert group.image() is image
+
+
+def test_a_group_that_is_put_back_again_and_again_is_watched_no_more_than_once() -> None:
+    """A member whose writes are refused restores the group with each of its heartbeats."""
+    # Given
+    coordinator = GroupCoordinator()
+    for member_id in (ALICE, BOB):
+        serve(coordinator, said_by(member_id, 0, "paid"))
+    group = coordinator.find(ORDERS)
+    assert group is not None
+    image = group.image()
+
+    # When
+    for now_ms in range(100):
+        coordinator.restore(image, limits=LIMITS, now_ms=now_ms, replaced=coordinator.find(ORDERS))
+
+    # Then
+    assert len(coordinator._session_checks) == 2
+    assert coordinator.expire_sessions(44_999) == ()
+    assert {each.member_id for each in coordinator.expire_sessions(45_000)} == {ALICE, BOB}
