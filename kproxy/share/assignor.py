@@ -28,6 +28,13 @@ def assign(
     """
     held: dict[MemberId, set[TopicIdPartition]] = {member_id: set() for member_id in subscriptions}
     for member_ids, partitions in _pools(subscriptions, assignable):
+        if (
+            len(partitions) == 1 or len(member_ids) == 1
+        ):  # everybody has everything: there is nothing to choose
+            everything = frozenset(partitions)
+            for member_id in member_ids:
+                held[member_id] |= everything
+            continue
         for member_id, share in _share_out(member_ids, partitions, previous).items():
             held[member_id] |= share
     return {member_id: frozenset(partitions) for member_id, partitions in held.items()}
@@ -40,7 +47,7 @@ def _pools(
     is_homogeneous = len(set(subscriptions.values())) == 1
     pools: dict[Sequence[MemberId], list[TopicIdPartition]] = {}
     for topic_id in sorted(assignable):
-        subscribers = tuple(member_id for member_id in subscriptions if topic_id in subscriptions[member_id])
+        subscribers = tuple([member_id for member_id, ids in subscriptions.items() if topic_id in ids])
         partitions = [TopicIdPartition(topic_id, number) for number in sorted(assignable[topic_id])]
         if not subscribers:
             continue

@@ -1,6 +1,7 @@
 """The target assignment of one share group, and the rounds in which its members come to hear of it."""
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 from kproxy.share.assignment_rounds import AssignmentRounds
 from kproxy.share.assignor import Assignment, assign
@@ -135,9 +136,9 @@ class GroupAssignment:
         kept waiting.
         """
         assignable = self._topics.assignable()
+        ids = cache(self._topics.ids)  # most members of a group subscribe to the same topics
         subscriptions = {
-            member.member_id: self._topics.ids(member.subscribed_topic_names)
-            for member in self._members.values()
+            member.member_id: ids(member.subscribed_topic_names) for member in self._members.values()
         }
         self.target = assign(subscriptions, assignable, self.target)
         self.assigned_from = assignable
