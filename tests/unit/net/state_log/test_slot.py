@@ -126,6 +126,7 @@ async def test_an_append_that_cannot_be_replayed_costs_a_rebuild_and_leaves_nobo
     # Then
     assert isinstance(refusal, StateLogUnavailable)
     await until(lambda: backing.listener.events == ["loaded 0", "lost 0", "loaded 0"])
+    await drained(slot)
     assert done_with(slot, KEY) == [(0, 6)]
     assert "append_not_taken_in" in [record.msg for record in alarms(caplog)]
 
