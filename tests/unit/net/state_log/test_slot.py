@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import BrokerUnavailable, CoordinatorLoadInProgress, NotCoordinator, StateLogUnavailable
+from kproxy.errors import CoordinatorLoadInProgress, NotCoordinator, StateLogUnavailable
 from kproxy.net.state_log.loading import ClaimedSlot, LoadedSlot
 from kproxy.net.state_log.log_scan import LogTruncated
 from kproxy.net.state_log.slot import StateSlot
@@ -16,7 +16,6 @@ from kproxy.statelog.share_coordinator import ShareCoordinator
 from kproxy.statelog.slot_status import SlotState
 from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 from kproxy.statelog.state_records import StateRecord
-from kproxy.statelog.tickets import Ticket
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import ScriptedStateLog
@@ -298,36 +297,6 @@ async def test_a_slot_can_be_given_up_in_every_state_and_then_nobody_waits_for_i
         slot.require_ready()
 
 
-async def test_a_failure_that_hides_the_end_of_a_slot_does_not_begin_it_anew(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, backing: StateLogBacking
-) -> None:
-    """`asyncio.gather` raises the failure of one of its coroutines in place of a cancellation that came with it."""
-    # Given
-    claims = backing.claims(await backing.found())
-    is_claiming = asyncio.Event()
-
-    async def failing_claim(_: int) -> ClaimedSlot:
-        is_claiming.set()
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            raise BrokerUnavailable("a broker does not answer") from None
-        raise AssertionError
-
-    monkeypatch.setattr(claims, "claim", failing_claim)
-    slot = backing.slot(claims)
-    await is_claiming.wait()
-
-    # When
-    slot.step_down("another process owns it")
-    await asyncio.wait([backing.lives[slot]], timeout=10)
-
-    # Then
-    assert backing.lives[slot].exception() is None
-    assert (slot.state, slot.reason) == (SlotState.STEPPED_DOWN, "another process owns it")
-    assert alarms(caplog) == []
-
-
 # ---------------------------------------------------- faults
 
 
@@ -352,32 +321,6 @@ async def test_a_slot_whose_life_was_upset_by_a_fault_begins_anew(
     # Then
     assert slot.status().claim_epoch == 1
     assert [record.msg for record in alarms(caplog)] == ["slot_failed"]
-
-
-async def test_a_fault_when_a_slot_begins_to_serve_leaves_nothing_of_that_claim(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, backing: StateLogBacking
-) -> None:
-    # Given
-    honest = backing.reports.loaded
-    submitted: list[Ticket] = []
-
-    def faulty(number: int, loaded: LoadedSlot) -> None:
-        if not submitted:
-            submitted.append(slot.submit(BEGINNING))
-            raise RuntimeError("a fault of kproxy itself")
-        honest(number, loaded)
-
-    monkeypatch.setattr(backing.reports, "loaded", faulty)
-
-    # When
-    slot = backing.slot(backing.claims(await backing.found()))
-    await until(lambda: backing.listener.events[-1:] == ["loaded 0"] and slot.status().claim_epoch == 1)
-    await drained(slot)
-
-    # Then
-    assert isinstance(await refusal_of(submitted[0]), StateLogUnavailable)
-    assert backing.listener.events == ["loaded 0", "lost 0", "loaded 0"]
-    assert [record.msg for record in alarms(caplog)] == ["slot_failed", "slot_rebuilt"]
 
 
 async def test_a_log_that_loses_records_while_it_is_read_raises_the_alarm_and_is_read_again(
