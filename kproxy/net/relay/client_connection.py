@@ -303,7 +303,9 @@ class ClientConnection(asyncio.Protocol):
             self._times.twin_ms = self._now_ms()
             twin.write(buffers)
         if (buffers := self.session.take_for_client()) and transport is not None and not self.is_gone:
-            self._relay.traffic.to_clients += write_together(transport, buffers)
+            written_bytes = write_together(transport, buffers)
+            self._relay.traffic.to_clients += written_bytes
+            self._memory.note_written(written_bytes)
 
     def _serve(self, call: Call | None) -> None:
         if call is not None:

@@ -1,6 +1,7 @@
 """What one connection holds for peers that have not taken it yet, as the budget of all connections is told."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 
 from kproxy.interception.client_session import ClientSession
@@ -18,7 +19,15 @@ class ConnectionMemory:
         on_granted: called when a frame that waited for room may be read on.
     """
 
-    __slots__ = ("_account", "_high_water_bytes", "_on_granted", "_session", "_surplus_bytes")
+    __slots__ = (
+        "_account",
+        "_high_water_bytes",
+        "_on_granted",
+        "_session",
+        "_surplus_bytes",
+        "_surpluses",
+        "_written_bytes",
+    )
 
     def __init__(
         self, budget: BufferBudget, session: ClientSession, *, on_granted: Callable[[], None]
@@ -27,7 +36,9 @@ class ConnectionMemory:
         self._session = session
         self._on_granted = on_granted
         self._high_water_bytes = WRITE_HIGH_WATER_BYTES
+        self._written_bytes = 0
         self._surplus_bytes = 0
+        self._surpluses: deque[tuple[int, int]] = deque()
 
     @property
     def awaits_grant(self) -> bool:
@@ -45,9 +56,18 @@ class ConnectionMemory:
         for_broker = twin.buffered_bytes if twin is not None else 0
         return for_client + (self._surplus_bytes if for_client else 0) + for_broker
 
+    def note_written(self, written_bytes: int) -> None:
+        """Note that so much was written for the client.
+
+        What is streamed to it need not be noted: it only counts as taken a little later than it is.
+        """
+        self._written_bytes += written_bytes
+
     def note_surplus(self, surplus_bytes: int) -> None:
-        """Count what an answer that was just written keeps beside its own bytes, until the client has taken all."""
-        self._surplus_bytes += surplus_bytes
+        """Count what an answer that was just written keeps beside its own bytes, until the client has taken it."""
+        if surplus_bytes:
+            self._surpluses.append((self._written_bytes, surplus_bytes))
+            self._surplus_bytes += surplus_bytes
 
     def tell(self, client: asyncio.Transport | None, twin: UpstreamTwin | None) -> bool:
         """Tell the budget how it is now; whether another frame is being held than before.
@@ -56,8 +76,8 @@ class ConnectionMemory:
         waits for them before more is read.
         """
         is_another = self._account.reserve(self._session.held_frame_bytes, self._on_granted)
-        if client is not None and not client.get_write_buffer_size():
-            self._surplus_bytes = 0
+        if client is not None:
+            self._forget_taken(self._written_bytes - client.get_write_buffer_size())
         waiting_bytes = self.unwritten_bytes(client, twin) + self._session.waiting_bytes
         if twin is None:
             waiting_bytes += self._session.unsent_bytes
@@ -68,6 +88,12 @@ class ConnectionMemory:
     def give_back(self) -> None:
         """Hold nothing any more, for good."""
         self._account.close()
+
+    def _forget_taken(self, taken_bytes: int) -> None:
+        """Count no more what answers kept that end within the first `taken_bytes` of all that was written."""
+        while self._surpluses and self._surpluses[0][0] <= taken_bytes:
+            _, surplus_bytes = self._surpluses.popleft()
+            self._surplus_bytes -= surplus_bytes
 
     def _set_high_water(
         self, high_bytes: int, client: asyncio.Transport | None, twin: UpstreamTwin | None

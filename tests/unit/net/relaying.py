@@ -76,7 +76,7 @@ class ParkedApis:
         self.forsaken: list[int] = []
         self.followed: list[int] = []
         self.may_answer = asyncio.Event()
-        self.records = b""
+        self.records: bytes | memoryview = b""
         self.was_asked = asyncio.Event()
         self.was_followed = asyncio.Event()
         self.was_closed = asyncio.Event()

@@ -316,3 +316,19 @@ async def test_a_client_that_goes_away_during_a_share_request_is_noticed_at_once
         assert under_test.apis.closed == [under_test.apis.contexts[0].connection_id]
         assert under_test.apis.forsaken == under_test.apis.closed
         under_test.apis.may_answer.set()
+
+
+async def test_a_client_that_reads_steadily_is_counted_no_more_than_what_waits_for_it() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        under_test.apis.may_answer.set()
+        under_test.apis.records = memoryview(bytes(87_000))[:30_000]
+        client = await under_test.connect_unread()
+        await client.send(b"".join(share_fetch(number) for number in range(300)))
+        most_bytes = read_bytes = 0
+
+        while read_bytes < 300 * 30_000:
+            read_bytes += len(await client.read(1 << 16))
+            most_bytes = max(most_bytes, under_test.relay.budget.held_bytes)
+
+        client.close()
+        assert 0 < most_bytes <= 20 * 87_000

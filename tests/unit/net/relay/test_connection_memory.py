@@ -2,6 +2,9 @@
 
 import asyncio
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from kproxy.interception.broker_addresses import BrokerAddresses
 from kproxy.interception.client_session import ClientSession
 from kproxy.interception.rewrites.responses import ResponseRewriter
@@ -50,6 +53,7 @@ class Held:
 def test_what_an_answer_keeps_beside_its_bytes_counts_until_the_client_has_taken_all() -> None:
     held = Held(1 << 20)
     held.client.unwritten_bytes = 100
+    held.memory.note_written(100)
     held.memory.note_surplus(5_000)
 
     while_it_waits = held.tell()
@@ -88,3 +92,40 @@ def test_what_is_given_back_stays_given_back() -> None:
     held.memory.give_back()
 
     assert (held.budget.held_bytes, held.tell()) == (0, 0)
+
+
+def test_what_an_answer_keeps_counts_no_more_when_the_client_has_taken_it_and_others_wait() -> None:
+    held = Held(1 << 20)
+    counted = []
+
+    for _ in range(3):
+        held.memory.note_written(100)
+        held.memory.note_surplus(5_000)
+    for unwritten_bytes in (300, 201, 200, 100, 0):
+        held.client.unwritten_bytes = unwritten_bytes
+        counted.append(held.tell() - unwritten_bytes)
+
+    assert counted == [15_000, 15_000, 10_000, 5_000, 0]
+
+
+@given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 100), st.integers(0, 200))))
+def test_a_client_that_always_has_something_to_take_is_counted_what_waits_for_it(
+    answers: list[tuple[int, int, int]],
+) -> None:
+    held = Held(1 << 20)
+    waiting: list[tuple[int, int]] = []  # bytes that are left of each answer, and what it keeps beside them
+
+    for size, surplus, most_taken in answers:
+        taken = most_taken
+        waiting.append((size, surplus))
+        held.memory.note_written(size)
+        held.memory.note_surplus(surplus)
+        while waiting and taken:
+            left, kept = waiting.pop(0)
+            step = min(left, taken)
+            taken -= step
+            if left > step:
+                waiting.insert(0, (left - step, kept))
+        held.client.unwritten_bytes = sum(left for left, _ in waiting)
+
+        assert held.tell() == sum(left + kept for left, kept in waiting)
