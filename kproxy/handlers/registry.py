@@ -82,6 +82,7 @@ class ServedApis:
         "_readiness",
         "_reason",
         "_service",
+        "on_forsaken",
         "on_more_arrived",
     )
 
@@ -103,6 +104,8 @@ class ServedApis:
         self._readiness = AlwaysReady() if readiness is None else readiness
         self.on_more_arrived: Callable[[int], None] = lambda _: None
         """Answers what is held on a connection."""
+        self.on_forsaken: Callable[[int], None] = lambda _: None
+        """Ends what waits for records on a connection that went away."""
         self._service = Service.OFF
         self._reason = "share groups were not turned on"
 
@@ -157,8 +160,9 @@ class ServedApis:
             )
 
     def forsake(self, connection_id: int) -> None:
-        """Let no request of a connection that went away wait for the state log; it is not served any more."""
+        """Let no request of a connection that went away wait for the state log, or for records."""
         self._readiness.forsake(connection_id)
+        self.on_forsaken(connection_id)
 
     def end_waits(self) -> None:
         """Let nobody wait for the state log any more: the process ends."""

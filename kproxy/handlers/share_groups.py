@@ -173,6 +173,7 @@ class ShareGroups:
             readiness=ports.readiness,
         )
         self.apis.on_more_arrived = self._held.more_arrived
+        self.apis.on_forsaken = self._services.parked.forsake
 
     async def connection_closed(self, connection_id: int) -> None:
         """Evict the sessions of a connection and release what their members hold; count on its members no more.

@@ -127,6 +127,11 @@ class ClientSession:
         return len(self._slots)
 
     @property
+    def awaits_broker(self) -> bool:
+        """Whether the response that leaves next is the broker's."""
+        return bool(self._slots) and self._slots[0].kind is not SlotKind.LOCAL
+
+    @property
     def is_client_mid_frame(self) -> bool:
         """Whether the client owes the rest of a frame."""
         return self._requests.is_mid_frame
@@ -227,8 +232,7 @@ class ClientSession:
         Returns False, having done nothing, when the broker owes a response or a frame is under way: then it is not
         silent. A call being answered does not count: a share consumer that polls has one nearly all the time.
         """
-        is_owed = bool(self._slots) and self._slots[0].kind is not SlotKind.LOCAL
-        if is_owed or self._requests.is_mid_frame or self._responses.is_mid_frame:
+        if self.awaits_broker or self._requests.is_mid_frame or self._responses.is_mid_frame:
             return False
         slot = ResponseSlot(SlotKind.SWALLOW, ApiKey.API_VERSIONS, 0, KEEPALIVE_CORRELATION_ID)
         self._slots.appendleft(slot)
@@ -268,9 +272,8 @@ class ClientSession:
         if not _is_answered_here(disposition, request):
             self._relay_held(SlotKind.FORWARD, head, frame)
             return False
-        slot = ResponseSlot(SlotKind.LOCAL, *head)
-        self._slots.append(slot)
-        self._call = Call(slot, request, disposition)
+        self._call = Call(ResponseSlot(SlotKind.LOCAL, *head), request, disposition)
+        self._slots.append(self._call.slot)
         return True
 
     def _find_or_translate(self, head: RequestHead, frame: memoryview) -> None:

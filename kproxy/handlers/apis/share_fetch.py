@@ -119,7 +119,7 @@ class ShareFetchHandler:
             )
         except ShareSessionLimitReached:
             # An answer at once would make the client ask again at once.
-            await self._services.parked.wait({}, deadline_ms)
+            await self._services.parked.wait({}, deadline_ms, context)
             raise
         if replaced is not None:
             self._wake_fetch_of(replaced)

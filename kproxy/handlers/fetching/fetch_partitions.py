@@ -125,7 +125,7 @@ class PartitionFetch:
 
     async def _wait(self) -> None:
         """Sleep until there may be something new of the share-partitions that are still looked at."""
-        woken = await self._services.parked.wait(self._interest, self._terms.deadline_ms)
+        woken = await self._services.parked.wait(self._interest, self._terms.deadline_ms, self._terms.context)
         self._quiet.difference_update(woken)
         self._require_session()
 

@@ -1,16 +1,13 @@
-"""Fetches that sleep until there may be something to acquire, and how all of them are woken at the end.
+"""Fetches that sleep until there may be something to acquire, and how they are woken at the end.
 
-When the process is told to stop, clients are answered with what there is instead of being cut off.
+When the process is told to stop, clients are answered with what there is instead of being cut off. When a client is
+gone, nobody waits for its fetch, and what it had sent behind it is to be served.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Final
 
-from kproxy.handlers.ports import Availability
+from kproxy.handlers.ports import Availability, RequestContext
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
-
-_THE_END: Final = SharePartitionKey(GroupId(""), TopicId(bytes(16)), -1)
-"""No share-partition: what a fetch waits for that waits for none."""
 
 
 class ParkedFetches:
@@ -22,26 +19,42 @@ class ParkedFetches:
         self.is_ending = False
         """Nobody parks any more: whoever asks for records is answered with what there is."""
         self._availability = availability
-        self._interests: dict[int, Mapping[SharePartitionKey, int | None]] = {}
+        self._interests: dict[int, dict[int, Mapping[SharePartitionKey, int | None]]] = {}
+        """Those of each connection."""
 
     def __len__(self) -> int:
-        return len(self._interests)
+        return sum(map(len, self._interests.values()))
 
     async def wait(
-        self, interest: Mapping[SharePartitionKey, int | None], until_ms: int
+        self, interest: Mapping[SharePartitionKey, int | None], until_ms: int, context: RequestContext
     ) -> Collection[SharePartitionKey]:
-        """Sleep as `Availability.wait` does; return at once when it is the end."""
-        if self.is_ending:
+        """Sleep as `Availability.wait` does; return at once when it is the end, or the client is gone."""
+        if self.is_ending or context.caller.is_gone:
             return ()
-        interest = interest or {_THE_END: None}
-        self._interests[id(interest)] = interest
+        connection_id = context.connection_id
+        interest = interest or {_no_share_partition(connection_id): None}
+        of_connection = self._interests.setdefault(connection_id, {})
+        of_connection[id(interest)] = interest
         try:
             return await self._availability.wait(interest, until_ms)
         finally:
-            del self._interests[id(interest)]
+            del of_connection[id(interest)]
+            if not of_connection:
+                del self._interests[connection_id]
+
+    def forsake(self, connection_id: int) -> None:
+        """Wake the fetches of a connection that went away. Who sleeps on the same share-partition only looks again."""
+        for interest in tuple(self._interests.get(connection_id, {}).values()):
+            self._availability.signal(next(iter(interest)))
 
     def end(self) -> None:
         """Wake everybody, and let nobody sleep again."""
         self.is_ending = True
-        for key in {key for interest in self._interests.values() for key in interest}:
+        interests = [each for of_connection in self._interests.values() for each in of_connection.values()]
+        for key in {key for interest in interests for key in interest}:
             self._availability.signal(key)
+
+
+def _no_share_partition(connection_id: int) -> SharePartitionKey:
+    """Return what a fetch waits for that waits for none; on other connections nobody waits for it."""
+    return SharePartitionKey(GroupId(""), TopicId(bytes(16)), -1 - connection_id)

@@ -29,7 +29,7 @@ class Apis(Protocol):
         ...
 
     def forsake(self, connection_id: int) -> None:
-        """Let no request of a connection that went away wait any longer for the state log."""
+        """Let no request of a connection that went away wait any longer for the state log, or for records."""
         ...
 
     async def connection_closed(self, connection_id: int) -> None:

@@ -114,6 +114,8 @@ class ClientConnection(asyncio.Protocol):
         if self.session.has_more_to_answer and not (self._has_failed or self._relay.budget.is_exceeded):
             self._left = LeftRequests(self.session, on_time_up=self._end)
             self._relay.apis.forsake(self.connection_id)
+            self._pressure.is_client_full = False  # what is answered now is for nobody
+            self._pump()
         else:
             self._end()
 
@@ -144,6 +146,8 @@ class ClientConnection(asyncio.Protocol):
         A twin that is not this connection's (yet) changes nothing: `dial` has given it up, or has not returned.
         Nor does any when the connection has failed: it is closed after its delay.
         """
+        if self._left is not None:
+            self._pump()
         if self.is_gone or self._has_failed or twin is not self._twin:
             return
         reason = "lost_mid_frame" if self.session.is_broker_mid_frame else "lost"
@@ -289,13 +293,13 @@ class ClientConnection(asyncio.Protocol):
             self._spawn(partial(self._bind, brokers), name="bind new brokers")
         if self._left is not None:
             self._serve(self._left.take_call())
-            if self._left.is_over:
+            if self._left.is_over(self._twin):
                 self._end()
         elif self._at_eof and not self._is_busy():
             self.close()
         else:
             self._serve(None if self._pressure.is_client_full else self.session.take_call())
-            self._adjust_reading()
+        self._adjust_reading()
 
     def _write(self) -> None:
         twin, transport = self._twin, self.transport
@@ -324,9 +328,8 @@ class ClientConnection(asyncio.Protocol):
             self._twin.close()
         self._relay.apis.forsake(self.connection_id)
         if self._is_share_member:
-            self._relay.tasks.spawn(
-                self._relay.apis.connection_closed(self.connection_id), name=f"release for {self.peer}"
-            )
+            release = self._relay.apis.connection_closed(self.connection_id)
+            self._relay.tasks.spawn(release, name=f"release for {self.peer}")
 
     def _account(self) -> None:
         """Reserve what the frame that is being held will take, and tell what waits for slow peers."""
@@ -341,17 +344,15 @@ class ClientConnection(asyncio.Protocol):
 
     def _adjust_reading(self) -> None:
         """Read from each side exactly when there is room for what it may send."""
-        if self.transport is None or self.transport.is_closing():
-            return
-        pressure = self._pressure
-        is_wanted = pressure.is_client_wanted(self.session, has_twin=self._twin is not None)
-        if is_wanted is not self.transport.is_reading():
-            if is_wanted:
+        pressure, transport = self._pressure, self.transport
+        if transport is not None and not transport.is_closing():
+            is_wanted = pressure.is_client_wanted(self.session, has_twin=self._twin is not None)
+            if is_wanted and not transport.is_reading():
                 # The time in which nothing was read is not the client's.
                 self._times.client_ms = self._now_ms()
-                self.transport.resume_reading()
-            else:
-                self.transport.pause_reading()
+                transport.resume_reading()
+            elif not is_wanted and transport.is_reading():
+                transport.pause_reading()
         if self._twin is not None:
             self._twin.read(is_wanted=pressure.is_broker_wanted)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kproxy.interception.client_session import Call, ClientSession
+from kproxy.net.relay.upstream_twin import UpstreamTwin
 
 MOST_SECONDS: Final = 5.0
 """How long they are served in all; as long as a write of the state log may take by default."""
@@ -28,10 +29,11 @@ class LeftRequests:
         self._left_count = MOST_REQUESTS
         self._timer = asyncio.get_running_loop().call_later(MOST_SECONDS, on_time_up)
 
-    @property
-    def is_over(self) -> bool:
-        """Whether all is served, or enough."""
-        return not self._session.is_barred or self._left_count < 0
+    def is_over(self, twin: UpstreamTwin | None) -> bool:
+        """Whether all is served, or enough, or the next answer is one that a lost `twin` owes; None is yet to come."""
+        is_twin_lost = twin is not None and not twin.is_open
+        is_served = not self._session.is_barred or self._left_count < 0
+        return is_served or (is_twin_lost and self._session.awaits_broker)
 
     def take_call(self) -> Call | None:
         """Return the next request to answer, as `ClientSession` does; none of those beyond the bound."""

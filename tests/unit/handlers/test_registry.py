@@ -249,12 +249,15 @@ async def test_who_waits_hears_that_a_connection_went_away_and_that_the_process_
     # Given
     gate = Gate(ShareGroupHeartbeatResponse(), readiness := SlowReadiness())
 
+    woken: list[int] = []
+    gate.apis.on_forsaken = woken.append
+
     # When
     gate.apis.forsake(7)
     gate.apis.end_waits()
 
     # Then
-    assert (readiness.forsaken, readiness.has_ended) == ([7], True)
+    assert (readiness.forsaken, woken, readiness.has_ended) == ([7], [7], True)
 
 
 def test_bytes_behind_a_request_are_handed_on() -> None:

@@ -1,11 +1,20 @@
 """Fetches asleep, and the end of the process."""
 
 import asyncio
+from dataclasses import replace
 
 from kproxy.handlers.live.parked_fetches import ParkedFetches
+from kproxy.handlers.ports import RequestContext
 from tests.in_memory.in_memory_availability import InMemoryAvailability
 from tests.in_memory.manual_clock import ManualClock
 from tests.worlds.share_group_world import ShareGroupWorld, until_all_wait
+
+CONTEXT = RequestContext(7, 1, 78, 2, "client", "/127.0.0.1")
+
+
+class GoneCaller:
+    is_gone = True
+    has_more = False
 
 
 async def test_the_end_wakes_everybody_who_sleeps() -> None:
@@ -17,7 +26,7 @@ async def test_the_end_wakes_everybody_who_sleeps() -> None:
     # When
     async with asyncio.TaskGroup() as tasks:
         for interest in interests:
-            tasks.create_task(parked.wait(interest, 60_000))
+            tasks.create_task(parked.wait(interest, 60_000, CONTEXT))
         await until_all_wait()
         count_before = len(parked)
         parked.end()
@@ -34,7 +43,7 @@ async def test_after_the_end_nobody_falls_asleep() -> None:
     parked.end()
 
     # When
-    await parked.wait({ShareGroupWorld.key(): None}, 60_000)
+    await parked.wait({ShareGroupWorld.key(): None}, 60_000, CONTEXT)
 
     # Then
     assert parked.is_ending
@@ -47,7 +56,7 @@ async def test_who_is_cut_off_is_forgotten() -> None:
 
     # When
     async with asyncio.TaskGroup() as tasks:
-        task = tasks.create_task(parked.wait({ShareGroupWorld.key(): None}, 60_000))
+        task = tasks.create_task(parked.wait({ShareGroupWorld.key(): None}, 60_000, CONTEXT))
         await until_all_wait()
         task.cancel()
 
@@ -63,7 +72,7 @@ async def test_the_end_wakes_who_waits_for_no_share_partition() -> None:
 
     # When
     async with asyncio.TaskGroup() as tasks:
-        waiting = tasks.create_task(parked.wait({}, 60_000))
+        waiting = tasks.create_task(parked.wait({}, 60_000, CONTEXT))
         await until_all_wait()
         parked.end()
         await until_all_wait()
@@ -72,3 +81,39 @@ async def test_the_end_wakes_who_waits_for_no_share_partition() -> None:
 
     # Then
     assert is_done
+
+
+async def test_the_fetches_of_a_connection_that_went_away_are_woken_and_no_others() -> None:
+    # Given
+    clock = ManualClock()
+    parked = ParkedFetches(InMemoryAvailability(clock))
+    elsewhere = replace(CONTEXT, connection_id=8)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        of_partition = tasks.create_task(parked.wait({ShareGroupWorld.key(): 5}, 60_000, CONTEXT))
+        of_none = tasks.create_task(parked.wait({}, 60_000, CONTEXT))
+        others = [
+            tasks.create_task(parked.wait(interest, 60_000, elsewhere))
+            for interest in ({ShareGroupWorld.key(partition=1): 5}, {})
+        ]
+        await until_all_wait()
+        parked.forsake(CONTEXT.connection_id)
+        await until_all_wait()
+        are_done = of_partition.done(), of_none.done(), *(each.done() for each in others)
+        parked.end()
+
+    # Then
+    assert are_done == (True, True, False, False)
+    assert len(parked) == 0
+
+
+async def test_a_fetch_whose_client_is_gone_does_not_fall_asleep() -> None:
+    # Given
+    parked = ParkedFetches(InMemoryAvailability(ManualClock()))
+
+    # When
+    await parked.wait({ShareGroupWorld.key(): None}, 60_000, replace(CONTEXT, caller=GoneCaller()))
+
+    # Then
+    assert len(parked) == 0

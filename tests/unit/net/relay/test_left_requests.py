@@ -6,12 +6,20 @@ import socket
 import pytest
 
 from kproxy.net.relay import left_requests
-from kproxy.net.relay.left_requests import MOST_REQUESTS
+from kproxy.net.relay.left_requests import MOST_REQUESTS, MOST_SECONDS
 from kproxy.wire import codecs
+from kproxy.wire.messages.share_acknowledge_request import (
+    AcknowledgementBatch,
+    AcknowledgePartition,
+    AcknowledgeTopic,
+    ShareAcknowledgeRequest,
+)
+from kproxy.wire.messages.share_fetch_request import FetchPartition, FetchTopic, ShareFetchRequest
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from tests.event_loops import BOTH_LOOPS
 from tests.in_memory.scripted_broker import ScriptedBroker
-from tests.unit.net.relaying import BIND_HOST, RelayUnderTest, request, response, share_fetch
+from tests.unit.net.relaying import BIND_HOST, RelayUnderTest, request, response, settled, share_fetch
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
 from tests.worlds.waiting import until
 
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
@@ -127,3 +135,121 @@ async def test_garbage_behind_a_request_ends_it() -> None:
 
         assert under_test.counted.of("connection_errors", "client", "frame_length_negative") == 1
         assert len(under_test.apis.contexts) == 1
+
+
+async def test_a_leave_of_a_client_that_did_not_read_is_served() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        # Given
+        client = await under_test.connect_unread()
+        await client.send(request(1) + heartbeat(2, -1))
+        await broker.until_received(len(request(1)))
+        under_test.apis.may_answer.set()
+        broker.send(response(1, bytes(8 << 20)))
+        await settled(lambda: sum(each.buffered_bytes for each in under_test.relay.connections))
+
+        # When
+        client.close()
+
+        # Then
+        async with asyncio.timeout(MOST_SECONDS / 2):
+            await under_test.apis.was_closed.wait()
+        assert epochs_served(under_test) == [-1]
+        assert under_test.relay.budget.held_bytes == 0
+
+
+async def test_a_broker_that_is_lost_behind_its_client_holds_nothing_of_the_member() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        # Given
+        under_test.apis.may_answer.set()
+        reader, writer = await under_test.connect()
+        writer.write(heartbeat(0, 3))
+        await reader.read(4)
+        writer.write(request(1) + heartbeat(2, -1))
+        await broker.until_received(len(request(1)))
+        writer.close()
+        await until(lambda: not under_test.relay.connections)
+
+        # When
+        broker.writers[-1].transport.abort()
+
+        # Then
+        async with asyncio.timeout(MOST_SECONDS / 2):
+            await under_test.apis.was_closed.wait()
+        assert epochs_served(under_test) == [3]
+
+
+async def test_a_lost_broker_ends_nothing_that_it_had_no_part_in() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        # Given
+        await left_behind(under_test, heartbeat(2, -1))
+        await broker.until_connections(1)
+        broker.writers[-1].transport.abort()
+        await until(lambda: under_test.relay.open_twins == 0)
+
+        # When
+        under_test.apis.may_answer.set()
+
+        # Then
+        await under_test.apis.was_closed.wait()
+        assert epochs_served(under_test) == [3, -1]
+
+
+def fetch_of_orders(correlation_id: int, epoch: int, *, max_wait_ms: int) -> bytes:
+    topics = [] if epoch else [FetchTopic(ORDERS, [FetchPartition(0)])]
+    message = ShareFetchRequest(
+        group_id="g",
+        member_id="m",
+        share_session_epoch=epoch,
+        max_wait_ms=max_wait_ms,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        max_records=500,
+        batch_size=500,
+        topics=topics,
+    )
+    return b"".join(codecs.encode_request(78, 2, correlation_id, "client", message))
+
+
+def acceptance(correlation_id: int, epoch: int, last_offset: int) -> bytes:
+    partition = AcknowledgePartition(0, [AcknowledgementBatch(0, last_offset, [1])])
+    message = ShareAcknowledgeRequest(
+        group_id="g",
+        member_id="m",
+        share_session_epoch=epoch,
+        topics=[AcknowledgeTopic(ORDERS, [partition])],
+    )
+    return b"".join(codecs.encode_request(79, 2, correlation_id, "client", message))
+
+
+def acquired_count(world: ShareGroupWorld) -> int:
+    share_partition = world.groups.directory.find(world.key())
+    return 0 if share_partition is None else share_partition.in_flight_count - share_partition.available_count
+
+
+async def test_acknowledgements_behind_a_fetch_that_waits_for_records_are_served() -> None:
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    await world.initialize()
+    world.produce(5)
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        under_test.relay.apis = world.groups.apis
+        reader, writer = await under_test.connect()
+        writer.write(fetch_of_orders(1, 0, max_wait_ms=0))
+        await reader.read(4)
+        writer.write(fetch_of_orders(2, 1, max_wait_ms=0))
+        await until(lambda: acquired_count(world) == 5)
+        writer.write(fetch_of_orders(3, 2, max_wait_ms=60_000))
+        await until(lambda: world.availability.waiter_count == 1)
+        (connection,) = under_test.relay.connections
+
+        # When
+        writer.write(acceptance(4, 3, last_offset=2))
+        await until(lambda: connection.session.waiting_bytes > 0)
+        writer.close()
+
+        # Then
+        async with asyncio.timeout(MOST_SECONDS / 2):
+            await until(lambda: acquired_count(world) == 0)
+        durable = await world.state_log.load(world.key())
+        assert durable is not None
+        assert durable.start_offset == 3
