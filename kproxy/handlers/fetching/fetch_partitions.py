@@ -53,7 +53,6 @@ class PartitionFetch:
         "_has_lost_partition",
         "_interest",
         "_loads",
-        "_owed",
         "_quiet",
         "_refused",
         "_report",
@@ -74,7 +73,6 @@ class PartitionFetch:
         self._interest: dict[SharePartitionKey, int | None] = {}
         self._loads: dict[TopicIdPartition, LoadUnderWay] = {}
         self._quiet: set[SharePartitionKey] = set()
-        self._owed: set[SharePartitionKey] = set()
         self._found = FoundBytes()
         self._signals = FetchSignals()
         self._bytes_left_behind = 0
@@ -96,8 +94,6 @@ class PartitionFetch:
                 await self._fetch_listening()
         finally:
             self._report.tell()
-            for key in self._owed:
-                self._services.availability.signal(key)
             await self._writes.settle()
         return self._fetched | self._refused
 
@@ -125,7 +121,11 @@ class PartitionFetch:
 
     async def _wait(self) -> None:
         """Sleep until there may be something new of the share-partitions that are still looked at."""
+        if self._signals.call_key is not None:
+            self._interest[self._signals.call_key] = None
+        self._signals.is_asleep = True
         woken = await self._services.parked.wait(self._interest, self._terms.deadline_ms, self._terms.context)
+        self._signals.is_asleep = False
         self._quiet.difference_update(woken)
         self._require_session()
 
@@ -234,8 +234,8 @@ class PartitionFetch:
             self._interest[key] = max(offsets[partition], data.high_watermark)
             if data.high_watermark <= offsets[partition]:
                 self._quiet.add(key)
-            if data.records:
-                self._call_who_waits_for_turn(key)
+            else:
+                self._services.availability.call_next(self._signals, key)
         return True
 
     def _are_unchanged(self, offsets: Mapping[TopicIdPartition, int]) -> bool:
@@ -270,7 +270,7 @@ class PartitionFetch:
             share_partition = self._services.directory.find(key)
             if share_partition is None or not share_partition.can_acquire():
                 continue
-            if len(offsets) < self._terms.max_bytes and self._services.turns.take(key, self._owed):
+            if len(offsets) < self._terms.max_bytes and self._services.turns.take(key, self._signals):
                 offsets[partition] = share_partition.next_fetch_offset()
         return offsets
 
@@ -344,8 +344,8 @@ class PartitionFetch:
             has_nothing = data.error_code is ErrorCode.NONE and not data.records and not size.is_first_due
             if has_nothing and self._interest[share_partition.key] == read.offset:
                 self._quiet.add(share_partition.key)
-            if data.records and not is_enough:
-                self._call_who_waits_for_turn(share_partition.key)
+            if data.high_watermark > read.offset and not is_enough:
+                self._services.availability.call_next(self._signals, share_partition.key)
 
     def _batches(self, read: PartitionRead, data: PartitionData) -> ReadBatches:
         """Return the batches of a read as far as they can be acquired, and note what was found."""
@@ -371,7 +371,7 @@ class PartitionFetch:
                 # Behind it: a write that is refused at once fences the share-partition.
                 self._follow_log_start(share_partition, data)
                 if fetched.acquired:
-                    self._call_who_waits_for_turn(share_partition.key)
+                    self._services.availability.call_next(self._signals, share_partition.key)
                 return fetched
             case ErrorCode.NONE:
                 self._follow_log_start(share_partition, data)
@@ -381,12 +381,6 @@ class PartitionFetch:
                 return FetchedPartition()
             case failure:
                 return FetchedPartition(PartitionRefusal(failure, f"the read ended with {failure.name}"))
-
-    def _call_who_waits_for_turn(self, key: SharePartitionKey) -> None:
-        """Wake who found this fetch reading: there is more, or what is too little here is enough for them."""
-        if key in self._owed:
-            self._owed.discard(key)
-            self._services.availability.signal(key)
 
     def _follow_log_start(self, share_partition: SharePartition, data: PartitionData) -> None:
         """Records that are held may be gone from the log although what is read next is there."""

@@ -3,21 +3,34 @@
 `Availability.wait` hears what is signalled while it sleeps, and nothing that was signalled before. A fetch that
 looks at its share-partitions, and then awaits the read of some of them, would sleep on beside what became available
 in another meanwhile. So it listens from its look on.
+
+A fetch may also be *called*, it alone: it asked for a turn to read (`ReadTurns`) while another fetch read, and that
+one leaves records to others or is over. One call wakes one fetch, which calls the next: a signal to all of them
+would have them wake each other, and the caller itself, without end.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import count
+from typing import Final
 
 from kproxy.handlers.ports import Availability
-from kproxy.share.identifiers import SharePartitionKey
+from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
+
+_CALL_NUMBERS: Final = count(2)
 
 
 class FetchSignals:
     """What was signalled of the share-partitions of one fetch since it looked at each of them."""
 
-    __slots__ = ("_heard",)
+    __slots__ = ("_askers", "_heard", "call_key", "is_asleep", "is_listening")
 
     def __init__(self) -> None:
         self._heard: set[SharePartitionKey] = set()
+        self._askers: dict[SharePartitionKey, dict[FetchSignals, None]] = {}
+        self.call_key: SharePartitionKey | None = None
+        """No share-partition: what this fetch alone sleeps on. None until it is owed a call."""
+        self.is_asleep = False
+        self.is_listening = False
 
     def hear(self, key: SharePartitionKey) -> None:
         """Note that `key` was signalled."""
@@ -34,6 +47,26 @@ class FetchSignals:
         """
         heard, self._heard = self._heard, set()
         return heard
+
+    def owe_call(self, key: SharePartitionKey, *askers: "FetchSignals") -> None:
+        """Remember that these fetches are to be called for `key`, behind those that are already."""
+        for asker in askers:
+            if asker.call_key is None:
+                asker.call_key = SharePartitionKey(GroupId(""), TopicId(bytes(16)), -next(_CALL_NUMBERS))
+            self._askers.setdefault(key, {})[asker] = None
+
+    def paid_calls(self, key: SharePartitionKey) -> Iterable["FetchSignals"]:
+        """Return whom to call now for `key`: who is awake will look anyway; the first asleep owes the rest a call."""
+        askers = [asker for asker in self._askers.pop(key, ()) if asker.is_listening]
+        sleepers = [asker for asker in askers if asker.is_asleep]
+        if len(sleepers) > 1:
+            sleepers[0].owe_call(key, *sleepers[1:])
+        return [asker for asker in askers if not asker.is_asleep] + sleepers[:1]
+
+    @property
+    def owed_keys(self) -> Collection[SharePartitionKey]:
+        """The share-partitions for which somebody is to be called."""
+        return tuple(self._askers)
 
     @property
     def is_news(self) -> bool:
@@ -53,17 +86,28 @@ class HeardAvailability:
     def listen(self, keys: Collection[SharePartitionKey]) -> FetchSignals:
         """Return what notes the signals of `keys` from now on; `silence` must be called in the end."""
         signals = FetchSignals()
+        signals.is_listening = True
         for key in keys:
             self._listeners.setdefault(key, set()).add(signals)
         return signals
 
     def silence(self, signals: FetchSignals, keys: Collection[SharePartitionKey]) -> None:
-        """End what `listen` began for the same `keys`."""
+        """End what `listen` began for the same `keys`, and call whoever is owed a call."""
+        signals.is_listening = False
         for key in keys:
             listeners = self._listeners[key]
             listeners.discard(signals)
             if not listeners:
                 del self._listeners[key]
+        for key in signals.owed_keys:
+            self.call_next(signals, key)
+
+    def call_next(self, signals: FetchSignals, key: SharePartitionKey) -> None:
+        """Wake the next fetch that asked the one of `signals` for the turn to read `key`."""
+        for asker in signals.paid_calls(key):
+            asker.hear(key)
+            if asker.call_key is not None:
+                self._availability.signal(asker.call_key)
 
     async def wait(
         self, interest: Mapping[SharePartitionKey, int | None], until_ms: int

@@ -1,10 +1,12 @@
 """One read in flight per share-partition.
 
 A second fetch would read the same bytes and acquire nothing of them. It goes to sleep instead, and the
-fetch that it found reading owes it a call: when that one acquired records (there may be more), or at the
-latest when it ends. A read that found nothing calls nobody, or sleepers would wake each other for ever.
+fetch that it found reading owes it a call: when that one leaves records to others (it acquired some and there may be
+more, or they are too few for it), or at the latest when it ends. A read that found nothing calls nobody, or sleepers
+would wake each other for ever.
 """
 
+from kproxy.handlers.live.fetch_signals import FetchSignals
 from kproxy.share.identifiers import SharePartitionKey
 
 
@@ -14,15 +16,15 @@ class ReadTurns:
     __slots__ = ("_reading",)
 
     def __init__(self) -> None:
-        self._reading: dict[SharePartitionKey, set[SharePartitionKey]] = {}
+        self._reading: dict[SharePartitionKey, FetchSignals] = {}
 
-    def take(self, key: SharePartitionKey, owed: set[SharePartitionKey]) -> bool:
-        """Begin to read `key`, or tell that another fetch does; that one then has `key` in its `owed`."""
-        owed_by_reader = self._reading.get(key)
-        if owed_by_reader is not None:
-            owed_by_reader.add(key)
+    def take(self, key: SharePartitionKey, asker: FetchSignals) -> bool:
+        """Begin to read `key`, or tell that another fetch does; that one then owes `asker` a call."""
+        reader = self._reading.get(key)
+        if reader is not None:
+            reader.owe_call(key, asker)
             return False
-        self._reading[key] = owed
+        self._reading[key] = asker
         return True
 
     def give_back(self, key: SharePartitionKey) -> None:

@@ -83,3 +83,53 @@ def test_a_look_at_everything_makes_old_whatever_was_signalled() -> None:
 
     # Then
     assert not signals.is_news
+
+
+# ---- calls
+
+
+def test_a_call_wakes_the_first_sleeper_alone_which_owes_the_next_a_call() -> None:
+    # Given
+    availability, port = an_availability()
+    caller, first, second = (availability.listen([HERE]) for _ in range(3))
+    first.is_asleep = second.is_asleep = True
+    caller.owe_call(HERE, first, second)
+
+    # When
+    availability.call_next(caller, HERE)
+
+    # Then
+    assert (caller.is_news, first.is_news, second.is_news) == (False, True, False)
+    assert port.signalled == [first.call_key]
+    assert (caller.owed_keys, first.owed_keys) == ((), (HERE,))
+
+
+def test_a_call_does_not_wait_for_a_fetch_that_is_awake_and_may_read_elsewhere_for_long() -> None:
+    # Given
+    availability, port = an_availability()
+    caller, awake, sleeper = (availability.listen([HERE]) for _ in range(3))
+    sleeper.is_asleep = True
+    caller.owe_call(HERE, awake, sleeper)
+
+    # When
+    availability.call_next(caller, HERE)
+
+    # Then
+    assert (awake.is_news, sleeper.is_news) == (True, True)
+    assert sleeper.call_key in port.signalled
+
+
+def test_a_fetch_that_is_over_is_not_called_and_calls_whom_it_owes() -> None:
+    # Given
+    availability, port = an_availability()
+    caller, gone, sleeper = (availability.listen([HERE]) for _ in range(3))
+    sleeper.is_asleep = True
+    caller.owe_call(HERE, gone, sleeper)
+    availability.silence(gone, [HERE])
+
+    # When
+    availability.silence(caller, [HERE])
+
+    # Then
+    assert (gone.is_news, sleeper.is_news) == (False, True)
+    assert port.signalled == [sleeper.call_key]

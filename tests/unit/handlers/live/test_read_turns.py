@@ -2,8 +2,8 @@
 
 import asyncio
 
+from kproxy.handlers.live.fetch_signals import FetchSignals
 from kproxy.handlers.live.read_turns import ReadTurns
-from kproxy.share.identifiers import SharePartitionKey
 from tests.worlds.share_group_world import ShareGroupWorld, acquired, until_all_wait
 
 KEY = ShareGroupWorld.key()
@@ -18,29 +18,27 @@ async def a_world() -> ShareGroupWorld:
 def test_only_one_fetch_reads_a_share_partition_and_it_owes_the_other_a_call() -> None:
     # Given
     turns = ReadTurns()
-    owed_by_first: set[SharePartitionKey] = set()
-    owed_by_second: set[SharePartitionKey] = set()
-    turns.take(KEY, owed_by_first)
+    first, second = FetchSignals(), FetchSignals()
+    turns.take(KEY, first)
 
     # When
-    is_taken = turns.take(KEY, owed_by_second)
+    is_taken = turns.take(KEY, second)
 
     # Then
     assert not is_taken
-    assert owed_by_first == {KEY}
-    assert owed_by_second == set()
+    assert (first.owed_keys, second.owed_keys) == ((KEY,), ())
 
 
 def test_a_turn_that_was_given_back_can_be_taken_by_another() -> None:
     # Given
     turns = ReadTurns()
-    turns.take(KEY, set())
+    turns.take(KEY, FetchSignals())
 
     # When
     turns.give_back(KEY)
 
     # Then
-    assert turns.take(KEY, set())
+    assert turns.take(KEY, FetchSignals())
 
 
 async def test_a_partition_that_another_fetch_reads_is_not_read_twice() -> None:
@@ -66,7 +64,7 @@ async def test_a_partition_that_another_fetch_reads_is_not_read_twice() -> None:
         is_released.set()
 
     # Then
-    assert waited_for == {KEY: None}
+    assert waited_for[KEY] is None
     assert acquired(first.result()) == [(0, 2, 1)]
     assert acquired(second.result()) == [(3, 5, 1)]
     assert [read.offset for read in world.reader.reads] == [0, 3]
