@@ -1,5 +1,6 @@
 """`ScriptedPartitionReader`: the `PartitionReader` port over logs that a test writes record by record."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -76,9 +77,10 @@ class InMemoryLog:
 
 
 class ScriptedPartitionReader:
-    """Reads at once from `log(...)`; errors are set with `fail`, and every read asked for is kept in `reads`.
+    """Reads from `log(...)`; errors are set with `fail`, and every read asked for is kept in `reads`.
 
-    `before_read`, when set, is awaited before each read: to hold it back, or to change the world under it.
+    A read takes a turn of the loop, for real ones never return at once: others see that it is under way. `before_read`,
+    when set, is awaited first instead: to hold the read back, or to change the world under it.
     """
 
     def __init__(self) -> None:
@@ -101,6 +103,8 @@ class ScriptedPartitionReader:
         )
         if self.before_read is not None:
             await self.before_read()
+        else:
+            await asyncio.sleep(0)
         self.reads.extend(reads)
         results: list[PartitionData] = []
         bytes_left = max_bytes
