@@ -214,3 +214,97 @@ async def test_a_call_reaches_an_eager_fetch_behind_patient_ones_that_asked_befo
     # Then
     assert was_done
     assert acquired(fetch.result()) == [(0, 0, 1)]
+
+
+# ---- what one fetch has found, and has not looked at
+
+
+async def test_fewer_max_bytes_than_partitions_keep_no_partition_from_being_read() -> None:
+    """Each partition of a read takes a byte at least, so that they are read one after the other."""
+    # Given
+    world = await world_with_orders(passes_time=False, partition_count=3)
+    alice = world.member()
+    await alice.open(*((ORDERS, partition) for partition in range(3)))
+    for partition in range(3):
+        await loaded(world.groups.directory, world.key(partition=partition))
+    world.produce(1, partition=2)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(alice.fetch(max_bytes=1, max_wait_ms=500))
+        await until_all_wait(200)
+        was_done = fetch.done()
+        read_partitions = [read.partition for read in world.reader.reads]
+        world.clock.advance(500)
+
+    # Then
+    assert was_done
+    assert read_partitions == [0, 1, 2]
+    assert acquired(fetch.result(), partition=2) == [(0, 0, 1)]
+
+
+async def test_a_fetch_of_fewer_bytes_than_partitions_sleeps_when_all_were_read() -> None:
+    # Given
+    world = await world_with_orders(passes_time=False, partition_count=3)
+    alice = world.member()
+    await alice.open(*((ORDERS, partition) for partition in range(3)))
+    for partition in range(3):
+        await loaded(world.groups.directory, world.key(partition=partition))
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(alice.fetch(max_bytes=1, max_wait_ms=500))
+        await until_all_wait(200)
+        read_count = len(world.reader.reads)
+        world.clock.advance(500)
+
+    # Then
+    assert read_count == 3
+
+
+@pytest.mark.parametrize("is_asleep_before", [False, True])
+@pytest.mark.parametrize("large_partitions", [(1,), (0, 1)])
+async def test_min_bytes_that_are_there_are_not_slept_on_because_a_batch_had_no_room(
+    large_partitions: tuple[int, ...], *, is_asleep_before: bool
+) -> None:
+    """How large such a batch is can only be told by a read that has room for it."""
+    # Given
+    world, alice, _ = await a_patient_and_an_eager_member(0, partition_count=2)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        if not is_asleep_before:
+            world.produce(1, partition=0)
+            for partition in large_partitions:
+                world.produce(1, partition=partition, size_bytes=300_000)
+        fetch = tasks.create_task(alice.fetch(min_bytes=200_000, max_wait_ms=500))
+        await until_all_wait(50)
+        if is_asleep_before:
+            world.produce(1, partition=0)
+            await until_all_wait(50)
+            for partition in large_partitions:
+                world.produce(1, partition=partition, size_bytes=300_000)
+        await until_all_wait(200)
+        was_done = fetch.done()
+        world.clock.advance(500)
+
+    # Then
+    assert was_done
+
+
+async def test_batches_without_room_in_several_partitions_are_not_read_again_and_again() -> None:
+    # Given
+    world, alice, _ = await a_patient_and_an_eager_member(0, partition_count=2)
+    for partition in range(2):
+        world.produce(1, partition=partition)
+        world.produce(1, partition=partition, size_bytes=300_000)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(alice.fetch(min_bytes=50_000_000, max_wait_ms=500))
+        await until_all_wait(200)
+        read_count = len(world.reader.reads)
+        world.clock.advance(500)
+
+    # Then
+    assert read_count <= 8

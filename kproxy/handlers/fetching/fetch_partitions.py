@@ -50,9 +50,10 @@ class PartitionFetch:
         "_fetched",
         "_found",
         "_has_failed_read",
-        "_has_lost_partition",
+        "_has_left_out",
         "_interest",
         "_loads",
+        "_must_look_again",
         "_quiet",
         "_refused",
         "_report",
@@ -77,7 +78,7 @@ class PartitionFetch:
         self._signals = FetchSignals()
         self._bytes_left_behind = 0
         self._has_failed_read = False
-        self._has_lost_partition = False
+        self._has_left_out = self._must_look_again = False
 
     async def run(self) -> Mapping[TopicIdPartition, FetchedPartition]:
         """Return what the answer may say of each partition, in no order; left out is what was not looked at.
@@ -113,7 +114,7 @@ class PartitionFetch:
             await self._read_round()
             if self._is_over():
                 return
-            if not self._has_lost_partition and not self._signals.is_news:
+            if not self._must_look_again and not self._signals.is_news:
                 await self._wait()
                 if self._is_time_up() and not self._bytes_left_behind:
                     return
@@ -123,7 +124,7 @@ class PartitionFetch:
         """Sleep until there may be something new of the share-partitions that are still looked at."""
         if self._signals.call_key is not None:
             self._interest[self._signals.call_key] = None
-        self._signals.is_asleep = True
+        self._found.may_begin_anew = self._signals.is_asleep = True
         woken = await self._services.parked.wait(self._interest, self._terms.deadline_ms, self._terms.context)
         self._signals.is_asleep = False
         self._quiet.difference_update(woken)
@@ -190,7 +191,7 @@ class PartitionFetch:
 
     async def _read_round(self) -> None:
         self._bytes_left_behind = 0
-        self._has_failed_read = self._has_lost_partition = False
+        self._has_failed_read = self._has_left_out = self._must_look_again = False
         offsets = self._begin_reads()
         if not offsets:
             return
@@ -216,15 +217,14 @@ class PartitionFetch:
             return False  # where nothing was found, a read of what was added is a read of all
         added = self._found.reads_of_added(tuple(offsets))
         max_bytes = self._terms.context.answer_budget.grant(SMALLEST_READ_BYTES)
-        results = dict(
-            zip(offsets, await self._services.reader.read(added, max_bytes=max_bytes), strict=True)
-        )
+        read_data = await self._services.reader.read(added, max_bytes=max_bytes)
+        results = dict(zip(offsets, read_data, strict=True))
         self._require_session()
         self._terms.context.answer_budget.give_back()
         are_added = [self._found.add(partition, data) for partition, data in results.items()]
         found_bytes = self._found.total(offsets)
         if not self._are_unchanged(offsets):
-            self._has_lost_partition = True
+            self._must_look_again = True
             return True
         if found_bytes >= self._terms.min_bytes or self._is_time_up() or not all(are_added):
             return False
@@ -233,7 +233,7 @@ class PartitionFetch:
             key = self._terms.key(partition)
             self._interest[key] = max(offsets[partition], data.high_watermark)
             if data.high_watermark <= offsets[partition]:
-                self._quiet.add(key)
+                self._leave_quiet(key)
             else:
                 self._services.availability.call_next(self._signals, key)
         return True
@@ -260,6 +260,10 @@ class PartitionFetch:
         self._interest.update(dict.fromkeys((key for _, key in looked_at), None))
         return looked_at
 
+    def _leave_quiet(self, key: SharePartitionKey) -> None:
+        self._quiet.add(key)
+        self._must_look_again |= self._has_left_out  # there is room for a read of another one
+
     def _pending(self) -> list[TopicIdPartition]:
         return [partition for partition in self._terms.partitions if partition not in self._refused]
 
@@ -270,7 +274,9 @@ class PartitionFetch:
             share_partition = self._services.directory.find(key)
             if share_partition is None or not share_partition.can_acquire():
                 continue
-            if len(offsets) < self._terms.max_bytes and self._services.turns.take(key, self._signals):
+            if len(offsets) >= self._terms.max_bytes:
+                self._has_left_out = True
+            elif self._services.turns.take(key, self._signals):
                 offsets[partition] = share_partition.next_fetch_offset()
         return offsets
 
@@ -321,19 +327,19 @@ class PartitionFetch:
         found_bytes = self._found.total(reads)
         is_enough = found_bytes >= self._terms.min_bytes or self._has_failed_read or self._is_time_up()
         self._bytes_left_behind = 0 if is_enough else found_bytes
+        has_no_room = any(had_no_room(read, results[partition]) for partition, read in reads.items())
+        self._must_look_again = has_no_room and not is_enough and self._found.begin_anew()
         for partition, read in reads.items():
             share_partition = self._services.directory.find(self._terms.key(partition))
             if share_partition is None:
-                self._has_lost_partition = True  # discarded during the read: it is loaded again first
+                self._must_look_again = True  # discarded during the read: it is loaded again first
                 continue
             data = results[partition]
             size = self._services.directory.read_size(share_partition.key)
             size.is_first_due = had_no_room(read, data)
             fetched = self._taken(share_partition, read, data, batches[partition] if is_enough else None)
             if share_partition.is_fenced:
-                self._has_lost_partition = (
-                    True  # a write of its start was refused at once: nobody holds anything
-                )
+                self._must_look_again = True  # a write of its start was refused: nobody holds anything
                 continue
             self._fetched[partition] = self._reported(partition, fetched)
             self._signals.look_at(share_partition.key)
@@ -343,7 +349,7 @@ class PartitionFetch:
             )
             has_nothing = data.error_code is ErrorCode.NONE and not data.records and not size.is_first_due
             if has_nothing and self._interest[share_partition.key] == read.offset:
-                self._quiet.add(share_partition.key)
+                self._leave_quiet(share_partition.key)
             if data.high_watermark > read.offset and not is_enough:
                 self._services.availability.call_next(self._signals, share_partition.key)
 

@@ -25,14 +25,19 @@ class _Found:
 class FoundBytes:
     """What one fetch found of each partition, from the offset at which it would acquire."""
 
-    __slots__ = ("_found",)
+    __slots__ = ("_found", "may_begin_anew")
 
     def __init__(self) -> None:
+        self.may_begin_anew = True
         self._found: dict[TopicIdPartition, _Found] = {}
 
-    def forget(self) -> None:
-        """Have everything read from its beginning again."""
+    def begin_anew(self) -> bool:
+        """Have everything read from its beginning again, if that may be; not twice in a row, or it would not end."""
+        if not self.may_begin_anew:
+            return False
+        self.may_begin_anew = False
         self._found.clear()
+        return True
 
     def note(
         self, partition: TopicIdPartition, fetch_offset: int, high_watermark: int, size_bytes: int
@@ -60,9 +65,9 @@ class FoundBytes:
         ]
 
     def add(self, partition: TopicIdPartition, data: PartitionData) -> bool:
-        """Count what a read of what was added returned; False when it failed, so that nothing is known.
+        """Count what a read of what was added returned; False when nothing is known: it failed, or had no room.
 
-        Where the read had no room, what was added is taken to be like what was there before.
+        Where it had no room, what was added is taken to be like what was there before, if there was anything.
         """
         found = self._found[partition]
         if data.error_code is not ErrorCode.NONE or data.high_watermark < found.high_watermark:
@@ -72,6 +77,8 @@ class FoundBytes:
         batches = ReadBatches(data.records, offset, added_count)
         if batches.extents:
             found.size_bytes += batches.bytes_in_log(data.high_watermark)
+        elif added_count and not found.size_bytes:
+            return False
         else:
             found.size_bytes += found.size_bytes * added_count // max(offset - found.fetch_offset, 1)
         found.high_watermark = data.high_watermark
