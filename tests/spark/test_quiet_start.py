@@ -13,9 +13,11 @@ pytestmark = pytest.mark.spark
 
 
 def replay(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    # The Spark of the other tests has options of its own, and a JVM says that it picked such up.
+    inherited = {name: value for name, value in os.environ.items() if name != "JDK_JAVA_OPTIONS"}
     return subprocess.run(
         [sys.executable, "-m", "kproxy.jobs", *arguments, "--files", str(DEMO)],
-        env={**os.environ, **environment},
+        env={**inherited, **environment},
         capture_output=True,
         text=True,
         check=False,
