@@ -10,13 +10,10 @@ would have them wake each other, and the caller itself, without end.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from itertools import count
-from typing import Final
 
+from kproxy.handlers.live.wake_keys import wake_key
 from kproxy.handlers.ports import Availability
-from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
-
-_CALL_NUMBERS: Final = count(2)
+from kproxy.share.identifiers import SharePartitionKey
 
 
 class FetchSignals:
@@ -52,7 +49,7 @@ class FetchSignals:
         """Remember that these fetches are to be called for `key`, behind those that are already."""
         for asker in askers:
             if asker.call_key is None:
-                asker.call_key = SharePartitionKey(GroupId(""), TopicId(bytes(16)), -next(_CALL_NUMBERS))
+                asker.call_key = wake_key()
             self._askers.setdefault(key, {})[asker] = None
 
     def paid_calls(self, key: SharePartitionKey) -> Iterable["FetchSignals"]:

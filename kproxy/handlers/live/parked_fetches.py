@@ -6,8 +6,9 @@ gone, nobody waits for its fetch, and what it had sent behind it is to be served
 
 from collections.abc import Collection, Mapping
 
+from kproxy.handlers.live.wake_keys import wake_key
 from kproxy.handlers.ports import Availability, RequestContext
-from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
+from kproxy.share.identifiers import SharePartitionKey
 
 
 class ParkedFetches:
@@ -32,7 +33,7 @@ class ParkedFetches:
         if self.is_ending or context.caller.is_gone:
             return ()
         connection_id = context.connection_id
-        interest = interest or {_no_share_partition(connection_id): None}
+        interest = interest or {wake_key(): None}
         of_connection = self._interests.setdefault(connection_id, {})
         of_connection[id(interest)] = interest
         try:
@@ -53,8 +54,3 @@ class ParkedFetches:
         interests = [each for of_connection in self._interests.values() for each in of_connection.values()]
         for key in {key for interest in interests for key in interest}:
             self._availability.signal(key)
-
-
-def _no_share_partition(connection_id: int) -> SharePartitionKey:
-    """Return what a fetch waits for that waits for none; on other connections nobody waits for it."""
-    return SharePartitionKey(GroupId(""), TopicId(bytes(16)), -1 - connection_id)

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 
+from kproxy.handlers.live.fetch_signals import FetchSignals
 from kproxy.handlers.live.parked_fetches import ParkedFetches
 from kproxy.handlers.ports import RequestContext
 from tests.in_memory.in_memory_availability import InMemoryAvailability
@@ -117,3 +118,26 @@ async def test_a_fetch_whose_client_is_gone_does_not_fall_asleep() -> None:
 
     # Then
     assert len(parked) == 0
+
+
+async def test_a_fetch_that_is_called_wakes_none_that_waits_for_no_share_partition() -> None:
+    """Woken before its time, a client without room for its session would be refused at once, and ask again at once."""
+    # Given
+    availability = InMemoryAvailability(ManualClock())
+    parked = ParkedFetches(availability)
+    called = FetchSignals()
+    FetchSignals().owe_call(ShareGroupWorld.key(), called)
+    assert called.call_key is not None
+    connection = replace(CONTEXT, connection_id=-1 - called.call_key.partition)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        waiting = tasks.create_task(parked.wait({}, 60_000, connection))
+        await until_all_wait()
+        availability.signal(called.call_key)
+        await until_all_wait()
+        was_woken = waiting.done()
+        waiting.cancel()
+
+    # Then
+    assert not was_woken
