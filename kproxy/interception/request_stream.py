@@ -42,35 +42,46 @@ _STREAMS_ON: Final = -1
 
 
 class _Backlog:
-    """What came behind a request that is being answered, in order. Every byte is looked at once."""
+    """What came behind a request that is being answered, in order. Every byte is looked at once.
+
+    Most connections never have any, and an empty deque takes 760 bytes: there is one only while something waits.
+    """
 
     __slots__ = ("_chunks", "byte_count")
 
     def __init__(self) -> None:
-        self._chunks: deque[bytes | memoryview | bytearray] = deque()
+        self._chunks: deque[bytes | memoryview | bytearray] | None = None
         self.byte_count = 0
 
     def append(self, data: bytes | memoryview) -> None:
         self.byte_count += len(data)
-        last = self._chunks[-1] if self._chunks else None
+        chunks = self._waiting()
+        last = chunks[-1] if chunks else None
         if len(data) > _JOINED_BYTES:
-            self._chunks.append(data)
+            chunks.append(data)
         elif isinstance(last, bytearray):
             last += data
         else:
-            self._chunks.append(bytearray(data))
+            chunks.append(bytearray(data))
 
     def put_back(self, data: bytes | memoryview) -> None:
         self.byte_count += len(data)
-        self._chunks.appendleft(data)
+        self._waiting().appendleft(data)
 
     def take(self) -> bytes | memoryview | None:
         """Return what came first, None when there is nothing."""
-        if not self._chunks:
+        if self._chunks is None:
             return None
         first = self._chunks.popleft()
+        if not self._chunks:
+            self._chunks = None
         self.byte_count -= len(first)
         return bytes(first) if isinstance(first, bytearray) else first
+
+    def _waiting(self) -> deque[bytes | memoryview | bytearray]:
+        if self._chunks is None:
+            self._chunks = deque()
+        return self._chunks
 
 
 class RequestStream:

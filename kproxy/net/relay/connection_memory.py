@@ -1,8 +1,8 @@
 """What one connection holds for peers that have not taken it yet, as the budget of all connections is told."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
+from itertools import takewhile
 
 from kproxy.interception.client_session import ClientSession
 from kproxy.net.relay.buffer_budget import BudgetAccount, BufferBudget
@@ -38,7 +38,7 @@ class ConnectionMemory:
         self._high_water_bytes = WRITE_HIGH_WATER_BYTES
         self._written_bytes = 0
         self._surplus_bytes = 0
-        self._surpluses: deque[tuple[int, int]] = deque()
+        self._surpluses: list[tuple[int, int]] = []
 
     @property
     def awaits_grant(self) -> bool:
@@ -76,7 +76,7 @@ class ConnectionMemory:
         waits for them before more is read.
         """
         is_another = self._account.reserve(self._session.held_frame_bytes, self._on_granted)
-        if client is not None:
+        if self._surpluses and client is not None:
             self._forget_taken(self._written_bytes - client.get_write_buffer_size())
         waiting_bytes = self.unwritten_bytes(client, twin) + self._session.waiting_bytes
         if twin is None:
@@ -91,9 +91,9 @@ class ConnectionMemory:
 
     def _forget_taken(self, taken_bytes: int) -> None:
         """Count no more what answers kept that end within the first `taken_bytes` of all that was written."""
-        while self._surpluses and self._surpluses[0][0] <= taken_bytes:
-            _, surplus_bytes = self._surpluses.popleft()
-            self._surplus_bytes -= surplus_bytes
+        taken = list(takewhile(lambda surplus: surplus[0] <= taken_bytes, self._surpluses))
+        del self._surpluses[: len(taken)]
+        self._surplus_bytes -= sum(surplus_bytes for _, surplus_bytes in taken)
 
     def _set_high_water(
         self, high_bytes: int, client: asyncio.Transport | None, twin: UpstreamTwin | None

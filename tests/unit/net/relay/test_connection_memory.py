@@ -1,6 +1,8 @@
 """`ConnectionMemory`: what one connection holds, as the budget of all hears of it."""
 
 import asyncio
+import tracemalloc
+from typing import Final
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,10 @@ from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.connection_memory import ConnectionMemory
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES
 from tests.unit.net.relaying import SERVED, request, share_fetch
+
+IDLE: Final = 500
+MOST_IDLE_BYTES: Final = 2_500
+"""Of the rules and the accounts; sockets and protocols are measured with real brokers."""
 
 
 class SlowClient(asyncio.Transport):
@@ -129,3 +135,21 @@ def test_a_client_that_always_has_something_to_take_is_counted_what_waits_for_it
         held.client.unwritten_bytes = sum(left for left, _ in waiting)
 
         assert held.tell() == sum(left + kept for left, kept in waiting)
+
+
+def test_a_connection_of_which_nothing_waits_takes_little_memory() -> None:
+    # Given
+    routes, budget = RoutingTable(SERVED), BufferBudget(1 << 20)
+    rewriter = ResponseRewriter(BrokerAddresses(), lambda: routes.served)
+    kept: list[ConnectionMemory] = []
+
+    # When
+    tracemalloc.start()
+    for _ in range(IDLE):
+        session = ClientSession(routes, rewriter, max_request_bytes=1 << 20, request_counts={})
+        kept.append(ConnectionMemory(budget, session, on_granted=print))
+    taken_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    # Then
+    assert taken_bytes / IDLE < MOST_IDLE_BYTES
