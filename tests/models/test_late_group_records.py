@@ -38,7 +38,7 @@ async def test_the_owner_writes_the_truth_again_before_compaction_makes_a_late_r
     durable = {CONFIGS.group_id: KEPT, OTHERS.group_id: OTHERS.values}
     loaded = slot.loaded()
     assert loaded is not None
-    assert (loaded.store.configs(), loaded.store.displaced_count) == (durable, 0)
+    assert (loaded.groups.configs(), loaded.groups.displaced_count) == (durable, 0)
     assert configs_after_compaction(cluster) == durable
 
 

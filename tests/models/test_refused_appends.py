@@ -174,4 +174,4 @@ async def test_a_slot_whose_first_writes_were_refused_serves_and_is_loaded_again
 def facts_of(slot: StateSlot) -> StateTopicFacts | None:
     """Return what is durable of the facts."""
     loaded = slot.loaded()
-    return None if loaded is None else loaded.store.state_topic_facts
+    return None if loaded is None else loaded.groups.state_topic_facts

@@ -275,14 +275,14 @@ class DurableGroupLog:
         slot = self._directory.of_group(group_id)
         slot.require_ready()
         loaded = slot.loaded()
-        return None if loaded is None else loaded.store.durable_image(group_id)
+        return None if loaded is None else loaded.groups.durable_image(group_id)
 
     def durable_configs(self, group_id: str) -> Mapping[str, str]:
         """Return what the group has configured durably."""
         slot = self._directory.of_group(group_id)
         slot.require_ready()
         loaded = slot.loaded()
-        return {} if loaded is None else loaded.store.durable_configs(group_id)
+        return {} if loaded is None else loaded.groups.durable_configs(group_id)
 
     def persist(self, image: ShareGroupImage, *, on_refused: OnRefused | None = None) -> Awaitable[None]:
         """Queue the picture of a group; the awaitable is done when it, or a later one, is durable."""

@@ -40,8 +40,8 @@ class LoadedSlot:
 
     number: int
     fold: StateLogFold
-    commit: StateQueue
-    store: GroupQueue
+    states: StateQueue
+    groups: GroupQueue
     images: Mapping[GroupId, ShareGroupImage]
     """The groups as they were found."""
     facts: StateTopicFacts
@@ -57,8 +57,8 @@ class LoadedSlot:
 
     def first_writes(self) -> Sequence[GroupOperation]:
         """Return what is to be written down right after loading, in order. The facts stand in slot 0 alone."""
-        mending = (DisplacedRecords(),) if self.store.displaced_count else ()
-        is_told = self.number != DECIDING_SLOT or self.store.state_topic_facts is not None
+        mending = (DisplacedRecords(),) if self.groups.displaced_count else ()
+        is_told = self.number != DECIDING_SLOT or self.groups.state_topic_facts is not None
         return (*mending, *(() if is_told else (self.facts,)), self.recovery_point())
 
 

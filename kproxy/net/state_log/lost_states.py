@@ -78,7 +78,7 @@ class LostStates:
         loaded = slot.loaded()
         if loaded is None:
             return
-        for group_id, image in loaded.store.durable_images().items():
+        for group_id, image in loaded.groups.durable_images().items():
             for number, keys in _by_slot(self._lost_of(group_id, image, slots), slots).items():
                 self._reports.begun_anew(group_id, number, len(keys))
                 for key in keys:

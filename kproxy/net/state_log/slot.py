@@ -172,14 +172,14 @@ class StateSlot:
     def submit(self, operation: Operation) -> Ticket:
         """Queue an operation on share-partition state. Raises as `require_ready`."""
         served = self._require_served()
-        ticket = served.loaded.commit.submit(operation)
+        ticket = served.loaded.states.submit(operation)
         served.writers[0].wake()
         return ticket
 
     def submit_group(self, operation: GroupOperation) -> Ticket:
         """Queue a change of a group, or of what is kept beside groups. Raises as `require_ready`."""
         served = self._require_served()
-        ticket = served.loaded.store.submit(operation)
+        ticket = served.loaded.groups.submit(operation)
         served.writers[1].wake()
         return ticket
 
@@ -220,7 +220,7 @@ class StateSlot:
     @property
     def _waiting_count(self) -> int:
         loaded = self.loaded()
-        return 0 if loaded is None else loaded.commit.waiting_count + loaded.store.waiting_count
+        return 0 if loaded is None else loaded.states.waiting_count + loaded.groups.waiting_count
 
     def states(self) -> AppliedStates:
         """Return every durable state at one offset: a copy, so that writing goes on."""
@@ -309,7 +309,7 @@ class StateSlot:
         if loaded.truncation and not self._is_alarm_raised:
             self._raise_alarm(loaded.truncation)
         self._is_alarm_raised = False
-        self._listener.slot_loaded(self.number, tuple(loaded.images.values()), loaded.store.configs())
+        self._listener.slot_loaded(self.number, tuple(loaded.images.values()), loaded.groups.configs())
         self._served = served
         self._enter(SlotState.READY, "")
         self._reports.loaded(self.number, loaded)
@@ -328,8 +328,8 @@ class StateSlot:
                 self._have_doubt(self._served, doubt, detail)
 
         writers = (
-            self._claims.writer(claimed.state, loaded.commit, have_doubt),
-            self._claims.writer(claimed.groups, loaded.store, have_doubt),
+            self._claims.writer(claimed.state, loaded.states, have_doubt),
+            self._claims.writer(claimed.groups, loaded.groups, have_doubt),
         )
         return ServedClaim(loaded, writers, left)
 
@@ -367,8 +367,8 @@ class StateSlot:
         for writer in served.writers:
             writer.end()
         for_states, for_groups = _refusals(doubt, detail)
-        served.loaded.commit.fail(for_states)
-        served.loaded.store.fail(for_groups)
+        served.loaded.states.fail(for_states)
+        served.loaded.groups.fail(for_groups)
         self._listener.slot_lost(self.number)
 
     def _enter(self, state: SlotState, reason: str) -> None:

@@ -190,8 +190,8 @@ async def test_a_writer_continues_behind_the_claim_record(
     claimed = await claims.claim(0)
     loaded = await claims.load(claimed)
     doubts: list[object] = []
-    writer = claims.writer(claimed.groups, loaded.store, lambda *doubt: doubts.append(doubt))
-    ticket = loaded.store.submit(RecoveryPoint(0))
+    writer = claims.writer(claimed.groups, loaded.groups, lambda *doubt: doubts.append(doubt))
+    ticket = loaded.groups.submit(RecoveryPoint(0))
 
     # When
     writer.wake()

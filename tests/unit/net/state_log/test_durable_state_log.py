@@ -154,7 +154,7 @@ async def test_what_is_never_awaited_becomes_durable_all_the_same(
     # Then
     loaded = slot.loaded()
     assert loaded is not None
-    assert loaded.store.configs() == {"workers": {"share.auto.offset.reset": "earliest"}}
+    assert loaded.groups.configs() == {"workers": {"share.auto.offset.reset": "earliest"}}
 
 
 # ---------------------------------------------------- before there are slots
@@ -354,4 +354,4 @@ async def test_a_group_is_durable_as_it_was_last(ports: Ports) -> None:
     # Then
     assert before is None
     assert ports.groups.durable_image(IMAGE.group_id) == IMAGE
-    assert loaded.store.durable_images() == {IMAGE.group_id: IMAGE}
+    assert loaded.groups.durable_images() == {IMAGE.group_id: IMAGE}

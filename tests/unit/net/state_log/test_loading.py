@@ -42,7 +42,7 @@ async def test_an_empty_slot_has_no_state_and_writes_down_how_many_partitions_th
 
     # Then
     assert (dict(loaded.fold.states), loaded.fold.claim_epoch) == ({}, claimed.state.claim_epoch)
-    assert loaded.store.claim_epoch == claimed.groups.claim_epoch
+    assert loaded.groups.claim_epoch == claimed.groups.claim_epoch
     assert loaded.record_count == 2
     assert list(loaded.first_writes()) == [StateTopicFacts(2, 1), RecoveryPoint(0, 0)]
 
@@ -72,7 +72,7 @@ async def test_groups_and_configurations_are_loaded(cluster: ScriptedStateLog, c
     loaded = await opened(claims)
 
     # Then
-    assert loaded.store.configs() == {"workers": {"share.auto.offset.reset": "earliest"}}
+    assert loaded.groups.configs() == {"workers": {"share.auto.offset.reset": "earliest"}}
 
 
 def with_history(cluster: ScriptedStateLog, recovery_point: int) -> None:

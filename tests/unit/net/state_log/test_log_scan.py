@@ -9,7 +9,7 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable, CorruptStateRecord
 from kproxy.handlers.ports import TopicDescription
-from kproxy.net.state_log import log_scan as slot_loader
+from kproxy.net.state_log import log_scan
 from kproxy.net.state_log.log_scan import LogScan, LogTruncated
 from kproxy.statelog.state_log_fold import Outcome
 from kproxy.wire.records import Record
@@ -80,7 +80,7 @@ def test_records_are_given_from_the_first_to_the_last_offset_wherever_batches_be
 
 def test_a_long_log_is_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given
-    monkeypatch.setattr(slot_loader, "BYTES_PER_READ", 100)
+    monkeypatch.setattr(log_scan, "BYTES_PER_READ", 100)
     log = reading(*[1] * 20)
 
     # When
@@ -108,7 +108,7 @@ def test_progress_of_a_very_long_log_is_told(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     # Given
-    monkeypatch.setattr(slot_loader, "RECORDS_PER_PROGRESS_LINE", 10)
+    monkeypatch.setattr(log_scan, "RECORDS_PER_PROGRESS_LINE", 10)
     caplog.set_level("INFO")
     log = reading(25)
 
