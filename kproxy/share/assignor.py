@@ -4,7 +4,7 @@ Balance comes before stickiness. Racks play no part. Source: `SimpleAssignor` of
 several equal choices it makes depends on hash order there, here on the order of members and partitions.
 """
 
-from collections import Counter, deque
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
@@ -15,6 +15,9 @@ ASSIGNOR_NAME: Final = "simple"
 Assignment: TypeAlias = Mapping[MemberId, frozenset[TopicIdPartition]]
 """The partitions of each member."""
 
+Holders: TypeAlias = Sequence[MemberId]
+"""Who had a partition before, in the order of the members."""
+
 
 def assign(
     subscriptions: Mapping[MemberId, frozenset[TopicId]],
@@ -24,20 +27,31 @@ def assign(
     """Return the partitions of each member, changing as little of `previous` as balance allows.
 
     Members with one and the same subscription share all partitions; otherwise each topic is shared among its
-    subscribers, for itself. A subscribed topic that is not in `assignable` is left out.
+    subscribers, for itself; topics with the same subscribers, who had the same of them before, are shared alike. A
+    subscribed topic that is not in `assignable` is left out.
     """
     held: dict[MemberId, set[TopicIdPartition]] = {member_id: set() for member_id in subscriptions}
+    holders = _holders(subscriptions, previous)
+    alike: dict[object, Sequence[Sequence[MemberId]]] = {}
     for member_ids, partitions in _pools(subscriptions, assignable):
-        if (
-            len(partitions) == 1 or len(member_ids) == 1
-        ):  # everybody has everything: there is nothing to choose
-            everything = frozenset(partitions)
-            for member_id in member_ids:
-                held[member_id] |= everything
-            continue
-        for member_id, share in _share_out(member_ids, partitions, previous).items():
-            held[member_id] |= share
+        had = tuple([tuple(holders.get(partition, ())) for partition in partitions])
+        if (pool := (member_ids, had)) not in alike:
+            alike[pool] = _share_out(member_ids, had)
+        for partition, sharers in zip(partitions, alike[pool], strict=True):
+            for member_id in sharers:
+                held[member_id].add(partition)
     return {member_id: frozenset(partitions) for member_id, partitions in held.items()}
+
+
+def _holders(
+    subscriptions: Mapping[MemberId, frozenset[TopicId]], previous: Assignment
+) -> Mapping[TopicIdPartition, Holders]:
+    """Return who of the members had each partition: one pass, whatever the pools."""
+    holders: defaultdict[TopicIdPartition, list[MemberId]] = defaultdict(list)
+    for member_id in subscriptions:
+        for partition in previous.get(member_id, ()):
+            holders[partition].append(member_id)
+    return holders
 
 
 def _pools(
@@ -58,29 +72,30 @@ def _pools(
     yield from pools.items()
 
 
-def _share_out(
-    member_ids: Sequence[MemberId], partitions: Sequence[TopicIdPartition], previous: Assignment
-) -> dict[MemberId, set[TopicIdPartition]]:
-    """Share one pool.
+def _share_out(member_ids: Sequence[MemberId], had: Sequence[Holders]) -> Sequence[Sequence[MemberId]]:
+    """Share one pool: return the members of each partition, given those that `had` it.
 
     1. Every partition is for `sharing` members, which is 1 unless there are more members than partitions.
     2. Every member has a quota. The quotas add up to all places and differ by one at most.
     3. Members keep what they have, within their quota and the places of each partition.
     4. The places left are filled one partition after the other, by members below their quota in turn.
     """
-    sharing = -(-len(member_ids) // len(partitions))
-    quotas = _quotas(member_ids, place_count=sharing * len(partitions))
-    held, holder_counts = _kept(quotas, frozenset(partitions), previous, sharing=sharing)
-    unfilled = deque(member_id for member_id in member_ids if len(held[member_id]) < quotas[member_id])
-    for partition in partitions:
-        for _ in range(sharing - holder_counts[partition]):
-            member_id = _next_without(partition, unfilled, held)
+    sharing = -(-len(member_ids) // len(had))
+    if sharing == len(member_ids):  # everybody has everything: there is nothing to choose
+        return [member_ids] * len(had)
+    left = _quotas(member_ids, place_count=sharing * len(had))
+    sharers = [_kept(holders, left, sharing=sharing) for holders in had]
+    unfilled = deque(member_id for member_id in member_ids if left[member_id])
+    for of_partition in sharers:
+        for _ in range(sharing - len(of_partition)):
+            member_id = _next_without(of_partition, unfilled)
             if member_id is None:
                 break
-            held[member_id].add(partition)
-            if len(held[member_id]) < quotas[member_id]:
+            of_partition[member_id] = None
+            left[member_id] -= 1
+            if left[member_id]:
                 unfilled.append(member_id)
-    return held
+    return [tuple(of_partition) for of_partition in sharers]
 
 
 def _quotas(member_ids: Sequence[MemberId], *, place_count: int) -> dict[MemberId, int]:
@@ -89,34 +104,22 @@ def _quotas(member_ids: Sequence[MemberId], *, place_count: int) -> dict[MemberI
     return {member_id: ends[index + 1] - ends[index] for index, member_id in enumerate(member_ids)}
 
 
-def _kept(
-    quotas: Mapping[MemberId, int],
-    partitions: frozenset[TopicIdPartition],
-    previous: Assignment,
-    *,
-    sharing: int,
-) -> tuple[dict[MemberId, set[TopicIdPartition]], Counter[TopicIdPartition]]:
-    """Return what each member keeps of `previous`, and how many keep each partition."""
-    held: dict[MemberId, set[TopicIdPartition]] = {}
-    holder_counts: Counter[TopicIdPartition] = Counter()
-    for member_id, quota in quotas.items():
-        kept: set[TopicIdPartition] = set()
-        for partition in sorted(previous.get(member_id, frozenset()) & partitions):
-            if len(kept) < quota and holder_counts[partition] < sharing:
-                kept.add(partition)
-                holder_counts[partition] += 1
-        held[member_id] = kept
-    return held, holder_counts
+def _kept(holders: Holders, left: dict[MemberId, int], *, sharing: int) -> dict[MemberId, None]:
+    """Return, in order, who keeps a partition of those that had it, and take that from what is `left` to them."""
+    kept: dict[MemberId, None] = {}
+    for member_id in holders:
+        if len(kept) == sharing:
+            break
+        if left.get(member_id):
+            left[member_id] -= 1
+            kept[member_id] = None
+    return kept
 
 
-def _next_without(
-    partition: TopicIdPartition,
-    unfilled: deque[MemberId],
-    held: Mapping[MemberId, set[TopicIdPartition]],
-) -> MemberId | None:
-    """Take the next member in turn that does not hold `partition`; None when all of them hold it."""
+def _next_without(sharers: Mapping[MemberId, None], unfilled: deque[MemberId]) -> MemberId | None:
+    """Take the next member in turn that is not among the `sharers`; None when all of them are."""
     for _ in range(len(unfilled)):
-        if partition not in held[unfilled[0]]:
+        if unfilled[0] not in sharers:
             return unfilled.popleft()
         unfilled.rotate(-1)
     return None

@@ -1,8 +1,7 @@
 """The names of things: who, which share-partition, and the seven integers that Kafka calls an epoch."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import dataclass
-from typing import Final, NewType, TypeAlias
+from typing import Final, NamedTuple, NewType, TypeAlias
 
 from kproxy.errors import InvalidRequest
 
@@ -48,9 +47,12 @@ MAX_GROUP_ID_BYTES: Final = 32_767
 """What the keys of log records have room for: Kafka's old-style string."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class TopicIdPartition:
-    """A partition of a topic, whatever its group."""
+class TopicIdPartition(NamedTuple):
+    """A partition of a topic, whatever its group.
+
+    A named tuple, because sets of these are most of what an assignment costs: a tuple's hash and equality are several
+    times as fast as those of a frozen dataclass (CPython writes the latter in Python).
+    """
 
     topic_id: TopicId
     partition: int
@@ -60,11 +62,10 @@ class TopicIdPartition:
         return SharePartitionKey(group_id, self.topic_id, self.partition)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class SharePartitionKey:
+class SharePartitionKey(NamedTuple):
     """A topic-partition as one share group consumes it: the key of its state, in memory and in the log.
 
-    Keys have an order, so that they can stand beside equal deadlines in a heap.
+    Keys have an order, so that they can stand beside equal deadlines in a heap. A named tuple as `TopicIdPartition` is.
     """
 
     group_id: GroupId

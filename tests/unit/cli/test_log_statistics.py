@@ -9,7 +9,7 @@ from kproxy.statelog.group_records import GroupConfigs, encode_group_record, enc
 from kproxy.wire.records import Record
 from tests.in_memory.written_log import KEY, a_claim, a_snapshot, a_tombstone, an_update
 
-OTHER_KEY = replace(KEY, partition=2)
+OTHER_KEY = KEY._replace(partition=2)
 
 
 def statistics_of(kind: LogTopic, *records: Record) -> PartitionStatistics:
