@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 
 from kproxy.errors import ApiError
-from kproxy.handlers.apis.alter_configs import AlterConfigsHandler
-from kproxy.handlers.apis.describe_configs import DescribeConfigsHandler
+from kproxy.handlers.apis.group_config_apis import group_config_apis
 from kproxy.handlers.apis.group_id_guard import guarded_apis
-from kproxy.handlers.apis.incremental_alter_configs import IncrementalAlterConfigsHandler
 from kproxy.handlers.apis.share_acknowledge import ShareAcknowledgeHandler
 from kproxy.handlers.apis.share_fetch import ShareFetchHandler
 from kproxy.handlers.apis.share_group_heartbeat import HeartbeatPorts, ShareGroupHeartbeatHandler
@@ -61,10 +59,6 @@ from kproxy.share.share_group import ShareGroup, ShareGroupState
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.share.share_session import ShareSessionCache, ShareSessionLimits
 from kproxy.wire.api_keys import ApiKey
-from kproxy.wire.message_schema import Message
-from kproxy.wire.messages.alter_configs_response import AlterConfigsResponse
-from kproxy.wire.messages.describe_configs_response import DescribeConfigsResponse
-from kproxy.wire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from kproxy.wire.messages.share_acknowledge_response import ShareAcknowledgeResponse
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
@@ -166,7 +160,7 @@ class ShareGroups:
         )
         self.apis = ServedApis(
             self._served_apis(),
-            (*self._config_apis(), *guarded_apis()),
+            (*group_config_apis(self.configs, ports.group_log, ports.observer), *guarded_apis()),
             observer=ports.observer,
             on_internal_error=on_internal_error,
             on_connection_closed=self.connection_closed,
@@ -343,28 +337,6 @@ class ShareGroups:
             store, self._ports.metadata, self._ports.observer, on_change=self.directory.discard
         )
         return share_state_apis(services)
-
-    def _config_apis(self) -> tuple[ServedApi, ...]:
-        alter = IncrementalAlterConfigsHandler(self.configs, self._ports.group_log, self._ports.observer)
-        describe = DescribeConfigsHandler(self.configs, self._ports.group_log, self._ports.observer)
-        legacy = AlterConfigsHandler(self._ports.observer)
-        return (
-            ServedApi(ApiKey.ALTER_CONFIGS, 0, 2, legacy.serve, _blank(AlterConfigsResponse)),
-            ServedApi(
-                ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, alter.serve, _blank(IncrementalAlterConfigsResponse)
-            ),
-            ServedApi(ApiKey.DESCRIBE_CONFIGS, 1, 4, describe.serve, _blank(DescribeConfigsResponse)),
-        )
-
-
-def _blank(answer: type[Message]) -> Callable[..., Message]:
-    """Return what makes answers with no place for an error: merged, every resource says that nobody answered for it."""
-
-    def empty(*, error_code: int, error_message: str | None) -> Message:
-        del error_code, error_message
-        return answer()
-
-    return empty
 
 
 async def _settle(released: Released, writes: Iterable[GroupWrite]) -> None:

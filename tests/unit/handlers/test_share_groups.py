@@ -4,11 +4,10 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import StateLogUnavailable
-from kproxy.handlers.ports import RequestContext
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId
 from kproxy.wire.api_keys import ApiKey
-from kproxy.wire.codecs import DecodedRequest, Message
+from kproxy.wire.codecs import Message
 from kproxy.wire.messages import (
     delete_share_group_state_request,
     initialize_share_group_state_request,
@@ -131,26 +130,6 @@ async def test_a_membership_that_expires_releases_no_records() -> None:
     # Then
     assert world.groups.groups_by_state()["Empty",] == 1
     assert acquired(await bob.fetch(max_wait_ms=0)) == []
-
-
-async def test_a_fault_in_an_api_for_configurations_is_an_answer_without_results() -> None:
-    # Given
-    world = ShareGroupWorld()
-    context = RequestContext(1, 1, 44, 1, "client", "/127.0.0.1")
-    requests: list[tuple[int, Message]] = [
-        (ApiKey.INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest([None])),  # type: ignore[list-item]  # on purpose
-        (ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequest([None])),  # type: ignore[list-item]  # on purpose
-    ]
-
-    # When
-    answers = [
-        await world.groups.apis.serve(DecodedRequest(api_key, 1, 1, "client", request), context)
-        for api_key, request in requests
-    ]
-
-    # Then
-    assert answers == [IncrementalAlterConfigsResponse(), DescribeConfigsResponse()]
-    assert [type(fault) for fault in world.faults] == [AttributeError, AttributeError]
 
 
 async def test_a_configuration_set_over_the_wire_is_what_the_group_gets() -> None:
