@@ -20,7 +20,8 @@ waits until it reads below it.
 from collections.abc import Mapping
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, ShareSessionNotFound, ShareStateStillLoading
+from kproxy.errors import ShareSessionNotFound
+from kproxy.handlers.fetching.fetch_loads import FetchLoads
 from kproxy.handlers.fetching.fetch_terms import FetchedPartition, FetchTerms
 from kproxy.handlers.fetching.found_bytes import FoundBytes
 from kproxy.handlers.fetching.read_batches import ReadBatches
@@ -29,7 +30,6 @@ from kproxy.handlers.fetching.record_acquisition import RecordAcquisition
 from kproxy.handlers.live.fetch_signals import FetchSignals
 from kproxy.handlers.live.leadership import PartitionRefusal
 from kproxy.handlers.live.read_sizes import SMALLEST_READ_BYTES
-from kproxy.handlers.live.share_partitions import LoadUnderWay
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.state_writes import StateWrites
 from kproxy.handlers.ports import PartitionData, PartitionRead
@@ -72,7 +72,7 @@ class PartitionFetch:
         self._fetched: dict[TopicIdPartition, FetchedPartition] = {}
         self._report = RefusalReport(services.observer, terms.context)
         self._interest: dict[SharePartitionKey, int | None] = {}
-        self._loads: dict[TopicIdPartition, LoadUnderWay] = {}
+        self._loads = FetchLoads(services)
         self._quiet: set[SharePartitionKey] = set()
         self._found = FoundBytes()
         self._signals = FetchSignals()
@@ -149,45 +149,11 @@ class PartitionFetch:
         looked_at = self._begin_look()
         is_any_live = bool(self._quiet)
         for partition, key in looked_at:
-            if self._services.directory.find(key) is None:
-                self._begin_load(partition, key)
-            else:
+            if self._services.directory.find(key) is not None:
                 is_any_live = True
-        return bool(self._loads) and not is_any_live
-
-    def _begin_load(self, partition: TopicIdPartition, key: SharePartitionKey) -> None:
-        load = self._loads.pop(partition, None)
-        if load is not None and load.is_over:
-            if self._take_failure(partition, load.failure):
-                return
-            load = None
-        if load is None:
-            if self._is_refused_as_unknown(partition):
-                return
-            load = self._services.directory.begin_load(key)
-            if load.is_over and self._take_failure(partition, load.failure):
-                return
-        self._loads[partition] = load
-
-    def _is_refused_as_unknown(self, partition: TopicIdPartition) -> bool:
-        """Refuse a partition whose topic was deleted while the fetch waited: it was known when the fetch began."""
-        if self._services.leadership.is_known(partition):
-            return False
-        refusal = PartitionRefusal(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id any more")
-        self._refused[partition] = self._reported(partition, FetchedPartition(refusal))
-        return True
-
-    def _take_failure(self, partition: TopicIdPartition, failure: Exception | None) -> bool:
-        """Refuse a partition that cannot be loaded; tell whether that was so. What is replayed is waited for."""
-        match failure:
-            case None | ShareStateStillLoading():
-                return False
-            case ApiError():
-                refusal = PartitionRefusal(failure.error_code, str(failure))
+            elif (refusal := self._loads.begin(key)) is not None:
                 self._refused[partition] = self._reported(partition, FetchedPartition(refusal))
-                return True
-            case _:
-                raise AssertionError(f"{self._terms.key(partition)} could not be loaded") from failure
+        return bool(self._loads) and not is_any_live
 
     async def _read_round(self) -> None:
         self._bytes_left_behind = 0
