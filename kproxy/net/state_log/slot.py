@@ -12,16 +12,13 @@ do all others.
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
 
 from kproxy.errors import (
-    ApiError,
     BrokerUnavailable,
     CoordinatorLoadInProgress,
     CorruptStateRecord,
-    FencedLeaderEpoch,
     NotCoordinator,
     StateLogUnavailable,
     StateNotWritten,
@@ -33,8 +30,9 @@ from kproxy.net.state_log.load_turns import LoadTurns
 from kproxy.net.state_log.loading import ClaimedSlot, LoadedSlot
 from kproxy.net.state_log.log_scan import LogTruncated
 from kproxy.net.state_log.ownership import DECIDING_SLOT, ClaimLost, SlotOwnership
-from kproxy.net.state_log.partition_writer import Doubt, PartitionWriter
+from kproxy.net.state_log.partition_writer import Doubt
 from kproxy.net.state_log.reports import SlotReports
+from kproxy.net.state_log.served_claim import ServedClaim
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.group_queue import GroupOperation
 from kproxy.statelog.group_records import RecoveryPoint
@@ -64,17 +62,6 @@ class SlotListener(Protocol):
     def slot_lost(self, slot: int) -> None:
         """Forget everything that belongs to the slot: nobody knows whether it is true."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class ServedClaim:
-    """What a slot has from one claim, between the moment it is loaded and the moment it is left."""
-
-    loaded: LoadedSlot
-    writers: tuple[PartitionWriter, PartitionWriter]
-    """Of the state topic's partition, and of the groups topic's."""
-    left: asyncio.Future[None]
-    """Done when the claim is not served any more."""
 
 
 class StateSlot:
@@ -171,17 +158,11 @@ class StateSlot:
 
     def submit(self, operation: Operation) -> Ticket:
         """Queue an operation on share-partition state. Raises as `require_ready`."""
-        served = self._require_served()
-        ticket = served.loaded.states.submit(operation)
-        served.writers[0].wake()
-        return ticket
+        return self._require_served().submit(operation)
 
     def submit_group(self, operation: GroupOperation) -> Ticket:
         """Queue a change of a group, or of what is kept beside groups. Raises as `require_ready`."""
-        served = self._require_served()
-        ticket = served.loaded.groups.submit(operation)
-        served.writers[1].wake()
-        return ticket
+        return self._require_served().submit_group(operation)
 
     @property
     def has_work(self) -> bool:
@@ -362,13 +343,7 @@ class StateSlot:
     def _leave(self, served: ServedClaim, doubt: Doubt, detail: str) -> None:
         """Forget what was served, and refuse what waits."""
         self._served = None
-        if not served.left.done():  # cancelled with the life of the slot
-            served.left.set_result(None)
-        for writer in served.writers:
-            writer.end()
-        for_states, for_groups = _refusals(doubt, detail)
-        served.loaded.states.fail(for_states)
-        served.loaded.groups.fail(for_groups)
+        served.end(doubt, detail)
         self._listener.slot_lost(self.number)
 
     def _enter(self, state: SlotState, reason: str) -> None:
@@ -391,10 +366,3 @@ class StateSlot:
         self._reports.delayed(self.number, str(failure))
         self._backoff.failed()
         await asyncio.sleep(self._backoff.remaining_ms / 1000)
-
-
-def _refusals(doubt: Doubt, detail: str) -> tuple[ApiError, ApiError]:
-    """Return what writers of share-partition state, and of groups, are told."""
-    if doubt is Doubt.FENCED:
-        return FencedLeaderEpoch(detail), NotCoordinator(detail)
-    return StateLogUnavailable(detail), StateLogUnavailable(detail)

@@ -347,18 +347,3 @@ async def test_a_log_that_loses_records_while_it_is_read_raises_the_alarm_and_is
     # Then
     assert slot.is_ready
     assert backing.measured.counts["statelog_truncations",] == 2
-
-
-async def test_what_waits_is_refused_also_when_the_life_of_the_slot_was_ended_before(
-    cluster: ScriptedStateLog, backing: StateLogBacking
-) -> None:
-    # Given
-    slot = await with_state(backing)
-    cluster.refuse_append(state_log(), ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-    waiting = slot.submit(acknowledged(KEY, 5, 9))
-
-    # When
-    backing.lives[slot].cancel()
-
-    # Then
-    assert type(await refusal_of(waiting)) is StateLogUnavailable

@@ -1,0 +1,51 @@
+"""`ServedClaim`: what a slot has from one claim, between the moment it is loaded and the moment it is left."""
+
+import asyncio
+from dataclasses import dataclass
+
+from kproxy.errors import ApiError, FencedLeaderEpoch, NotCoordinator, StateLogUnavailable
+from kproxy.net.state_log.loading import LoadedSlot
+from kproxy.net.state_log.partition_writer import Doubt, PartitionWriter
+from kproxy.statelog.group_queue import GroupOperation
+from kproxy.statelog.operations import Operation
+from kproxy.statelog.tickets import Ticket
+
+
+@dataclass(frozen=True, slots=True)
+class ServedClaim:
+    """What is durable in a slot, what waits to become so, and who writes it. It lives and ends as one."""
+
+    loaded: LoadedSlot
+    writers: tuple[PartitionWriter, PartitionWriter]
+    """Of the state topic's partition, and of the groups topic's."""
+    left: asyncio.Future[None]
+    """Done when the claim is not served any more."""
+
+    def submit(self, operation: Operation) -> Ticket:
+        """Queue an operation on share-partition state."""
+        ticket = self.loaded.states.submit(operation)
+        self.writers[0].wake()
+        return ticket
+
+    def submit_group(self, operation: GroupOperation) -> Ticket:
+        """Queue a change of a group, or of what is kept beside groups."""
+        ticket = self.loaded.groups.submit(operation)
+        self.writers[1].wake()
+        return ticket
+
+    def end(self, doubt: Doubt, detail: str) -> None:
+        """Write nothing more, and refuse what waits: what is queued must not be answered as if it were durable."""
+        if not self.left.done():  # cancelled with the life of the slot
+            self.left.set_result(None)
+        for writer in self.writers:
+            writer.end()
+        for_states, for_groups = _refusals(doubt, detail)
+        self.loaded.states.fail(for_states)
+        self.loaded.groups.fail(for_groups)
+
+
+def _refusals(doubt: Doubt, detail: str) -> tuple[ApiError, ApiError]:
+    """Return what writers of share-partition state, and of groups, are told."""
+    if doubt is Doubt.FENCED:
+        return FencedLeaderEpoch(detail), NotCoordinator(detail)
+    return StateLogUnavailable(detail), StateLogUnavailable(detail)
