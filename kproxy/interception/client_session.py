@@ -24,34 +24,28 @@ from functools import partial
 from typing import Final
 
 from kproxy.errors import MalformedMessage, PeerViolation
-from kproxy.interception.broker_addresses import BackingBroker, BrokerAddresses, UnknownBrokers
+from kproxy.interception.broker_addresses import BackingBroker, UnknownBrokers
 from kproxy.interception.gathering import Gathering
 from kproxy.interception.known_versions import MAX_API_VERSIONS_VERSION
+from kproxy.interception.request_decisions import (
+    AnsweredAtOnce,
+    Relayed,
+    Served,
+    Translated,
+    decide_held_request,
+)
 from kproxy.interception.request_stream import RequestStream
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.interception.response_stream import ResponseStream
 from kproxy.interception.rewrites.api_versions import unsupported_version_answer
-from kproxy.interception.rewrites.find_coordinator import SHARE_KEY_TYPE, answer_share_coordinator
-from kproxy.interception.rewrites.group_config_requests import names_a_group
 from kproxy.interception.rewrites.responses import ResponseRewriter
-from kproxy.interception.routing import GROUP_CONFIG_KEYS, Disposition, RoutingTable
+from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.interception.topic_changes import TopicChange, topic_change_in
-from kproxy.interception.translations import FIRST_BATCHED, LOWEST_TRANSLATED, translate
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest
 from kproxy.wire.frames import RequestHead
-from kproxy.wire.messages.alter_configs_request import AlterConfigsRequest
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
-from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
-from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
-from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
-
-MAX_COORDINATOR_KEYS: Final = 100_000
-"""Of one FindCoordinator request that a broker answers."""
-
-MAX_KEYS_ONE_BY_ONE: Final = 5_000
-"""Of one whose keys become an answer of kproxy's, or requests, one by one: 20 µs each, which nobody can interrupt."""
 
 KEEPALIVE_CORRELATION_ID: Final = 0x6B707879
 """Of the requests that kproxy sends on a silent twin; it only has to come back."""
@@ -264,60 +258,33 @@ class ClientSession:
             self._answer_at_once(head, codecs.encode_response(head.api_key, 0, head.correlation_id, answer))
             return False
         self._count(head)
-        disposition = self._routes.disposition(head.api_key, head.api_version)
-        if disposition is Disposition.EXAMINE and head.api_key not in GROUP_CONFIG_KEYS:
-            self._find_or_translate(head, frame)
-            return False
-        request = _decode(head, frame)
-        if not _is_answered_here(disposition, request):
-            self._relay_held(SlotKind.FORWARD, head, frame)
-            return False
-        self._call = Call(ResponseSlot(SlotKind.LOCAL, *head), request, disposition)
-        self._slots.append(self._call.slot)
-        return True
-
-    def _find_or_translate(self, head: RequestHead, frame: memoryview) -> None:
-        if head.api_key == ApiKey.FIND_COORDINATOR:
-            sought = _decode(head, frame).message
-            assert isinstance(sought, FindCoordinatorRequest)
-            self._refuse_many_keys(head, sought)
-            answer = answer_share_coordinator(sought, head.api_version, self._share_coordinator_addresses())
-            if answer is not None:
-                self._answer_at_once(head, codecs.encode_response(*head, answer))
-                return
         _, broker_version = self._broker_versions.get(head.api_key, (0, head.api_version))
-        if LOWEST_TRANSLATED[head.api_key] <= broker_version < head.api_version:
-            self._translate(head, _decode(head, frame), broker_version)
-        else:
-            names_brokers = head.api_key in {ApiKey.FIND_COORDINATOR, ApiKey.METADATA}
-            self._relay_held(SlotKind.REWRITE if names_brokers else SlotKind.FORWARD, head, frame)
+        decided = decide_held_request(
+            head, frame, self._routes, self._rewriter, broker_version=broker_version
+        )
+        match decided:
+            case Served(request, disposition):
+                self._call = Call(ResponseSlot(SlotKind.LOCAL, *head), request, disposition)
+                self._slots.append(self._call.slot)
+                return True
+            case Relayed(kind):
+                self._relay_held(kind, head, frame)
+            case AnsweredAtOnce():
+                self._answer_at_once(head, codecs.encode_response(*head, decided.answer))
+            case Translated():
+                self._translate(head, decided)
+        return False
 
-    def _refuse_many_keys(self, head: RequestHead, sought: FindCoordinatorRequest) -> None:
-        count = len(sought.coordinator_keys)
-        _, broker_version = self._broker_versions.get(head.api_key, (0, head.api_version))
-        is_whole = sought.key_type != SHARE_KEY_TYPE and broker_version >= FIRST_BATCHED
-        most = MAX_COORDINATOR_KEYS if is_whole else MAX_KEYS_ONE_BY_ONE
-        if count > most:
-            raise PeerViolation("malformed_request", f"coordinators searched for: {count}; {most} are served")
-
-    def _share_coordinator_addresses(self) -> BrokerAddresses | None:
-        """Return where the share coordinator is found, None when it is not served on the wire."""
-        is_served = ApiKey.READ_SHARE_GROUP_STATE in self._routes.served
-        return self._rewriter.addresses if is_served else None
-
-    def _translate(self, head: RequestHead, request: DecodedRequest, broker_version: int) -> None:
+    def _translate(self, head: RequestHead, translated: Translated) -> None:
         """Ask an older broker in its own version, once or several times, and answer once in the client's."""
-        translation = translate(request.message, broker_version, self._rewriter.topic_name)
-        if not translation.requests:
-            self._answer_at_once(head, codecs.encode_response(*head, translation.merge([])))
-            return
+        translation, broker_version = translated.translation, translated.broker_version
         gathering = Gathering(head, broker_version, translation, self._rewriter)
         for position, message in enumerate(translation.requests):
             slot = ResponseSlot(SlotKind.REWRITE, *head)
             slot.rewrite = partial(gathering.take, position)
             self._slots.append(slot)
             self._requests.for_broker += codecs.encode_request(
-                head.api_key, broker_version, head.correlation_id, request.client_id, message
+                head.api_key, broker_version, head.correlation_id, translated.client_id, message
             )
 
     def _relay_held(self, kind: SlotKind, head: RequestHead, frame: memoryview) -> None:
@@ -379,22 +346,3 @@ class ClientSession:
         """Send the answers at the head of the queue that are ready."""
         while self._slots and self._slots[0].buffers is not None:
             self._responses.for_client.extend(self._slots.popleft().buffers or ())
-
-
-def _decode(head: RequestHead, frame: memoryview) -> DecodedRequest:
-    try:
-        return codecs.decode_request(frame)
-    except MalformedMessage as malformed:
-        detail = f"API key {head.api_key} version {head.api_version}: {malformed}"
-        raise PeerViolation("malformed_request", detail) from malformed
-
-
-def _is_answered_here(disposition: Disposition, request: DecodedRequest) -> bool:
-    """Share groups may have been turned off since the frame began: then it is FORWARD."""
-    if disposition is Disposition.EXAMINE:
-        message = request.message
-        assert isinstance(
-            message, AlterConfigsRequest | IncrementalAlterConfigsRequest | DescribeConfigsRequest
-        )
-        return names_a_group(message)
-    return disposition is not Disposition.FORWARD

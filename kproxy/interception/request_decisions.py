@@ -1,0 +1,148 @@
+"""What becomes of a request that is held whole: relayed, answered at once, translated for an older broker, or served.
+
+Decides, and does nothing: `client_session` keeps the order of the answers.
+"""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from kproxy.errors import MalformedMessage, PeerViolation
+from kproxy.interception.broker_addresses import BrokerAddresses
+from kproxy.interception.response_slots import SlotKind
+from kproxy.interception.rewrites.find_coordinator import SHARE_KEY_TYPE, answer_share_coordinator
+from kproxy.interception.rewrites.group_config_requests import names_a_group
+from kproxy.interception.rewrites.responses import ResponseRewriter
+from kproxy.interception.routing import GROUP_CONFIG_KEYS, Disposition, RoutingTable
+from kproxy.interception.translations import FIRST_BATCHED, LOWEST_TRANSLATED, Translation, translate
+from kproxy.wire import codecs
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.codecs import DecodedRequest, Message
+from kproxy.wire.frames import RequestHead
+from kproxy.wire.messages.alter_configs_request import AlterConfigsRequest
+from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
+from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
+from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
+
+MAX_COORDINATOR_KEYS: Final = 100_000
+"""Of one FindCoordinator request that a broker answers."""
+
+MAX_KEYS_ONE_BY_ONE: Final = 5_000
+"""Of one whose keys become an answer of kproxy's, or requests, one by one: 20 µs each, which nobody can interrupt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relayed:
+    """It goes to the broker as it came; `kind` says what becomes of the response."""
+
+    kind: SlotKind
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredAtOnce:
+    """It has its answer already."""
+
+    answer: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """An older broker is asked in its own version, once or several times; the client is answered once, in its own."""
+
+    client_id: str | None
+    broker_version: int
+    translation: Translation
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """kproxy answers it, perhaps together with the broker."""
+
+    request: DecodedRequest
+    disposition: Disposition
+
+
+RequestDecision: TypeAlias = Relayed | AnsweredAtOnce | Translated | Served
+
+
+def decide_held_request(
+    head: RequestHead,
+    frame: memoryview,
+    routes: RoutingTable,
+    rewriter: ResponseRewriter,
+    *,
+    broker_version: int,
+) -> RequestDecision:
+    """Decide a held request.
+
+    Args:
+        head: its first fields.
+        frame: all of it, without its length.
+        routes: the table of dispositions.
+        rewriter: knows addresses and topics.
+        broker_version: the highest version of this API that the broker has.
+
+    Raises:
+        PeerViolation: it is malformed, or asks for more than is served.
+    """
+    disposition = routes.disposition(head.api_key, head.api_version)
+    if disposition is not Disposition.EXAMINE or head.api_key in GROUP_CONFIG_KEYS:
+        request = _decode(head, frame)
+        is_served = _is_answered_here(disposition, request)
+        return Served(request, disposition) if is_served else Relayed(SlotKind.FORWARD)
+    if head.api_key == ApiKey.FIND_COORDINATOR:
+        addresses = rewriter.addresses if ApiKey.READ_SHARE_GROUP_STATE in routes.served else None
+        if (answer := _share_coordinator(head, frame, addresses, broker_version)) is not None:
+            return AnsweredAtOnce(answer)
+    if LOWEST_TRANSLATED[head.api_key] <= broker_version < head.api_version:
+        return _translated(_decode(head, frame), rewriter, broker_version)
+    names_brokers = head.api_key in {ApiKey.FIND_COORDINATOR, ApiKey.METADATA}
+    return Relayed(SlotKind.REWRITE if names_brokers else SlotKind.FORWARD)
+
+
+def _share_coordinator(
+    head: RequestHead, frame: memoryview, addresses: BrokerAddresses | None, broker_version: int
+) -> Message | None:
+    """Return the answer to who seeks a share coordinator, None to everybody else.
+
+    `addresses` is where it is found, None when it is not served on the wire.
+    """
+    sought = _decode(head, frame).message
+    assert isinstance(sought, FindCoordinatorRequest)
+    _refuse_many_keys(sought, broker_version)
+    return answer_share_coordinator(sought, head.api_version, addresses)
+
+
+def _refuse_many_keys(sought: FindCoordinatorRequest, broker_version: int) -> None:
+    count = len(sought.coordinator_keys)
+    is_whole = sought.key_type != SHARE_KEY_TYPE and broker_version >= FIRST_BATCHED
+    most = MAX_COORDINATOR_KEYS if is_whole else MAX_KEYS_ONE_BY_ONE
+    if count > most:
+        raise PeerViolation("malformed_request", f"coordinators searched for: {count}; {most} are served")
+
+
+def _translated(
+    request: DecodedRequest, rewriter: ResponseRewriter, broker_version: int
+) -> Translated | AnsweredAtOnce:
+    translation = translate(request.message, broker_version, rewriter.topic_name)
+    if not translation.requests:
+        return AnsweredAtOnce(translation.merge([]))
+    return Translated(request.client_id, broker_version, translation)
+
+
+def _decode(head: RequestHead, frame: memoryview) -> DecodedRequest:
+    try:
+        return codecs.decode_request(frame)
+    except MalformedMessage as malformed:
+        detail = f"API key {head.api_key} version {head.api_version}: {malformed}"
+        raise PeerViolation("malformed_request", detail) from malformed
+
+
+def _is_answered_here(disposition: Disposition, request: DecodedRequest) -> bool:
+    """Share groups may have been turned off since the frame began: then it is FORWARD."""
+    if disposition is Disposition.EXAMINE:
+        message = request.message
+        assert isinstance(
+            message, AlterConfigsRequest | IncrementalAlterConfigsRequest | DescribeConfigsRequest
+        )
+        return names_a_group(message)
+    return disposition is not Disposition.FORWARD

@@ -1,0 +1,104 @@
+"""What becomes of requests that are held whole, in conversations of a client, kproxy and a broker."""
+
+import struct
+
+import pytest
+
+from kproxy.errors import PeerViolation
+from kproxy.interception.request_decisions import MAX_COORDINATOR_KEYS, MAX_KEYS_ONE_BY_ONE
+from kproxy.wire import codecs
+from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
+from kproxy.wire.messages.api_versions_response import ApiVersion, ApiVersionsResponse
+from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
+from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
+from kproxy.wire.messages.find_coordinator_response import FindCoordinatorResponse
+from tests.worlds.conversing import Conversation, joined, request, response
+
+
+def test_a_coordinator_of_a_group_is_sought_at_the_broker_and_named_by_its_virtual_address() -> None:
+    conversation = Conversation()
+    sought = request(10, 2, 1, FindCoordinatorRequest(key="group", key_type=0))
+
+    to_broker = conversation.client_sends(sought)
+    to_client = conversation.broker_sends(
+        response(10, 2, 1, FindCoordinatorResponse(node_id=1, host="broker-1", port=9092))
+    )
+
+    assert to_broker == sought
+    assert to_client == response(10, 2, 1, FindCoordinatorResponse(node_id=1, host="kproxy", port=19101))
+
+
+def test_as_many_coordinators_as_are_served_may_be_sought_at_once() -> None:
+    # Given
+    talk = Conversation()
+    keys = [f"{number}" for number in range(MAX_COORDINATOR_KEYS)]
+    search = request(10, 6, 1, FindCoordinatorRequest(key_type=0, coordinator_keys=keys))
+
+    # When
+    passed = talk.client_sends(search)
+
+    # Then
+    assert passed == search
+
+
+@pytest.mark.parametrize(
+    ("key_type", "broker_version"), [(2, 6), (0, 3)], ids=["answered here", "asked one by one"]
+)
+def test_fewer_coordinators_may_be_sought_where_kproxy_makes_something_of_each_key(
+    key_type: int, broker_version: int
+) -> None:
+    # Given
+    talk = Conversation()
+    talk.client_sends(request(18, 0, 1, ApiVersionsRequest()))
+    talk.broker_sends(response(18, 0, 1, ApiVersionsResponse(api_keys=[ApiVersion(10, 0, broker_version)])))
+
+    def search(count: int) -> bytes:
+        keys = [str(number) for number in range(count)]
+        return request(10, 6, 1, FindCoordinatorRequest(key_type=key_type, coordinator_keys=keys))
+
+    # When
+    talk.client_sends(search(MAX_KEYS_ONE_BY_ONE))
+
+    # Then
+    with pytest.raises(PeerViolation, match="coordinators searched for: 5001; 5000 are served"):
+        talk.client_sends(search(MAX_KEYS_ONE_BY_ONE + 1))
+
+
+def test_a_share_coordinator_is_never_sought_at_the_broker() -> None:
+    conversation = Conversation()
+    key = "g:AAAAAAAAAAAAAAAAAAAAAQ:0"
+
+    to_broker = conversation.client_sends(
+        request(10, 6, 1, FindCoordinatorRequest(key_type=2, coordinator_keys=[key]))
+    )
+
+    _, message = codecs.decode_response(10, 6, joined(conversation.session.take_for_client())[4:])
+    assert isinstance(message, FindCoordinatorResponse)
+    assert to_broker == b""
+    assert [(entry.key, entry.error_code, entry.node_id) for entry in message.coordinators] == [(key, 15, -1)]
+
+
+def test_configs_of_topics_pass_and_those_of_groups_are_handed_over() -> None:
+    conversation = Conversation()
+    topics = request(32, 4, 1, DescribeConfigsRequest(resources=[DescribeConfigsResource(resource_type=2)]))
+    groups = request(32, 4, 2, DescribeConfigsRequest(resources=[DescribeConfigsResource(resource_type=32)]))
+
+    to_broker = conversation.client_sends(topics + groups)
+
+    assert to_broker == topics
+    assert conversation.session.owed_responses == 2
+
+
+@pytest.mark.parametrize(
+    ("api_key", "version"),
+    [(78, 1), (10, 6), (32, 4)],
+    ids=["ShareFetch", "FindCoordinator", "DescribeConfigs"],
+)
+def test_a_malformed_body_of_a_held_request_is_refused(api_key: int, version: int) -> None:
+    conversation = Conversation()
+    garbage = struct.pack(">ihhi", 12, api_key, version, 1) + b"\xff\xff\xff\xff"
+
+    with pytest.raises(PeerViolation) as refusal:
+        conversation.client_sends(garbage)
+
+    assert refusal.value.reason == "malformed_request"
