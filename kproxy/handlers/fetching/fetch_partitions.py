@@ -207,7 +207,8 @@ class PartitionFetch:
     def _are_unchanged(self, offsets: Mapping[TopicIdPartition, int]) -> bool:
         """Tell whether each share-partition is still live, and would still be read from its offset."""
         found = {
-            partition: self._services.directory.find(self._terms.key(partition)) for partition in offsets
+            partition: self._services.directory.with_current_limits(self._terms.key(partition))
+            for partition in offsets
         }
         return all(
             live is not None and live.can_acquire() and live.next_fetch_offset() == offsets[partition]
@@ -237,7 +238,7 @@ class PartitionFetch:
         """Take the turns of this round; return where to read: the first ones if there are fewer bytes than these."""
         offsets: dict[TopicIdPartition, int] = {}
         for partition, key in self._begin_look():
-            share_partition = self._services.directory.find(key)
+            share_partition = self._services.directory.with_current_limits(key)
             if share_partition is None or not share_partition.can_acquire():
                 continue
             if len(offsets) >= self._terms.max_bytes:
@@ -276,7 +277,7 @@ class PartitionFetch:
         return size.bytes_for(min(self._terms.max_records, self._acquirable_from(key, offset)))
 
     def _acquirable_from(self, key: SharePartitionKey, offset: int) -> int:
-        share_partition = self._services.directory.find(key)
+        share_partition = self._services.directory.with_current_limits(key)
         return 0 if share_partition is None else acquirable_from(share_partition, offset)
 
     def _take(
@@ -296,7 +297,7 @@ class PartitionFetch:
         has_no_room = any(had_no_room(read, results[partition]) for partition, read in reads.items())
         self._must_look_again = has_no_room and not is_enough and self._found.begin_anew()
         for partition, read in reads.items():
-            share_partition = self._services.directory.find(self._terms.key(partition))
+            share_partition = self._services.directory.with_current_limits(self._terms.key(partition))
             if share_partition is None:
                 self._must_look_again = True  # discarded during the read: it is loaded again first
                 continue

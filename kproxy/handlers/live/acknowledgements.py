@@ -242,7 +242,7 @@ class Acknowledgements:
         batches: Sequence[AcknowledgementBatch],
     ) -> StateDelta:
         key = acknowledger.key(partition)
-        share_partition = self._services.directory.find(key)
+        share_partition = self._services.directory.with_current_limits(key)
         if share_partition is None:
             self._require_ours(key)
             raise SharePartitionNotLoaded(f"nothing of {key} is in flight here")

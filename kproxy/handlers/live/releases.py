@@ -50,7 +50,7 @@ class Releases:
         """Take back every record whose lock ended by `now_ms`."""
         writes = StateWrites(self._services.directory, self._services.state_log)
         for key in self._services.directory.due(now_ms):
-            share_partition = self._services.directory.find(key)
+            share_partition = self._services.directory.with_current_limits(key)
             assert share_partition is not None, f"{key} is due and not live"
             holders = holders_due(share_partition.view(), now_ms)
             delta = share_partition.expire_locks(now_ms)
@@ -84,7 +84,7 @@ class Releases:
             groups[session.key.group_id] = None
             for partition in session.partitions:
                 key = partition.in_group(session.key.group_id)
-                share_partition = self._services.directory.find(key)
+                share_partition = self._services.directory.with_current_limits(key)
                 if share_partition is not None:
                     delta = share_partition.release(member_id, node_id=session.key.node_id)
                     self._services.counters.released(delta)

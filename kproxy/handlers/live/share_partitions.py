@@ -114,7 +114,7 @@ class SharePartitionDirectory:
 
     Args:
         ports: the outside.
-        limits_of: the limits of a group at this moment; each access to a live share-partition renews them.
+        limits_of: the limits of a group at this moment.
         offset_reset_of: where new share-partitions of a group begin.
         is_wanted: whether anybody fetches for a group.
     """
@@ -164,10 +164,14 @@ class SharePartitionDirectory:
     def find(self, key: SharePartitionKey) -> SharePartition | None:
         """Return the live share-partition, None when it is not loaded. Not to be kept across an await."""
         live = self._live.get(key)
-        if live is None:
-            return None
-        live.share_partition.limits = self._limits_of(key.group_id)
-        return live.share_partition
+        return None if live is None else live.share_partition
+
+    def with_current_limits(self, key: SharePartitionKey) -> SharePartition | None:
+        """Do the same, and give it the limits that its group has now: for who acquires, acknowledges or releases."""
+        share_partition = self.find(key)
+        if share_partition is not None:
+            share_partition.limits = self._limits_of(key.group_id)
+        return share_partition
 
     def begin_load(self, key: SharePartitionKey) -> LoadUnderWay:
         """Begin to load a share-partition that is not live, unless that is under way; return at once.

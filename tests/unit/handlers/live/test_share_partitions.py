@@ -29,7 +29,10 @@ NEVER_MS = 1_000_000
 
 
 def a_directory(
-    world: ShareGroupWorld, *, is_wanted: Callable[[], bool] = lambda: True
+    world: ShareGroupWorld,
+    *,
+    is_wanted: Callable[[], bool] = lambda: True,
+    limits: Callable[[], ShareLimits] = ShareLimits,
 ) -> SharePartitionDirectory:
     configs = GroupConfigs(GroupConfigBounds())
     ports = DirectoryPorts(
@@ -43,10 +46,34 @@ def a_directory(
     )
     return SharePartitionDirectory(
         ports,
-        limits_of=lambda _: ShareLimits(),
+        limits_of=lambda _: limits(),
         offset_reset_of=configs.offset_reset,
         is_wanted=lambda _: is_wanted(),
     )
+
+
+# ---- looking
+
+
+async def test_who_looks_changes_nothing_and_who_takes_gets_the_limits_of_now() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await world.initialize()
+    before, now = ShareLimits(record_lock_duration_ms=20_000), ShareLimits(record_lock_duration_ms=40_000)
+    limits = [before]
+    directory = a_directory(world, limits=lambda: limits[-1])
+    live = await loaded(directory, KEY)
+
+    # When
+    limits.append(now)
+    found = directory.find(KEY)
+    seen = live.limits
+    taken = directory.with_current_limits(KEY)
+
+    # Then
+    assert found is live
+    assert taken is live
+    assert (seen, live.limits) == (before, now)
 
 
 # ---- loading
