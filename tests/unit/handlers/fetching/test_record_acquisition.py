@@ -12,6 +12,7 @@ from tests.worlds.share_group_world import (
     Member,
     ShareGroupWorld,
     acquired,
+    loaded,
     partitions_of,
 )
 
@@ -192,6 +193,23 @@ async def test_acquiring_asks_for_the_alarm_at_the_end_of_the_lock() -> None:
     # Then
     assert world.alarm.deadlines_ms == [31_500]
     assert world.groups.next_deadline_ms() == 31_500
+
+
+async def test_a_lock_lasts_as_long_as_the_group_was_configured_since_its_share_partition_was_loaded() -> (
+    None
+):
+    # Given
+    world = ShareGroupWorld()
+    world.produce(5)
+    alice = await a_member(world)
+    await loaded(world.groups.directory, world.key())
+    world.configure("share.record.lock.duration.ms", "20000")
+
+    # When
+    await alice.fetch()
+
+    # Then
+    assert world.groups.next_deadline_ms() == 21_000
 
 
 async def test_when_the_log_start_overtakes_a_fetch_goes_on_from_there() -> None:
