@@ -49,7 +49,7 @@ class Releases:
     def expire_locks(self, now_ms: int) -> "Released":
         """Take back every record whose lock ended by `now_ms`."""
         writes = StateWrites(self._services.directory, self._services.state_log)
-        for key in self._services.directory.due(now_ms):
+        for key in self._services.directory.take_due(now_ms):
             share_partition = self._services.directory.with_current_limits(key)
             assert share_partition is not None, f"{key} is due and not live"
             holders = holders_due(share_partition.view(), now_ms)

@@ -5,13 +5,10 @@ the live object and forgets it; the next fetch builds another from what is durab
 then available again, which merely ends locks early.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from heapq import heapify, heappop, heappush
-from itertools import count
-from typing import Final
 
 from kproxy.errors import (
     BrokerUnavailable,
@@ -28,6 +25,7 @@ from kproxy.errors import (
     ShareStateNotReadable,
     ShareStateStillLoading,
 )
+from kproxy.handlers.live.lock_deadlines import LockDeadlines
 from kproxy.handlers.live.offset_reset import OffsetReset
 from kproxy.handlers.live.read_sizes import ReadSize
 from kproxy.handlers.ports import (
@@ -45,9 +43,6 @@ from kproxy.share.share_partition import SharePartition
 from kproxy.share.state_batches import UNKNOWN_START_OFFSET, StateDelta
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.operations import TAKEOVER
-
-_MOST_VOID_DEADLINES: Final = 64
-"""So many ends of locks may stand in the heap that are none any more, or as many as there are others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +115,6 @@ class SharePartitionDirectory:
     """
 
     __slots__ = (
-        "_deadline_numbers",
         "_deadlines",
         "_is_wanted",
         "_limits_of",
@@ -128,7 +122,6 @@ class SharePartitionDirectory:
         "_loading",
         "_offset_reset_of",
         "_ports",
-        "_ring_at_ms",
     )
 
     def __init__(
@@ -145,9 +138,7 @@ class SharePartitionDirectory:
         self._offset_reset_of = offset_reset_of
         self._live: dict[SharePartitionKey, _Live] = {}
         self._loading: dict[SharePartitionKey, LoadUnderWay] = {}
-        self._deadlines: list[tuple[int, int, SharePartitionKey]] = []
-        self._deadline_numbers = count()
-        self._ring_at_ms: dict[SharePartitionKey, int] = {}
+        self._deadlines = LockDeadlines()
 
     def __len__(self) -> int:
         return len(self._live)
@@ -216,7 +207,7 @@ class SharePartitionDirectory:
             return
         live.share_partition.fence()
         del self._live[key]
-        self._ring_at_ms.pop(key, None)
+        self._deadlines.forget(key)
         # Fetches that wait for it have to look again: the next one loads it.
         self._ports.availability.signal(key)
 
@@ -260,49 +251,25 @@ class SharePartitionDirectory:
             self.discard(written.key, written.share_partition)
 
     def note_deadline(self, key: SharePartitionKey) -> None:
-        """See to it that `expired` finds the share-partition in time; to be called when locks were taken."""
+        """See to it that `take_due` finds the share-partition in time; to be called when locks were taken."""
         live = self._live.get(key)
         deadline_ms = None if live is None else live.share_partition.next_deadline_ms()
         if live is None or deadline_ms is None:
-            self._ring_at_ms.pop(key, None)
-            return
-        noted_ms = self._ring_at_ms.get(key)
-        if noted_ms is None or deadline_ms < noted_ms:
-            # Not the key of the request, with a text of its own for a group id of up to 32 kB.
-            key = live.share_partition.key
-            self._ring_at_ms[key] = deadline_ms
-            heappush(self._deadlines, (deadline_ms, next(self._deadline_numbers), key))
-            self._forget_void_deadlines()
+            self._deadlines.forget(key)
+        # Not the key of the request, with a text of its own for a group id of up to 32 kB.
+        elif self._deadlines.note(live.share_partition.key, deadline_ms):
             self._ports.alarm.ring_by(deadline_ms)
 
-    def _forget_void_deadlines(self) -> None:
-        """Make the heap anew when most of it is of locks that were settled long before their end."""
-        if len(self._deadlines) > max(_MOST_VOID_DEADLINES, 2 * len(self._ring_at_ms)):
-            numbers = self._deadline_numbers
-            self._deadlines = [(ring_ms, next(numbers), key) for key, ring_ms in self._ring_at_ms.items()]
-            heapify(self._deadlines)
-
-    def due(self, now_ms: int) -> Iterable[SharePartitionKey]:
+    def take_due(self, now_ms: int) -> Sequence[SharePartitionKey]:
         """Return the share-partitions in which a lock may have ended by `now_ms`, each once.
 
         The caller expires their locks and calls `note_deadline` for each.
         """
-        keys: list[SharePartitionKey] = []
-        while self._deadlines and self._deadlines[0][0] <= now_ms:
-            deadline_ms, _, key = heappop(self._deadlines)
-            if self._ring_at_ms.get(key) == deadline_ms:
-                del self._ring_at_ms[key]
-                keys.append(key)
-        return keys
+        return self._deadlines.take_due(now_ms)
 
     def next_deadline_ms(self) -> int | None:
         """Return a moment no later than the first end of a lock (maybe earlier), None without locks."""
-        while self._deadlines:
-            deadline_ms, _, key = self._deadlines[0]
-            if self._ring_at_ms.get(key) == deadline_ms:
-                return deadline_ms
-            heappop(self._deadlines)
-        return None
+        return self._deadlines.next_ms()
 
     async def _load(self, key: SharePartitionKey, load: LoadUnderWay) -> None:
         failure: Exception | None = None

@@ -89,7 +89,7 @@ async def test_ends_of_locks_that_were_settled_are_forgotten_and_so_are_the_keys
         await alice.acknowledge({(ORDERS, 0): [(number, number, [1])]})
 
     # Then
-    key_ids = [id(key) for _, _, key in world.groups.directory._deadlines]
+    key_ids = [id(key) for _, _, key in world.groups.directory._deadlines._heap]
     assert (len(key_ids) <= 65, len(set(key_ids))) == (True, 1)
 
 

@@ -335,35 +335,19 @@ async def test_a_write_that_fails_after_its_share_partition_was_discarded_spares
 # ---- locks
 
 
-async def test_share_partitions_are_due_once_when_their_first_lock_ends() -> None:
+async def test_the_alarm_is_set_once_for_the_first_end_of_a_lock() -> None:
     # Given
     world = ShareGroupWorld()
-    keys = [world.key(partition=partition) for partition in range(3)]
-    directory = a_directory(world)
-    for key in keys:
-        await world.initialize(partition=key.partition)
-        live = await loaded(directory, key)
-        world.clock.advance(100)
-        live.acquire(
-            "alice",  # type: ignore[arg-type]  # a member id is a string
-            [(0, 9)],
-            fetch_offset=0,
-            max_records=10,
-            batch_size=10,
-            is_record_limit=False,
-            now_ms=world.clock.now_ms(),
-        )
-        directory.note_deadline(key)
-        directory.note_deadline(key)
+    await world.initialize()
+    world.produce(5)
+    await world.member().open(max_records=5)
 
     # When
-    due = list(directory.due(31_200))
+    world.groups.directory.note_deadline(KEY)
 
     # Then
-    assert due == keys[:2]
-    assert list(directory.due(31_200)) == []
-    assert directory.next_deadline_ms() == 31_300
-    assert world.alarm.deadlines_ms == [31_100, 31_200, 31_300]
+    assert world.alarm.deadlines_ms == [31_000]
+    assert world.groups.directory.take_due(31_000) == [KEY]
 
 
 async def test_the_locks_of_a_discarded_share_partition_say_nothing_of_its_successor() -> None:
@@ -380,8 +364,8 @@ async def test_the_locks_of_a_discarded_share_partition_say_nothing_of_its_succe
     await alice.fetch()
 
     # Then
-    assert list(world.groups.directory.due(35_000)) == []
-    assert list(world.groups.directory.due(41_000)) == [KEY]
+    assert world.groups.directory.take_due(35_000) == []
+    assert world.groups.directory.take_due(41_000) == [KEY]
 
 
 async def test_there_is_nothing_to_discard_of_what_is_not_live() -> None:
@@ -407,4 +391,4 @@ async def test_a_discarded_share_partition_is_never_due() -> None:
 
     # Then
     assert world.groups.next_deadline_ms() is None
-    assert list(world.groups.directory.due(NEVER_MS)) == []
+    assert world.groups.directory.take_due(NEVER_MS) == []
