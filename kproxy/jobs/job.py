@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
@@ -34,17 +34,12 @@ class JobResult:
     plot: Callable[[Path], None] | None = None
 
 
-class RunJob(Protocol):
-    """The function of a job: called with the values of the job's own options as keywords. Raises JobFailed."""
-
-    def __call__(self, context: "JobContext", /, **options: object) -> JobResult:
-        """Answer the question."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A question to the log: its own options, and the function that answers it."""
+    """A question to the log: its own options, and the function that answers it.
+
+    `run` is called with a JobContext and the values of the options as keywords. It raises JobFailed.
+    """
 
     run: Callable[..., JobResult]
     options: Sequence[click.Parameter] = ()

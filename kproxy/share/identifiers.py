@@ -1,7 +1,7 @@
 """The names of things: who, which share-partition, and the seven integers that Kafka calls an epoch."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import Final, NamedTuple, NewType, TypeAlias
+from typing import Final, NamedTuple, NewType
 
 from kproxy.errors import InvalidRequest
 
@@ -13,9 +13,6 @@ MemberId = NewType("MemberId", str)
 
 TopicId = NewType("TopicId", bytes)
 """The 16 bytes of a topic's uuid. A topic recreated under its old name has another one."""
-
-Offset: TypeAlias = int
-"""An offset in a partition's log. An alias, not a new type: inner loops calculate with offsets."""
 
 GroupEpoch = NewType("GroupEpoch", int)
 """Rises whenever the members, subscriptions or topics of a share group change."""
