@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from kproxy.errors import PeerViolation
+from kproxy.interception.held_frame import HeldFrame
 from kproxy.interception.known_versions import SHARE_KEYS
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.wire import group_ids
@@ -99,7 +100,6 @@ class RequestStream:
         "_backlog",
         "_body_left",
         "_held",
-        "_held_bytes",
         "_max_request_bytes",
         "_on_held",
         "_on_relayed",
@@ -121,8 +121,7 @@ class RequestStream:
         self._on_relayed = on_relayed
         self._on_held = on_held
         self._body_left = 0
-        self._held = bytearray()
-        self._held_bytes = 0
+        self._held = HeldFrame()
         self._backlog = _Backlog()
         self.for_broker: list[bytes | memoryview] = []
         self.is_barred = False
@@ -132,7 +131,7 @@ class RequestStream:
     @property
     def is_mid_frame(self) -> bool:
         """Whether the rest of a frame that began has yet to come."""
-        return self._body_left > 0 or bool(self._held)
+        return self._body_left > 0 or bool(self._held.came)
 
     @property
     def backlog_bytes(self) -> int:
@@ -142,12 +141,12 @@ class RequestStream:
     @property
     def held_bytes(self) -> int:
         """Bytes of a frame that is held until it is whole."""
-        return len(self._held)
+        return len(self._held.came)
 
     @property
     def held_frame_bytes(self) -> int:
         """The full size of a frame that is held and not whole yet, 0 when there is none."""
-        return self._held_bytes
+        return self._held.frame_bytes
 
     def receive(self, data: bytes | memoryview) -> None:
         """Take what the client sent. Raises PeerViolation when it cannot be Kafka's protocol."""
@@ -184,20 +183,19 @@ class RequestStream:
             if data:
                 self.for_broker.append(data)
             return None
-        if self._held_bytes:
+        if self._held.frame_bytes:
             return self._fill_held(data)
-        if self._held:
+        if self._held.came:
             # Part of a head, a Produce without its acks, a JoinGroup without its group: cut again with what follows.
-            data, self._held = bytes(self._held) + data, bytearray()
+            data = self._held.take() + data
         return self._cut(data)
 
     def _fill_held(self, data: bytes | memoryview) -> bytes | memoryview | None:
-        missing = self._held_bytes - len(self._held)
-        self._held += data[:missing]
-        if len(data) < missing:
+        missing = self._held.missing_bytes
+        frame = self._held.go_on(data[:missing])
+        if frame is None:
             return None
-        frame, self._held, self._held_bytes = bytes(self._held), bytearray(), 0
-        self._hand_over(memoryview(frame))
+        self._hand_over(frame)
         return memoryview(data)[missing:] if len(data) > missing else None
 
     def _cut(self, data: bytes | memoryview) -> bytes | memoryview | None:
@@ -206,7 +204,7 @@ class RequestStream:
         self._forward(data, min(position, len(data)))
         if held_end:
             return self._hold(data, position, held_end)
-        self._held += data[position:]
+        self._held.begin(data[position:])
         self._body_left = max(position - len(data), 0)
         return None
 
@@ -279,8 +277,7 @@ class RequestStream:
             )
             raise PeerViolation("frame_too_large", detail)
         if end > len(data):
-            self._held += view[position:]
-            self._held_bytes = end - position
+            self._held.begin(view[position:], end - position)
             return None
         self._hand_over(view[position:end])
         return view[end:] if end < len(data) else None

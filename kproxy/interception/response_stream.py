@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 
 from kproxy.errors import PeerViolation
+from kproxy.interception.held_frame import HeldFrame
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.wire.fetch_endpoints import FetchEndpointsWalk
 from kproxy.wire.frames import (
@@ -34,7 +35,6 @@ class ResponseStream:
     __slots__ = (
         "_body_left",
         "_held",
-        "_held_bytes",
         "_max_held_bytes",
         "_on_passed",
         "_on_whole",
@@ -56,8 +56,7 @@ class ResponseStream:
         self._on_whole = on_whole
         self._on_passed = on_passed
         self._body_left = 0
-        self._held = bytearray()
-        self._held_bytes = 0
+        self._held = HeldFrame()
         self._stuck: list[bytes | memoryview] | None = None
         self._walk: FetchEndpointsWalk | None = None
         self.for_client: list[bytes | memoryview] = []
@@ -65,17 +64,17 @@ class ResponseStream:
     @property
     def is_mid_frame(self) -> bool:
         """Whether the rest of a response that began has yet to come."""
-        return self._body_left > 0 or bool(self._held) or self._walk is not None
+        return self._body_left > 0 or bool(self._held.came) or self._walk is not None
 
     @property
     def held_bytes(self) -> int:
         """Bytes of a response that is held, and of what waits behind it."""
-        return len(self._held) + sum(map(len, self._stuck or ()))
+        return len(self._held.came) + sum(map(len, self._stuck or ()))
 
     @property
     def held_frame_bytes(self) -> int:
         """The full size of a response that is held and not whole yet, 0 when there is none."""
-        return self._held_bytes
+        return self._held.frame_bytes
 
     def receive(self, data: bytes | memoryview) -> None:
         """Take what the broker sent. Raises PeerViolation when it is no answer to what it was asked."""
@@ -113,19 +112,18 @@ class ResponseStream:
             return None
         if self._walk is not None:
             return self._walk_on(self._walk, memoryview(data))
-        if self._held_bytes:
+        if self._held.frame_bytes:
             return self._fill_held(data)
-        if self._held:
-            data, self._held = bytes(self._held) + data, bytearray()
+        if self._held.came:
+            data = self._held.take() + data
         return self._cut(data)
 
     def _fill_held(self, data: bytes | memoryview) -> bytes | memoryview | None:
-        missing = self._held_bytes - len(self._held)
-        self._held += data[:missing]
-        if len(data) < missing:
+        missing = self._held.missing_bytes
+        frame = self._held.go_on(data[:missing])
+        if frame is None:
             return None
-        frame, self._held, self._held_bytes = bytes(self._held), bytearray(), 0
-        self._finish(self._slots[0], memoryview(frame))
+        self._finish(self._slots[0], frame)
         return memoryview(data)[missing:] if len(data) > missing else None
 
     def _cut(self, data: bytes | memoryview) -> bytes | memoryview | None:
@@ -156,7 +154,7 @@ class ResponseStream:
                 return memoryview(data)[end:] if end < size else None
         self._forward(data, min(position, size))
         self._refuse_early(data, position)
-        self._held += data[position:]
+        self._held.begin(data[position:])
         self._body_left = max(position - size, 0)
         return None
 
@@ -203,8 +201,7 @@ class ResponseStream:
             )
             raise PeerViolation("frame_too_large", detail)
         if end > len(view):
-            self._held += view[position:]
-            self._held_bytes = end - position
+            self._held.begin(view[position:], end - position)
             return None
         self._finish(slot, view[position:end])
         return view[end:] if end < len(view) else None
