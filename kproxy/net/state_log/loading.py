@@ -1,7 +1,7 @@
 """`SlotLoading`: how the durable state of a claimed slot is found in the log."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -18,9 +18,10 @@ from kproxy.statelog.claims import STATE_FORMAT_VERSION
 from kproxy.statelog.group_queue import DisplacedRecords, GroupOperation, GroupQueue
 from kproxy.statelog.group_records import RecoveryPoint, StateTopicFacts
 from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
-from kproxy.statelog.state_log_fold import StateLogFold
+from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 from kproxy.statelog.state_queue import StateQueue
 from kproxy.telemetry import logs
+from kproxy.wire.records import Record
 
 log = logs.logger("net.state_log.loading")
 
@@ -133,15 +134,7 @@ class SlotLoading:
 
     async def _replay_groups(self, claimed: ClaimedPartition, first_offset: int) -> tuple[GroupQueue, int]:
         store = GroupQueue(on_corrupt=self._on_corrupt)
-        count = await self._loader.read(
-            claimed.topic,
-            claimed.partition,
-            first_offset=first_offset,
-            last_offset=claimed.claim_epoch,
-            take=store.replay,
-            is_skipping=self._is_skipping,
-        )
-        return store, count
+        return store, await self._read_up_to_claim(claimed, first_offset, store.replay)
 
     async def _load_states(self, claimed: ClaimedPartition, not_before: int) -> tuple[StateLogFold, int, int]:
         """Return the fold, how many records it took, and the offset of the log at which it began."""
@@ -172,15 +165,19 @@ class SlotLoading:
 
     async def _fold_from(self, claimed: ClaimedPartition, first_offset: int) -> tuple[StateLogFold, int]:
         fold = StateLogFold(on_corrupt=self._on_corrupt)
-        count = await self._loader.read(
+        return fold, await self._read_up_to_claim(claimed, first_offset, fold.apply)
+
+    async def _read_up_to_claim(
+        self, claimed: ClaimedPartition, first_offset: int, take: Callable[[Record], Outcome]
+    ) -> int:
+        return await self._loader.read(
             claimed.topic,
             claimed.partition,
             first_offset=first_offset,
             last_offset=claimed.claim_epoch,
-            take=fold.apply,
+            take=take,
             is_skipping=self._is_skipping,
         )
-        return fold, count
 
 
 def _truncation(claimed: ClaimedPartition, point: RecoveryPoint | None) -> str:
