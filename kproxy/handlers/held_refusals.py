@@ -18,12 +18,13 @@ time in service, so there are at most as many holds as connections.
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.callers import Waits
 from kproxy.handlers.live.leadership import ERRORS_WITH_LEADER
 from kproxy.handlers.ports import Clock, RequestContext
+from kproxy.handlers.registry import Apis
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.share_session import FINAL_SHARE_SESSION_EPOCH, ShareSessionCache, ShareSessionKey
 from kproxy.wire.codecs import DecodedRequest, Message
@@ -93,26 +94,6 @@ _OF_ONE_READ: Final = frozenset(
     }
 )
 """Errors of a partition that say nothing of the others."""
-
-
-class Apis(Protocol):
-    """What is served (`registry.ServedApis`)."""
-
-    async def serve(self, request: DecodedRequest, context: RequestContext) -> Message:
-        """Answer a request; raises nothing."""
-        ...
-
-    def forsake(self, connection_id: int) -> None:
-        """End what waits for a connection that went away."""
-        ...
-
-    async def connection_closed(self, connection_id: int) -> None:
-        """Release what the clients of a connection that went away held."""
-        ...
-
-    def more_arrived(self, connection_id: int) -> None:
-        """Take note that bytes came behind the request of a connection that is being answered."""
-        ...
 
 
 class Verdict(Enum):

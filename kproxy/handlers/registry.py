@@ -47,6 +47,26 @@ class ServedApi:
         return self.refuse(error_code=error_code, error_message=error_message)
 
 
+class Apis(Protocol):
+    """What answers requests: `ServedApis`, and what holds or times its answers."""
+
+    async def serve(self, request: DecodedRequest, context: RequestContext) -> Message:
+        """Answer a request whose API key and version are served; raises nothing."""
+        ...
+
+    def forsake(self, connection_id: int) -> None:
+        """Let no request of a connection that went away wait any longer for the state log, or for records."""
+        ...
+
+    async def connection_closed(self, connection_id: int) -> None:
+        """Release what the clients of a connection that went away held."""
+        ...
+
+    def more_arrived(self, connection_id: int) -> None:
+        """Take note that bytes came behind the request of a connection that is being answered."""
+        ...
+
+
 class Service(Enum):
     """Whether share groups are served."""
 
@@ -62,7 +82,7 @@ InternalErrorCallback = Callable[[RequestContext, Exception], None]
 
 
 class ServedApis:
-    """The served APIs by key. Off until `set_available` is called.
+    """Implements `Apis`: the served APIs by key. Off until `set_available` is called.
 
     Args:
         apis: one entry for each API key of share groups.

@@ -9,6 +9,7 @@ from typing import Protocol
 from kproxy.handlers.groups.group_configs import MOST_GROUPS_PER_REQUEST
 from kproxy.handlers.ports import AnswerBudget, RequestContext
 from kproxy.handlers.refusal_streaks import RefusalStreaks
+from kproxy.handlers.registry import Apis
 from kproxy.interception.client_session import Call, ClientSession
 from kproxy.interception.rewrites.group_configs import SHARED_APIS
 from kproxy.interception.routing import Disposition
@@ -19,26 +20,6 @@ from kproxy.wire import codecs
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
 from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
-
-
-class Apis(Protocol):
-    """What kproxy serves (`kproxy.handlers.registry.ServedApis`)."""
-
-    async def serve(self, request: DecodedRequest, context: RequestContext) -> Message:
-        """Answer a request whose API key and version are served; raises nothing."""
-        ...
-
-    def forsake(self, connection_id: int) -> None:
-        """Let no request of a connection that went away wait any longer for the state log, or for records."""
-        ...
-
-    async def connection_closed(self, connection_id: int) -> None:
-        """Release what the clients of a connection that went away held."""
-        ...
-
-    def more_arrived(self, connection_id: int) -> None:
-        """Take note that bytes came behind the request of a connection that is being answered."""
-        ...
 
 
 class TimedApis:

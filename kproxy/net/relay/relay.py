@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from kproxy.handlers.registry import Apis
 from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.interception.client_session import ClientSession
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
 from kproxy.interception.topic_changes import TopicChange
 from kproxy.net.counting import Counting
-from kproxy.net.relay.answering import Apis
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.traffic import Traffic
 from kproxy.net.tasks import TaskKeeper
