@@ -148,13 +148,3 @@ def refuse_twice(cluster: ScriptedCluster, api_key: ApiKey, error_code: ErrorCod
             return FindCoordinatorResponse(coordinators=[Coordinator(key="g", error_code=refusal)])
 
         broker.answers[api_key] = answer
-
-
-async def test_an_answer_to_another_question_is_no_answer() -> None:
-    async with cluster_with() as cluster, Backing(cluster.bootstrap_servers) as backing:
-        for broker in cluster.brokers.values():
-            broker.answers[ApiKey.FIND_COORDINATOR] = lambda _: FindCoordinatorResponse()
-        await backing.metadata.refresh()
-
-        with pytest.raises(BrokerUnavailable, match="0 answers to one question"):
-            await namespace(backing).is_foreign("g")

@@ -50,21 +50,6 @@ async def test_the_cluster_is_looked_at_at_once_and_then_every_interval() -> Non
         running.cancel()
 
 
-async def test_a_reason_to_look_does_not_wait_for_the_interval() -> None:
-    # Given
-    looked = Looked(interval_ms=NEVER_MS)
-    async with asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(looked.looks.run())
-        await looked.until_looked()
-
-        # When
-        looked.looks.look_soon()
-
-        # Then
-        await looked.until_looked()
-        running.cancel()
-
-
 async def test_a_storm_of_reasons_shares_looks_that_keep_their_distance() -> None:
     # Given
     looked = Looked(interval_ms=NEVER_MS)

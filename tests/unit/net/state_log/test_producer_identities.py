@@ -9,7 +9,7 @@ from kproxy.errors import BrokerUnavailable
 from kproxy.net.state_log.producer_identities import ProducerIdentity
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest
-from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
+from kproxy.wire.messages.find_coordinator_response import FindCoordinatorResponse
 from kproxy.wire.messages.init_producer_id_response import InitProducerIdResponse
 from tests.in_memory.answering_broker import Reply
 from tests.in_memory.scripted_state_log import WRITING_VERSIONS, ScriptedStateLog
@@ -171,39 +171,3 @@ async def test_any_other_refusal_is_named() -> None:
 
     # When / Then
     assert (await failure_of(cluster)).endswith(": CONCURRENT_TRANSACTIONS (51)")
-
-
-async def test_no_coordinator_yet_is_no_answer() -> None:
-    # Given
-    cluster = ScriptedStateLog()
-    refusal = Coordinator(key=SLOT_0, node_id=-1, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    cluster.brokers[1].answers[ApiKey.FIND_COORDINATOR] = lambda _: FindCoordinatorResponse(
-        coordinators=[refusal]
-    )
-
-    # When / Then
-    assert (await failure_of(cluster)).endswith(": COORDINATOR_NOT_AVAILABLE (15)")
-
-
-async def test_an_answer_to_another_question_is_no_answer() -> None:
-    # Given
-    cluster = ScriptedStateLog()
-    cluster.brokers[1].answers[ApiKey.FIND_COORDINATOR] = lambda _: FindCoordinatorResponse()
-
-    # When / Then
-    assert (await failure_of(cluster)).endswith(": 0 answers to one question")
-
-
-async def test_a_broker_that_is_away_is_passed_over() -> None:
-    # Given
-    async with ScriptedStateLog((1, 2)) as cluster, StateLogBacking(cluster) as backing:
-        cluster.coordinator_id = 2
-        await backing.metadata.refresh()
-        await cluster.brokers[1].stop()
-
-        # When
-        identity = await backing.identities.next(SLOT_0)
-
-        # Then
-        assert identity == ProducerIdentity(1000, 0)
-        await cluster.brokers[1].start()

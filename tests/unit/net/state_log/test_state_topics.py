@@ -286,21 +286,6 @@ async def test_a_cluster_that_does_not_know_its_new_topics_yet_is_asked_again_la
             await backing.state_topics().ensure()
 
 
-async def test_a_broker_that_is_away_is_passed_over() -> None:
-    # Given
-    async with ScriptedStateLog((1, 2)) as cluster, StateLogBacking(cluster) as backing:
-        cluster.controller_id = 2
-        await backing.metadata.refresh()
-        await cluster.brokers[1].stop()
-
-        # When
-        topics = await backing.state_topics().ensure()
-
-        # Then
-        assert topics.slot_count == 2
-        await cluster.brokers[1].start()
-
-
 async def test_fewer_replicas_than_configured_are_worth_a_warning_for_each_topic(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
