@@ -6,6 +6,7 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
+from kproxy.net.state_log import state_topics
 from kproxy.net.state_log.state_topics import SlotTopics, StateTopicPlan, StateTopicUnusable
 from kproxy.wire.api_keys import ApiKey
 from tests.in_memory.scripted_state_log import ScriptedStateLog
@@ -268,7 +269,11 @@ async def test_settings_that_kproxy_may_not_see_are_not_checked_and_that_is_said
     assert [record.msg for record in alarms(caplog)] == ["state_topic_unchecked"] * 2
 
 
-async def test_a_cluster_that_does_not_know_its_new_topics_yet_is_asked_again_later() -> None:
+async def test_a_cluster_that_does_not_know_its_new_topics_yet_is_asked_again_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(state_topics, "PROPAGATION_LOOKS", 2)
+
     # Given
     async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
         honest = cluster.brokers[1].answers[ApiKey.CREATE_TOPICS]
