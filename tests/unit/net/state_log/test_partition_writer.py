@@ -17,7 +17,9 @@ from tests.worlds.waiting import until
 from tests.worlds.written_partition import BEGINNING, KEY, OTHER_BEGINNING, Written
 
 
-async def test_what_is_submitted_in_one_turn_becomes_durable_in_one_append(written: Written) -> None:
+async def test_what_is_submitted_in_one_turn_becomes_durable_in_one_append_which_is_counted(
+    written: Written,
+) -> None:
     # When
     tickets = await written.settled(BEGINNING, OTHER_BEGINNING)
 
@@ -26,6 +28,10 @@ async def test_what_is_submitted_in_one_turn_becomes_durable_in_one_append(writt
     assert written.cluster.produced() == [[(STATE, 0)]]
     assert [record.offset for record in written.cluster.records(state_log())] == [0, 1, 2]
     assert written.commit.fold.applied_offset == 2
+    counts = written.backing.measured.counts
+    assert counts["statelog_records", STATE] == 2
+    assert counts["statelog_bytes", STATE] > 200
+    assert [name for name, _ in written.backing.measured.observations] == ["statelog_append_seconds"]
 
 
 async def test_one_append_is_in_flight_and_what_comes_meanwhile_makes_the_next(written: Written) -> None:
@@ -43,17 +49,6 @@ async def test_one_append_is_in_flight_and_what_comes_meanwhile_makes_the_next(w
     # Then
     assert len(written.cluster.asked(ApiKey.PRODUCE)) == 3
     assert written.values == 3
-
-
-async def test_durable_appends_are_counted(written: Written) -> None:
-    # When
-    await written.settled(BEGINNING, OTHER_BEGINNING)
-
-    # Then
-    counts = written.backing.measured.counts
-    assert counts["statelog_records", STATE] == 2
-    assert counts["statelog_bytes", STATE] > 200
-    assert [name for name, _ in written.backing.measured.observations] == ["statelog_append_seconds"]
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ async def test_each_share_partition_and_each_group_has_one_slot() -> None:
         assert backing.measured.counts["statelog_replayed_records",] == 100
 
 
-async def test_durable_state_is_shown_slot_by_slot() -> None:
+async def test_durable_state_is_shown_slot_by_slot_and_share_partition_by_share_partition() -> None:
     async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
         # Given
         create_state_topics(cluster)
@@ -58,6 +58,13 @@ async def test_durable_state_is_shown_slot_by_slot() -> None:
         for no_slot in (-1, 2):
             with pytest.raises(IndexError):
                 slots.states(no_slot)
+        found = slots.state_of(HERE)
+        assert found is not None
+        assert found.start_offset == 0
+        assert slots.state_of(key_of_slot(0, skip=1)) is None
+        slots.abandon("the topics are gone")
+        with pytest.raises(ApiError, match="the topics are gone"):
+            slots.state_of(HERE)
 
 
 async def test_the_problem_names_the_first_slot_that_is_not_ready_and_how_many_there_are() -> None:
@@ -288,21 +295,3 @@ async def test_slots_that_are_abandoned_refuse_what_waits_and_say_why() -> None:
         assert isinstance(ticket.refusal, StateLogUnavailable)
         assert slots.problem() == "not ready: 2 of 2 slots; slot 0: the topic was deleted"
         assert sorted(backing.listener.events[-2:]) == ["lost 0", "lost 1"]
-
-
-async def test_the_durable_state_of_one_share_partition_is_found_in_its_slot() -> None:
-    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-        # Given
-        create_state_topics(cluster)
-
-        # When
-        slots = await with_state(backing)
-
-        # Then
-        found = slots.state_of(HERE)
-        assert found is not None
-        assert found.start_offset == 0
-        assert slots.state_of(key_of_slot(0, skip=1)) is None
-        slots.abandon("the topics are gone")
-        with pytest.raises(ApiError, match="the topics are gone"):
-            slots.state_of(HERE)
