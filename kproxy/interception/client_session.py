@@ -271,7 +271,7 @@ class ClientSession:
                 self._relay_held(kind, head, frame)
             case AnsweredAtOnce():
                 self._answer_at_once(head, codecs.encode_response(*head, decided.answer))
-            case Translated():
+            case _:
                 self._translate(head, decided)
         return False
 
