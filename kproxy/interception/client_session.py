@@ -126,6 +126,11 @@ class ClientSession:
         return bool(self._slots) and self._slots[0].kind is not SlotKind.LOCAL
 
     @property
+    def is_busy(self) -> bool:
+        """Whether somebody has yet to answer this client, or the broker to hear it."""
+        return bool(self._slots or self._requests.for_broker) or self.is_paused
+
+    @property
     def is_client_mid_frame(self) -> bool:
         """Whether the client owes the rest of a frame."""
         return self._requests.is_mid_frame
@@ -152,7 +157,7 @@ class ClientSession:
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes of requests behind one that kproxy answers."""
+        """Bytes of requests behind one that kproxy answers, or that wait for another turn."""
         return self._requests.backlog_bytes
 
     @property
@@ -161,9 +166,14 @@ class ClientSession:
         return self._requests.is_barred
 
     @property
+    def is_paused(self) -> bool:
+        """Whether requests wait for nothing but another turn, with `go_on`."""
+        return self._requests.is_paused
+
+    @property
     def has_more_to_answer(self) -> bool:
         """Whether there is anything behind the request that is being answered, or one whose turn has yet to come."""
-        return self.is_barred and (self._call is not None or self.waiting_bytes > 0)
+        return self.is_paused or (self.is_barred and (self._call is not None or self.waiting_bytes > 0))
 
     def take_for_broker(self) -> list[bytes | memoryview]:
         """Return what to write to the broker, once."""
@@ -195,6 +205,10 @@ class ClientSession:
         """Take bytes of the client. Raises PeerViolation."""
         self._requests.receive(data)
 
+    def go_on(self) -> None:
+        """Go on with requests that wait for another turn. Raises PeerViolation."""
+        self._requests.go_on()
+
     def receive_from_broker(self, data: bytes) -> None:
         """Take bytes of the broker. Raises PeerViolation."""
         self._responses.receive(data)
@@ -207,7 +221,7 @@ class ClientSession:
         """Send `buffers` (a whole frame) as the answer of a call. Raises PeerViolation by what waited behind it."""
         slot.buffers = buffers
         self._settle_head()
-        self._requests.unbar()
+        self._requests.go_on()
 
     def pass_on(
         self,
@@ -218,7 +232,7 @@ class ClientSession:
         """Send `buffers` (a whole request) to the broker for a call, and `merge` of its answer to the client."""
         slot.kind, slot.rewrite = SlotKind.REWRITE, merge
         self._requests.for_broker.extend(buffers)
-        self._requests.unbar()
+        self._requests.go_on()
 
     def inject_keepalive(self) -> bool:
         """Put an ApiVersions request of kproxy's own on a silent twin; its answer is swallowed.

@@ -30,6 +30,13 @@ MAX_HELD_BYTES: Final = 8 * 1024 * 1024
 """Of a request that is examined or served. 150,000 topics or groups fit in; decoding more, made of empty elements,
 would hold up every connection for seconds."""
 
+HELD_BYTES_A_TURN: Final = 8 * 1024
+"""Of requests that are held, before those behind them wait for another turn of the loop: small ones take 10 ms, or
+become 10,000 requests to an older broker."""
+
+_BYTES_FOR_RELAYED: Final = 4
+"""What a request that streams on counts for: it takes the time of so many bytes of one that is held."""
+
 _JOINED_BYTES: Final = 1024
 """Chunks up to this size are joined while they wait: as objects of their own they take many times their bytes."""
 
@@ -104,9 +111,11 @@ class RequestStream:
         "_on_held",
         "_on_relayed",
         "_routes",
+        "_turn_bytes_left",
         "advertised",
         "for_broker",
         "is_barred",
+        "is_paused",
     )
 
     def __init__(
@@ -124,7 +133,10 @@ class RequestStream:
         self._held = HeldFrame()
         self._backlog = _Backlog()
         self.for_broker: list[bytes | memoryview] = []
+        self._turn_bytes_left = HELD_BYTES_A_TURN
         self.is_barred = False
+        self.is_paused = False
+        """Whether requests wait for nothing but another turn, with `go_on`: this one had enough to do."""
         self.advertised: Mapping[int, tuple[int, int]] | None = None
         """What the client was told on this connection, both ends inclusive; None when it did not ask."""
 
@@ -135,7 +147,7 @@ class RequestStream:
 
     @property
     def backlog_bytes(self) -> int:
-        """Bytes that wait behind a request being answered."""
+        """Bytes that wait behind a request being answered, or for another turn."""
         return self._backlog.byte_count
 
     @property
@@ -150,9 +162,10 @@ class RequestStream:
 
     def receive(self, data: bytes | memoryview) -> None:
         """Take what the client sent. Raises PeerViolation when it cannot be Kafka's protocol."""
-        if self.is_barred:
+        if self.is_barred or self.is_paused:
             self._backlog.append(data)
         else:
+            self._turn_bytes_left = HELD_BYTES_A_TURN
             self._take(data)
 
     def passes(self, size: int) -> bool:
@@ -162,19 +175,21 @@ class RequestStream:
         self._body_left -= size
         return True
 
-    def unbar(self) -> None:
-        """Go on with the requests that waited for an answer."""
-        self.is_barred = False
-        while not self.is_barred and (data := self._backlog.take()) is not None:
+    def go_on(self) -> None:
+        """Go on with the requests that waited for an answer, or for another turn. Raises PeerViolation as they do."""
+        self.is_barred = self.is_paused = False
+        self._turn_bytes_left = HELD_BYTES_A_TURN
+        while not (self.is_barred or self.is_paused) and (data := self._backlog.take()) is not None:
             self._take(data)
 
     def _take(self, data: bytes | memoryview) -> None:
-        """Go through `data` up to the end of a request that those behind it wait for."""
+        """Go through `data` up to the end of a request that those behind it wait for, or with which the turn ends."""
         rest: bytes | memoryview | None = data
-        while rest is not None and not self.is_barred:
+        while rest is not None and not self.is_barred and self._turn_bytes_left > 0:
             rest = self._advance(rest)
         if rest is not None:
             self._backlog.put_back(rest)
+            self.is_paused = not self.is_barred
 
     def _advance(self, data: bytes | memoryview) -> bytes | memoryview | None:
         """Consume `data` up to the end of the next held frame, and return what follows it."""
@@ -204,6 +219,8 @@ class RequestStream:
         self._forward(data, min(position, len(data)))
         if held_end:
             return self._hold(data, position, held_end)
+        if self._turn_bytes_left <= 0 and position < len(data):
+            return memoryview(data)[position:]
         self._held.begin(data[position:])
         self._body_left = max(position - len(data), 0)
         return None
@@ -217,7 +234,7 @@ class RequestStream:
         size = len(data)
         position, self._body_left = self._body_left, 0
         try:
-            while size - position >= REQUEST_HEAD_BYTES:
+            while size - position >= REQUEST_HEAD_BYTES and self._turn_bytes_left > 0:
                 length, api_key, api_version, correlation_id = unpack_request_head(data, position)
                 if not MIN_REQUEST_BYTES <= length <= self._max_request_bytes:
                     refuse_request_length(data[position : position + 4], length, self._max_request_bytes)
@@ -234,6 +251,7 @@ class RequestStream:
                     return position, 0
                 if owes:
                     self._on_relayed(RequestHead(api_key, api_version, correlation_id), disposition)
+                self._turn_bytes_left -= _BYTES_FOR_RELAYED
                 position = end
             self._refuse_early(data, position)
         except PeerViolation:
@@ -302,6 +320,7 @@ class RequestStream:
         else:
             _refuse_unadvertised(self.advertised, api_key, api_version)
         head = RequestHead(api_key, api_version, correlation_id)
+        self._turn_bytes_left -= len(frame)
         self.is_barred = self._on_held(head, frame[LENGTH_BYTES:])
 
 

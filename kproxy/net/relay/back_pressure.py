@@ -3,6 +3,8 @@
 - the broker's socket is full: the client is read no further;
 - the client's socket is full: neither broker nor client is read any further, and kproxy makes no answer of its own;
 - something waits (for the twin to connect, for an answer of kproxy's own, for too many owed responses): likewise.
+
+Nor is gone on with requests that came already, and wait for another turn, where there is no room for their answers.
 """
 
 from typing import Final
@@ -19,7 +21,7 @@ MAX_OWED_RESPONSES: Final = 1000
 class BackPressure:
     """What keeps the peers of one connection from being read."""
 
-    __slots__ = ("awaits_room", "is_broker_full", "is_client_full", "is_ending")
+    __slots__ = ("awaits_room", "is_broker_full", "is_client_full", "is_ending", "is_turn_due")
 
     def __init__(self) -> None:
         self.is_broker_full = False
@@ -28,11 +30,21 @@ class BackPressure:
         """A frame that is to be held waits for its reservation."""
         self.is_ending = False
         """No further requests are taken."""
+        self.is_turn_due = False
+        """Another turn of requests that came already is about to begin."""
 
     @property
     def is_broker_wanted(self) -> bool:
         """Whether there is room for what the broker sends."""
         return not (self.is_client_full or self.awaits_room)
+
+    def makes_turn_due(self, session: ClientSession) -> bool:
+        """Tell, once, that another turn of requests that came already is due, and that there is room for it."""
+        if not session.is_paused or self.is_turn_due:
+            return False
+        is_crowded = self.is_broker_full or session.owed_responses > MAX_OWED_RESPONSES
+        self.is_turn_due = self.is_broker_wanted and not is_crowded
+        return self.is_turn_due
 
     def is_client_wanted(self, session: ClientSession, *, has_twin: bool) -> bool:
         """Tell whether there is room for what the client sends."""

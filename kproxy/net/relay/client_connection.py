@@ -83,10 +83,9 @@ class ClientConnection(asyncio.Protocol):
         if len(data) >= LARGE_CHUNK_BYTES and self._streams_to_broker(data):
             return
         self._times.client_ms = self._now_ms()
-        if not self._has_failed:
-            self._receive("client", self.session.receive_from_client, data)
-            if self.session.is_barred and self.session.waiting_bytes:
-                self._relay.apis.more_arrived(self.connection_id)
+        self._receive("client", partial(self.session.receive_from_client, data))
+        if self.session.is_barred and self.session.waiting_bytes:
+            self._relay.apis.more_arrived(self.connection_id)
 
     def eof_received(self) -> bool:
         """Close, unless a broker's answer is owed: a client may shut its writing side and read on, or want no answers.
@@ -94,9 +93,11 @@ class ClientConnection(asyncio.Protocol):
         A request that kproxy itself answers does not count: nobody waits for records of a share group any more.
         """
         self._times.client_ms = self._now_ms()
-        self._at_eof = self._is_busy() and not self.session.is_barred
+        self._at_eof = self.session.is_busy and not self.session.is_barred
         self._pressure.is_ending |= self._at_eof
-        return self._at_eof
+        if not self._at_eof:
+            self._close_client()
+        return True  # the transport by itself would wait for ever for a client that takes nothing
 
     def pause_writing(self) -> None:
         self._pressure.is_client_full = True
@@ -126,8 +127,7 @@ class ClientConnection(asyncio.Protocol):
         if len(data) >= LARGE_CHUNK_BYTES and self._streams_to_client(data):
             return
         self._times.twin_ms = self._now_ms()
-        if not self.is_over and not self._has_failed:
-            self._receive("broker", self.session.receive_from_broker, data)
+        self._receive("broker", partial(self.session.receive_from_broker, data))
 
     def pause_for_broker(self) -> None:
         """Read nothing more from the client: the broker is slow."""
@@ -166,18 +166,20 @@ class ClientConnection(asyncio.Protocol):
     @property
     def may_be_closed(self) -> bool:
         """Whether nobody owes anybody anything, and it is not being closed already."""
-        return self._is_open() and not self._is_busy()
+        return self._is_open() and not self.session.is_busy
 
     def sweep(self, now_ms: int) -> None:
         """End a connection that stalls or that nobody is at the other end of; keep a share member's twin alive."""
-        if self._twin is None or not self._is_open():
+        if self._twin is None or self.transport is None or self.transport.is_closing():
             return
         self._times.note_streaming(now_ms)
         self._account()
         self._adjust_reading()
         times, is_gone = self._times, self._times.is_client_gone(now_ms)
         unwritten_bytes = self._memory.unwritten_bytes(self.transport, self._twin)
-        if stall := self._stalled_frame(now_ms):
+        is_awaited = self.session.is_client_mid_frame and self.transport.is_reading()
+        reserved_bytes = self._memory.granted_bytes
+        if stall := times.stalled_frame(now_ms, is_client_awaited=is_awaited, reserved_bytes=reserved_bytes):
             self._fail("client" if self.session.is_client_mid_frame else "broker", "frame_stalled", stall)
         elif times.stands_still(now_ms, unwritten_bytes) or (self._at_eof and is_gone):
             side = "broker" if self._at_eof or self._twin.buffered_bytes else "client"
@@ -192,8 +194,7 @@ class ClientConnection(asyncio.Protocol):
 
     def close(self) -> None:
         """Close both sides after what is buffered has left."""
-        if self.transport is not None:
-            close_behind_buffer(self.transport, patience_ms=self._relay.limits.frame_deadline_ms)
+        self._close_client()
         if self._twin is not None:
             self._twin.close()
 
@@ -206,23 +207,15 @@ class ClientConnection(asyncio.Protocol):
 
     # ---- private
 
+    def _close_client(self) -> None:
+        if self.transport is not None:
+            close_behind_buffer(self.transport, patience_ms=self._relay.limits.frame_deadline_ms)
+
     def _now_ms(self) -> int:
         return int(self._loop.time() * 1000)
 
     def _is_open(self) -> bool:
         return self.transport is not None and not self.transport.is_closing()
-
-    def _is_busy(self) -> bool:
-        """Whether the broker has yet to answer this client, or to hear it."""
-        return self.session.owed_responses > 0 or self.session.unsent_bytes > 0
-
-    def _stalled_frame(self, now_ms: int) -> str:
-        is_reading = self.transport is not None and self.transport.is_reading()
-        return self._times.stalled_frame(
-            now_ms,
-            is_client_awaited=self.session.is_client_mid_frame and is_reading,
-            reserved_bytes=self._memory.granted_bytes,
-        )
 
     def _keep_alive(self) -> None:
         if self.session.inject_keepalive():
@@ -259,9 +252,15 @@ class ClientConnection(asyncio.Protocol):
             self.broker_lost(twin, None)
         self._pump()
 
-    def _receive(self, side: str, receive: Callable[[bytes], None], data: bytes) -> None:
+    def _go_on(self) -> None:
+        self._pressure.is_turn_due = False
+        self._receive("client", self.session.go_on)
+
+    def _receive(self, side: str, receive: Callable[[], None]) -> None:
+        if self.is_over or self._has_failed:
+            return
         try:
-            receive(data)
+            receive()
         except PeerViolation as violation:
             self._fail(side, violation.reason, violation.detail)
         except Exception as fault:  # noqa: BLE001 - the top of a callback
@@ -295,7 +294,7 @@ class ClientConnection(asyncio.Protocol):
             self._serve(self._left.take_call())
             if self._left.is_over(self._twin):
                 self._end()
-        elif self._at_eof and not self._is_busy():
+        elif self._at_eof and not self.session.is_busy:
             self.close()
         else:
             self._serve(None if self._pressure.is_client_full else self.session.take_call())
@@ -355,6 +354,8 @@ class ClientConnection(asyncio.Protocol):
                 transport.pause_reading()
         if self._twin is not None:
             self._twin.read(is_wanted=pressure.is_broker_wanted)
+        if pressure.makes_turn_due(self.session):
+            self._loop.call_soon(self._go_on)
 
     async def _bind(self, brokers: tuple[BackingBroker, ...]) -> None:
         assert self._relay.binder is not None

@@ -32,7 +32,7 @@ class LeftRequests:
     def is_over(self, twin: UpstreamTwin | None) -> bool:
         """Whether all is served, or enough, or the next answer is one that a lost `twin` owes; None is yet to come."""
         is_twin_lost = twin is not None and not twin.is_open
-        is_served = not self._session.is_barred or self._left_count < 0
+        is_served = not (self._session.is_barred or self._session.is_paused) or self._left_count < 0
         return is_served or (is_twin_lost and self._session.awaits_broker)
 
     def take_call(self) -> Call | None:

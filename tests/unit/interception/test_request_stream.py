@@ -3,13 +3,14 @@
 import struct
 import sys
 from collections.abc import Collection
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kproxy.errors import PeerViolation
-from kproxy.interception.request_stream import RequestStream
+from kproxy.interception.request_stream import HELD_BYTES_A_TURN, RequestStream
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.wire.frames import RequestHead
 
@@ -214,19 +215,74 @@ def test_requests_that_waited_go_on_in_order_until_the_next_one_to_answer() -> N
         frame(SHARE_FETCH, 1, 1) + frame(3, 9, 2) + frame(SHARE_FETCH, 1, 3) + frame(3, 9, 4)
     )
 
-    heard.stream.unbar()
+    heard.stream.go_on()
 
     assert [correlation_id for _, correlation_id, _ in heard.relayed] == [2]
     assert [correlation_id for correlation_id, _ in heard.held] == [1, 3]
     assert heard.stream.backlog_bytes == len(frame(3, 9, 4))
 
 
-def test_thousands_of_held_frames_in_one_chunk_are_no_trouble() -> None:
+@pytest.mark.parametrize(
+    ("request_bytes", "most_a_turn"),
+    [(frame(SHARE_FETCH, 1, 1), HELD_BYTES_A_TURN // 12 + 1), (frame(12, 4, 1), HELD_BYTES_A_TURN // 4)],
+    ids=["held", "relayed"],
+)
+def test_thousands_of_requests_in_one_chunk_are_spread_over_many_turns(
+    request_bytes: bytes, most_a_turn: int
+) -> None:
+    heard, counts = Heard(), [0]
+
+    heard.stream.receive(request_bytes * 20_000)
+    while heard.stream.is_paused:
+        counts.append(len(heard.held) + len(heard.relayed))
+        heard.stream.go_on()
+    counts.append(len(heard.held) + len(heard.relayed))
+
+    assert counts[-1] == 20_000
+    assert max(after - before for before, after in pairwise(counts)) == most_a_turn
+
+
+def test_what_comes_while_requests_wait_for_another_turn_waits_behind_them() -> None:
     heard = Heard()
+    heard.stream.receive(frame(SHARE_FETCH, 1, 1) * 2_000)
 
-    heard.stream.receive(frame(SHARE_FETCH, 1, 1) * 20_000)
+    heard.stream.receive(frame(12, 4, 2))
+    before = list(heard.relayed)
+    while heard.stream.is_paused:
+        heard.stream.go_on()
 
-    assert len(heard.held) == 20_000
+    assert (before, len(heard.held), len(heard.relayed)) == ([], 2_000, 1)
+
+
+@given(st.lists(st.integers(0, 3_000), max_size=60), st.lists(st.integers(1, 9_000), max_size=60))
+def test_requests_in_many_turns_are_the_same_as_one_after_the_other(
+    body_sizes: list[int], chunk_sizes: list[int]
+) -> None:
+    # Given
+    requests = [
+        frame(SHARE_FETCH if size % 2 else 3, 1, number, bytes(size))
+        for number, size in enumerate(body_sizes)
+    ]
+    one_by_one, spread, sent = Heard(), Heard(), b"".join(requests)
+    for request in requests:
+        one_by_one.stream.receive(request)
+
+    # When
+    for size in (*chunk_sizes, len(sent)):
+        chunk, sent = sent[:size], sent[size:]
+        spread.stream.receive(chunk)
+        if size % 2:
+            spread.stream.go_on()
+    while spread.stream.is_paused:
+        spread.stream.go_on()
+
+    # Then
+    assert (spread.held, spread.relayed, spread.sent) == (
+        one_by_one.held,
+        one_by_one.relayed,
+        one_by_one.sent,
+    )
+    assert spread.stream.backlog_bytes == 0
 
 
 @pytest.mark.parametrize(
@@ -286,7 +342,7 @@ def calls_to_serve(request_count: int) -> int:
     before = sys.getprofile()
     sys.setprofile(count_call)
     for _ in range(request_count):
-        heard.stream.unbar()
+        heard.stream.go_on()
     sys.setprofile(before)
     assert len(heard.held) == request_count
     return call_count
@@ -312,10 +368,10 @@ def test_requests_behind_answers_are_the_same_however_they_were_cut(chunk_sizes:
         size = chunk_sizes[number] if number < len(chunk_sizes) else len(sent)
         cut.stream.receive(sent[position : position + size])
         position += size
-        cut.stream.unbar()
+        cut.stream.go_on()
     for heard in (whole, cut):
         for _ in range(60):
-            heard.stream.unbar()
+            heard.stream.go_on()
 
     # Then
     assert (cut.held, cut.sent, cut.relayed) == (whole.held, whole.sent, whole.relayed)

@@ -140,6 +140,10 @@ class UnreadClient:
             received += more
         return bytes(received)
 
+    def send_eof(self) -> None:
+        """Send nothing any more."""
+        self._socket.shutdown(socket.SHUT_WR)
+
     def close(self) -> None:
         """Close it."""
         self._socket.close()

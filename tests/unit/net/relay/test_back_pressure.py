@@ -1,11 +1,16 @@
 """`BackPressure`: whichever side is full stops the other."""
 
+import struct
+
 from kproxy.interception.broker_addresses import BrokerAddresses
 from kproxy.interception.client_session import ClientSession
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
 from kproxy.net.relay.back_pressure import MAX_BACKLOG_BYTES, MAX_OWED_RESPONSES, BackPressure
 from tests.unit.net.relaying import SERVED, request, share_fetch
+
+UNKNOWN_API_VERSIONS = struct.pack(">ihhi", 8, 18, 99, 1)
+"""Answered at once."""
 
 
 def a_session(received: bytes = b"") -> ClientSession:
@@ -63,3 +68,21 @@ def test_a_client_that_sent_too_much_behind_an_answer_is_not_read() -> None:
     session = a_session(share_fetch(1) + request(2, bytes(MAX_BACKLOG_BYTES)))
 
     assert wanted(BackPressure(), session) == (False, True)
+
+
+def test_requests_that_wait_for_a_turn_are_gone_on_with_once_and_where_there_is_room() -> None:
+    # Given
+    session = a_session(UNKNOWN_API_VERSIONS * 1_000)
+    at_ease, client_full, broker_full, under_way = (BackPressure() for _ in range(4))
+    client_full.is_client_full = broker_full.is_broker_full = under_way.is_turn_due = True
+
+    # When
+    due = [
+        pressure.makes_turn_due(session)
+        for pressure in (at_ease, at_ease, client_full, broker_full, under_way)
+    ]
+
+    # Then
+    assert session.is_paused
+    assert due == [True, False, False, False, False]
+    assert not BackPressure().makes_turn_due(a_session())

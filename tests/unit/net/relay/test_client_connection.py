@@ -6,20 +6,23 @@ import struct
 
 import pytest
 
+from kproxy.interception.request_stream import HELD_BYTES_A_TURN
 from kproxy.interception.topic_changes import TopicChange
+from kproxy.net.relay.back_pressure import MAX_OWED_RESPONSES
 from kproxy.settings import HostPort
 from kproxy.wire import codecs
 from kproxy.wire.messages.metadata_request import MetadataRequest
 from kproxy.wire.messages.metadata_response import MetadataResponse, MetadataResponseBroker
 from tests.event_loops import BOTH_LOOPS
 from tests.in_memory.scripted_broker import ScriptedBroker
-from tests.unit.net.relaying import BIND_HOST, RelayUnderTest, ended, request, response, share_fetch
+from tests.unit.net.relaying import BIND_HOST, RelayUnderTest, ended, request, response, settled, share_fetch
 from tests.worlds.waiting import until
 
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
 
 SHORTEST_DELAY_SECONDS = 0.04
 """Before a faulty connection is closed; a little less than the relay's, for clocks that tick in milliseconds."""
+METADATA_RESPONSE = b"".join(codecs.encode_response(3, 9, 2, MetadataResponse()))
 METADATA_REQUEST = b"".join(codecs.encode_request(3, 9, 2, "client", MetadataRequest()))
 
 
@@ -247,6 +250,68 @@ async def test_a_client_that_shuts_its_writing_side_still_gets_its_answers() -> 
 
         assert await ended(reader) == response(1)
         writer.close()
+
+
+async def test_a_client_that_shuts_its_writing_side_and_takes_no_answers_is_ended_as_one_that_stands_still() -> (
+    None
+):
+    async with (
+        ScriptedBroker() as broker,
+        RelayUnderTest(broker.port, frame_deadline_ms=100) as under_test,
+    ):
+        # Given all of its answers in kproxy's write buffer
+        client = await under_test.connect_unread()
+        (connection,) = under_test.relay.connections
+        await client.send(request(1))
+        await broker.until_received(len(request(1)))
+        broker.send(response(1, bytes(200_000)))
+        await until(lambda: connection.buffered_bytes > 0 and connection.session.owed_responses == 0)
+
+        # When
+        client.send_eof()
+
+        # Then
+        await until(lambda: not under_test.relay.connections)
+        assert under_test.relay.budget.held_bytes == 0
+        client.close()
+
+
+async def test_requests_of_one_chunk_are_all_answered_although_the_client_shuts_its_writing_side() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        reader, writer = await under_test.connect()
+        count = 20 * HELD_BYTES_A_TURN // len(METADATA_REQUEST)
+        writer.write(METADATA_REQUEST * count)
+        writer.write_eof()
+
+        answered = 0
+        while answered < count:
+            received = await broker.until_received((answered + 1) * len(METADATA_REQUEST))
+            arrived = len(received) // len(METADATA_REQUEST)
+            broker.send(METADATA_RESPONSE * (arrived - answered))
+            answered = arrived
+
+        assert await ended(reader) == METADATA_RESPONSE * count
+        writer.close()
+
+
+async def test_requests_that_came_already_wait_while_a_thousand_answers_are_owed() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        # Given a broker that answers nothing
+        reader, writer = await under_test.connect()
+        (connection,) = under_test.relay.connections
+        writer.write(METADATA_REQUEST * 5_000)
+        owed = await settled(lambda: connection.session.owed_responses)
+
+        # When
+        broker.send(METADATA_RESPONSE * owed)
+        await reader.readexactly(owed * len(METADATA_RESPONSE))
+        owed_then = await settled(lambda: connection.session.owed_responses)
+        writer.close()
+
+        # Then
+        a_turn = HELD_BYTES_A_TURN // 4  # of requests that are not held
+        assert MAX_OWED_RESPONSES < owed <= MAX_OWED_RESPONSES + a_turn
+        assert MAX_OWED_RESPONSES < owed_then <= MAX_OWED_RESPONSES + a_turn
 
 
 async def test_a_slow_reader_stops_the_broker_before_memory_grows() -> None:
