@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -25,7 +26,7 @@ def answer_of(
     """Return what `/api/v1/` and `path`, whose parts may hold any character, answer. None is not asked for.
 
     Raises:
-        WrongAddress: `admin_url` is none.
+        WrongAddress: `admin_url` is none, or has more behind HOST:PORT than the admin port knows.
         CannotConnect: nobody answers there.
         NotThere: kproxy does not know what was asked for.
         ClientFailed: it refused, or somebody else answered.
@@ -33,7 +34,7 @@ def answer_of(
     asked = urlencode({name: value for name, value in (query or {}).items() if value is not None})
     places = "/".join(quote(part, safe="") for part in ("api", "v1", *path))
     url = f"{_checked(admin_url)}/{places}" + (f"?{asked}" if asked else "")
-    answer = _json_of(url, timeout_s)
+    answer = _json_of(url, admin_url, timeout_s)
     if not isinstance(answer, dict):
         raise ClientFailed(f"{url} did not answer as a kproxy does: no object")
     return answer
@@ -54,7 +55,7 @@ def _checked(admin_url: str) -> str:
     return admin_url.rstrip("/")
 
 
-def _json_of(url: str, timeout_s: float) -> object:
+def _json_of(url: str, admin_url: str, timeout_s: float) -> object:
     from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import ProxyHandler, build_opener
@@ -66,7 +67,7 @@ def _json_of(url: str, timeout_s: float) -> object:
             return json.load(response)
     except HTTPError as error:
         with error:
-            raise _refusal(url, error) from error
+            raise _refusal(url, admin_url, error) from error
     except OSError as error:
         reason = getattr(error, "reason", error)
         hint = "is kproxy running there, with kproxy.admin.listener on?"
@@ -77,11 +78,28 @@ def _json_of(url: str, timeout_s: float) -> object:
         raise ClientFailed(f"{url} did not answer with JSON: is it kproxy's admin port?") from error
 
 
-def _refusal(url: str, error: "HTTPError") -> ClientFailed:
+def _refusal(url: str, admin_url: str, error: "HTTPError") -> ClientFailed:
     """Return what becomes of an error status: kproxy's own words if they are there."""
+    is_missing = error.code == HTTPStatus.NOT_FOUND
     try:
         message = json.load(error)["items"][0]["message"]
     except (ValueError, LookupError, TypeError):
-        return ClientFailed(f"{url} answered {error.code} {error.reason}")
-    is_missing = error.code == 404
+        answered = f"{url} answered {error.code} {error.reason}"
+        return _wrong_place(answered, admin_url) if is_missing else ClientFailed(answered)
     return NotThere(str(message)) if is_missing else ClientFailed(str(message))
+
+
+def _wrong_place(answered: str, admin_url: str) -> ClientFailed:
+    """Return what to say where there is a server, and no such path: the path may be the fault of who asked."""
+    parts = urlsplit(admin_url)
+    server = f"{parts.scheme}://{parts.netloc}"
+    beyond = admin_url.removeprefix(server).rstrip("/")
+    if beyond:
+        return WrongAddress(
+            f"--admin-url {admin_url!r}: {answered}; kproxy's admin port has nothing under {beyond!r}: "
+            f"give --admin-url {server}"
+        )
+    return ClientFailed(
+        f"{answered}: that is not the admin port of a kproxy, or of one that knows this question; "
+        "give --admin-url http://HOST:PORT with the kproxy.admin.listener of the kproxy to ask"
+    )

@@ -123,6 +123,37 @@ def test_something_else_there_is_a_failure(body: str, status: int, complaint: st
     assert complaint in result.stderr
 
 
+@pytest.mark.parametrize("path", ["/foo", "/api/v1", "/?x=1"])
+def test_an_address_with_a_path_that_nobody_serves_is_told_what_to_give_instead(path: str) -> None:
+    # When
+    with an_http_server("404: Not Found", 404) as url:
+        result = CliRunner().invoke(cli, ["status", "--admin-url", f"{url}{path}"])
+
+    # Then
+    assert result.exit_code == 2
+    assert f"kproxy's admin port has nothing under {path!r}: give --admin-url {url}\n" in result.stderr
+
+
+def test_a_path_that_leads_to_an_admin_port_is_none_of_our_business() -> None:
+    # When
+    with an_http_server(json.dumps(STATUS)) as url:
+        result = CliRunner().invoke(cli, ["status", "--admin-url", f"{url}/kproxy-1"])
+
+    # Then
+    assert result.exit_code == 0
+
+
+def test_another_server_at_that_address_is_told_from_a_kproxy() -> None:
+    # When
+    with an_http_server("404: Not Found", 404) as url:
+        result = CliRunner().invoke(cli, ["status", "--admin-url", url])
+
+    # Then
+    assert result.exit_code == 1
+    assert "that is not the admin port of a kproxy" in result.stderr
+    assert "give --admin-url http://HOST:PORT with the kproxy.admin.listener" in result.stderr
+
+
 @pytest.mark.parametrize("url", ["127.0.0.1:9644", "file:///etc/hostname", "http://"])
 def test_an_address_that_is_no_url_is_wrong_usage(url: str) -> None:
     # When
