@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -21,8 +21,9 @@ from kproxy.settings import HostPort, LoadedSettings
 from kproxy.wording import counted
 
 if TYPE_CHECKING:
-    from kproxy.clients.log_lines import LogLine
+    from kproxy.clients.log_lines import LogLine, LogTopic
     from kproxy.clients.topic_reader import TopicReader
+    from kproxy.wire.records import Record
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -35,10 +36,14 @@ _CLIENT_OPTIONS: Final[Mapping[str, object]] = {
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which records: of one of the two topics, of all partitions or one, between two offsets, both inclusive."""
+    """Which records: of one of the two topics, of all log partitions or one, between two offsets, both inclusive.
+
+    With `group` those that are about one share group, and those that cannot be decoded: they may be about any.
+    """
 
     topic: str
-    partition: int | None
+    group: str | None
+    log_partition: int | None
     from_offset: int | None
     to_offset: int | None
     max_records: int | None
@@ -47,6 +52,10 @@ class Wanted:
         """Return what of a partition is wanted."""
         end_offset = held.end_offset if self.to_offset is None else self.to_offset + 1
         return held.within(self.from_offset or 0, end_offset)
+
+    def takes(self, line: "LogLine") -> bool:
+        """Return whether a record is about the group that is wanted; claims are about none."""
+        return self.group is None or line.key is None or getattr(line.key, "group_id", None) == self.group
 
 
 def _with_range(command: F) -> F:
@@ -60,7 +69,10 @@ def _with_range(command: F) -> F:
             show_default=True,
             help="State of share-partitions, or share groups with their members.",
         ),
-        click.option("-p", "--partition", type=offset, help="This partition only."),
+        click.option(
+            "-g", "--group", metavar="GROUP", help="Of this group only, with what cannot be decoded."
+        ),
+        click.option("--log-partition", type=offset, help="This partition of the state log only."),
         click.option("--from-offset", type=offset, help="The first offset; inclusive."),
         click.option("--to-offset", type=offset, help="The last offset; inclusive."),
         click.option("--max-records", type=click.IntRange(min=1), help="Stop after so many records."),
@@ -82,11 +94,12 @@ def log() -> None:
     epilog="""Examples:
 
 \b
-  kproxy log dump -b localhost:9092 -p 12 --from-offset 1000 | jq 'select(.key.data.groupId == "workers")'
+  kproxy log dump -b localhost:9092 -g workers | jq .value.data
+  kproxy log dump -b localhost:9092 --log-partition 12 --from-offset 1000
   kproxy log dump -b localhost:9092 --topic groups -o table
 
-The exit code is 3 when there is no such topic, 4 when the cluster cannot be reached, and 6 when some records
-cannot be decoded.
+The exit code is 3 when there is no such topic, or no record of the group, 4 when the cluster cannot be reached, and
+6 when some records cannot be decoded.
 """
 )
 @_with_range
@@ -128,6 +141,7 @@ def dump(loaded: LoadedSettings, /, output: str, *, no_headers: bool, **wanted: 
 
 \b
   kproxy log stats -b localhost:9092
+  kproxy log stats -b localhost:9092 -g workers
   kproxy log stats -b localhost:9092 --topic groups -o jsonl
 
 The exit codes are those of kproxy log dump.
@@ -169,13 +183,24 @@ def _lines(loaded: LoadedSettings, wanted: Wanted, *, is_watched: bool | None) -
     kind = LogTopic(wanted.topic)
     topic = settings.state_topic_name if kind is LogTopic.STATE else settings.groups_topic_name
     with _opened(settings.bootstrap_servers, topic) as reader:
-        ranges = _ranges(reader, topic, wanted)
+        ranges = _ranges(reader, topic, kind, wanted)
         total = sum(part.length for part in ranges)
         with progress(topic, total, is_watched=is_watched) as advance:
-            records = ((part, record) for part in ranges for poll in reader.polls(part) for record in poll)
-            for part, record in islice(records, wanted.max_records):
-                advance(1)
-                yield line_of(kind, topic, part.partition, record)
+            lines = (
+                line_of(kind, topic, part.partition, record)
+                for part in ranges
+                for poll in reader.polls(part)
+                for record in _counted(poll, advance)
+            )
+            found = 0
+            for line in islice(filter(wanted.takes, lines), wanted.max_records):
+                found += 1
+                yield line
+        if wanted.group is not None and not found:
+            raise CommandFailed(
+                f"{topic} has no record of share group {wanted.group!r}, or none in the part of it that was asked for",
+                ExitCode.NOT_FOUND,
+            )
 
 
 @contextmanager
@@ -193,13 +218,35 @@ def _opened(bootstrap_servers: Sequence[HostPort], topic: str) -> Iterator["Topi
         raise CommandFailed(f"{failure}; {advice}", failure.exit_code) from failure
 
 
-def _ranges(reader: "TopicReader", topic: str, wanted: Wanted) -> Sequence[LogRange]:
+def _counted(records: Iterable["Record"], advance: Callable[[int], None]) -> Iterator["Record"]:
+    for record in records:
+        advance(1)
+        yield record
+
+
+def _ranges(reader: "TopicReader", topic: str, kind: "LogTopic", wanted: Wanted) -> Sequence[LogRange]:
     held = reader.ranges()
-    if wanted.partition is not None:
-        held = [part for part in held if part.partition == wanted.partition]
-        if not held:
-            raise CommandFailed(f"{topic} has no partition {wanted.partition}", ExitCode.NOT_FOUND)
-    return [wanted.part_of(part) for part in held]
+    if wanted.log_partition is not None:
+        chosen = [part for part in held if part.partition == wanted.log_partition]
+        if not chosen:
+            raise CommandFailed(f"{topic} has no partition {wanted.log_partition}", ExitCode.NOT_FOUND)
+    elif wanted.group is not None:
+        chosen = _of_group(held, kind, wanted.group)
+    else:
+        chosen = list(held)
+    return [wanted.part_of(part) for part in chosen]
+
+
+def _of_group(held: Sequence[LogRange], kind: "LogTopic", group: str) -> list[LogRange]:
+    """Return where the records of a group can be: its share-partitions are spread over the state topic."""
+    from kproxy.clients.log_lines import LogTopic
+    from kproxy.share.identifiers import GroupId
+    from kproxy.statelog.partitioning import group_partition
+
+    if kind is LogTopic.STATE:
+        return list(held)
+    place = group_partition(GroupId(group), len(held))
+    return [part for part in held if part.partition == place]
 
 
 def _fail_if_undecodable(count: int) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 import pytest
 from click.testing import CliRunner, Result
@@ -10,11 +11,16 @@ from click.testing import CliRunner, Result
 from kproxy.cli.main import cli
 from kproxy.clients import topic_reader
 from kproxy.clients.failures import CannotConnect
+from kproxy.share.identifiers import GroupId, SharePartitionKey
+from kproxy.statelog.group_records import GroupConfigs, encode_group_record
 from kproxy.wire.records import Record
 from tests.in_memory.in_memory_consumer import WRITTEN_MS, InMemoryConsumer
-from tests.in_memory.written_log import a_claim, a_snapshot, a_tombstone, an_update
+from tests.in_memory.written_log import ORDERS, a_claim, a_snapshot, a_tombstone, an_update
 
 UNKNOWN = Record(b"\x00\x09", b"?")
+AUDITORS: Final = SharePartitionKey(GroupId("auditors"), ORDERS, 0)
+HASH_OF_WORKERS: Final = 1_525_161_141
+"""Of `"workers".hashCode()` in Java."""
 
 
 class Opening:
@@ -67,10 +73,10 @@ def test_a_dump_is_a_line_of_json_for_each_record(opening: Opening) -> None:
 @pytest.mark.parametrize(
     ("options", "found"),
     [
-        (("--partition", "2"), [(2, 0), (2, 1)]),
+        (("--log-partition", "2"), [(2, 0), (2, 1)]),
         (("--from-offset", "1", "--to-offset", "2"), [(0, 1), (0, 2), (2, 1)]),
         (("--max-records", "5"), [(0, 0), (0, 1), (0, 2), (0, 3), (2, 0)]),
-        (("-p", "1"), []),
+        (("--log-partition", "1"), []),
     ],
 )
 def test_a_dump_can_be_narrowed(
@@ -79,6 +85,85 @@ def test_a_dump_can_be_narrowed(
     assert lines_of(run("dump", *options)) == found
     assert opening.consumer is not None
     assert opening.consumer.is_closed
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (("-g", "workers"), [(0, 1), (2, 0)]),
+        (("-g", "auditors"), [(0, 2), (0, 3)]),
+        (("-g", "auditors", "--max-records", "1"), [(0, 2)]),
+        (("--group", "workers", "--log-partition", "2"), [(2, 0)]),
+    ],
+)
+def test_a_dump_can_be_of_one_group(
+    opening: Opening, options: Sequence[str], found: list[tuple[int, int]]
+) -> None:
+    # Given
+    records = [a_claim(), a_snapshot(), an_update(AUDITORS), a_tombstone(AUDITORS)]
+    opening.consumer = InMemoryConsumer({0: records, 2: [an_update(), a_claim()]})
+
+    # Then
+    assert lines_of(run("dump", *options)) == found
+
+
+def test_statistics_can_be_of_one_group(opening: Opening) -> None:
+    # Given
+    opening.consumer = InMemoryConsumer({0: [a_claim(), a_snapshot(), an_update(AUDITORS)]})
+
+    # When
+    result = run("stats", "-g", "workers", "-o", "jsonl")
+
+    # Then
+    assert json.loads(result.stdout)["recordsByType"] == {"ShareSnapshot": 1}
+
+
+@pytest.mark.parametrize("command", ["dump", "stats"])
+def test_a_group_that_no_record_names_is_not_found(opening: Opening, command: str) -> None:
+    # When
+    result = run(command, "-g", "nobody")
+
+    # Then
+    assert result.exit_code == 3
+    assert result.stderr == (
+        "Error: __kproxy_share_state has no record of share group 'nobody', "
+        "or none in the part of it that was asked for\n"
+    )
+    assert opening.servers
+
+
+def test_what_cannot_be_decoded_may_be_of_any_group(opening: Opening) -> None:
+    # Given
+    opening.consumer = InMemoryConsumer({0: [a_claim(), UNKNOWN, a_snapshot()]})
+
+    # When
+    result = run("dump", "-g", "workers")
+
+    # Then
+    assert result.exit_code == 6
+    assert [json.loads(line)["offset"] for line in result.stdout.splitlines()] == [1, 2]
+
+
+def test_of_the_topic_of_groups_only_the_partition_of_the_group_is_read(opening: Opening) -> None:
+    # Given
+    record = encode_group_record(GroupConfigs(GroupId("workers"), {}), claim_epoch=None)
+    opening.consumer = InMemoryConsumer({0: [record], 1: [record], 2: [record]})
+
+    # When
+    result = run("dump", "--topic", "groups", "-g", "workers")
+
+    # Then: Java's hash of the id, as Kafka's own coordinator places it
+    assert lines_of(result) == [(HASH_OF_WORKERS % 3, 0)]
+
+
+def test_a_partition_means_one_of_a_consumed_topic_and_never_one_of_the_log(opening: Opening) -> None:
+    # When
+    result = run("dump", "--partition", "2")
+
+    # Then
+    assert result.exit_code == 2
+    assert "--log-partition" in result.stderr
+    assert opening.servers == ()
 
 
 def test_the_other_topic_and_its_name_can_be_chosen(opening: Opening) -> None:
@@ -109,7 +194,7 @@ def test_a_topic_that_is_not_there_is_not_found_and_the_keys_that_name_another_a
 
 def test_a_dump_can_be_a_table(opening: Opening) -> None:
     # When
-    result = run("dump", "-p", "2", "-o", "table")
+    result = run("dump", "--log-partition", "2", "-o", "table")
 
     # Then
     header, claim, snapshot = result.stdout.splitlines()
@@ -172,7 +257,7 @@ def test_statistics_of_an_empty_log_are_a_header(opening: Opening) -> None:
 
 def test_a_partition_that_is_not_there_is_not_found(opening: Opening) -> None:
     # When
-    result = run("dump", "--partition", "9")
+    result = run("dump", "--log-partition", "9")
 
     # Then
     assert result.exit_code == 3

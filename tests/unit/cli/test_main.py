@@ -1,7 +1,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import click
 import pytest
@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from kproxy import __version__
 from kproxy.cli.main import COMMANDS, cli, main
+from kproxy.jobs.command_line import jobs
 
 HEAVY = ("kafka", "aiohttp", "pyspark", "uvloop", "prometheus_client", "construct", "asyncio", "rich")
 NAMES = (
@@ -147,3 +148,38 @@ def test_no_color_turns_the_colours_of_click_off(
 
     # Then
     assert seen == [colour_of_click]
+
+
+def commands_below(group: click.Group) -> Iterator[click.Command]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield from commands_below(command) if isinstance(command, click.Group) else [command]
+
+
+def test_a_short_option_stands_for_the_same_long_one_in_every_command() -> None:
+    # When
+    meanings: dict[str, set[str]] = {}
+    for command in (*commands_below(cli), *commands_below(jobs)):
+        for parameter in command.params:
+            for short in parameter.opts:
+                if len(short) == 2 and short.startswith("-"):
+                    meanings.setdefault(short, set()).update(set(parameter.opts) - {short})
+
+    # Then
+    assert {short: names for short, names in meanings.items() if len(names) > 1} == {}
+    assert meanings["-p"] == {"--partition"}
+
+
+def test_a_partition_is_one_of_a_consumed_topic_in_every_command() -> None:
+    # When
+    helps = {
+        parameter.help
+        for command in (*commands_below(cli), *commands_below(jobs))
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and "--partition" in parameter.opts
+    }
+
+    # Then
+    assert helps == {"Of these partitions only.", "Only this partition of consumed topics."}
