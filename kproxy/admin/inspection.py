@@ -27,6 +27,7 @@ from kproxy.admin.known_names import KnownNames
 from kproxy.admin.live_share_partitions import LiveSharePartitions
 from kproxy.admin.queries import NothingThere, RefusedQuery, number, parameters, truth
 from kproxy.admin.share_views import (
+    ClientIds,
     PartitionCounts,
     TopicNames,
     group_description,
@@ -63,6 +64,7 @@ class Inspected:
     directory: LiveSharePartitions
     topic_name: TopicNames
     partition_count: PartitionCounts
+    client_id: ClientIds
     clock: Clock
     wall_clock: Clock
     state_log: Callable[[], StateLogSlots | None]
@@ -162,7 +164,12 @@ class Inspection:
                 session = sessions.find(key)
             except ShareSessionNotFound:
                 continue  # closed since the answer began
-            yield item(session_view(session, self._inspected.topic_name))
+            inspected = self._inspected
+            yield item(
+                session_view(
+                    session, inspected.topic_name, inspected.client_id, now_ms=inspected.clock.now_ms()
+                )
+            )
 
     # ------------------------------------------------ records in flight
 
@@ -181,7 +188,7 @@ class Inspection:
                 continue  # unloaded since the answer began
             name = inspected.topic_name(key.topic_id)
             window = share_partition.view()
-            for view in in_flight_views(window, name, inspected.clock.now_ms()):
+            for view in in_flight_views(window, name, inspected.client_id, now_ms=inspected.clock.now_ms()):
                 yield item(view)
 
     def _keys_of(

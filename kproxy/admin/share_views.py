@@ -7,13 +7,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kproxy.share.group_coordinator import ShareGroupMemberView, ShareGroupView
-from kproxy.share.identifiers import TopicId, topic_id_text
+from kproxy.share.identifiers import GroupId, MemberId, TopicId, topic_id_text
 from kproxy.share.share_partition import InFlightRangeView, SharePartitionView
 from kproxy.share.share_session import ShareSession
 
 TopicNames = Callable[[TopicId], str | None]
-PartitionCounts = Callable[[TopicId], int | None]
 """Says the name of a topic id, None when it is not known."""
+
+PartitionCounts = Callable[[TopicId], int | None]
+"""Says how many partitions a topic has, None when it is not known."""
+
+ClientIds = Callable[[GroupId, MemberId], str]
+"""Says the client id of a member, empty when it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +70,19 @@ class ShareGroupDescription:
 
 @dataclass(frozen=True, slots=True)
 class SessionView:
-    """An item of `/api/v1/sessions`. `next_epoch` is the share session epoch that the next request must have."""
+    """An item of `/api/v1/sessions`.
+
+    `next_epoch` is the share session epoch that the next request must have, `idle_ms` how long ago the last one came: a
+    ShareFetch that waits for records counts from its beginning. `client_id` is empty when nobody knows it.
+    """
 
     group_id: str
     member_id: str
+    client_id: str
     node_id: int
     connection_id: int
     next_epoch: int
+    idle_ms: int
     partition_count: int
     partitions: tuple[TopicPartitionsView, ...]
 
@@ -80,8 +91,8 @@ class SessionView:
 class InFlightView:
     """An item of `/api/v1/in-flight`: a run of offsets, both ends inclusive, that share everything else.
 
-    `member_id` and `lock_remaining_ms` are None unless it is Acquired. The latter is not negative: a lock that
-    has ended may stand for some milliseconds more.
+    `member_id`, `client_id` and `lock_remaining_ms` are None unless it is Acquired. The latter is not negative: a lock
+    that has ended may stand for some milliseconds more. `client_id` is empty when nobody knows it.
     """
 
     group_id: str
@@ -93,6 +104,7 @@ class InFlightView:
     state: str
     delivery_count: int
     member_id: str | None
+    client_id: str | None
     lock_remaining_ms: int | None
 
 
@@ -121,17 +133,19 @@ def group_description(group: ShareGroupView) -> ShareGroupDescription:
     )
 
 
-def session_view(session: ShareSession, names: TopicNames) -> SessionView:
-    """Return a share session with its partitions by topic."""
+def session_view(session: ShareSession, names: TopicNames, clients: ClientIds, *, now_ms: int) -> SessionView:
+    """Return a share session with its partitions by topic. `now_ms` is of the clock of the sessions."""
     partitions: dict[TopicId, list[int]] = {}
     for partition in session.partitions:
         partitions.setdefault(partition.topic_id, []).append(partition.partition)
     return SessionView(
         group_id=session.key.group_id,
         member_id=session.key.member_id,
+        client_id=clients(session.key.group_id, session.key.member_id),
         node_id=session.key.node_id,
         connection_id=session.connection_id,
         next_epoch=session.next_epoch,
+        idle_ms=max(0, now_ms - session.last_used_ms),
         partition_count=len(session.partitions),
         partitions=tuple(
             TopicPartitionsView(topic_id_text(topic_id), names(topic_id), tuple(sorted(numbers)))
@@ -141,7 +155,7 @@ def session_view(session: ShareSession, names: TopicNames) -> SessionView:
 
 
 def in_flight_views(
-    window: SharePartitionView, topic_name: str | None, now_ms: int
+    window: SharePartitionView, topic_name: str | None, clients: ClientIds, *, now_ms: int
 ) -> Iterator[InFlightView]:
     """Yield the runs of a live share-partition in ascending order. `now_ms` is of the clock of the deadlines."""
     topic_id = topic_id_text(window.key.topic_id)
@@ -156,6 +170,7 @@ def in_flight_views(
             state=run.state.name.capitalize(),
             delivery_count=run.delivery_count,
             member_id=run.member_id,
+            client_id=None if run.member_id is None else clients(window.key.group_id, run.member_id),
             lock_remaining_ms=_remaining_ms(run, now_ms),
         )
 

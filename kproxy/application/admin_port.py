@@ -27,6 +27,7 @@ def _inspection(parts: AdminParts) -> Inspection:
         directory=parts.share_groups.directory,
         topic_name=parts.topic_name,
         partition_count=lambda topic_id: _partition_count(parts.metadata.describe(topic_id)),
+        client_id=lambda group_id, member_id: parts.share_groups.clients.of(group_id, member_id).client_id,
         clock=parts.clock,
         wall_clock=parts.wall_clock,
         state_log=lambda: parts.state_log.slots,

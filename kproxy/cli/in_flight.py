@@ -15,6 +15,7 @@ _COLUMNS = (
     Column("STATE", "state"),
     Column("DELIVERIES", "deliveryCount"),
     Column("CONSUMER-ID", "memberId"),
+    Column("CLIENT-ID", "clientId"),
     Column("LOCK-MS", "lockRemainingMs"),
 )
 
@@ -57,7 +58,8 @@ def list_(
     """List runs of offsets between start offset and end offset of live share-partitions.
 
     Answers "what is stuck, who holds it, and how often was it tried?" LOCK-MS is how long an acquired record may
-    still be held.
+    still be held. When its lock has ended a record is Available, and held by nobody: DELIVERIES goes on to tell how
+    often it was tried, and kproxy replay audit --offset N who had it.
     """
     query = {"group": group, "topic": topic, "partition": partition}
     answer = answer_of(admin_url, "in-flight", query=query)

@@ -9,10 +9,12 @@ from kproxy.clients.admin_port import answer_of, items_of
 _COLUMNS = (
     Column("GROUP", "groupId"),
     Column("CONSUMER-ID", "memberId"),
+    Column("CLIENT-ID", "clientId"),
     Column("NODE", "nodeId"),
     Column("CONNECTION", "connectionId"),
     Column("NEXT-EPOCH", "nextEpoch"),
     Column("#PARTITIONS", "partitionCount"),
+    Column("IDLE-MS", "idleMs"),
     Column("PARTITIONS", lambda session: partitions_text(session["partitions"]), is_wide=True),
 )
 
@@ -28,7 +30,7 @@ def sessions() -> None:
 
 \b
   kproxy sessions list -g orders-workers -o wide
-  kproxy sessions list -o json | jq '.items | length'
+  kproxy sessions list -o json | jq '.items[] | select(.idleMs > 60000)'
 
 The exit code is 3 when there is no such group or member; a group without share sessions is an empty table.
 """,
@@ -41,7 +43,8 @@ def list_(group: str | None, member: str | None, admin_url: str, output: str, *,
     """List open share sessions: who fetches, at which port, on which connection.
 
     A member has a session for each broker that it thinks it talks to. NEXT-EPOCH is the session epoch that its next
-    request must have.
+    request must have. IDLE-MS is how long ago its last request came: a member with nothing to do fetches again as soon
+    as its last fetch has waited for its MaxWaitMs (500 ms by default), one that works on records when it is done.
     """
     answer = answer_of(admin_url, "sessions", query={"group": group, "member": member})
     Output(output, not no_headers).show(answer, items_of(answer), _COLUMNS)

@@ -29,13 +29,12 @@ from kproxy.handlers.groups.watched_topics import WatchedTopics
 from kproxy.handlers.live.acknowledgements import Acknowledgements
 from kproxy.handlers.live.fetch_signals import HeardAvailability
 from kproxy.handlers.live.leadership import Leadership
-from kproxy.handlers.live.member_clients import MemberClients
+from kproxy.handlers.live.member_clients import MemberClients, clients_in_heartbeats
 from kproxy.handlers.live.parked_fetches import ParkedFetches
 from kproxy.handlers.live.releases import Released, Releases
 from kproxy.handlers.live.share_counters import ShareCounters
 from kproxy.handlers.live.share_partitions import DirectoryPorts, SharePartitionDirectory
 from kproxy.handlers.live.share_services import ShareServices
-from kproxy.handlers.live.write_actors import UNKNOWN_CLIENT, Client
 from kproxy.handlers.ports import (
     Alarm,
     Availability,
@@ -53,7 +52,7 @@ from kproxy.handlers.ports import (
 from kproxy.handlers.readiness import AlwaysReady, Readiness
 from kproxy.handlers.registry import InternalErrorCallback, ServedApi, ServedApis
 from kproxy.share.group_coordinator import GroupCoordinator
-from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId, TopicIdPartition
+from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits, ShareLimits
 from kproxy.share.share_group import ShareGroup, ShareGroupState
 from kproxy.share.share_group_image import ShareGroupImage
@@ -125,6 +124,7 @@ class ShareGroups:
             offset_reset_of=self.configs.offset_reset,
             is_wanted=self.sessions.group_has_sessions,
         )
+        self.clients = MemberClients(clients_in_heartbeats(self.coordinator))
         self._services = ShareServices(
             sessions=self.sessions,
             directory=self.directory,
@@ -136,7 +136,7 @@ class ShareGroups:
             clock=ports.clock,
             observer=ports.observer,
             parked=ParkedFetches(availability),
-            clients=MemberClients(self._client_in_heartbeats),
+            clients=self.clients,
         )
         self._releases = Releases(self._services)
         self._held = HeldHeartbeats(
@@ -299,11 +299,6 @@ class ShareGroups:
         now_ms = self._ports.clock.now_ms()
         self.coordinator.restore(image, limits=self._limits.group, now_ms=now_ms, replaced=replaced)
         self._held.follow()
-
-    def _client_in_heartbeats(self, group_id: GroupId, member_id: MemberId) -> Client:
-        group = self.coordinator.find(group_id)
-        member = None if group is None else group.members.get(member_id)
-        return UNKNOWN_CLIENT if member is None else Client(member.client_id, member.client_host)
 
     def _served_apis(self) -> tuple[ServedApi, ...]:
         acknowledgements = Acknowledgements(self._services, self._releases)

@@ -55,7 +55,7 @@ class ShareSessionKey:
 class ShareSession:
     """One open session: its partitions in the order they were added, and the epoch it expects next."""
 
-    __slots__ = ("_must_respond", "_turn", "connection_id", "key", "next_epoch")
+    __slots__ = ("_must_respond", "_turn", "connection_id", "key", "last_used_ms", "next_epoch")
 
     def __init__(
         self, key: ShareSessionKey, *, connection_id: int, partitions: Iterable[TopicIdPartition]
@@ -63,8 +63,13 @@ class ShareSession:
         self.key = key
         self.connection_id = connection_id
         self.next_epoch = next_share_session_epoch(INITIAL_SHARE_SESSION_EPOCH)
+        self.last_used_ms = 0
         self._must_respond = dict.fromkeys(partitions, True)
         self._turn = 0
+
+    def use(self, now_ms: int) -> None:
+        """Note that a request of the session came, for people to see. Nothing depends on it."""
+        self.last_used_ms = now_ms
 
     def __len__(self) -> int:
         """How many partitions it has."""

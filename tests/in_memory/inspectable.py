@@ -14,7 +14,9 @@ from kproxy.admin.inspection import Inspected, Inspection
 from kproxy.admin.json_stream import JsonStreams
 from kproxy.admin.readiness import Readiness
 from kproxy.admin.server import AdminServer
+from kproxy.admin.share_views import ClientIds
 from kproxy.errors import CoordinatorLoadInProgress
+from kproxy.handlers.live.member_clients import clients_in_heartbeats
 from kproxy.handlers.ports import TopicDescription
 from kproxy.settings import HostPort
 from kproxy.share.group_coordinator import GroupCoordinator
@@ -104,6 +106,7 @@ class Inspectable:
             directory=self.live,
             topic_name=self.topic_names.get,
             partition_count=self.partition_counts.get,
+            client_id=clients_in_heartbeats_of(self.coordinator),
             clock=self.clock,
             wall_clock=ManualClock(NOON_MS),
             state_log=lambda: self.state_log if self.has_state_log else None,
@@ -148,6 +151,7 @@ class Inspectable:
     def open_session(
         self, member_id: str, *partitions: tuple[TopicId, int], group_id: str = "workers", node_id: int = 1
     ) -> None:
+        """Open a share session whose last request came at 0 ms."""
         self.sessions.open(
             ShareSessionKey(node_id, GroupId(group_id), MemberId(member_id)),
             connection_id=len(self.sessions) + 1,
@@ -168,6 +172,12 @@ class Inspectable:
             key, start_offset=start_offset, state_batches=state_batches, limits=ShareLimits()
         )
         return self.live[key]
+
+
+def clients_in_heartbeats_of(coordinator: GroupCoordinator) -> ClientIds:
+    """Return what tells the client ids of members, as far as their heartbeats do."""
+    clients = clients_in_heartbeats(coordinator)
+    return lambda group_id, member_id: clients(group_id, member_id).client_id
 
 
 def acquire(share_partition: SharePartition, member_id: str, first_offset: int, last_offset: int) -> None:

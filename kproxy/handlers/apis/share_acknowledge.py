@@ -64,6 +64,7 @@ class ShareAcknowledgeHandler:
             session = self._services.sessions.find(claim.key)
         else:
             session = self._services.sessions.acknowledge(claim.key, claim.share_session_epoch)
+        session.use(self._services.clock.now_ms())
         acknowledger = Acknowledger(claim.key, is_renew_ack=request.is_renew_ack, context=context)
         applied = await self._acknowledgements.apply(
             acknowledger, requested, closing=session if claim.closes else None

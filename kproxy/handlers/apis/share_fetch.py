@@ -70,6 +70,7 @@ class ShareFetchHandler:
         deadline_ms = self._services.clock.now_ms() + max(wait_ms, 0)
         requested = requested_partitions(request.topics)
         session = await self._admit(request, context, claim, requested, deadline_ms)
+        session.use(self._services.clock.now_ms())
         acknowledger = Acknowledger(claim.key, is_renew_ack=request.is_renew_ack, context=context)
         applied = await self._acknowledgements.apply(
             acknowledger,

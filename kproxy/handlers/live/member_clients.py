@@ -8,8 +8,9 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Final, TypeAlias
 
-from kproxy.handlers.live.write_actors import Client
+from kproxy.handlers.live.write_actors import UNKNOWN_CLIENT, Client
 from kproxy.handlers.ports import RequestContext
+from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.statelog.actors import cut_text
 
@@ -45,6 +46,17 @@ class MemberClients:
         """Return the client of a member; its texts are empty when nobody knows."""
         known = self._holders.get(_holder(group_id, member_id))
         return known or self._in_heartbeats(group_id, member_id)
+
+
+def clients_in_heartbeats(coordinator: GroupCoordinator) -> Callable[[GroupId, MemberId], Client]:
+    """Return what tells the client of a member by its last heartbeat, UNKNOWN_CLIENT of who is no member."""
+
+    def client_of(group_id: GroupId, member_id: MemberId) -> Client:
+        group = coordinator.find(group_id)
+        member = None if group is None else group.members.get(member_id)
+        return UNKNOWN_CLIENT if member is None else Client(member.client_id, member.client_host)
+
+    return client_of
 
 
 def _holder(group_id: GroupId, member_id: MemberId) -> _Holder:

@@ -201,9 +201,11 @@ def test_the_sessions_are_listed_with_their_partitions() -> None:
         {
             "groupId": "workers",
             "memberId": "alice",
+            "clientId": "",
             "nodeId": 3,
             "connectionId": 1,
             "nextEpoch": 1,
+            "idleMs": 1000,
             "partitionCount": 3,
             "partitions": [
                 {"topicId": ORDERS_TEXT, "topicName": "orders", "partitions": [0, 1]},
@@ -241,6 +243,7 @@ def test_sessions_can_be_narrowed_to_a_group_and_a_member(query: str, members: l
 def test_records_in_flight_are_listed_as_runs_of_offsets() -> None:
     # Given
     inspectable = Inspectable()
+    inspectable.join("alice")
     share_partition = inspectable.share_partition(
         StateBatch(100, 104, RecordState.AVAILABLE, 2), StateBatch(105, 105, RecordState.ACKNOWLEDGED, 1)
     )
@@ -251,7 +254,7 @@ def test_records_in_flight_are_listed_as_runs_of_offsets() -> None:
 
     # Then
     of_partition = {"groupId": "workers", "topicId": ORDERS_TEXT, "topicName": "orders", "partition": 0}
-    held_by_nobody = {"memberId": None, "lockRemainingMs": None}
+    held_by_nobody = {"memberId": None, "clientId": None, "lockRemainingMs": None}
     assert answer.body["kind"] == "InFlightRecords"
     assert answer.items == [
         {
@@ -277,6 +280,7 @@ def test_records_in_flight_are_listed_as_runs_of_offsets() -> None:
             "state": "Acquired",
             "deliveryCount": 1,
             "memberId": "alice",
+            "clientId": "client-1",
             "lockRemainingMs": 29_000,
         },
     ]

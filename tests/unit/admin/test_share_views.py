@@ -33,13 +33,16 @@ def test_a_session_groups_its_partitions_by_topic_in_the_order_they_were_added()
     (session,) = inspectable.sessions.sessions()
 
     # When
-    view = session_view(session, inspectable.topic_names.get)
+    view = session_view(
+        session, inspectable.topic_names.get, lambda _, member_id: f"of {member_id}", now_ms=7
+    )
 
     # Then
     assert [(topic.topic_name, topic.partitions) for topic in view.partitions] == [
         (None, (0, 2)),
         ("orders", (1,)),
     ]
+    assert (view.client_id, view.idle_ms) == ("of alice", 7)
 
 
 def test_the_runs_in_flight_follow_each_other_without_a_gap() -> None:
@@ -48,7 +51,11 @@ def test_the_runs_in_flight_follow_each_other_without_a_gap() -> None:
     acquire(share_partition, "alice", 103, 109)
 
     # When
-    views = list(in_flight_views(share_partition.view(), "orders", now_ms=30_001))
+    views = list(
+        in_flight_views(
+            share_partition.view(), "orders", lambda _, member_id: f"of {member_id}", now_ms=30_001
+        )
+    )
 
     # Then
     assert [(view.first_offset, view.last_offset, view.state) for view in views] == [
@@ -57,3 +64,4 @@ def test_the_runs_in_flight_follow_each_other_without_a_gap() -> None:
     ]
     assert {view.topic_id for view in views} == {ORDERS_TEXT}
     assert [view.lock_remaining_ms for view in views] == [None, 0]
+    assert [view.client_id for view in views] == [None, "of alice"]

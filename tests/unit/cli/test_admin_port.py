@@ -12,7 +12,7 @@ TAKEN_OVER = "another kproxy took the state log over: kproxy at host-2; stop one
 LISTS = [
     (["groups", "list"], "GROUP    STATE\nworkers  Stable\n"),
     (["groups", "describe", "workers", "--state", "--no-headers"], "workers  -  Stable  1\n"),
-    (["sessions", "list", "--no-headers"], "workers  alice  1  1  1  1\n"),
+    (["sessions", "list", "--no-headers"], "workers  alice  client-1  1  1  1  1  1000\n"),
     (["in-flight", "list", "--no-headers"], ""),
 ]
 

@@ -18,6 +18,7 @@ def run(inspectable: Inspectable, *arguments: str) -> Result:
 
 def records_in_flight() -> Inspectable:
     inspectable = Inspectable()
+    inspectable.join("alice")
     share_partition = inspectable.share_partition(StateBatch(100, 104, RecordState.AVAILABLE, 2))
     acquire(share_partition, "alice", 105, 109)
     acquire(inspectable.share_partition(topic_id=PAYMENTS, partition=3), "bob", 100, 100)
@@ -31,10 +32,22 @@ def test_runs_in_flight_are_listed_with_who_holds_them() -> None:
     # Then
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
-        "GROUP    TOPIC   PARTITION  FIRST-OFFSET  LAST-OFFSET  STATE      DELIVERIES  CONSUMER-ID  LOCK-MS",
-        "workers  orders  0          100           104          Available  2           -            -",
-        "workers  orders  0          105           109          Acquired   1           alice        29000",
+        "GROUP    TOPIC   PARTITION  FIRST-OFFSET  LAST-OFFSET  STATE      DELIVERIES  CONSUMER-ID  CLIENT-ID  LOCK-MS",
+        "workers  orders  0          100           104          Available  2           -            -          -",
+        "workers  orders  0          105           109          Acquired   1           alice        client-1   29000",
     ]
+
+
+def test_who_is_not_in_the_group_any_more_holds_without_a_client_id() -> None:
+    # When
+    result = run(records_in_flight(), "-p", "3", "--no-headers")
+
+    # Then
+    assert result.stdout.split()[-3:] == ["bob", "-", "29000"]
+
+
+def test_where_nobody_holds_a_record_the_help_says_who_can_tell_who_had_it() -> None:
+    assert "kproxy replay audit" in run(Inspectable(), "--help").stdout
 
 
 def test_they_can_be_narrowed() -> None:

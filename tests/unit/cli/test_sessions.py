@@ -16,6 +16,7 @@ def run(inspectable: Inspectable, *arguments: str) -> Result:
 
 def two_sessions() -> Inspectable:
     inspectable = Inspectable()
+    inspectable.join("alice")
     inspectable.open_session("alice", (ORDERS, 0), (ORDERS, 1), (PAYMENTS, 4))
     inspectable.open_session("bob", (ORDERS, 0), group_id="auditors", node_id=2)
     return inspectable
@@ -28,9 +29,9 @@ def test_sessions_are_listed() -> None:
     # Then
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
-        "GROUP     CONSUMER-ID  NODE  CONNECTION  NEXT-EPOCH  #PARTITIONS",
-        "workers   alice        1     1           1           3",
-        "auditors  bob          2     2           1           1",
+        "GROUP     CONSUMER-ID  CLIENT-ID  NODE  CONNECTION  NEXT-EPOCH  #PARTITIONS  IDLE-MS",
+        "workers   alice        client-1   1     1           1           3            1000",
+        "auditors  bob          -          2     2           1           1            1000",
     ]
 
 
@@ -40,7 +41,7 @@ def test_the_wide_list_names_the_partitions() -> None:
 
     # Then
     assert result.stdout.split() == [
-        *("workers", "alice", "1", "1", "1", "3"),
+        *("workers", "alice", "client-1", "1", "1", "1", "3", "1000"),
         "orders:0,1;dG9waWMtaWQtcGF5bWVudA:4",
     ]
 

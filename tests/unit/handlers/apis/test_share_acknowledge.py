@@ -15,6 +15,7 @@ from tests.worlds.share_group_world import (
     ShareGroupWorld,
     acknowledge_errors,
     acquired,
+    world_with_orders,
 )
 
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
@@ -30,6 +31,26 @@ async def a_member_with_records(world: ShareGroupWorld, record_count: int = 10) 
 
 
 # ---- sessions
+
+
+async def test_a_session_remembers_when_its_last_request_came() -> None:
+    # Given
+    world = await world_with_orders()
+    alice = world.member()
+    await alice.fetch(add=((ORDERS, 0),))
+    (session,) = world.groups.sessions.sessions()
+    seen = [session.last_used_ms]
+
+    # When
+    world.clock.advance(700)
+    await alice.fetch()
+    seen.append(session.last_used_ms)
+    world.clock.advance(300)
+    await alice.acknowledge({(ORDERS, 0): []})
+    seen.append(session.last_used_ms)
+
+    # Then
+    assert seen == [1_000, 2_200, 3_000], "each fetch waits for 500 ms"
 
 
 async def test_it_cannot_open_a_session() -> None:

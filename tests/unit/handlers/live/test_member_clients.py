@@ -3,11 +3,12 @@
 import tracemalloc
 
 from kproxy.handlers.live import member_clients
-from kproxy.handlers.live.member_clients import MemberClients
+from kproxy.handlers.live.member_clients import MemberClients, clients_in_heartbeats
 from kproxy.handlers.live.write_actors import UNKNOWN_CLIENT, Client
 from kproxy.handlers.ports import RequestContext
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.statelog.actors import MAX_TEXT_LENGTH
+from tests.in_memory.inspectable import Inspectable
 
 ORDERS, ALICE = GroupId("orders"), MemberId("alice")
 
@@ -25,6 +26,20 @@ def a_request(client_id: str) -> RequestContext:
 
 def nobody(_group_id: GroupId, _member_id: MemberId) -> Client:
     return UNKNOWN_CLIENT
+
+
+def test_a_member_that_has_not_acquired_yet_is_known_by_its_heartbeat() -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.join("alice", group_id="orders", client_id="app-1")
+
+    # When
+    clients = MemberClients(clients_in_heartbeats(inspectable.coordinator))
+
+    # Then
+    assert clients.of(ORDERS, ALICE) == Client("app-1", "/10.0.0.7")
+    assert clients.of(ORDERS, MemberId("bob")) == UNKNOWN_CLIENT
+    assert clients.of(GroupId("payments"), ALICE) == UNKNOWN_CLIENT
 
 
 def test_a_member_that_acquired_is_known_by_what_it_asked_with_last() -> None:
