@@ -132,7 +132,7 @@ class Proxy:
             counting=self._metrics,
             timing=MetadataTiming(max_age_ms=settings.metadata_max_age_ms),
         )
-        self._contact = ContactWatch(self._metadata, on_change=self._release_refusals_if_well)
+        self._contact = ContactWatch(self._metadata, on_change=self._go_on_if_well)
         self._broker_search = BrokerSearch(
             self._metadata.ask_for_brokers, self._addresses.doubt, tasks=self._tasks
         )
@@ -159,7 +159,7 @@ class Proxy:
             measuring=self._metrics,
             listener=SlotContents(directory, lambda: self._share_groups),
             on_change=self._switch_share_groups,
-            on_slot_ready=self._release_refusals_if_well,
+            on_slot_ready=self._go_on_if_well,
         )
 
     def _share_state_store(self) -> ShareStateStore | None:
@@ -355,11 +355,12 @@ class Proxy:
         if self._routes.served != apis.version_ranges():
             self._routes.serve(apis.version_ranges())
             log.info("share_groups", state="off" if reason else "on", reason=reason)
-        self._release_refusals_if_well()
+        self._go_on_if_well()
 
-    def _release_refusals_if_well(self) -> None:
+    def _go_on_if_well(self) -> None:
         if not self._vitals.why_unavailable():
             self._held_refusals.release()
+            self._vitals.say_ready()
 
     def _why_not(self) -> str:
         """Return why share groups are not served, empty when they are."""

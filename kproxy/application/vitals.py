@@ -57,6 +57,8 @@ class Vitals:
 
     def __init__(self, parts: VitalParts) -> None:
         self.state = ProxyState.STARTING
+        self._has_said_where = False
+        self._has_said_ready = False
         self._parts = parts
         self._started_ms = parts.clock.now_ms()
 
@@ -97,16 +99,30 @@ class Vitals:
         return ShareGroupsView(is_enabled=not reason, state=state, reason=reason, delivery_count_limit=limit)
 
     def say_where(self) -> None:
-        """Print the start line: everything that a person or a script needs to go on."""
+        """Print the start line: everything that a person or a script needs to go on.
+
+        It says ready, or listening while share groups are on and not there yet: then `say_ready` says ready.
+        """
+        self._has_said_where = True
+        if self.why_unavailable():
+            self._say_start("listening")
+        else:
+            self.say_ready()
+
+    def say_ready(self) -> None:
+        """Print that all is there, the first time that it is called after `say_where`."""
+        if self._has_said_where and not self._has_said_ready:
+            self._has_said_ready = True
+            self._say_start("ready")
+
+    def _say_start(self, event: str) -> None:
         status = self.status()
         brokers = ", ".join(f"{view.node_id} at {view.advertised}" for view in status.brokers)
         share_groups = self._share_groups_in_words()
-        print(  # noqa: T201 - the one line that belongs on stdout
-            f"kproxy {__version__} ready: bootstrap {status.bootstrap}; brokers {brokers}; share groups {share_groups}",
-            flush=True,
-        )
+        where = f"bootstrap {status.bootstrap}; brokers {brokers}; share groups {share_groups}"
+        print(f"kproxy {__version__} {event}: {where}", flush=True)  # noqa: T201 - what belongs on stdout
         log.info(
-            "ready",
+            event,
             bootstrap=status.bootstrap,
             cluster=status.cluster_id,
             brokers=brokers,
@@ -114,11 +130,12 @@ class Vitals:
         )
 
     def _share_groups_in_words(self) -> str:
-        """Return what becomes of share groups; slots that are still being loaded do not make it worse."""
+        """Return what becomes of share groups."""
         apis = self._parts.share_groups.apis
         if apis.service is Service.OFF:
             return f"off ({apis.reason})"
-        return f"not yet ({apis.reason})" if apis.reason else "on"
+        reason = self.why_unavailable()
+        return f"not yet ({reason})" if reason else "on"
 
     def _broker_views(self) -> list[BrokerView]:
         views = []

@@ -6,12 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 import click
 
 from kproxy.cli.admin_port import with_admin_url
+from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.output import with_form
-from kproxy.clients.admin_port import answer_of, items_of
+from kproxy.clients.admin_port import Item, answer_of, items_of
 from kproxy.clients.tables import cell_text, table_lines
 
 
-@click.command()
+@click.command(
+    epilog="""Examples:
+
+\b
+  kproxy status
+  until kproxy status -o json >status.json; do sleep 1; done
+
+The exit code is 0 when it is ready and share groups are on, or off for good, 5 when it is not ready (starting,
+not-ready, draining) or share groups are unavailable, and 4 when nobody answers.
+"""
+)
 @with_admin_url
 @with_form("table", "json", default="table")
 def status(admin_url: str, output: str) -> None:
@@ -20,11 +31,26 @@ def status(admin_url: str, output: str) -> None:
     Answers "is it ready, which ports has it opened, are share groups on?"
     """
     answer = answer_of(admin_url, "status")
+    items = items_of(answer)
     if output == "json":
         click.echo(json.dumps(answer, indent=2))
-        return
-    for item in items_of(answer):
-        click.echo("\n".join(_item_lines(item)))
+    else:
+        for item in items:
+            click.echo("\n".join(_item_lines(item)))
+    for item in items:
+        _require_ready(item)
+
+
+def _require_ready(item: Item) -> None:
+    """Raise CommandFailed: CHECK_FAILED unless the process is ready, and serves share groups if it is to serve them."""
+    state, share_groups = item.get("state"), item.get("shareGroups") or {}
+    if state != "ready":
+        why = "; ".join(f"{problem['check']}: {problem['detail']}" for problem in item.get("problems") or [])
+        raise CommandFailed(f"kproxy is {state}" + (f": {why}" if why else ""), ExitCode.CHECK_FAILED)
+    if share_groups.get("state") == "unavailable":
+        raise CommandFailed(
+            f"share groups are unavailable: {share_groups.get('reason')}", ExitCode.CHECK_FAILED
+        )
 
 
 def _item_lines(item: Mapping[str, object]) -> Iterator[str]:

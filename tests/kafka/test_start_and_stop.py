@@ -84,6 +84,23 @@ def test_the_start_line_says_where_to_connect_and_that_share_groups_are_on(endpo
     assert line.endswith("share groups on")
 
 
+def test_kproxy_says_that_it_listens_before_it_is_ready_and_that_it_is_ready_when_share_groups_are(
+    reference_cluster: KafkaCluster,
+) -> None:
+    # When
+    with KproxyProcess(reference_cluster.bootstrap_servers) as kproxy:
+        lines = [kproxy.next_line(timeout_seconds=END_TIMEOUT_SECONDS) for _ in range(2)]
+        status = kproxy.status()
+
+        # Then
+        logged = [line["event"] for line in kproxy.log_events() if line["event"] in {"listening", "ready"}]
+    assert [line.split()[2] for line in lines] == ["listening:", "ready:"]
+    assert "share groups not yet (not ready: " in lines[0]
+    assert lines[1].endswith("share groups on")
+    assert (status["state"], status["shareGroups"]["state"]) == ("ready", "on")
+    assert logged == ["listening", "ready"]
+
+
 @pytest.mark.parametrize("start_member", MEMBER_KINDS.values(), ids=MEMBER_KINDS)
 def test_sigterm_ends_kproxy_in_time_with_status_0_while_a_share_consumer_polls(
     endpoint: ShareEndpoint, start_member: ShareMemberFactory

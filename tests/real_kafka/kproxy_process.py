@@ -204,8 +204,9 @@ class KproxyProcess(Child):
         return int(psutil.Process(self.process_id).memory_info().rss)
 
     def start_line(self, *, timeout_seconds: float = READY_TIMEOUT_SECONDS) -> str:
-        """The next line that it printed on its standard output, which is one in all."""
-        return self.next_line(timeout_seconds=timeout_seconds)
+        """What it printed on its standard output when it was ready; the line before it says that it listens."""
+        line = self.next_line(timeout_seconds=timeout_seconds)
+        return line if " ready: " in line else self.next_line(timeout_seconds=timeout_seconds)
 
     def log_events(self, event: str | None = None, **keys: object) -> list[dict[str, Any]]:
         """Its log lines so far, or those with this event and these keys among theirs."""

@@ -17,8 +17,9 @@ STATUS = {
     "items": [
         {
             "version": "0.1.0",
+            "state": "ready",
             "clusterId": "",
-            "shareGroups": {"enabled": True, "reason": "served here"},
+            "shareGroups": {"enabled": True, "state": "on", "reason": "served here"},
             "brokers": [
                 {"nodeId": 1, "advertised": "127.0.0.1:19101", "upstream": "kafka-1:9092"},
                 {"nodeId": 10, "advertised": "127.0.0.1:19110", "upstream": "kafka-10:9092"},
@@ -59,8 +60,10 @@ def test_the_status_is_shown_as_facts_and_a_table() -> None:
     assert result.exit_code == 0
     assert result.output.splitlines() == [
         "version              0.1.0",
+        "state                ready",
         "clusterId            -",
         "shareGroups.enabled  yes",
+        "shareGroups.state    on",
         "shareGroups.reason   served here",
         "connectionsOpen      3",
         "",
@@ -78,6 +81,51 @@ def test_the_status_is_shown_as_the_json_that_was_answered() -> None:
 
     # Then
     assert json.loads(result.output) == STATUS
+
+
+def status_with(**changes: object) -> dict[str, object]:
+    return {**STATUS, "items": [{**STATUS["items"][0], **changes}]}  # type: ignore[dict-item]  # as it stands above
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        (
+            {"state": "not-ready", "problems": [{"check": "metadata", "detail": "nobody answers"}]},
+            "kproxy is not-ready: metadata: nobody answers",
+        ),
+        ({"state": "starting"}, "kproxy is starting"),
+        ({"state": "draining"}, "kproxy is draining"),
+        (
+            {"shareGroups": {"enabled": False, "state": "unavailable", "reason": "3 slots are loaded"}},
+            "share groups are unavailable: 3 slots are loaded",
+        ),
+    ],
+)
+def test_what_is_not_ready_is_shown_and_a_check_that_failed(
+    changes: dict[str, object], complaint: str, form: str
+) -> None:
+    # When
+    with an_http_server(json.dumps(status_with(**changes))) as url:
+        result = CliRunner().invoke(cli, ["status", "--admin-url", url, "-o", form])
+
+    # Then
+    assert result.exit_code == 5
+    assert "0.1.0" in result.stdout
+    assert result.stderr == f"Error: {complaint}\n"
+
+
+def test_share_groups_that_are_off_for_good_are_no_failure() -> None:
+    # Given
+    off = {"enabled": False, "state": "off", "reason": "the backing cluster serves share groups itself"}
+
+    # When
+    with an_http_server(json.dumps(status_with(shareGroups=off))) as url:
+        result = CliRunner().invoke(cli, ["status", "--admin-url", url])
+
+    # Then
+    assert (result.exit_code, result.stderr) == (0, "")
 
 
 def test_a_proxy_named_in_the_environment_does_not_stand_between() -> None:
