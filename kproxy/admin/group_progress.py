@@ -1,7 +1,6 @@
-"""`GroupProgress`: every share-partition of a group, fetched from or not, with what lies before it."""
+"""`GroupProgress`: every share-partition of a group, or of all, fetched from or not, with what lies before it."""
 
-import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +16,7 @@ from kproxy.admin.progress_views import (
 )
 from kproxy.admin.share_views import TopicNames
 from kproxy.admin.state_log_views import StateLogSlots
+from kproxy.admin.turns import in_turns
 from kproxy.errors import ApiError
 from kproxy.handlers.backlog import Backlog, Backlogs
 from kproxy.handlers.ports import Clock
@@ -55,29 +55,36 @@ class GroupProgress:
             progress_view(window, backlog, now_ms) for window, backlog in zip(windows, backlogs, strict=True)
         )
 
+    async def windows_of_all(self) -> Mapping[GroupId, Sequence[SharePartitionWindow]]:
+        """Return what kproxy itself knows of each share-partition, by group, in no order; a group may have none."""
+        group_ids = self.coordinator.group_ids
+        found: dict[GroupId, list[SharePartitionWindow]] = {group_id: [] for group_id in group_ids}
+        names = await self._names(group_ids, tuple(self.directory.keys()))
+        async for key, name in in_turns(names.items(), at_once=WINDOWS_AT_ONCE):
+            found.setdefault(key.group_id, []).append(self._window(key, name))
+        return found
+
     async def _windows(self, group_id: GroupId) -> Sequence[SharePartitionWindow]:
         """Look at one share-partition after the other, and let others do something in between."""
-        windows = []
-        for count, (key, name) in enumerate(self._keys_with_names(group_id)):
-            if count % WINDOWS_AT_ONCE == WINDOWS_AT_ONCE - 1:
-                await asyncio.sleep(0)
-            windows.append(self._window(key, name))
-        return windows
-
-    def _keys_with_names(self, group_id: GroupId) -> Sequence[tuple[SharePartitionKey, str | None]]:
-        """Return what is live, and what the group has initialized, in order.
-
-        The group knows names that the cluster forgot.
-        """
         # The directory is no mapping.
-        keys = (key for key in self.directory.keys() if key.group_id == group_id)  # noqa: SIM118
-        found = {key: self.topic_name(key.topic_id) for key in keys}
-        group = self.coordinator.find(group_id)
-        initialized = {} if group is None else group.image().initialized
-        for topic_id, topic in initialized.items():
-            for partition in topic.partitions:
-                found[SharePartitionKey(group_id, topic_id, partition)] = topic.topic_name
-        return sorted(found.items(), key=lambda named: (named[1] or "", named[0]))
+        all_live = tuple(self.directory.keys())
+        live = [key async for key in in_turns(all_live) if key.group_id == group_id]
+        names = await self._names([group_id], live)
+        in_order = sorted(names.items(), key=lambda named: (named[1] or "", named[0]))
+        return [self._window(key, name) async for key, name in in_turns(in_order, at_once=WINDOWS_AT_ONCE)]
+
+    async def _names(
+        self, group_ids: Collection[GroupId], live: Sequence[SharePartitionKey]
+    ) -> dict[SharePartitionKey, str | None]:
+        """Return what is live, and what the groups have initialized. Groups know names that the cluster forgot."""
+        found = {key: self.topic_name(key.topic_id) async for key in in_turns(live)}
+        async for group_id in in_turns(group_ids, at_once=WINDOWS_AT_ONCE):
+            group = self.coordinator.find(group_id)
+            initialized = {} if group is None else group.topics.state_partitions.initialized
+            for topic_id, topic in initialized.items():
+                async for partition in in_turns(topic.partitions):
+                    found[SharePartitionKey(group_id, topic_id, partition)] = topic.topic_name
+        return found
 
     def _window(self, key: SharePartitionKey, name: str | None) -> SharePartitionWindow:
         share_partition = self.directory.find(key)

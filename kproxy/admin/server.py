@@ -39,8 +39,8 @@ class AdminServer:
     """Serves the paths above on the running event loop, from `start` to `stop`.
 
     `status` returns the item of `/api/v1/status` (see `views.item`); like the readiness checks and the gauges
-    it is called on the event loop and does not wait. `inspection` adds paths of its own. `now_ms` counts from
-    the epoch.
+    it is called on the event loop and does not wait. `inspection` adds paths of its own, and gauges that need a look
+    before a scrape. `now_ms` counts from the epoch.
     """
 
     __slots__ = ("_inspection", "_listener", "_metrics", "_now_ms", "_readiness", "_runner", "_status")
@@ -61,6 +61,8 @@ class AdminServer:
         self._status = status
         self._inspection = inspection
         self._now_ms = now_ms
+        if inspection is not None:
+            inspection.lags.register_gauges(metrics)
         self._runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=_SHUTDOWN_GRACE_S)
 
     @property
@@ -103,6 +105,8 @@ class AdminServer:
         return self._json("Readiness", readiness_items(results), status=200 if is_ready else 503)
 
     async def _answer_metrics(self, request: web.Request) -> web.Response:
+        if self._inspection is not None:
+            await self._inspection.lags.freshen()
         exposition = self._metrics.exposition(request.headers.get("Accept", ""))
         return web.Response(body=exposition.body, headers={"Content-Type": exposition.content_type})
 

@@ -6,6 +6,7 @@ A topic's name is None when the cluster's metadata, as cached, does not know its
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from kproxy.admin.group_lag import GroupLag
 from kproxy.share.group_coordinator import ShareGroupMemberView, ShareGroupView
 from kproxy.share.identifiers import GroupId, MemberId, TopicId, topic_id_text
 from kproxy.share.share_partition import InFlightRangeView, SharePartitionView
@@ -23,7 +24,13 @@ ClientIds = Callable[[GroupId, MemberId], str]
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupSummary:
-    """An item of `/api/v1/groups`."""
+    """An item of `/api/v1/groups`.
+
+    `lag` counts the records that are not done with, over all share-partitions as far as they are known, and unless
+    `is_lag_exact` there may be more. `oldest_age_ms` is how long ago the first of them was written, and unless
+    `is_oldest_age_exact` it is at least that long. None is not known or, of an age, that there is no such record;
+    `reason` says why something is not known, and is empty if all is, or nobody asked.
+    """
 
     group_id: str
     state: str
@@ -31,6 +38,11 @@ class ShareGroupSummary:
     assignment_epoch: int
     assignor_name: str
     member_count: int
+    lag: int | None
+    is_lag_exact: bool
+    oldest_age_ms: int | None
+    is_oldest_age_exact: bool
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +120,8 @@ class InFlightView:
     lock_remaining_ms: int | None
 
 
-def group_summary(group: ShareGroupView) -> ShareGroupSummary:
-    """Return what the list of groups shows of one."""
+def group_summary(group: ShareGroupView, lag: GroupLag, *, now_ms: int) -> ShareGroupSummary:
+    """Return what the list of groups shows of one. `now_ms` counts from the epoch."""
     return ShareGroupSummary(
         group_id=group.group_id,
         state=group.state.value,
@@ -117,6 +129,11 @@ def group_summary(group: ShareGroupView) -> ShareGroupSummary:
         assignment_epoch=group.assignment_epoch,
         assignor_name=group.assignor_name,
         member_count=len(group.members),
+        lag=lag.lag,
+        is_lag_exact=lag.is_lag_exact,
+        oldest_age_ms=None if lag.oldest_ms is None else max(0, now_ms - lag.oldest_ms),
+        is_oldest_age_exact=lag.is_oldest_exact,
+        reason=lag.reason,
     )
 
 

@@ -34,6 +34,7 @@ def _inspection(parts: AdminParts) -> Inspection:
         state_topic=lambda: parts.state_log.state_topic,
         cluster_id=lambda: parts.metadata.cluster_id,
         backlogs=BacklogSurvey(metadata=parts.metadata, connections=parts.connections),
+        background=parts.background,
         unavailable=parts.vitals.why_unavailable,
     )
     return Inspection(inspected)

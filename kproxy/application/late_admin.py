@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from kproxy.admin.listener import bind_listener
 from kproxy.application.vitals import Vitals
-from kproxy.handlers.ports import Clock, WallClock
+from kproxy.handlers.ports import Background, Clock, WallClock
 from kproxy.handlers.share_groups import ShareGroups
 from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.cluster.metadata import ClusterMetadataCache
@@ -42,6 +42,7 @@ class AdminParts:
     state_log: StateLogService
     metadata: ClusterMetadataCache
     connections: BrokerConnections
+    background: Background
     topic_name: Callable[[bytes], str | None]
     clock: Clock
     wall_clock: WallClock

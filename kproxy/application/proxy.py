@@ -274,6 +274,7 @@ class Proxy:
             clock=self._clock,
             wall_clock=self._wall_clock,
             connections=self._connections,
+            background=BackgroundTasks(self._tasks),
         )
 
     # ------------------------------------------------ life

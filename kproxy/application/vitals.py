@@ -134,7 +134,8 @@ class Vitals:
         apis = self._parts.share_groups.apis
         if apis.service is Service.OFF:
             return f"off ({apis.reason})"
-        reason = self.why_unavailable()
+        # Scripts wait for the word ready.
+        reason = self.why_unavailable().removeprefix("not ready: ")
         return f"not yet ({reason})" if reason else "on"
 
     def _broker_views(self) -> list[BrokerView]:

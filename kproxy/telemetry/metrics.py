@@ -3,9 +3,9 @@
 Counting is a dictionary update, without a lock, because everything that counts runs on the one event loop
 that also serves the scrape. Gauges are read from the domain when they are scraped, so that they cannot drift.
 
-Labels hold fixed words, API names and version numbers, never what a peer sent; and should a label still grow
-without end, what comes after the first `max_series` label sets of a metric is counted under the label value
-`other`.
+Labels hold fixed words, API names and version numbers; of what peers sent the ids of share groups alone, cut. Should a
+label grow without end, what comes after the first `max_series` label sets of a metric is counted under the label value
+`other`; of a gauge it is left out.
 """
 
 from bisect import bisect_left
@@ -143,6 +143,19 @@ DECLARATIONS: Final = (
     MetricDeclaration("share_sessions", _GAUGE, "Share sessions open."),
     MetricDeclaration("share_partitions", _GAUGE, "Share-partitions held in memory."),
     MetricDeclaration("share_inflight_records", _GAUGE, "Records in flight over all share-partitions."),
+    MetricDeclaration(
+        "share_lag_records",
+        _GAUGE,
+        "Records that a share group has not finished, from its start offsets to the ends of the logs (KIP-1226), "
+        "as far as they are known.",
+        ("group",),
+    ),
+    MetricDeclaration(
+        "share_oldest_unfinished_seconds",
+        _GAUGE,
+        "At least how long ago the first record was written that a share group has not finished; 0 without one.",
+        ("group",),
+    ),
     # ------------------------------------------------ the state log
     MetricDeclaration("statelog_records", _COUNTER, "Records written to the state log, durably.", ("topic",)),
     MetricDeclaration(

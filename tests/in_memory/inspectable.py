@@ -18,10 +18,21 @@ from kproxy.admin.share_views import ClientIds
 from kproxy.errors import CoordinatorLoadInProgress
 from kproxy.handlers.live.member_clients import clients_in_heartbeats
 from kproxy.handlers.ports import TopicDescription
+from kproxy.net.background import BackgroundTasks
+from kproxy.net.tasks import TaskKeeper
 from kproxy.settings import HostPort
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.heartbeat import Heartbeat, TopicPartitions
-from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId, TopicIdPartition
+from kproxy.share.identifiers import (
+    GroupId,
+    LeaderEpoch,
+    MemberId,
+    SharePartitionKey,
+    SnapshotEpoch,
+    StateEpoch,
+    TopicId,
+    TopicIdPartition,
+)
 from kproxy.share.limits import GroupLimits, ShareLimits
 from kproxy.share.share_partition import SharePartition
 from kproxy.share.share_session import ShareSessionCache, ShareSessionKey, ShareSessionLimits
@@ -113,6 +124,7 @@ class Inspectable:
             state_topic=lambda: STATE_TOPIC if self.has_state_log else None,
             cluster_id=lambda: "cluster-1",
             backlogs=self.backlogs,
+            background=BackgroundTasks(TaskKeeper()),
             unavailable=lambda: self.unavailable,
         )
         return Inspection(inspected, self.streams)
@@ -172,6 +184,14 @@ class Inspectable:
             key, start_offset=start_offset, state_batches=state_batches, limits=ShareLimits()
         )
         return self.live[key]
+
+    def write_state(self, partition: int, *, start_offset: int, group_id: str = "workers") -> None:
+        """Let the state log have a share-partition of orders with nothing in flight."""
+        slot = len(self.state_log.slots)
+        self.state_log.add(slot)
+        key = SharePartitionKey(GroupId(group_id), ORDERS, partition)
+        state = DurableShareState(StateEpoch(0), LeaderEpoch(0), SnapshotEpoch(0), start_offset, 0, ())
+        self.state_log.written[slot][key] = state
 
 
 def clients_in_heartbeats_of(coordinator: GroupCoordinator) -> ClientIds:

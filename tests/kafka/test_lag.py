@@ -1,5 +1,6 @@
 """The plainest stuck queue: one consumer hangs on the first record, and everything else waits behind it."""
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -41,6 +42,14 @@ def test_a_queue_that_stands_still_shows_its_lag_and_its_age_while_somebody_hold
         assert seen["reason"] == ""
     assert held["live"]
     assert held["oldestAgeMs"] < left["oldestAgeMs"]
+    admin_url = ["--admin-url", kproxy.admin_url]
+    listed = CliRunner().invoke(cli, ["groups", "list", "-o", "json", *admin_url])
+    (of_group,) = [each for each in json.loads(listed.stdout)["items"] if each["groupId"] == group]
+    metrics = kproxy.metrics()
+    assert (of_group["lag"], of_group["lagExact"], of_group["reason"]) == (RECORDS, True, "")
+    assert left["oldestAgeMs"] <= of_group["oldestAgeMs"] < 120_000
+    assert metrics.value("kproxy_share_lag_records", group=group) == RECORDS
+    assert 0 < metrics.value("kproxy_share_oldest_unfinished_seconds", group=group) < 120
     described = CliRunner().invoke(
         cli, ["groups", "describe", group, "--admin-url", kproxy.admin_url, "--no-headers"]
     )

@@ -206,7 +206,7 @@ class KproxyProcess(Child):
     def start_line(self, *, timeout_seconds: float = READY_TIMEOUT_SECONDS) -> str:
         """What it printed on its standard output when it was ready; the line before it says that it listens."""
         line = self.next_line(timeout_seconds=timeout_seconds)
-        return line if " ready: " in line else self.next_line(timeout_seconds=timeout_seconds)
+        return line if line.split()[2] == "ready:" else self.next_line(timeout_seconds=timeout_seconds)
 
     def log_events(self, event: str | None = None, **keys: object) -> list[dict[str, Any]]:
         """Its log lines so far, or those with this event and these keys among theirs."""

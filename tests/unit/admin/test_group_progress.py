@@ -3,17 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 
-from kproxy.admin.group_progress import GroupProgress
+from kproxy.admin.group_progress import WINDOWS_AT_ONCE, GroupProgress
 from kproxy.admin.progress_views import SharePartitionProgress
-from kproxy.share.identifiers import (
-    GroupId,
-    LeaderEpoch,
-    SharePartitionKey,
-    SnapshotEpoch,
-    StateEpoch,
-    TopicIdPartition,
-)
-from kproxy.statelog.durable_state import DurableShareState
+from kproxy.share.identifiers import GroupId, TopicIdPartition
 from tests.in_memory.inspectable import NOON_MS, ORDERS, PAYMENTS, Inspectable
 from tests.in_memory.manual_clock import ManualClock
 from tests.in_memory.scripted_partition_reader import InMemoryLog
@@ -21,8 +13,8 @@ from tests.in_memory.scripted_partition_reader import InMemoryLog
 WORKERS = GroupId("workers")
 
 
-def progress_of(inspectable: Inspectable, *, has_lag: bool = True) -> Sequence[SharePartitionProgress]:
-    looking = GroupProgress(
+def looking_at(inspectable: Inspectable) -> GroupProgress:
+    return GroupProgress(
         coordinator=inspectable.coordinator,
         directory=inspectable.live,
         topic_name=inspectable.topic_names.get,
@@ -30,7 +22,10 @@ def progress_of(inspectable: Inspectable, *, has_lag: bool = True) -> Sequence[S
         backlogs=inspectable.backlogs,
         wall_clock=ManualClock(NOON_MS),
     )
-    return list(asyncio.run(looking.of(WORKERS, has_lag=has_lag)))
+
+
+def progress_of(inspectable: Inspectable, *, has_lag: bool = True) -> Sequence[SharePartitionProgress]:
+    return list(asyncio.run(looking_at(inspectable).of(WORKERS, has_lag=has_lag)))
 
 
 def with_logs(inspectable: Inspectable) -> Inspectable:
@@ -41,20 +36,13 @@ def with_logs(inspectable: Inspectable) -> Inspectable:
     return inspectable
 
 
-def write(inspectable: Inspectable, partition: int, start_offset: int) -> None:
-    inspectable.state_log.add(partition)
-    key = SharePartitionKey(WORKERS, ORDERS, partition)
-    state = DurableShareState(StateEpoch(0), LeaderEpoch(0), SnapshotEpoch(0), start_offset, 0, ())
-    inspectable.state_log.written[partition][key] = state
-
-
 def test_what_is_live_and_what_is_not_stand_side_by_side() -> None:
     # Given
     inspectable = with_logs(Inspectable())
     inspectable.join("alice")
     inspectable.share_partition(partition=1, start_offset=4)
-    write(inspectable, 0, 7)
-    write(inspectable, 1, 2)
+    inspectable.write_state(0, start_offset=7)
+    inspectable.write_state(1, start_offset=2)
 
     # When
     first, second = progress_of(inspectable)
@@ -70,8 +58,8 @@ def test_a_group_that_everybody_left_is_still_there_with_its_lag() -> None:
     inspectable = with_logs(Inspectable())
     inspectable.join("alice")
     inspectable.leave("alice")
-    write(inspectable, 0, 0)
-    write(inspectable, 1, 10)
+    inspectable.write_state(0, start_offset=0)
+    inspectable.write_state(1, start_offset=10)
 
     # When
     found = progress_of(inspectable)
@@ -162,3 +150,55 @@ def test_whoever_does_not_want_the_lag_has_no_broker_asked() -> None:
     # Then
     assert (found.start_offset, found.log_end_offset, found.lag, found.reason) == (4, None, None, "")
     assert inspectable.backlogs.asked == []
+
+
+def test_all_groups_have_their_share_partitions_live_or_not_and_some_have_none() -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.join("alice")
+    inspectable.join("carol", group_id="auditors")
+    inspectable.share_partition(partition=1, start_offset=4)
+    inspectable.share_partition(group_id="what is left of one", start_offset=9)
+    inspectable.write_state(0, start_offset=7)
+
+    # When
+    found = asyncio.run(looking_at(inspectable).windows_of_all())
+
+    # Then
+    assert {
+        group_id: sorted((each.key.partition, each.is_live, each.start_offset) for each in windows)
+        for group_id, windows in found.items()
+    } == {
+        "workers": [(0, False, 7), (1, True, 4)],
+        "auditors": [(0, False, None), (1, False, None)],
+        "what is left of one": [(0, True, 9)],
+    }
+
+
+def test_others_have_their_turns_while_very_many_share_partitions_are_looked_at() -> None:
+    # Given
+    inspectable = Inspectable()
+    for number in range(20):
+        for partition in range(100):
+            inspectable.share_partition(group_id=f"group-{number}", partition=partition)
+
+    async def turns_of_another() -> int:
+        is_done = asyncio.Event()
+
+        async def look() -> None:
+            await looking_at(inspectable).windows_of_all()
+            is_done.set()
+
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(look())
+            turns = 0
+            while not is_done.is_set():
+                await asyncio.sleep(0)
+                turns += 1
+        return turns
+
+    # When
+    turns = asyncio.run(turns_of_another())
+
+    # Then
+    assert turns >= 2_000 / WINDOWS_AT_ONCE

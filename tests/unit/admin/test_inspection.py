@@ -6,11 +6,9 @@ import pytest
 
 from kproxy.admin.inspection import Inspection
 from kproxy.admin.json_stream import JsonStreams
-from kproxy.share.identifiers import TopicIdPartition
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
 from tests.in_memory.inspectable import (
-    NOON_MS,
     ORDERS,
     ORDERS_TEXT,
     PAYMENTS,
@@ -18,148 +16,10 @@ from tests.in_memory.inspectable import (
     acquire,
     answer_to,
 )
-from tests.in_memory.scripted_partition_reader import InMemoryLog
 
 NO_SUCH_GROUP: Final = (
     "there is no share group 'nobody': kproxy groups list (/api/v1/groups) shows those that are there"
 )
-
-# ---- groups
-
-
-def test_the_groups_are_listed_with_their_state() -> None:
-    # Given
-    inspectable = Inspectable()
-    inspectable.join("alice")
-    inspectable.join("bob")
-    inspectable.join("carol", group_id="auditors")
-    inspectable.leave("carol", group_id="auditors")
-
-    # When
-    answer = answer_to(inspectable, "/api/v1/groups")
-
-    # Then
-    assert answer.body == {
-        "apiVersion": "kproxy/v1",
-        "kind": "ShareGroups",
-        "asOf": "2026-11-21T12:00:00.000Z",
-        "items": [
-            {
-                "groupId": "workers",
-                "state": "Stable",
-                "groupEpoch": 2,
-                "assignmentEpoch": 1,
-                "assignorName": "simple",
-                "memberCount": 2,
-            },
-            {
-                "groupId": "auditors",
-                "state": "Empty",
-                "groupEpoch": 2,
-                "assignmentEpoch": 2,
-                "assignorName": "simple",
-                "memberCount": 0,
-            },
-        ],
-    }
-
-
-def test_no_groups_are_an_empty_list() -> None:
-    assert answer_to(Inspectable(), "/api/v1/groups").items == []
-
-
-def test_a_group_is_described_with_its_members_and_its_share_partitions() -> None:
-    # Given
-    inspectable = Inspectable()
-    inspectable.join("alice")
-    acquire(inspectable.share_partition(), "alice", 100, 109)
-    inspectable.share_partition(group_id="others")
-    log = inspectable.backlogs.logs[TopicIdPartition(ORDERS, 0)] = InMemoryLog()
-    log.append([b"a"] * 5000, timestamp_ms=NOON_MS - 60_000)
-
-    # When
-    answer = answer_to(inspectable, "/api/v1/groups/workers")
-
-    # Then
-    assert answer.body["kind"] == "ShareGroup"
-    (group,) = answer.items
-    assert group["members"] == [
-        {
-            "memberId": "alice",
-            "rackId": None,
-            "memberEpoch": 1,
-            "clientId": "client-1",
-            "clientHost": "/10.0.0.7",
-            "subscribedTopicNames": ["orders"],
-            "assignment": [{"topicId": ORDERS_TEXT, "topicName": "orders", "partitions": [0, 1]}],
-        }
-    ]
-    of_topic = {"topicId": ORDERS_TEXT, "topicName": "orders"}
-    assert group["sharePartitions"] == [
-        {
-            **of_topic,
-            "partition": 0,
-            "live": True,
-            "startOffset": 100,
-            "endOffset": 109,
-            "inFlightCount": 10,
-            "deliveryCompleteCount": 0,
-            "logEndOffset": 5000,
-            "lag": 4900,
-            "oldestAgeMs": 60_000,
-            "oldestAgeExact": True,
-            "reason": "",
-        },
-        {
-            **of_topic,
-            "partition": 1,
-            "live": False,
-            "startOffset": None,
-            "endOffset": None,
-            "inFlightCount": 0,
-            "deliveryCompleteCount": None,
-            "logEndOffset": None,
-            "lag": None,
-            "oldestAgeMs": None,
-            "oldestAgeExact": False,
-            "reason": "there is no durable state of it; the cluster has no topic with this id",
-        },
-    ]
-
-
-def test_a_group_is_described_without_asking_any_broker_for_whoever_wants_no_lag() -> None:
-    # Given
-    inspectable = Inspectable()
-    inspectable.share_partition()
-    inspectable.join("alice")
-
-    # When
-    answer = answer_to(inspectable, "/api/v1/groups/workers?lag=false")
-
-    # Then
-    assert [each["lag"] for each in answer.items[0]["sharePartitions"]] == [None, None]
-    assert inspectable.backlogs.asked == []
-
-
-def test_a_group_id_may_hold_any_character() -> None:
-    # Given
-    inspectable = Inspectable()
-    inspectable.join("alice", group_id="a/b ü?")
-
-    # When
-    answer = answer_to(inspectable, "/api/v1/groups/a%2Fb%20%C3%BC%3F")
-
-    # Then
-    assert answer.items[0]["groupId"] == "a/b ü?"
-
-
-def test_an_unknown_group_is_not_found() -> None:
-    # When
-    answer = answer_to(Inspectable(), "/api/v1/groups/nobody")
-
-    # Then
-    assert answer.status == 404
-    assert answer.message == NO_SUCH_GROUP
 
 
 @pytest.mark.parametrize("path", ["/api/v1/sessions?group=nobody", "/api/v1/in-flight?group=nobody"])
@@ -339,7 +199,8 @@ def test_records_in_flight_can_be_narrowed(query: str, found: list[tuple[str, st
 @pytest.mark.parametrize(
     ("path", "complaint"),
     [
-        ("/api/v1/groups?state=Stable", "unknown query parameter 'state'; there are none here"),
+        ("/api/v1/groups?state=Stable", "unknown query parameter 'state'; known: lag"),
+        ("/api/v1/groups?lag=yes", "lag='yes': expected true or false"),
         ("/api/v1/groups/workers?x=1", "unknown query parameter 'x'; known: lag"),
         ("/api/v1/groups/workers?lag=no", "lag='no': expected true or false"),
         ("/api/v1/sessions?topic=orders", "unknown query parameter 'topic'; known: group, member"),

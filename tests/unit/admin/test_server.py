@@ -11,7 +11,10 @@ from kproxy.admin.listener import bind_listener
 from kproxy.admin.readiness import Readiness
 from kproxy.admin.server import AdminServer, wall_clock_ms
 from kproxy.settings import HostPort
+from kproxy.share.identifiers import TopicIdPartition
 from kproxy.telemetry.metrics import Metrics
+from tests.in_memory.inspectable import ORDERS, Inspectable
+from tests.in_memory.scripted_partition_reader import InMemoryLog
 
 T = TypeVar("T")
 NOON_MS = 1_795_262_400_000
@@ -175,3 +178,21 @@ def test_stopping_frees_the_port_and_may_be_repeated() -> None:
 
 def test_the_wall_clock_counts_milliseconds_since_the_epoch() -> None:
     assert wall_clock_ms() > NOON_MS / 2
+
+
+def test_a_scrape_looks_at_the_lag_of_groups_first() -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.join("alice")
+    inspectable.share_partition(start_offset=4)
+    inspectable.write_state(1, start_offset=0)
+    for partition in range(2):
+        log = inspectable.backlogs.logs[TopicIdPartition(ORDERS, partition)] = InMemoryLog()
+        log.append([b"a"] * 10, timestamp_ms=NOON_MS - 3_600_000)
+
+    # When
+    answer = answer_to(inspectable.server(), "/metrics")
+
+    # Then
+    assert 'kproxy_share_lag_records{group="workers"} 16.0' in answer.body
+    assert 'kproxy_share_oldest_unfinished_seconds{group="workers"} 3600.0' in answer.body

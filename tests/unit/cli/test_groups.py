@@ -33,7 +33,32 @@ def test_groups_are_listed_with_their_state() -> None:
 
     # Then
     assert result.exit_code == 0
-    assert result.stdout.splitlines() == ["GROUP     STATE", "workers   Stable", "auditors  Empty"]
+    assert result.stdout.splitlines() == [
+        "GROUP     STATE   LAG    OLDEST-AGE",
+        "workers   Stable  >4900  >1h30m",
+        "auditors  Empty   -      -",
+    ]
+    assert result.stderr.splitlines() == [
+        "workers: there is no durable state of it; the cluster has no topic with this id",
+        "auditors: there is no durable state of it",
+    ]
+
+
+def test_a_group_that_is_stuck_shows_in_the_list_whether_or_not_anybody_fetches_from_it() -> None:
+    # Given
+    inspectable = two_groups()
+    log = inspectable.backlogs.logs[TopicIdPartition(ORDERS, 1)] = InMemoryLog()
+    log.append([b"a"] * 10, timestamp_ms=NOON_MS - 7_500_000)
+    inspectable.write_state(0, start_offset=5000, group_id="auditors")
+    inspectable.write_state(1, start_offset=7, group_id="auditors")
+    inspectable.write_state(1, start_offset=10)
+
+    # When
+    result = run(inspectable, "list", "--no-headers")
+
+    # Then
+    assert result.stdout.splitlines() == ["workers   Stable  4900  1h30m", "auditors  Empty   3     2h05m"]
+    assert result.stderr == ""
 
 
 def test_the_wide_list_has_epochs_and_members() -> None:
@@ -41,7 +66,10 @@ def test_the_wide_list_has_epochs_and_members() -> None:
     result = run(two_groups(), "list", "-o", "wide", "--no-headers")
 
     # Then
-    assert result.stdout.splitlines() == ["workers   Stable  1  1  1", "auditors  Empty   2  2  0"]
+    assert [line.split() for line in result.stdout.splitlines()] == [
+        ["workers", "Stable", ">4900", ">1h30m", "1", "1", "1"],
+        ["auditors", "Empty", "-", "-", "2", "2", "0"],
+    ]
 
 
 def test_the_json_is_what_the_admin_port_answered() -> None:
@@ -128,6 +156,67 @@ def test_the_same_reason_of_many_share_partitions_is_said_once() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "arguments", [("workers", "auditors"), ("-g", "workers", "--group", "auditors"), ("--all-groups",)]
+)
+def test_several_groups_are_described_as_one_table(arguments: tuple[str, ...]) -> None:
+    # When
+    result = run(two_groups(), "describe", *arguments, "--state", "--no-headers")
+
+    # Then
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == ["workers   -  Stable  1", "auditors  -  Empty   0"]
+
+
+def test_several_groups_are_one_answer_in_json() -> None:
+    # When
+    answer = json.loads(run(two_groups(), "describe", "--all-groups", "-o", "json").stdout)
+
+    # Then
+    assert answer["kind"] == "ShareGroup"
+    assert [group["groupId"] for group in answer["items"]] == ["workers", "auditors"]
+    assert answer["items"][0]["sharePartitions"][0]["lag"] == 4900
+
+
+def test_why_something_is_not_known_of_one_group_of_several_names_the_group() -> None:
+    # When
+    result = run(two_groups(), "describe", "--all-groups")
+
+    # Then
+    assert result.stderr.splitlines() == [
+        "workers: orders-1 and 1 more: there is no durable state of it; the cluster has no topic with this id",
+        "auditors: orders-0: there is no durable state of it",
+    ]
+
+
+def test_a_group_that_is_missing_keeps_nobody_from_seeing_the_others() -> None:
+    # When
+    result = run(two_groups(), "describe", "nobody", "auditors", "--state", "--no-headers")
+
+    # Then
+    assert result.exit_code == 3
+    assert result.stdout.splitlines() == ["auditors  -  Empty  0"]
+    assert result.stderr.startswith("Error: there is no share group 'nobody': ")
+
+
+@pytest.mark.parametrize("arguments", [(), ("workers", "--all-groups")])
+def test_which_groups_are_described_is_said_one_way(arguments: tuple[str, ...]) -> None:
+    # When
+    result = run(two_groups(), "describe", *arguments)
+
+    # Then
+    assert result.exit_code == 2
+    assert "give one GROUP or more, or --all-groups" in result.stderr
+
+
+def test_all_of_no_groups_is_an_empty_table() -> None:
+    # When
+    result = run(Inspectable(), "describe", "--all-groups", "--state", "--no-headers")
+
+    # Then
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+
+
 @pytest.mark.parametrize("aspect", ["--members", "--state"])
 def test_what_is_no_matter_of_offsets_asks_no_broker(aspect: str) -> None:
     # Given
@@ -173,4 +262,4 @@ def test_nobody_there_is_a_failure_to_connect() -> None:
 
     # Then
     assert result.exit_code == 4
-    assert result.stderr.startswith(f"Error: cannot reach {gone}/api/v1/groups: ")
+    assert result.stderr.startswith(f"Error: cannot reach {gone}/api/v1/groups?lag=true: ")

@@ -50,7 +50,7 @@ def test_parts_of_a_path_and_a_query_may_hold_any_character() -> None:
     ("path", "query", "exit_code", "message"),
     [
         (("groups", "nobody"), {}, ExitCode.NOT_FOUND, "there is no share group 'nobody'"),
-        (("groups",), {"x": 1}, ExitCode.FAILED, "unknown query parameter 'x'; there are none here"),
+        (("groups",), {"x": 1}, ExitCode.FAILED, "unknown query parameter 'x'; known: lag"),
         (("nothing",), {}, ExitCode.FAILED, "answered 404 Not Found"),
     ],
 )

@@ -41,6 +41,8 @@ PROMISED_GAUGES = {
     "share_sessions": (),
     "share_partitions": (),
     "share_inflight_records": (),
+    "share_lag_records": ("group",),
+    "share_oldest_unfinished_seconds": ("group",),
     "statelog_slots": ("state",),
     "build_info": ("version", "python"),
     "buffered_bytes": (),

@@ -1,0 +1,31 @@
+"""How long several groups are asked about. tests/unit/cli/test_groups.py shows what is made of the answers."""
+
+import pytest
+
+from kproxy.cli.described_groups import PATIENCE_S, described_groups
+from tests.in_memory.inspectable import Inspectable, serving
+
+
+def test_when_brokers_take_long_the_last_groups_are_shown_without_asking_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # Given
+    inspectable = Inspectable()
+    for group_id in ("a", "b", "c"):
+        inspectable.join("alice", group_id=group_id)
+    readings = iter([0.0, 1.0, PATIENCE_S, PATIENCE_S + 1])
+
+    # When
+    with serving(inspectable.server()) as url:
+        described = described_groups(url, None, has_lag=True, now_s=lambda: next(readings))
+
+    # Then
+    described.complain()
+    assert [item["groupId"] for item in described.answer["items"]] == ["a", "b", "c"]
+    assert described.without_lag_count == 2
+    assert {question.topic_name for question in inspectable.backlogs.asked} == {"orders"}
+    assert len(inspectable.backlogs.asked) == 2, "the partitions of one group"
+    assert capsys.readouterr().err == (
+        "2 groups without LAG: asking the brokers about the others took 15 s; "
+        "give fewer with -g, or see kproxy groups list\n"
+    )
