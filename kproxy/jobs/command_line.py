@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -17,14 +18,17 @@ import click
 from kproxy.errors import ExitCode, KproxyError
 from kproxy.jobs.failures import JobFailed
 from kproxy.jobs.job import Job, JobContext, JobResult
+from kproxy.jobs.progress import Progress
 from kproxy.jobs.registry import JOBS
 
 if TYPE_CHECKING:
     from kproxy.clients.log_ranges import LogRange
+    from kproxy.jobs.result_writer import ResultWriter
+    from kproxy.jobs.source_options import SourceOptions
 
 _STATE_TOPIC: Final = "__kproxy_share_state"
 _GROUPS_TOPIC: Final = "__kproxy_share_groups"
-_FORMS: Final = ("table", "json", "csv", "parquet")
+_FORMS: Final = ("table", "wide", "json", "csv", "parquet")
 _RECORD_FORMS: Final = ("kafka", "kip-checkpoint", "kip-control")
 _SOURCES: Final = ("auto", "jar", "python")
 _EXIT_CODE_OF_SIGNALS: Final = 128
@@ -111,7 +115,11 @@ COMMON_OPTIONS: Final = (
         help="How Kafka is read: by Spark's own source, whose jar must be there, or by kproxy's in Python.",
     ),
     click.Option(
-        ["-o", "--output"], type=click.Choice(_FORMS), default="table", show_default=True, help="Format."
+        ["-o", "--output"],
+        type=click.Choice(_FORMS),
+        default="table",
+        show_default=True,
+        help="Format; wide is a table with all columns.",
     ),
     click.Option(
         ["--out"],
@@ -199,23 +207,53 @@ def _answer(
 ) -> tuple[dict[str, object], ExitCode]:
     """Run a job and write what it found; return the closing summary."""
     from kproxy.jobs.result_writer import ResultWriter, require_writable
-    from kproxy.jobs.source_options import SourceOptions, open_source
-    from kproxy.jobs.spark_session import spark_failures, spark_session
+    from kproxy.jobs.source_options import SourceOptions
 
     out = common["out"]
     assert out is None or isinstance(out, Path)
-    writer = ResultWriter(str(common["output"]), out, with_headers=not common["no_headers"])
-    writer.require_possible()
-    if plot is not None:
-        require_writable(plot)
-    source = SourceOptions.of(common)
-    with spark_session(name, is_watched=sys.stderr.isatty()) as spark, spark_failures():
-        context = JobContext(spark, open_source(spark, source), say)
-        result = job.run(context, **options)
-        row_count = writer.write(result.frame)
-        _draw(result, plot)
-        summary = _summary(context, result, row_count, has_ranges=bool(common["ranges"]))
-        return summary, _exit_code(context, result)
+    with _progress(name) as progress:
+        writer = ResultWriter(
+            str(common["output"]), out, with_headers=not common["no_headers"], before_print=progress.end
+        )
+        writer.require_possible()
+        if plot is not None:
+            require_writable(plot)
+        run = _Run(name, job, writer, progress)
+        return run.answer(SourceOptions.of(common), options, plot, has_ranges=bool(common["ranges"]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A job that is about to be run, where its result goes, and who is told how far it is."""
+
+    name: str
+    job: Job
+    writer: "ResultWriter"
+    progress: Progress
+
+    def answer(
+        self, source: "SourceOptions", options: Mapping[str, object], plot: Path | None, *, has_ranges: bool
+    ) -> tuple[dict[str, object], ExitCode]:
+        from kproxy.jobs.source_options import open_source
+        from kproxy.jobs.spark_session import spark_failures, spark_session, task_counts
+
+        self.progress.begin("Spark is starting")
+        with spark_session(self.name) as spark, spark_failures():
+            self.progress.begin("reading the log", lambda: task_counts(spark))
+            context = JobContext(spark, open_source(spark, source), self.progress.say)
+            result = self.job.run(context, **options)
+            self.progress.begin("computing the answer")
+            row_count = self.writer.write(result.frame, narrow=result.narrow)
+            self.progress.begin("drawing")
+            _draw(result, plot)
+            self.progress.end()
+            summary = _summary(context, result, row_count, has_ranges=has_ranges)
+            return summary, _exit_code(context, result)
+
+
+def _progress(name: str) -> Progress:
+    is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return Progress(name, lambda text: click.echo(text, err=True, nl=False), is_terminal=is_terminal)
 
 
 def _draw(result: JobResult, plot: Path | None) -> None:

@@ -25,13 +25,15 @@ class JobResult:
     """The result of a job.
 
     The names of `frame`'s columns are those that JSON and CSV show, and the titles of the table are made of them;
-    nested values are shown as JSON. `extra` joins the closing summary. `plot` writes a PNG file to a path.
+    nested values are shown as JSON. `extra` joins the closing summary. `plot` writes a PNG file to a path. `narrow` are
+    the columns of a table that is not wide, in their order; without any it has all.
     """
 
     frame: "DataFrame"
     extra: Mapping[str, object] = field(default_factory=dict)
     exit_code: ExitCode = ExitCode.OK
     plot: Callable[[Path], None] | None = None
+    narrow: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

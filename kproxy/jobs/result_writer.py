@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -28,11 +28,15 @@ from kproxy.jobs.sources.log_files import uri_of
 
 @dataclass(frozen=True, slots=True)
 class ResultWriter:
-    """What `-o`, `--out` and `--no-headers` ask for. Without `path` it is standard output."""
+    """What `-o`, `--out` and `--no-headers` ask for. Without `path` it is standard output.
+
+    `before_print` is called when all is there that goes to standard output, and nothing of it was printed yet.
+    """
 
     form: str = "table"
     path: Path | None = None
     with_headers: bool = True
+    before_print: Callable[[], None] = lambda: None
 
     def require_possible(self) -> None:
         """Check, before any work is done, that the result can be put where it is to go. Raises JobFailed."""
@@ -43,8 +47,10 @@ class ResultWriter:
         if self.path is not None:
             require_writable(self.path)
 
-    def write(self, frame: DataFrame) -> int:
-        """Write the rows of `frame`; return how many there are."""
+    def write(self, frame: DataFrame, *, narrow: Sequence[str] = ()) -> int:
+        """Write the rows of `frame`; return how many there are. Of columns a table has the `narrow` ones, or all."""
+        if self.form == "table" and narrow:
+            frame = frame.select(*narrow)
         if self.form == "parquet":
             assert self.path is not None
             return write_parquet(frame, self.path)
@@ -52,6 +58,7 @@ class ResultWriter:
             with TemporaryFile("w+", encoding="utf-8", newline="") as spooled:
                 count = self._write_text(frame, spooled)
                 spooled.seek(0)
+                self.before_print()
                 _print(spooled)
             return count
         with written_aside(self.path) as aside, aside.open("w", encoding="utf-8", newline="") as file:

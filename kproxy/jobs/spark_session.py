@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from kproxy.jobs.failures import JobFailed, failure_of_spark
 from kproxy.jobs.jvm_messages import start_jvm
+from kproxy.jobs.progress import TaskCounts
 
 LOOPBACK: Final = "127.0.0.1"
 ROWS_PER_ARROW_BATCH: Final = 20_000
@@ -24,6 +25,8 @@ _DEFAULTS: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_PER_ARROW_BATCH),
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.ui.enabled": "false",
+    # The jobs have a line of their own, which says more than the bars of Spark's stages.
+    "spark.ui.showConsoleProgress": "false",
 }
 _SUBMITTED: Final = {"spark.log.level": "ERROR"}
 """Where `spark-submit` has started the JVM already, with a logging of its own."""
@@ -49,17 +52,14 @@ _LOCAL: Final = {
 
 
 @contextmanager
-def spark_session(name: str, *, is_watched: bool) -> Iterator[SparkSession]:
+def spark_session(name: str) -> Iterator[SparkSession]:
     """Give the session of a job: what `spark-submit` prepared, or a local one on all cores; stopped at the end.
 
-    A session that is there already is used, and left alone.
-
-    With `is_watched` Spark shows its progress bar on standard error. Raises JobFailed when Spark cannot start.
+    A session that is there already is used, and left alone. Raises JobFailed when Spark cannot start.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     settings = SparkConf(loadDefaults=False).setAppName(f"kproxy {name}")
-    settings.set("spark.ui.showConsoleProgress", str(is_watched).lower())
     settings.setAll([*_DEFAULTS.items(), *(_SUBMITTED if is_submitted else _LOCAL).items()])
     was_there = SparkSession.getActiveSession() is not None
     try:
@@ -95,6 +95,19 @@ def suit_shuffles(spark: SparkSession, offset_count: int) -> None:
         return
     parts = min(_MOST_SHUFFLE_PARTS, max(_FEWEST_SHUFFLE_PARTS, offset_count // _OFFSETS_PER_SHUFFLE_PART))
     spark.conf.set(_SHUFFLE_PARTS, parts)
+
+
+def task_counts(spark: SparkSession) -> TaskCounts | None:
+    """Return how far Spark is with what it computes now; None when it computes nothing, or does not say."""
+    try:
+        tracker = spark.sparkContext.statusTracker()
+        stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+    except (PySparkException, Py4JError, OSError):
+        return None
+    known = [stage for stage in stages if stage is not None]
+    if not known:
+        return None
+    return TaskCounts(sum(stage.numCompletedTasks for stage in known), sum(stage.numTasks for stage in known))
 
 
 @contextmanager

@@ -23,7 +23,7 @@ def main() -> None:
     # Whatever Java or a worker prints is none of the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    with spark_session("benchmark", is_watched=False) as spark:
+    with spark_session("benchmark") as spark:
         print(spark.version, file=answers, flush=True)
         for line in sys.stdin:
             # Or the folds of the run before would be found again.

@@ -27,7 +27,7 @@ def main() -> None:
     began_at = float(sys.argv[1])
     told = _own_standard_output()
     try:
-        with spark_session("replay", is_watched=False) as spark:
+        with spark_session("replay") as spark:
             _tell(told, Started(spark.version, time.monotonic() - began_at))
             for line in sys.stdin:
                 _tell(told, run(json.loads(line)))

@@ -25,6 +25,6 @@ def spark() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("PYSPARK_SUBMIT_ARGS", f"--master local[2] {_FOR_SHORT_QUERIES} pyspark-shell")
         environment.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        with spark_session("tests", is_watched=False) as session:
+        with spark_session("tests") as session:
             session.conf.set("spark.sql.shuffle.partitions", "2")
             yield session

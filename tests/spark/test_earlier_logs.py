@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kproxy.jobs.history.silver import ADDED_COLUMNS
+from kproxy.jobs.result_writer import title_of
 from tests.spark.replays import answer_of, replay
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -77,3 +78,24 @@ def test_the_history_of_such_a_record_says_that_its_end_was_not_recorded_and_by_
         "alice",
     )
     assert (of_owner.exit_code, "there is no member or client" in of_owner.stderr) == (3, True)
+
+
+AUDITS: Final = [("--partition", "1", "--offset", "61"), ("--partition", "1", "--member", "alice")]
+
+
+@pytest.mark.parametrize("asked", AUDITS, ids=["of a record", "of a member"])
+def test_a_table_of_events_fits_a_terminal_and_a_wide_one_has_all_that_json_has(
+    asked: tuple[str, ...],
+) -> None:
+    # When
+    plain, wide, answer = (
+        replay("audit", "--files", EARLIER, *asked, "-o", form) for form in ("table", "wide", "json")
+    )
+
+    # Then
+    rows = answer_of(answer)
+    longer_than_a_name = len(rows[0]["topicId"]) - len("TOPIC-NAME")
+    assert max(map(len, plain.stdout.splitlines())) - longer_than_a_name <= 120, "a dump has no names"
+    assert wide.stdout.splitlines()[0].split() == [title_of(name) for name in rows[0]]
+    assert {"TIME", "GROUP-ID", "PARTITION", "EVENT", "ENDED-BY"} < set(plain.stdout.splitlines()[0].split())
+    assert len(plain.stdout.splitlines()) == len(wide.stdout.splitlines()) == len(rows) + 1

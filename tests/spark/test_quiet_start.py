@@ -30,7 +30,9 @@ def test_a_job_that_goes_well_says_nothing_but_its_summary() -> None:
 
     # Then
     *others, summary = ended.stderr.splitlines()
-    assert others == []
+    assert [line for line in others if not line.startswith("state-at: ")] == [], (
+        "but how far it is, if that takes long"
+    )
     assert json.loads(summary)["job"] == "state-at"
     assert ended.returncode == 0
 

@@ -1,5 +1,6 @@
 """`audit`: everything that happened to a record, and everything that a member did."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import click
@@ -34,6 +35,11 @@ _SHOWN: Final = (
     "log_partition",
     "log_offset",
 )
+_OF_ALL: Final = ("time", "groupId", "topicName", "partition")
+_NARROW_OF_RECORD: Final = (*_OF_ALL, "event", "endedBy", "deliveryCount", "clientId")
+_NARROW_OF_MEMBER: Final = (*_OF_ALL, "firstOffset", "lastOffset", "event", "endedBy")
+"""What fits a terminal, without what the question says already."""
+
 _OF_RECORDS: Final = {
     "ended_by": "string",
     "first_offset": "long",
@@ -54,8 +60,17 @@ def run(context: JobContext, *, offset: int | None, member: str | None, **select
         events = events.where(sql.lit(offset).between(sql.col("first_offset"), sql.col("last_offset")))
     if offset is not None and member is None:
         events = events.unionByName(lifecycle_of(silver, offset))
-    named = with_topic_names(events.select(*kafka_names(_SHOWN)), context.history.topic_names())
-    return JobResult(named.orderBy(*_ORDER))
+    topic_names = context.history.topic_names()
+    named = with_topic_names(events.select(*kafka_names(_SHOWN)), topic_names)
+    return JobResult(
+        named.orderBy(*_ORDER), narrow=_narrow(is_of_record=offset is not None, topic_names=topic_names)
+    )
+
+
+def _narrow(*, is_of_record: bool, topic_names: Mapping[str, str]) -> list[str]:
+    """Return the columns of a table that is not wide: topics by their ids where nobody knows their names."""
+    columns = _NARROW_OF_RECORD if is_of_record else _NARROW_OF_MEMBER
+    return ["topicId" if name == "topicName" and not topic_names else name for name in columns]
 
 
 def lifecycle_of(silver: DataFrame, offset: int) -> DataFrame:
@@ -106,6 +121,9 @@ JOB: Final = Job(
         *SELECTION_OPTIONS,
     ),
     epilog="""For example: kproxy replay audit -b broker:9092 --topic jobs --partition 0 --offset 4711
+
+A table has the columns that fit a terminal; -o wide has all: topic ids, START-OFFSET, MEMBER, CLIENT-HOST, and where in
+the log it stands.
 
 ENDED-BY is what ended records for good: accept, reject, gap, delivery-limit or log-start. Where the log does not say
 it, as those of earlier kproxies do not, EVENT is finished and ENDED-BY not-recorded. Acquisitions are not in the log.
