@@ -74,8 +74,10 @@ async def test_a_source_is_expired_at_its_deadlines_and_never_before() -> None:
 
     # Then
     await source.is_done.wait()
-    first_ms, second_ms = source.expired_at_ms
-    assert now_ms + 20 <= first_ms < now_ms + 40 <= second_ms
+    # Once in all where the machine stood still for so long that both were over.
+    assert now_ms + 20 <= source.expired_at_ms[0]
+    assert now_ms + 40 <= source.expired_at_ms[-1]
+    assert len(source.expired_at_ms) <= 2
     await ringing.close()
 
 
