@@ -5,7 +5,7 @@ leaves here: a fault inside a handler becomes UNKNOWN_SERVER_ERROR for its clien
 the shell is told once so that it can log the stack.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Protocol
@@ -138,6 +138,16 @@ class ServedApis:
     def reason(self) -> str:
         """Why they are not; empty while they are."""
         return self._reason
+
+    @property
+    def entries(self) -> Collection[ServedApi]:
+        """The APIs that are served whole."""
+        return self._apis.values()
+
+    @property
+    def partial_entries(self) -> Collection[ServedApi]:
+        """Those of which the part about share groups is."""
+        return self._partial_apis.values()
 
     def set_available(self) -> None:
         """Serve from now on."""

@@ -5,19 +5,14 @@ when the earliest deadline has come. It says what became of slots: what belongs 
 discarded when the slot is lost or fails, and its groups are restored when it is loaded.
 """
 
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 
 from kproxy.errors import ApiError
-from kproxy.handlers.apis.group_config_apis import group_config_apis
-from kproxy.handlers.apis.group_id_guard import guarded_apis
-from kproxy.handlers.apis.share_acknowledge import ShareAcknowledgeHandler
-from kproxy.handlers.apis.share_fetch import ShareFetchHandler
-from kproxy.handlers.apis.share_group_heartbeat import HeartbeatPorts, ShareGroupHeartbeatHandler
-from kproxy.handlers.apis.share_state_apis import share_state_apis
-from kproxy.handlers.apis.share_state_requests import ShareStateServices
+from kproxy.handlers.api_entries import ApiParts, partial_apis, served_apis
+from kproxy.handlers.apis.share_group_heartbeat import HeartbeatPorts
 from kproxy.handlers.callers import Waits
 from kproxy.handlers.groups.effective_limits import EffectiveLimits
 from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
@@ -26,7 +21,6 @@ from kproxy.handlers.groups.group_writes import GroupWrite, GroupWrites
 from kproxy.handlers.groups.held_heartbeats import HeldHeartbeats
 from kproxy.handlers.groups.topic_deletions import TopicDeletions
 from kproxy.handlers.groups.watched_topics import WatchedTopics
-from kproxy.handlers.live.acknowledgements import Acknowledgements
 from kproxy.handlers.live.fetch_signals import HeardAvailability
 from kproxy.handlers.live.leadership import Leadership
 from kproxy.handlers.live.member_clients import MemberClients, clients_in_heartbeats
@@ -50,17 +44,13 @@ from kproxy.handlers.ports import (
     WallClock,
 )
 from kproxy.handlers.readiness import AlwaysReady, Readiness
-from kproxy.handlers.registry import InternalErrorCallback, ServedApi, ServedApis
+from kproxy.handlers.registry import InternalErrorCallback, ServedApis
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits, ShareLimits
 from kproxy.share.share_group import ShareGroup, ShareGroupState
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.share.share_session import ShareSessionCache, ShareSessionLimits
-from kproxy.wire.api_keys import ApiKey
-from kproxy.wire.messages.share_acknowledge_response import ShareAcknowledgeResponse
-from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
-from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
 
 DEFAULT_FETCH_MAX_BYTES = 57_671_680
 """Kafka's `fetch.max.bytes` for brokers: 55 MiB."""
@@ -158,9 +148,10 @@ class ShareGroups:
             state_log=ports.state_log,
             clock=ports.clock,
         )
+        parts = self._api_parts()
         self.apis = ServedApis(
-            self._served_apis(),
-            (*group_config_apis(self.configs, ports.group_log, ports.observer), *guarded_apis()),
+            served_apis(parts),
+            partial_apis(parts),
             observer=ports.observer,
             on_internal_error=on_internal_error,
             on_connection_closed=self.connection_closed,
@@ -300,38 +291,22 @@ class ShareGroups:
         self.coordinator.restore(image, limits=self._limits.group, now_ms=now_ms, replaced=replaced)
         self._held.follow()
 
-    def _served_apis(self) -> tuple[ServedApi, ...]:
-        acknowledgements = Acknowledgements(self._services, self._releases)
-        heartbeat = ShareGroupHeartbeatHandler(
-            self.coordinator,
-            self._limits.group,
-            ports=_heartbeat_ports(self._ports),
+    def _api_parts(self) -> ApiParts:
+        ports = self._ports
+        return ApiParts(
+            coordinator=self.coordinator,
+            configs=self.configs,
+            services=self._services,
+            releases=self._releases,
             writes=self._group_writes,
             held=self._held,
-            on_initialized=self.directory.discard,
-        )
-        fetch = ShareFetchHandler(
-            self._services,
-            acknowledgements,
+            group_limits=self._limits.group,
             limits=self._effective_limits,
             fetch_max_bytes=self._limits.fetch_max_bytes,
-        )
-        acknowledge = ShareAcknowledgeHandler(self._services, acknowledgements, self._effective_limits)
-        return (
-            ServedApi(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1, heartbeat.serve, ShareGroupHeartbeatResponse),
-            ServedApi(ApiKey.SHARE_FETCH, 1, 2, fetch.serve, ShareFetchResponse),
-            ServedApi(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, acknowledge.serve, ShareAcknowledgeResponse),
-            *self._share_state_apis(),
+            heartbeat_ports=_heartbeat_ports(ports),
+            share_state_store=ports.share_state_store,
         )
 
-    def _share_state_apis(self) -> Sequence[ServedApi]:
-        store = self._ports.share_state_store
-        if store is None:
-            return ()
-        services = ShareStateServices(
-            store, self._ports.metadata, self._ports.observer, on_change=self.directory.discard
-        )
-        return share_state_apis(services)
 
 
 async def _settle(released: Released, writes: Iterable[GroupWrite]) -> None:

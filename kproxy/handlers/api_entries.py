@@ -1,0 +1,81 @@
+"""The entries of the registry: which handler serves each API of share groups, in which versions, and how it says no."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kproxy.handlers.apis.group_config_apis import group_config_apis
+from kproxy.handlers.apis.group_id_guard import guarded_apis
+from kproxy.handlers.apis.share_acknowledge import ShareAcknowledgeHandler
+from kproxy.handlers.apis.share_fetch import ShareFetchHandler
+from kproxy.handlers.apis.share_group_heartbeat import HeartbeatPorts, ShareGroupHeartbeatHandler
+from kproxy.handlers.apis.share_state_apis import share_state_apis
+from kproxy.handlers.apis.share_state_requests import ShareStateServices
+from kproxy.handlers.groups.effective_limits import EffectiveLimits
+from kproxy.handlers.groups.group_configs import GroupConfigs
+from kproxy.handlers.groups.group_writes import GroupWrites
+from kproxy.handlers.groups.held_heartbeats import HeldHeartbeats
+from kproxy.handlers.live.acknowledgements import Acknowledgements
+from kproxy.handlers.live.releases import Releases
+from kproxy.handlers.live.share_services import ShareServices
+from kproxy.handlers.ports import ShareStateStore
+from kproxy.handlers.registry import ServedApi
+from kproxy.share.group_coordinator import GroupCoordinator
+from kproxy.share.limits import GroupLimits
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.share_acknowledge_response import ShareAcknowledgeResponse
+from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
+from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
+
+
+@dataclass(frozen=True, slots=True)
+class ApiParts:
+    """What the handlers are made of: the parts of `ShareGroups`, and the ports of heartbeats."""
+
+    coordinator: GroupCoordinator
+    configs: GroupConfigs
+    services: ShareServices
+    releases: Releases
+    writes: GroupWrites
+    held: HeldHeartbeats
+    group_limits: GroupLimits
+    limits: EffectiveLimits
+    fetch_max_bytes: int
+    heartbeat_ports: HeartbeatPorts
+    share_state_store: ShareStateStore | None
+
+
+def served_apis(parts: ApiParts) -> tuple[ServedApi, ...]:
+    """Return the APIs that are kproxy's alone; those of the share coordinator where there is a store for them."""
+    acknowledgements = Acknowledgements(parts.services, parts.releases)
+    heartbeat = ShareGroupHeartbeatHandler(
+        parts.coordinator,
+        parts.group_limits,
+        ports=parts.heartbeat_ports,
+        writes=parts.writes,
+        held=parts.held,
+        on_initialized=parts.services.directory.discard,
+    )
+    fetch = ShareFetchHandler(
+        parts.services, acknowledgements, limits=parts.limits, fetch_max_bytes=parts.fetch_max_bytes
+    )
+    acknowledge = ShareAcknowledgeHandler(parts.services, acknowledgements, parts.limits)
+    return (
+        ServedApi(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1, heartbeat.serve, ShareGroupHeartbeatResponse),
+        ServedApi(ApiKey.SHARE_FETCH, 1, 2, fetch.serve, ShareFetchResponse),
+        ServedApi(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, acknowledge.serve, ShareAcknowledgeResponse),
+        *_share_state_apis(parts),
+    )
+
+
+def partial_apis(parts: ApiParts) -> tuple[ServedApi, ...]:
+    """Return the APIs of which kproxy serves the part that is about share groups."""
+    ports = parts.heartbeat_ports
+    return (*group_config_apis(parts.configs, ports.group_log, ports.observer), *guarded_apis())
+
+
+def _share_state_apis(parts: ApiParts) -> Sequence[ServedApi]:
+    store, ports = parts.share_state_store, parts.heartbeat_ports
+    if store is None:
+        return ()
+    on_change = parts.services.directory.discard
+    return share_state_apis(ShareStateServices(store, ports.metadata, ports.observer, on_change=on_change))
