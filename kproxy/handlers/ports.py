@@ -344,14 +344,6 @@ class ShareStateStore(Protocol):
         ...
 
 
-class GroupNamespace(Protocol):
-    """The group ids of the backing cluster: one namespace for groups of every type."""
-
-    async def is_foreign(self, group_id: str) -> bool:
-        """Tell whether `group_id` is a group of another type in the backing cluster. Raises BrokerUnavailable."""
-        ...
-
-
 class Background(Protocol):
     """Work that goes on although nobody waits for it."""
 

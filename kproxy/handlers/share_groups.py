@@ -17,6 +17,7 @@ from kproxy.handlers.callers import Waits
 from kproxy.handlers.groups.effective_limits import EffectiveLimits
 from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
 from kproxy.handlers.groups.group_configs import GroupConfigs
+from kproxy.handlers.groups.group_coordinators import GroupCoordinators, GroupNamespace
 from kproxy.handlers.groups.group_writes import GroupWrite, GroupWrites
 from kproxy.handlers.groups.held_heartbeats import HeldHeartbeats
 from kproxy.handlers.groups.topic_deletions import TopicDeletions
@@ -36,7 +37,6 @@ from kproxy.handlers.ports import (
     Clock,
     ClusterMetadata,
     GroupLog,
-    GroupNamespace,
     Observer,
     PartitionReader,
     ShareStateStore,
@@ -327,6 +327,7 @@ def _heartbeat_ports(ports: ShareGroupPorts) -> HeartbeatPorts:
         group_log=ports.group_log,
         clock=ports.clock,
         observer=ports.observer,
+        coordinators=GroupCoordinators(ports.metadata, ports.namespace),
     )
 
 

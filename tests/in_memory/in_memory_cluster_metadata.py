@@ -19,7 +19,7 @@ class InMemoryClusterMetadata:
         """Called with a topic that is new, has other partitions, or is gone, as the real one does."""
         self.endpoints = [BrokerEndpoint(node_id, "127.0.0.1", 19092 + node_id, None) for node_id in node_ids]
         self.asked_names: list[str] = []
-        """The names that were asked for, in no order."""
+        """The names that were asked for, in no order, without Kafka's own topics."""
         self._topics: dict[TopicId, TopicDescription] = {}
         self._leaders: dict[tuple[TopicId, int], PartitionLeader] = {}
 
@@ -45,7 +45,7 @@ class InMemoryClusterMetadata:
         self._leaders[topic_id, partition] = leader
 
     async def topics_named(self, names: Collection[str]) -> Mapping[str, TopicDescription]:
-        self.asked_names.extend(names)
+        self.asked_names.extend(name for name in names if not name.startswith("__"))
         self._ask()
         return {topic.name: topic for topic in self._topics.values() if topic.name in names}
 

@@ -7,6 +7,7 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, CoordinatorLoadInProgress, NotCoordinator, StateLogUnavailable
 from kproxy.share.identifiers import GroupId, MemberId
+from tests.in_memory.unchecked_group_namespace import UncheckedGroupNamespace
 from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, assigned, until_all_wait
 
 
@@ -109,7 +110,7 @@ async def test_a_group_that_is_lost_during_a_heartbeat_is_not_joined() -> None:
     # Given
     world = ShareGroupWorld()
 
-    class LosingNamespace:
+    class LosingNamespace(UncheckedGroupNamespace):
         async def is_foreign(self, group_id: str) -> bool:
             del group_id
             world.group_log.unreadiness = NotCoordinator("moved")

@@ -9,11 +9,11 @@ from typing import Final, TypeVar
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.callers import PATIENT_CALLER, Caller
 from kproxy.handlers.groups.group_configs import ConfigChange, ConfigOperation
+from kproxy.handlers.groups.group_coordinators import GroupNamespace
 from kproxy.handlers.live.share_partitions import SharePartitionDirectory
 from kproxy.handlers.ports import (
     UNLIMITED_ANSWERS,
     AnswerBudget,
-    GroupNamespace,
     RequestContext,
     ShareStateStore,
 )
@@ -73,6 +73,7 @@ class ShareGroupWorld:
         self.state_log = BreakableStateLog()
         self.group_log = BreakableGroupLog()
         self.alarm = RecordingAlarm()
+        self.namespace = UncheckedGroupNamespace()
         self.background = BackgroundTasks(TaskKeeper())
         self.observer = RecordingObserver()
         self.faults: list[Exception] = []
@@ -102,7 +103,7 @@ class ShareGroupWorld:
                 observer=self.observer,
                 background=self.background,
                 waits=self.waits,
-                namespace=namespace or UncheckedGroupNamespace(),
+                namespace=namespace or self.namespace,
                 readiness=readiness or AlwaysReady(),
                 share_state_store=self.share_state_store,
             ),

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kproxy.errors import ApiError, BrokerUnavailable, CoordinatorNotAvailable, GroupIdNotFound
+from kproxy.handlers.groups.group_coordinators import GroupCoordinators, GroupNamespace
 from kproxy.handlers.groups.group_writes import GroupWrites
 from kproxy.handlers.groups.held_heartbeats import HeldHeartbeats
 from kproxy.handlers.ports import (
     Clock,
     ClusterMetadata,
     GroupLog,
-    GroupNamespace,
     Observer,
     RequestContext,
     StateLog,
@@ -43,6 +43,7 @@ class HeartbeatPorts:
     group_log: GroupLog
     clock: Clock
     observer: Observer
+    coordinators: GroupCoordinators
 
 
 class ShareGroupHeartbeatHandler:
@@ -88,12 +89,13 @@ class ShareGroupHeartbeatHandler:
             FencedMemberEpoch: the member epoch is neither the current nor the previous one.
             GroupMaxSizeReached: the group is full.
             CoordinatorLoadInProgress: the group is being restored.
-            NotCoordinator: another process took the group over.
+            NotCoordinator: another broker coordinates the group, or another process took it over.
             CoordinatorNotAvailable: it cannot be told whether the id is free, or what the group became is not
                 durable.
         """
         heartbeat = _heartbeat(request, context)
         heartbeat.validate()
+        await self._ports.coordinators.require(heartbeat.group_id, context.node_id)
         self._ports.group_log.require_ready(heartbeat.group_id)
         if heartbeat.is_leaving:
             answer = self._leave(heartbeat)

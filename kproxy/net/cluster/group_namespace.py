@@ -66,6 +66,10 @@ class ClusterGroupNamespace:
             await asyncio.sleep(pause_seconds)
             pause_seconds = min(2 * pause_seconds, LAST_PAUSE_SECONDS)
 
+    async def coordinator_of(self, group_id: str) -> int:
+        """Return the node id of the broker that coordinates `group_id`. Raises BrokerUnavailable when nobody says."""
+        return await find_coordinator(self._metadata, CoordinatorKind.GROUP, group_id)
+
     async def _is_foreign_now(self, group_id: str) -> bool:
         node_id = await find_coordinator(self._metadata, CoordinatorKind.GROUP, group_id)
         client = await self._connections.control(node_id)

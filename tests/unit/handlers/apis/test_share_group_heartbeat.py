@@ -3,9 +3,7 @@
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import (
-    BrokerUnavailable,
-)
+from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.heartbeat import MAX_SUBSCRIBED_TOPICS, PartitionInitialization
 from kproxy.share.identifiers import StateEpoch
@@ -13,6 +11,8 @@ from kproxy.share.limits import GroupLimits
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
+from tests.in_memory.unchecked_group_namespace import UncheckedGroupNamespace
+from tests.worlds.group_coordinators import coordinate_groups_at
 from tests.worlds.share_group_world import ORDERS, PAYMENTS, ShareGroupWorld, acquired, assigned
 
 
@@ -228,6 +228,14 @@ async def test_a_full_group_takes_no_more_members() -> None:
     assert answer.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
 
 
+async def test_a_heartbeat_on_the_port_of_another_broker_has_to_look_for_its_coordinator() -> None:
+    world = ShareGroupWorld(node_ids=(1, 2))
+    coordinate_groups_at(world, 2)
+
+    assert (await world.member(node_id=1).heartbeat(0, ["orders"])).error_code == ErrorCode.NOT_COORDINATOR
+    assert (await world.member(node_id=2).heartbeat(0, ["orders"])).error_code == ErrorCode.NONE
+
+
 # ---- leaving and expiring
 
 
@@ -302,10 +310,11 @@ async def test_what_could_not_be_initialized_is_assigned_by_a_later_heartbeat() 
 # ---- one namespace for all groups
 
 
-class ScriptedNamespace:
+class ScriptedNamespace(UncheckedGroupNamespace):
     """Answers, or raises, what a test says; counts how often it is asked."""
 
     def __init__(self, *, is_foreign: bool = False, is_away: bool = False) -> None:
+        super().__init__()
         self.asked: list[str] = []
         self._is_foreign = is_foreign
         self._is_away = is_away

@@ -71,6 +71,17 @@ async def test_an_id_is_foreign_when_its_coordinator_has_a_group_of_another_type
         assert await namespace(backing).is_foreign("g") is is_foreign
 
 
+@pytest.mark.parametrize("find_versions", [NEW, OLD])
+async def test_the_coordinator_of_a_group_is_whom_the_cluster_names(find_versions: tuple[int, int]) -> None:
+    async with (
+        cluster_with(find_versions=find_versions) as cluster,
+        Backing(cluster.bootstrap_servers) as backing,
+    ):
+        await backing.metadata.refresh()
+
+        assert await namespace(backing).coordinator_of("g") == COORDINATOR
+
+
 @pytest.mark.parametrize(
     ("found", "listed", "text"),
     [

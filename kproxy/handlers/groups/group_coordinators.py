@@ -1,0 +1,104 @@
+"""Which virtual broker coordinates a group: the one that FindCoordinator names, which is the backing cluster's word.
+
+A broker answers NOT_COORDINATOR to what it is asked about a group of another broker, and lists its own groups only, so
+that clients who ask every broker hear of each group once. kproxy holds all groups in one process, but does the same.
+
+The coordinator of a group is the leader of its partition of `__consumer_offsets`, which is known from metadata at no
+cost. Only who seems to have come to the wrong port costs a question: brokers may know more than kproxy does, and they
+go by the number of partitions that the topic had when they started.
+
+Source: `GroupCoordinatorService.partitionFor`, `KafkaApis.handleFindCoordinatorRequest`.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Final, Protocol
+
+from kproxy.errors import BrokerUnavailable, NotCoordinator
+from kproxy.handlers.live.pauses import let_others_go_on
+from kproxy.handlers.ports import ClusterMetadata, TopicDescription
+from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, GroupId
+from kproxy.statelog.partitioning import group_partition
+
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+"""Where a cluster keeps its groups (`Topic.GROUP_METADATA_TOPIC_NAME`)."""
+
+MOST_AT_ONCE: Final = 500
+"""Groups whose coordinators are computed before others have a turn: some milliseconds."""
+
+
+class GroupNamespace(Protocol):
+    """The groups of the backing cluster: one namespace for groups of every type, each with one coordinator."""
+
+    async def is_foreign(self, group_id: str) -> bool:
+        """Tell whether `group_id` is a group of another type in the backing cluster. Raises BrokerUnavailable."""
+        ...
+
+    async def coordinator_of(self, group_id: str) -> int:
+        """Return the node id of the broker that coordinates `group_id`. Raises BrokerUnavailable when nobody says."""
+        ...
+
+
+class GroupCoordinators:
+    """Tells whether a port is that of a group's coordinator. The bootstrap port stands for every broker."""
+
+    __slots__ = ("_metadata", "_namespace")
+
+    def __init__(self, metadata: ClusterMetadata, namespace: GroupNamespace) -> None:
+        self._metadata = metadata
+        self._namespace = namespace
+
+    async def require(self, group_id: str, node_id: int) -> None:
+        """Return if requests about the group are served on the port of `node_id`, or nobody knows better.
+
+        Raises:
+            NotCoordinator: another broker coordinates the group.
+        """
+        if node_id == BOOTSTRAP_NODE_ID:
+            return
+        leader_id = self._leader_id(await self._offsets_topic(), group_id)
+        if leader_id is None or leader_id in {node_id, BOOTSTRAP_NODE_ID}:
+            return
+        with suppress(BrokerUnavailable):
+            coordinator_id = await self._namespace.coordinator_of(group_id)
+            if coordinator_id != node_id:
+                raise NotCoordinator(f"node {coordinator_id} coordinates group {group_id!r}")
+
+    async def coordinated_at(self, group_ids: Iterable[GroupId], node_id: int) -> Sequence[GroupId]:
+        """Return those of `group_ids` that the broker of `node_id` coordinates; all of them where nobody can say.
+
+        A group whose coordinator is away is coordinated by nobody.
+        """
+        topic = None if node_id == BOOTSTRAP_NODE_ID else await self._fresh_offsets_topic()
+        if topic is None:
+            return tuple(group_ids)
+        found: list[GroupId] = []
+        for number, group_id in enumerate(group_ids, 1):
+            if self._leader_id(topic, group_id) in {node_id, None}:
+                found.append(group_id)
+            if number % MOST_AT_ONCE == 0:
+                await let_others_go_on()
+        return found
+
+    def _leader_id(self, topic: TopicDescription | None, group_id: str) -> int | None:
+        """Return the broker that coordinates a group, -1 while there is none, None when that is not known."""
+        if topic is None:
+            return None
+        partition = group_partition(GroupId(group_id), topic.partition_count)
+        leader = self._metadata.leader_of(topic.topic_id, partition)
+        return None if leader is None else leader.leader_id
+
+    async def _fresh_offsets_topic(self) -> TopicDescription | None:
+        topic = await self._offsets_topic()
+        if topic is not None:
+            with suppress(BrokerUnavailable):
+                await self._metadata.confirm((topic.topic_id,), not_older_than_ms=0)
+        return topic
+
+    async def _offsets_topic(self) -> TopicDescription | None:
+        """Return the topic, None when it is not there yet, or nobody can say."""
+        try:
+            found = await self._metadata.topics_named((OFFSETS_TOPIC,))
+        except BrokerUnavailable:
+            return None
+        return found.get(OFFSETS_TOPIC)
