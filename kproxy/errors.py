@@ -79,6 +79,18 @@ class GroupIdNotFound(ApiError):
     error_code = ErrorCode.GROUP_ID_NOT_FOUND
 
 
+class NonEmptyGroup(ApiError):
+    """What only a group without members can undergo was asked of one that has some."""
+
+    error_code = ErrorCode.NON_EMPTY_GROUP
+
+
+class InvalidGroupId(ApiError):
+    """A request about a group that names none: the group id is empty."""
+
+    error_code = ErrorCode.INVALID_GROUP_ID
+
+
 class InconsistentGroupProtocol(ApiError):
     """A JoinGroup with the id of a share group: no classic group can be called so."""
 

@@ -7,6 +7,7 @@ from kproxy.handlers.apis.group_config_apis import group_config_apis
 from kproxy.handlers.apis.group_id_guard import guarded_apis
 from kproxy.handlers.apis.share_acknowledge import ShareAcknowledgeHandler
 from kproxy.handlers.apis.share_fetch import ShareFetchHandler
+from kproxy.handlers.apis.share_group_describe import ShareGroupDescribeHandler, refuse_description
 from kproxy.handlers.apis.share_group_heartbeat import HeartbeatPorts, ShareGroupHeartbeatHandler
 from kproxy.handlers.apis.share_state_apis import share_state_apis
 from kproxy.handlers.apis.share_state_requests import ShareStateServices
@@ -59,7 +60,14 @@ def served_apis(parts: ApiParts) -> tuple[ServedApi, ...]:
         parts.services, acknowledgements, limits=parts.limits, fetch_max_bytes=parts.fetch_max_bytes
     )
     acknowledge = ShareAcknowledgeHandler(parts.services, acknowledgements, parts.limits)
+    describe = ShareGroupDescribeHandler(
+        parts.coordinator,
+        coordinators=parts.heartbeat_ports.coordinators,
+        group_log=parts.heartbeat_ports.group_log,
+        observer=parts.heartbeat_ports.observer,
+    )
     return (
+        ServedApi(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1, describe.serve, refuse_parts=refuse_description),
         ServedApi(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1, heartbeat.serve, ShareGroupHeartbeatResponse),
         ServedApi(ApiKey.SHARE_FETCH, 1, 2, fetch.serve, ShareFetchResponse),
         ServedApi(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, acknowledge.serve, ShareAcknowledgeResponse),

@@ -22,6 +22,7 @@ from kproxy.wire.messages.read_share_group_state_request import ReadShareGroupSt
 from kproxy.wire.messages.read_share_group_state_summary_request import ReadShareGroupStateSummaryRequest
 from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
+from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kproxy.wire.messages.write_share_group_state_request import WriteShareGroupStateRequest
 
@@ -101,6 +102,10 @@ def _of_heartbeat(request: ShareGroupHeartbeatRequest) -> StateNeed:
     return StateNeed((request.group_id,))
 
 
+def _of_groups(request: ShareGroupDescribeRequest) -> StateNeed:
+    return StateNeed(tuple(request.group_ids))
+
+
 def _of_fetch(request: ShareFetchRequest) -> StateNeed:
     """A fetch waits for what is loaded by itself, as it waits for records, while the rest of it is served."""
     return StateNeed(patience_ms=min(max(request.max_wait_ms, 0), PATIENCE_MS))
@@ -134,6 +139,7 @@ def _keys(group_id: str | None, partitions: Iterable[tuple[bytes, int]]) -> tupl
 
 _NEEDS: Final[Mapping[int, Callable[[Any], StateNeed]]] = {
     ApiKey.SHARE_GROUP_HEARTBEAT: _of_heartbeat,
+    ApiKey.SHARE_GROUP_DESCRIBE: _of_groups,
     ApiKey.SHARE_FETCH: _of_fetch,
     ApiKey.SHARE_ACKNOWLEDGE: _of_acknowledgement,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _of_configs,

@@ -1,5 +1,7 @@
 """`UncheckedGroupNamespace`: the port `GroupNamespace`, which finds every id free."""
 
+from collections.abc import Mapping, Sequence
+
 from kproxy.errors import BrokerUnavailable
 
 
@@ -15,9 +17,9 @@ class UncheckedGroupNamespace:
         """Say no."""
         return False
 
-    async def coordinator_of(self, group_id: str) -> int:
-        """Return the one coordinator."""
-        self.sought.append(group_id)
+    async def coordinators_of(self, group_ids: Sequence[str]) -> Mapping[str, int]:
+        """Return the one coordinator of each."""
+        self.sought.extend(group_ids)
         if self.coordinator_id is None:
             raise BrokerUnavailable("the in-memory cluster was not told who coordinates groups")
-        return self.coordinator_id
+        return dict.fromkeys(group_ids, self.coordinator_id)

@@ -10,7 +10,7 @@ go by the number of partitions that the topic had when they started.
 Source: `GroupCoordinatorService.partitionFor`, `KafkaApis.handleFindCoordinatorRequest`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Protocol
 
@@ -23,6 +23,9 @@ from kproxy.statelog.partitioning import group_partition
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 """Where a cluster keeps its groups (`Topic.GROUP_METADATA_TOPIC_NAME`)."""
 
+NOBODY: Final = -1
+"""The leader of a partition that has none."""
+
 MOST_AT_ONCE: Final = 500
 """Groups whose coordinators are computed before others have a turn: some milliseconds."""
 
@@ -34,8 +37,11 @@ class GroupNamespace(Protocol):
         """Tell whether `group_id` is a group of another type in the backing cluster. Raises BrokerUnavailable."""
         ...
 
-    async def coordinator_of(self, group_id: str) -> int:
-        """Return the node id of the broker that coordinates `group_id`. Raises BrokerUnavailable when nobody says."""
+    async def coordinators_of(self, group_ids: Sequence[str]) -> Mapping[str, int]:
+        """Return the node ids of the brokers that coordinate these groups, of those that the cluster tells.
+
+        Raises BrokerUnavailable when nobody answers.
+        """
         ...
 
 
@@ -54,24 +60,36 @@ class GroupCoordinators:
         Raises:
             NotCoordinator: another broker coordinates the group.
         """
-        if node_id == BOOTSTRAP_NODE_ID:
-            return
-        leader_id = self._leader_id(await self._offsets_topic(), group_id)
-        if leader_id is None or leader_id in {node_id, BOOTSTRAP_NODE_ID}:
-            return
-        with suppress(BrokerUnavailable):
-            coordinator_id = await self._namespace.coordinator_of(group_id)
-            if coordinator_id != node_id:
-                raise NotCoordinator(f"node {coordinator_id} coordinates group {group_id!r}")
+        coordinator_id = (await self.elsewhere((group_id,), node_id)).get(group_id)
+        if coordinator_id is not None:
+            raise NotCoordinator(f"node {coordinator_id} coordinates group {group_id!r}")
 
-    async def coordinated_at(self, group_ids: Iterable[GroupId], node_id: int) -> Sequence[GroupId]:
+    async def elsewhere(self, group_ids: Sequence[str], node_id: int) -> Mapping[str, int]:
+        """Return those of `group_ids` that are not served on the port of `node_id`, with their coordinators."""
+        topic = None if node_id == BOOTSTRAP_NODE_ID else await self._offsets_topic()
+        if topic is None:
+            return {}
+        suspected: dict[str, int] = {}
+        for number, group_id in enumerate(group_ids, 1):
+            leader_id = self._leader_id(topic, group_id)
+            if leader_id not in {node_id, NOBODY, None}:
+                suspected[group_id] = leader_id
+            if number % MOST_AT_ONCE == 0:
+                await let_others_go_on()
+        try:
+            told = await self._namespace.coordinators_of(tuple(suspected)) if suspected else {}
+        except BrokerUnavailable:
+            return {}
+        return {group_id: found for group_id, found in {**suspected, **told}.items() if found != node_id}
+
+    async def coordinated_at(self, group_ids: Sequence[GroupId], node_id: int) -> Sequence[GroupId]:
         """Return those of `group_ids` that the broker of `node_id` coordinates; all of them where nobody can say.
 
         A group whose coordinator is away is coordinated by nobody.
         """
         topic = None if node_id == BOOTSTRAP_NODE_ID else await self._fresh_offsets_topic()
         if topic is None:
-            return tuple(group_ids)
+            return group_ids
         found: list[GroupId] = []
         for number, group_id in enumerate(group_ids, 1):
             if self._leader_id(topic, group_id) in {node_id, None}:
@@ -80,10 +98,8 @@ class GroupCoordinators:
                 await let_others_go_on()
         return found
 
-    def _leader_id(self, topic: TopicDescription | None, group_id: str) -> int | None:
-        """Return the broker that coordinates a group, -1 while there is none, None when that is not known."""
-        if topic is None:
-            return None
+    def _leader_id(self, topic: TopicDescription, group_id: str) -> int | None:
+        """Return the broker that coordinates a group, NOBODY while there is none, None when that is not known."""
         partition = group_partition(GroupId(group_id), topic.partition_count)
         leader = self._metadata.leader_of(topic.topic_id, partition)
         return None if leader is None else leader.leader_id

@@ -1,12 +1,13 @@
 """`GroupNamespace`: whether an id is a group of another type already, as the backing cluster's coordinators know it."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
 from kproxy.net.cluster.broker_answers import BrokerRefusal, require_success
 from kproxy.net.cluster.broker_connections import BrokerConnections
-from kproxy.net.cluster.coordinators import CoordinatorKind, find_coordinator
+from kproxy.net.cluster.coordinators import CoordinatorKind, coordinators_of, find_coordinator
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.list_groups_request import ListGroupsRequest
@@ -66,9 +67,13 @@ class ClusterGroupNamespace:
             await asyncio.sleep(pause_seconds)
             pause_seconds = min(2 * pause_seconds, LAST_PAUSE_SECONDS)
 
-    async def coordinator_of(self, group_id: str) -> int:
-        """Return the node id of the broker that coordinates `group_id`. Raises BrokerUnavailable when nobody says."""
-        return await find_coordinator(self._metadata, CoordinatorKind.GROUP, group_id)
+    async def coordinators_of(self, group_ids: Sequence[str]) -> Mapping[str, int]:
+        """Return the node ids of the brokers that coordinate these groups, of those that the cluster tells.
+
+        Raises:
+            BrokerUnavailable: nobody answers.
+        """
+        return await coordinators_of(self._metadata, CoordinatorKind.GROUP, group_ids)
 
     async def _is_foreign_now(self, group_id: str) -> bool:
         node_id = await find_coordinator(self._metadata, CoordinatorKind.GROUP, group_id)

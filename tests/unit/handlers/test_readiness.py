@@ -22,6 +22,7 @@ from kproxy.wire.messages.share_acknowledge_request import (
     ShareAcknowledgeRequest,
 )
 from kproxy.wire.messages.share_fetch_request import FetchPartition, FetchTopic, ShareFetchRequest
+from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 
 ORDERS = TopicId(b"topic-id-orders.")
@@ -36,6 +37,12 @@ def test_a_heartbeat_needs_its_group_and_waits_for_fifteen_seconds_at_most() -> 
 
     assert need == StateNeed(("g",))
     assert PATIENCE_MS == StateNeed().patience_ms == 15_000
+
+
+def test_a_description_needs_every_group_that_is_named() -> None:
+    request = ShareGroupDescribeRequest(["g", "h"])
+
+    assert state_need(ApiKey.SHARE_GROUP_DESCRIBE, request) == StateNeed(("g", "h"))
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ def test_the_share_apis_are_advertised_and_those_for_configurations_are_not() ->
     # Then
     assert world.groups.apis.version_ranges() == {
         ApiKey.SHARE_GROUP_HEARTBEAT: (1, 1),
+        ApiKey.SHARE_GROUP_DESCRIBE: (1, 1),
         ApiKey.SHARE_FETCH: (1, 2),
         ApiKey.SHARE_ACKNOWLEDGE: (1, 2),
     }

@@ -1,6 +1,6 @@
 """Whose port a group's requests belong on: that of the broker that leads its partition of the offsets topic."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pytest
@@ -56,6 +56,30 @@ async def test_the_word_of_the_cluster_counts_more_than_what_was_computed() -> N
     await cluster.coordinators.require("a", 1)
 
     assert cluster.namespace.sought == ["a"]
+
+
+async def test_many_groups_cost_one_question() -> None:
+    cluster = Cluster()
+    cluster.namespace.coordinator_id = 2
+
+    elsewhere = await cluster.coordinators.elsewhere(GROUPS, 1)
+
+    assert elsewhere == {"a": 2, "c": 2}
+    assert cluster.namespace.sought == ["a", "c"]
+
+
+async def test_what_the_cluster_does_not_tell_is_as_its_metadata_say() -> None:
+    """A broker that takes one group at a time tells of the first one only."""
+
+    class OldBrokers(UncheckedGroupNamespace):
+        async def coordinators_of(self, group_ids: Sequence[str]) -> Mapping[str, int]:
+            return {group_ids[0]: 3}
+
+    cluster = Cluster()
+
+    elsewhere = await GroupCoordinators(cluster.metadata, OldBrokers()).elsewhere(GROUPS, 1)
+
+    assert elsewhere == {"a": 3, "c": 2}
 
 
 async def test_a_group_is_served_where_it_is_asked_for_while_nobody_says_who_coordinates_it() -> None:

@@ -79,7 +79,7 @@ async def test_the_coordinator_of_a_group_is_whom_the_cluster_names(find_version
     ):
         await backing.metadata.refresh()
 
-        assert await namespace(backing).coordinator_of("g") == COORDINATOR
+        assert await namespace(backing).coordinators_of(["g"]) == {"g": COORDINATOR}
 
 
 @pytest.mark.parametrize(

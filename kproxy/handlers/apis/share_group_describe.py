@@ -1,0 +1,148 @@
+"""ShareGroupDescribe (77), version 1, KIP-932.
+
+Behaviour: each group is answered by itself, as often as it is named; members with what they were told to fetch.
+Version notes: version 0 was the early access of Kafka 4.0 and is not served. Known differences from a stock broker: an
+id that belongs to a group of another type is answered with the text of one that nobody knows; a request about more than
+`MOST_GROUPS` is refused, and an answer ends at `MOST_ENTRIES`; nobody is asked who may see a topic.
+"""
+
+from typing import Final
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import ApiError, GroupIdNotFound, InvalidGroupId, InvalidRequest, NotCoordinator
+from kproxy.handlers.groups.group_coordinators import GroupCoordinators
+from kproxy.handlers.live.pauses import let_others_go_on
+from kproxy.handlers.ports import GroupLog, Observer, RequestContext
+from kproxy.handlers.refusal_report import RefusalReport
+from kproxy.share.group_coordinator import GroupCoordinator, ShareGroupMemberView, ShareGroupView
+from kproxy.share.identifiers import GroupId
+from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
+from kproxy.wire.messages.share_group_describe_response import (
+    Assignment,
+    DescribedGroup,
+    Member,
+    ShareGroupDescribeResponse,
+    TopicPartitions,
+)
+from kproxy.wording import counted
+
+MOST_GROUPS: Final = 10_000
+"""Groups that one request may name."""
+MOST_ENTRIES: Final = 1_000_000
+"""Members and assigned partitions that one answer names; a request may name a large group again and again."""
+_ENTRIES_AT_ONCE: Final = 2_000
+"""So many, or as many groups, are described before others have a turn."""
+
+ALL_GROUP_OPERATIONS: Final = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
+"""READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and ALTER_CONFIGS (`AclEntry.supportedOperations`): without an authorizer
+everybody may do everything."""
+_NOT_ASKED_FOR: Final = -(1 << 31)
+
+
+class ShareGroupDescribeHandler:
+    """Serves ShareGroupDescribe."""
+
+    __slots__ = ("_coordinator", "_coordinators", "_group_log", "_observer")
+
+    def __init__(
+        self,
+        coordinator: GroupCoordinator,
+        *,
+        coordinators: GroupCoordinators,
+        group_log: GroupLog,
+        observer: Observer,
+    ) -> None:
+        self._coordinator = coordinator
+        self._coordinators = coordinators
+        self._group_log = group_log
+        self._observer = observer
+
+    async def serve(
+        self, request: ShareGroupDescribeRequest, context: RequestContext
+    ) -> ShareGroupDescribeResponse:
+        """Answer one entry per group named, in order. Raises InvalidRequest when there are too many."""
+        if len(request.group_ids) > MOST_GROUPS:
+            raise InvalidRequest(
+                f"{counted(len(request.group_ids), 'group')}, at most {MOST_GROUPS} are described"
+            )
+        report = RefusalReport(self._observer, context)
+        operations = ALL_GROUP_OPERATIONS if request.include_authorized_operations else _NOT_ASKED_FOR
+        answer = ShareGroupDescribeResponse()
+        elsewhere = await self._coordinators.elsewhere(request.group_ids, context.node_id)
+        entry_count = paused_at = 0
+        for group_id in request.group_ids:
+            is_full = entry_count >= MOST_ENTRIES
+            described = self._described(group_id, elsewhere.get(group_id), report, is_full=is_full)
+            if described.error_code == ErrorCode.NONE:
+                described.authorized_operations = operations
+            answer.groups.append(described)
+            entry_count += _entry_count(described)
+            if entry_count + len(answer.groups) - paused_at > _ENTRIES_AT_ONCE:
+                paused_at = entry_count + len(answer.groups)
+                await let_others_go_on()
+        report.tell()
+        return answer
+
+    def _described(
+        self, group_id: str, coordinator_id: int | None, report: RefusalReport, *, is_full: bool
+    ) -> DescribedGroup:
+        try:
+            if is_full:
+                raise InvalidRequest(f"an answer with more than {MOST_ENTRIES} entries: ask for fewer groups")
+            return _described_group(self._view(group_id, coordinator_id))
+        except ApiError as refusal:
+            report.add(refusal.error_code, f"group {group_id!r}: {refusal}")
+            return DescribedGroup(refusal.error_code, str(refusal), group_id)
+
+    def _view(self, group_id: str, coordinator_id: int | None) -> ShareGroupView:
+        """Return the group. A `coordinator_id` is that of the broker to ask instead."""
+        if not group_id:
+            raise InvalidGroupId("the group id is empty")
+        if coordinator_id is not None:
+            raise NotCoordinator(f"node {coordinator_id} coordinates group {group_id!r}")
+        self._group_log.require_ready(group_id)
+        if self._coordinator.find(GroupId(group_id)) is None:
+            raise GroupIdNotFound(f"Group {group_id} not found.")
+        return self._coordinator.describe(GroupId(group_id))
+
+
+def refuse_description(
+    request: ShareGroupDescribeRequest, error_code: ErrorCode, error_message: str | None
+) -> ShareGroupDescribeResponse:
+    """Say no to every group of `request`."""
+    groups = [DescribedGroup(error_code, error_message, group_id) for group_id in request.group_ids]
+    return ShareGroupDescribeResponse(groups=groups)
+
+
+def _described_group(view: ShareGroupView) -> DescribedGroup:
+    return DescribedGroup(
+        group_id=view.group_id,
+        group_state=view.state.value,
+        group_epoch=view.group_epoch,
+        assignment_epoch=view.assignment_epoch,
+        assignor_name=view.assignor_name,
+        members=[_member(member) for member in view.members],
+    )
+
+
+def _member(member: ShareGroupMemberView) -> Member:
+    return Member(
+        member_id=member.member_id,
+        rack_id=member.rack_id,
+        member_epoch=member.member_epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=list(member.subscribed_topic_names),
+        assignment=Assignment(
+            topic_partitions=[
+                TopicPartitions(topic.topic_id, topic.topic_name, list(topic.partitions))
+                for topic in member.assignment
+            ]
+        ),
+    )
+
+
+def _entry_count(described: DescribedGroup) -> int:
+    return len(described.members) + sum(
+        len(topic.partitions) for member in described.members for topic in member.assignment.topic_partitions
+    )

@@ -1,0 +1,158 @@
+"""ShareGroupDescribe: groups as their coordinator knows them, each answered by itself."""
+
+import asyncio
+
+import pytest
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import CoordinatorLoadInProgress
+from kproxy.handlers.apis import share_group_describe
+from kproxy.handlers.apis.share_group_describe import MOST_GROUPS
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
+from kproxy.wire.messages.share_group_describe_response import (
+    Assignment,
+    DescribedGroup,
+    Member,
+    ShareGroupDescribeResponse,
+    TopicPartitions,
+)
+from tests.worlds.group_coordinators import coordinate_groups_at
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
+
+
+async def described(
+    world: ShareGroupWorld, *group_ids: str, node_id: int = 1, asks_for_operations: bool = False
+) -> list[DescribedGroup]:
+    """What `world` says of these groups."""
+    request = ShareGroupDescribeRequest(list(group_ids), asks_for_operations)
+    answer = await world.serve(request, ApiKey.SHARE_GROUP_DESCRIBE, 1, node_id=node_id)
+    assert isinstance(answer, ShareGroupDescribeResponse)
+    return answer.groups
+
+
+async def test_a_group_is_described_with_its_epochs_and_what_each_member_has() -> None:
+    world = ShareGroupWorld()
+    world.metadata.create_topic("orders", ORDERS, partition_count=2)
+    await world.member().heartbeat(0, ["orders"], rack_id="north")
+
+    (group,) = await described(world, "g")
+
+    partitions = [TopicPartitions(ORDERS, "orders", [0, 1])]
+    member = Member("alice", "north", 1, "client", "/127.0.0.1", ["orders"], Assignment(partitions))
+    assert group == DescribedGroup(
+        ErrorCode.NONE, None, "g", "Stable", 1, 1, "simple", [member], authorized_operations=-(1 << 31)
+    )
+
+
+async def test_a_group_whose_last_member_left_is_empty_however_long_that_is() -> None:
+    world = ShareGroupWorld()
+    member = world.member()
+    await member.heartbeat(0, ["orders"])
+    await member.heartbeat(-1)
+    world.clock.advance(365 * 24 * 3_600_000)
+    await world.expire()
+
+    (group,) = await described(world, "g")
+
+    assert (group.error_code, group.group_state, group.members) == (ErrorCode.NONE, "Empty", [])
+    assert world.state_log.state(world.key()) is not None
+
+
+async def test_each_group_is_answered_by_itself_as_often_as_it_is_named() -> None:
+    world = ShareGroupWorld()
+    await world.member().heartbeat(0, ["orders"])
+
+    groups = await described(world, "nobody", "g", "", "g")
+
+    assert [(group.group_id, group.error_code, group.error_message) for group in groups] == [
+        ("nobody", ErrorCode.GROUP_ID_NOT_FOUND, "Group nobody not found."),
+        ("g", ErrorCode.NONE, None),
+        ("", ErrorCode.INVALID_GROUP_ID, "the group id is empty"),
+        ("g", ErrorCode.NONE, None),
+    ]
+
+
+async def test_everybody_may_do_everything_when_that_is_asked_for() -> None:
+    world = ShareGroupWorld()
+    await world.member().heartbeat(0, ["orders"])
+
+    (group, unknown) = await described(world, "g", "nobody", asks_for_operations=True)
+
+    assert (group.authorized_operations, unknown.authorized_operations) == (3_400, -(1 << 31))
+
+
+async def test_a_group_is_described_on_the_port_of_its_coordinator_only() -> None:
+    world = ShareGroupWorld(node_ids=(1, 2))
+    coordinate_groups_at(world, 2)
+    await world.member(node_id=2).heartbeat(0, ["orders"])
+
+    (here,), (there,) = [await described(world, "g", node_id=node_id) for node_id in (1, 2)]
+
+    assert (here.error_code, here.error_message) == (
+        ErrorCode.NOT_COORDINATOR,
+        "node 2 coordinates group 'g'",
+    )
+    assert there.error_code == ErrorCode.NONE
+
+
+async def test_a_group_that_is_being_restored_is_not_unknown() -> None:
+    world = ShareGroupWorld()
+    world.group_log.unreadiness = CoordinatorLoadInProgress("loading")
+
+    (group,) = await described(world, "g")
+
+    assert group.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+
+async def test_too_many_groups_are_refused_each() -> None:
+    world = ShareGroupWorld()
+
+    groups = await described(world, *["g"] * (MOST_GROUPS + 1))
+
+    assert {group.error_code for group in groups} == {ErrorCode.INVALID_REQUEST}
+    assert len(groups) == MOST_GROUPS + 1
+
+
+async def test_an_answer_ends_where_it_would_take_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(share_group_describe, "MOST_ENTRIES", 3)
+    world = ShareGroupWorld()
+    await world.member().heartbeat(0, ["orders"])
+
+    groups = await described(world, "g", "g", "g")
+
+    assert [group.error_code for group in groups] == [
+        ErrorCode.NONE,
+        ErrorCode.NONE,
+        ErrorCode.INVALID_REQUEST,
+    ]
+
+
+async def test_others_have_a_turn_while_very_many_groups_are_described() -> None:
+    world = ShareGroupWorld()
+    turns: list[None] = []
+    asyncio.get_running_loop().call_soon(turns.append, None)
+
+    await described(world, *["nobody"] * MOST_GROUPS)
+
+    assert turns
+
+
+async def test_what_was_refused_is_told_once_for_each_reason() -> None:
+    world = ShareGroupWorld()
+
+    await described(world, "nobody", "none")
+
+    assert world.observer.reasons == ["group_id_not_found"]
+
+
+async def test_while_share_groups_are_unavailable_every_group_says_so() -> None:
+    world = ShareGroupWorld()
+    world.groups.apis.set_unavailable("no state log")
+
+    groups = await described(world, "g", "h")
+
+    assert [(group.group_id, group.error_code) for group in groups] == [
+        ("g", ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        ("h", ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    ]
