@@ -78,7 +78,10 @@ def served_apis(parts: ApiParts) -> tuple[ServedApi, ...]:
 def partial_apis(parts: ApiParts) -> tuple[ServedApi, ...]:
     """Return the APIs of which kproxy serves the part that is about share groups."""
     ports = parts.heartbeat_ports
-    return (*group_config_apis(parts.configs, ports.group_log, ports.observer), *guarded_apis())
+    return (
+        *group_config_apis(parts.configs, ports.group_log, ports.observer),
+        *guarded_apis(ports.coordinators),
+    )
 
 
 def _share_state_apis(parts: ApiParts) -> Sequence[ServedApi]:

@@ -70,6 +70,7 @@ _GUARDED_FROM: Final[Mapping[int, int]] = {
     ApiKey.JOIN_GROUP: 0,
     ApiKey.TXN_OFFSET_COMMIT: 0,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: 0,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: 0,
 }
 """First version of what joins a group of another type, or writes offsets to it. OffsetCommit 0 and 1 are gone from
 Kafka 4. What merely asks, or is about members that cannot be, a broker answers of a share group's id as of one that

@@ -24,7 +24,13 @@ NO_GROUP: Final = ""
 """There is no such field where a client would put it. Whoever decodes the request says what is wrong."""
 
 API_KEYS: Final[frozenset[int]] = frozenset(
-    (ApiKey.OFFSET_COMMIT, ApiKey.JOIN_GROUP, ApiKey.TXN_OFFSET_COMMIT, ApiKey.CONSUMER_GROUP_HEARTBEAT)
+    (
+        ApiKey.OFFSET_COMMIT,
+        ApiKey.JOIN_GROUP,
+        ApiKey.TXN_OFFSET_COMMIT,
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        ApiKey.STREAMS_GROUP_HEARTBEAT,
+    )
 )
 """The requests of which `group_id_of` can tell the group."""
 

@@ -2,13 +2,16 @@
 
 The backing cluster's coordinator does not know of share groups, so that it would let their ids be used twice. Only
 requests with the id of a share group come here (`Disposition.GUARD`). The answers are those of Kafka 4.3.1, in which a
-group keeps its type as long as it exists, with members or without.
+group keeps its type as long as it exists, with members or without. Whoever asks on the port of a broker that does not
+coordinate the group has to look for its coordinator first.
 """
 
+from dataclasses import dataclass
 from typing import NoReturn
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import GroupIdNotFound, InconsistentGroupProtocol
+from kproxy.handlers.groups.group_coordinators import GroupCoordinators
 from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.registry import ServedApi
 from kproxy.wire.api_keys import ApiKey
@@ -22,6 +25,8 @@ from kproxy.wire.messages.offset_commit_response import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from kproxy.wire.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
+from kproxy.wire.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 from kproxy.wire.messages.txn_offset_commit_request import TxnOffsetCommitRequest
 from kproxy.wire.messages.txn_offset_commit_response import (
     TxnOffsetCommitResponse,
@@ -30,30 +35,38 @@ from kproxy.wire.messages.txn_offset_commit_response import (
 )
 
 
-def guarded_apis() -> tuple[ServedApi, ...]:
+def guarded_apis(coordinators: GroupCoordinators) -> tuple[ServedApi, ...]:
     """Return the refusals. Versions are those that kproxy knows the messages of, both ends inclusive."""
+    guard = _Guard(coordinators)
     return (
-        ServedApi(ApiKey.JOIN_GROUP, 0, 9, _refuse_join, refuse_parts=_joined_nothing),
-        ServedApi(
-            ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, _refuse_heartbeat, refuse=ConsumerGroupHeartbeatResponse
-        ),
-        ServedApi(ApiKey.OFFSET_COMMIT, 2, 10, _refuse_commit, refuse_parts=_committed_nothing),
-        ServedApi(ApiKey.TXN_OFFSET_COMMIT, 0, 5, _refuse_commit, refuse_parts=_took_nothing),
+        ServedApi(ApiKey.JOIN_GROUP, 0, 9, guard.refuse_join, refuse_parts=_joined_nothing),
+        ServedApi(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, guard.refuse, refuse=ConsumerGroupHeartbeatResponse),
+        ServedApi(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, 0, guard.refuse, refuse=StreamsGroupHeartbeatResponse),
+        ServedApi(ApiKey.OFFSET_COMMIT, 2, 10, guard.refuse, refuse_parts=_committed_nothing),
+        ServedApi(ApiKey.TXN_OFFSET_COMMIT, 0, 5, guard.refuse, refuse_parts=_took_nothing),
     )
 
 
-async def _refuse_join(request: JoinGroupRequest, _context: RequestContext) -> NoReturn:
-    raise InconsistentGroupProtocol(_reason(request.group_id))
+@dataclass(frozen=True, slots=True)
+class _Guard:
+    """Refuses, on the port of a group's coordinator; elsewhere that is what is said."""
 
+    coordinators: GroupCoordinators
 
-async def _refuse_heartbeat(request: ConsumerGroupHeartbeatRequest, _context: RequestContext) -> NoReturn:
-    raise GroupIdNotFound(_reason(request.group_id))
+    async def refuse_join(self, request: JoinGroupRequest, context: RequestContext) -> NoReturn:
+        await self.coordinators.require(request.group_id, context.node_id)
+        raise InconsistentGroupProtocol(_reason(request.group_id))
 
-
-async def _refuse_commit(
-    request: OffsetCommitRequest | TxnOffsetCommitRequest, _context: RequestContext
-) -> NoReturn:
-    raise GroupIdNotFound(_reason(request.group_id))
+    async def refuse(
+        self,
+        request: ConsumerGroupHeartbeatRequest
+        | StreamsGroupHeartbeatRequest
+        | OffsetCommitRequest
+        | TxnOffsetCommitRequest,
+        context: RequestContext,
+    ) -> NoReturn:
+        await self.coordinators.require(request.group_id, context.node_id)
+        raise GroupIdNotFound(_reason(request.group_id))
 
 
 def _reason(group_id: str) -> str:

@@ -29,6 +29,8 @@ from kproxy.wire.messages.describe_cluster_request import DescribeClusterRequest
 from kproxy.wire.messages.describe_cluster_response import DescribeClusterResponse
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
 from kproxy.wire.messages.describe_configs_response import DescribeConfigsResponse
+from kproxy.wire.messages.describe_groups_request import DescribeGroupsRequest
+from kproxy.wire.messages.describe_groups_response import DescribeGroupsResponse
 from kproxy.wire.messages.describe_share_group_offsets_request import DescribeShareGroupOffsetsRequest
 from kproxy.wire.messages.describe_share_group_offsets_response import DescribeShareGroupOffsetsResponse
 from kproxy.wire.messages.fetch_request import FetchRequest
@@ -69,6 +71,8 @@ from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribe
 from kproxy.wire.messages.share_group_describe_response import ShareGroupDescribeResponse
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
+from kproxy.wire.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
+from kproxy.wire.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 from kproxy.wire.messages.txn_offset_commit_request import TxnOffsetCommitRequest
 from kproxy.wire.messages.txn_offset_commit_response import TxnOffsetCommitResponse
 from kproxy.wire.messages.write_share_group_state_request import WriteShareGroupStateRequest
@@ -82,6 +86,7 @@ REQUEST_CLASSES: Final[Mapping[int, type[Message]]] = {
     8: OffsetCommitRequest,
     10: FindCoordinatorRequest,
     11: JoinGroupRequest,
+    15: DescribeGroupsRequest,
     16: ListGroupsRequest,
     17: SaslHandshakeRequest,
     18: ApiVersionsRequest,
@@ -105,6 +110,7 @@ REQUEST_CLASSES: Final[Mapping[int, type[Message]]] = {
     85: WriteShareGroupStateRequest,
     86: DeleteShareGroupStateRequest,
     87: ReadShareGroupStateSummaryRequest,
+    88: StreamsGroupHeartbeatRequest,
     90: DescribeShareGroupOffsetsRequest,
     91: AlterShareGroupOffsetsRequest,
     92: DeleteShareGroupOffsetsRequest,
@@ -119,6 +125,7 @@ RESPONSE_CLASSES: Final[Mapping[int, type[Message]]] = {
     8: OffsetCommitResponse,
     10: FindCoordinatorResponse,
     11: JoinGroupResponse,
+    15: DescribeGroupsResponse,
     16: ListGroupsResponse,
     17: SaslHandshakeResponse,
     18: ApiVersionsResponse,
@@ -142,6 +149,7 @@ RESPONSE_CLASSES: Final[Mapping[int, type[Message]]] = {
     85: WriteShareGroupStateResponse,
     86: DeleteShareGroupStateResponse,
     87: ReadShareGroupStateSummaryResponse,
+    88: StreamsGroupHeartbeatResponse,
     90: DescribeShareGroupOffsetsResponse,
     91: AlterShareGroupOffsetsResponse,
     92: DeleteShareGroupOffsetsResponse,

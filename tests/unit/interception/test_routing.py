@@ -45,6 +45,7 @@ OFF = RoutingTable({})
         (ApiKey.OFFSET_COMMIT, 2, Disposition.GUARD),
         (ApiKey.TXN_OFFSET_COMMIT, 0, Disposition.GUARD),
         (ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, Disposition.GUARD),
+        (ApiKey.STREAMS_GROUP_HEARTBEAT, 0, Disposition.GUARD),
         (ApiKey.HEARTBEAT, 4, Disposition.FORWARD),
         (ApiKey.OFFSET_FETCH, 9, Disposition.FORWARD),
         (ApiKey.SHARE_GROUP_HEARTBEAT, 0, Disposition.REFUSE),

@@ -1,11 +1,13 @@
 """Requests that would make a share group a group of another type: each is refused in its own words."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.apis.group_id_guard import guarded_apis
+from kproxy.handlers.groups.group_coordinators import OFFSETS_TOPIC, GroupCoordinators
 from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.registry import ServedApis
 from kproxy.interception.routing import Disposition, RoutingTable
@@ -27,6 +29,8 @@ from kproxy.wire.messages.offset_commit_response import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from kproxy.wire.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
+from kproxy.wire.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 from kproxy.wire.messages.txn_offset_commit_request import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
@@ -37,11 +41,16 @@ from kproxy.wire.messages.txn_offset_commit_response import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
 from tests.in_memory.recording_observer import RecordingObserver
+from tests.in_memory.unchecked_group_namespace import UncheckedGroupNamespace
+from tests.worlds.group_coordinators import OFFSETS
 
 GROUP = "orders"
 TOPIC_ID = b"0123456789abcdef"
 NOT_FOUND = ErrorCode.GROUP_ID_NOT_FOUND
+ANYWHERE = GroupCoordinators(InMemoryClusterMetadata(), UncheckedGroupNamespace())
+"""Nobody knows who coordinates a group."""
 
 REFUSED: list[Any] = [
     (
@@ -53,6 +62,11 @@ REFUSED: list[Any] = [
         ApiKey.CONSUMER_GROUP_HEARTBEAT,
         ConsumerGroupHeartbeatRequest(group_id=GROUP, member_id="me"),
         ConsumerGroupHeartbeatResponse(error_code=NOT_FOUND, error_message="group 'orders' is a share group"),
+    ),
+    (
+        ApiKey.STREAMS_GROUP_HEARTBEAT,
+        StreamsGroupHeartbeatRequest(group_id=GROUP, member_id="me"),
+        StreamsGroupHeartbeatResponse(error_code=NOT_FOUND, error_message="group 'orders' is a share group"),
     ),
     (
         ApiKey.OFFSET_COMMIT,
@@ -118,7 +132,7 @@ def test_what_is_guarded_can_be_told_decoded_and_refused() -> None:
     # Then
     refused = {
         (api.api_key, version)
-        for api in guarded_apis()
+        for api in guarded_apis(ANYWHERE)
         for version in range(api.min_version, api.max_version + 1)
     }
     assert guarded == refused
@@ -126,7 +140,24 @@ def test_what_is_guarded_can_be_told_decoded_and_refused() -> None:
     assert all(version in REQUEST_CLASSES[key].SCHEMA.valid_versions for key, version in guarded)
 
 
-def served(observer: RecordingObserver) -> ServedApis:
+async def test_on_the_port_of_another_broker_each_is_told_to_look_for_the_coordinator() -> None:
+    # Given
+    metadata, namespace = InMemoryClusterMetadata((1, 2)), UncheckedGroupNamespace()
+    metadata.create_topic(OFFSETS_TOPIC, OFFSETS)
+    namespace.coordinator_id = 1
+    observer = RecordingObserver()
+    apis = served(observer, GroupCoordinators(metadata, namespace))
+
+    # When
+    for api_key, request_message, _ in REFUSED:
+        request = DecodedRequest(api_key, 2, 7, "client", request_message)
+        await apis.serve(request, replace(context(api_key), node_id=2))
+
+    # Then
+    assert observer.reasons == ["not_coordinator"] * len(REFUSED)
+
+
+def served(observer: RecordingObserver, coordinators: GroupCoordinators | None = None) -> ServedApis:
     """Share groups are unavailable for the moment: their ids stay theirs."""
 
     def fault(_context: RequestContext, error: Exception) -> None:
@@ -136,7 +167,11 @@ def served(observer: RecordingObserver) -> ServedApis:
         return None
 
     apis = ServedApis(
-        [], guarded_apis(), observer=observer, on_internal_error=fault, on_connection_closed=closed
+        [],
+        guarded_apis(coordinators or ANYWHERE),
+        observer=observer,
+        on_internal_error=fault,
+        on_connection_closed=closed,
     )
     apis.set_unavailable("the log is being loaded")
     return apis
