@@ -284,6 +284,10 @@ class GroupLog(Protocol):
         """Return if the slot of the group is owned and loaded. Raises as `StateLog.require_ready` does."""
         ...
 
+    def require_all_ready(self) -> None:
+        """Return if every slot is owned and loaded. Raises as `require_ready` does."""
+        ...
+
     def durable_image(self, group_id: GroupId) -> ShareGroupImage | None:
         """Return the picture of a group that is durable, None when there is none. Raises as `require_ready` does."""
         ...
@@ -298,6 +302,10 @@ class GroupLog(Protocol):
         It is awaited once or not at all, and `on_refused` is called, as with `StateLog.persist`. The call raises
         nothing; the wait raises an ApiError when the outcome is not known to be good.
         """
+        ...
+
+    def remove(self, group_id: GroupId) -> Awaitable[None]:
+        """Queue the end of a group at once, as `persist` does its picture. What it has configured stays."""
         ...
 
     def persist_configs(

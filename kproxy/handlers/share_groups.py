@@ -18,6 +18,7 @@ from kproxy.handlers.groups.effective_limits import EffectiveLimits
 from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
 from kproxy.handlers.groups.group_configs import GroupConfigs
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators, GroupNamespace
+from kproxy.handlers.groups.group_deletions import GroupDeletions
 from kproxy.handlers.groups.group_writes import GroupWrite, GroupWrites
 from kproxy.handlers.groups.held_heartbeats import HeldHeartbeats
 from kproxy.handlers.groups.topic_deletions import TopicDeletions
@@ -48,8 +49,8 @@ from kproxy.handlers.registry import InternalErrorCallback, ServedApis
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits, ShareLimits
-from kproxy.share.share_group import ShareGroup, ShareGroupState
-from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.share.share_group import ShareGroup
+from kproxy.share.share_group_image import ShareGroupImage, ShareGroupState
 from kproxy.share.share_session import ShareSessionCache, ShareSessionLimits
 
 DEFAULT_FETCH_MAX_BYTES = 57_671_680
@@ -148,6 +149,9 @@ class ShareGroups:
             state_log=ports.state_log,
             clock=ports.clock,
         )
+        self._group_deletions = GroupDeletions(
+            self.coordinator, self._group_writes, services=self._services, group_log=ports.group_log
+        )
         parts = self._api_parts()
         self.apis = ServedApis(
             served_apis(parts),
@@ -210,6 +214,8 @@ class ShareGroups:
         self.configs.forget_all(lambda group_id: belongs(GroupId(group_id)))
         for group_id, values in configs.items():
             self.configs.restore(group_id, values)
+        if self.coordinator.being_deleted():
+            self._ports.background.begin(self._group_deletions.tend, name="interrupted deletions of groups")
         belongs_once = cache(belongs)
         self._services.availability.signal_all(lambda key: belongs_once(key.group_id))
 
@@ -250,9 +256,12 @@ class ShareGroups:
     async def tend_topics(self) -> int | None:
         """Delete the state of topics that the cluster does not have any more; go on with what was interrupted.
 
+        That is true of deletions of groups, too.
+
         To be called now and then, one call at a time. Returns in how many milliseconds to call again, None when
         nothing is left to do. Raises nothing.
         """
+        await self._group_deletions.tend()
         return await self._topic_deletions.tend()
 
     def answer_what_waits(self) -> None:
@@ -303,10 +312,22 @@ class ShareGroups:
             group_limits=self._limits.group,
             limits=self._effective_limits,
             fetch_max_bytes=self._limits.fetch_max_bytes,
-            heartbeat_ports=_heartbeat_ports(ports),
+            heartbeat_ports=self._heartbeat_ports(),
             share_state_store=ports.share_state_store,
         )
 
+    def _heartbeat_ports(self) -> HeartbeatPorts:
+        ports = self._ports
+        return HeartbeatPorts(
+            metadata=ports.metadata,
+            namespace=ports.namespace,
+            state_log=ports.state_log,
+            group_log=ports.group_log,
+            clock=ports.clock,
+            observer=ports.observer,
+            coordinators=GroupCoordinators(ports.metadata, ports.namespace),
+            deletions=self._group_deletions,
+        )
 
 
 async def _settle(released: Released, writes: Iterable[GroupWrite]) -> None:
@@ -317,18 +338,6 @@ async def _settle(released: Released, writes: Iterable[GroupWrite]) -> None:
         for write in writes:
             with suppress(ApiError):
                 await write.settle()
-
-
-def _heartbeat_ports(ports: ShareGroupPorts) -> HeartbeatPorts:
-    return HeartbeatPorts(
-        metadata=ports.metadata,
-        namespace=ports.namespace,
-        state_log=ports.state_log,
-        group_log=ports.group_log,
-        clock=ports.clock,
-        observer=ports.observer,
-        coordinators=GroupCoordinators(ports.metadata, ports.namespace),
-    )
 
 
 def _directory_ports(ports: ShareGroupPorts, availability: HeardAvailability) -> DirectoryPorts:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from kproxy.errors import GroupIdNotFound
+from kproxy.errors import CoordinatorLoadInProgress, GroupIdNotFound, NonEmptyGroup
 from kproxy.share.assignor import ASSIGNOR_NAME
 from kproxy.share.heartbeat import (
     LEAVE_EPOCH,
@@ -43,9 +43,10 @@ from kproxy.share.identifiers import (
     TopicId,
 )
 from kproxy.share.limits import GroupLimits
-from kproxy.share.share_group import ShareGroup, ShareGroupState
-from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.share.share_group import ShareGroup
+from kproxy.share.share_group_image import ShareGroupImage, ShareGroupState
 from kproxy.share.share_group_member import ShareGroupMember
+from kproxy.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +178,15 @@ class GroupCoordinator:
             GroupMaxSizeReached: the member is unknown and the group is full.
             UnknownMemberId: the member is unknown and does not join.
             FencedMemberEpoch: the member epoch is neither the current nor the previous one.
+            CoordinatorLoadInProgress: the group is being deleted.
         """
         assert not heartbeat.is_leaving, "a member that leaves is not admitted"
         heartbeat.validate()
         if heartbeat.is_joining and heartbeat.group_id not in self._groups:
             self._groups[heartbeat.group_id] = ShareGroup(heartbeat.group_id)
         group = self._group(heartbeat.group_id)
+        if group.is_being_deleted:
+            raise CoordinatorLoadInProgress(f"group {heartbeat.group_id!r} is being deleted")
         initializations = group.admit(heartbeat, topics=topics, limits=limits, now_ms=now_ms)
         self._watch(group, group.members[heartbeat.member_id])
         self._note_round(group)
@@ -301,6 +305,17 @@ class GroupCoordinator:
     def topics_deleted(self, group_id: GroupId, topic_ids: Collection[TopicId]) -> None:
         """Forget topics of which the group has no durable state left. Raises GroupIdNotFound."""
         self._group(group_id).topics_deleted(topic_ids)
+
+    def being_deleted(self) -> tuple[GroupId, ...]:
+        """Return the groups whose deletion began and is not over."""
+        return tuple(group_id for group_id, group in self._groups.items() if group.is_being_deleted)
+
+    def require_empty(self, group_id: GroupId) -> ShareGroup:
+        """Return the group; raise GroupIdNotFound if there is none, NonEmptyGroup if it has members."""
+        group = self._group(group_id)
+        if group.members:
+            raise NonEmptyGroup(f"share group {group_id!r} has {counted(len(group.members), 'member')}")
+        return group
 
     def describe(self, group_id: GroupId) -> ShareGroupView:
         """Return a frozen picture of the group.

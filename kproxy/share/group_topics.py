@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 
 from kproxy.errors import InvalidRequest
-from kproxy.share.heartbeat import MAX_SUBSCRIBED_TOPICS, TopicPartitions
+from kproxy.share.heartbeat import MAX_SUBSCRIBED_TOPICS, AssignedTopic, TopicPartitions
 from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_member import ShareGroupMember
@@ -185,6 +185,17 @@ class GroupTopics:
             partition
             for partition in self.subscribed(member, partitions)
             if partition.partition in self.state_partitions.initialized_of(partition.topic_id)
+        )
+
+    def named(self, partitions: Iterable[TopicIdPartition]) -> tuple[AssignedTopic, ...]:
+        """Return `partitions` by the names of their topics; without those of topics that are not known."""
+        numbers_of: dict[TopicId, list[int]] = {}
+        for partition in partitions:
+            numbers_of.setdefault(partition.topic_id, []).append(partition.partition)
+        return tuple(
+            AssignedTopic(topic.topic_id, name, tuple(sorted(numbers_of[topic.topic_id])))
+            for name, topic in sorted(self.known.items())
+            if topic.topic_id in numbers_of
         )
 
     def _forget(self, name: str) -> None:

@@ -11,7 +11,6 @@ Source: KIP-932, "Share group membership"; `ShareGroup.java`, `GroupMetadataMana
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from enum import Enum
 from functools import partial
 
 from kproxy.errors import FencedMemberEpoch, GroupMaxSizeReached, UnknownMemberId
@@ -38,16 +37,9 @@ from kproxy.share.identifiers import (
     TopicIdPartition,
 )
 from kproxy.share.limits import GroupLimits
-from kproxy.share.share_group_image import MemberImage, ShareGroupImage
+from kproxy.share.share_group_image import MemberImage, ShareGroupImage, ShareGroupState
 from kproxy.share.share_group_member import ShareGroupMember
 from kproxy.share.state_partition_metadata import StatePartitionMetadata
-
-
-class ShareGroupState(Enum):
-    """The states of a share group, as they are spelt on the wire."""
-
-    EMPTY = "Empty"
-    STABLE = "Stable"
 
 
 class ShareGroup:
@@ -61,6 +53,7 @@ class ShareGroup:
         "durable_revision",
         "group_epoch",
         "group_id",
+        "is_being_deleted",
         "members",
         "revision",
         "round_check_ms",
@@ -78,6 +71,8 @@ class ShareGroup:
         """The newest revision that is known to be durable; whoever made it so says so here."""
         self.round_check_ms: int | None = None
         """When the coordinator looks next whether a round is due."""
+        self.is_being_deleted = False
+        """Nobody joins any more: once it has no durable state, it is gone."""
         self.topics = GroupTopics(StatePartitionMetadata())
         self._assignment = GroupAssignment(self.topics, self.members)
         self._image: ShareGroupImage | None = None
@@ -98,6 +93,7 @@ class ShareGroup:
         group = cls(image.group_id)
         group.group_epoch = image.group_epoch
         group.assignment_epoch = image.assignment_epoch
+        group.is_being_deleted = image.is_being_deleted
         deadline_ms = now_ms + limits.session_timeout_ms
         group.members.update(
             (member_id, ShareGroupMember.restore(member_id, member, deadline_ms))
@@ -151,6 +147,7 @@ class ShareGroup:
                 initializing=self.topics.state_partitions.initializing,
                 initialized=self.topics.state_partitions.initialized,
                 deleting=self.topics.state_partitions.deleting,
+                is_being_deleted=self.is_being_deleted,
             )
         return self._image
 
@@ -287,6 +284,15 @@ class ShareGroup:
         """Let the next heartbeat ask again for `keys`, which may have durable state or not."""
         self.topics.state_partitions.fail(_partitions(keys))
 
+    def begin_deletion(self) -> tuple[SharePartitionKey, ...]:
+        """Give up the group, which has no members; return the share-partitions whose durable state must be deleted."""
+        assert not self.members, f"{self.group_id!r} has members"
+        if not self.is_being_deleted:
+            self.is_being_deleted = True
+            self.topics.begin_deletion(tuple(self.state_topic_names))
+            self._note_change()
+        return tuple(each.in_group(self.group_id) for each in self.topics.state_partitions.partitions)
+
     def delete_topics(self, topic_ids: Collection[TopicId]) -> tuple[SharePartitionKey, ...]:
         """Give up the share-partitions of these topics, and return those whose durable state must be deleted.
 
@@ -305,14 +311,7 @@ class ShareGroup:
 
     def assignment_of(self, member: ShareGroupMember) -> tuple[AssignedTopic, ...]:
         """Return what `member` was assigned, by topic name; a topic deleted meanwhile is left out."""
-        partitions_of: dict[TopicId, list[int]] = {}
-        for partition in member.assigned:
-            partitions_of.setdefault(partition.topic_id, []).append(partition.partition)
-        return tuple(
-            AssignedTopic(topic.topic_id, name, tuple(sorted(partitions_of[topic.topic_id])))
-            for name, topic in sorted(self.topics.known.items())
-            if topic.topic_id in partitions_of
-        )
+        return self.topics.named(member.assigned)
 
     def _member_of(self, heartbeat: Heartbeat, limits: GroupLimits) -> ShareGroupMember:
         """Return the member, made but not yet added when it joins."""

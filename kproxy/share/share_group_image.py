@@ -6,6 +6,7 @@ topics: the next heartbeat asks again.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import TypeAlias
 
 from kproxy.share.identifiers import (
@@ -17,6 +18,13 @@ from kproxy.share.identifiers import (
     TopicId,
     TopicIdPartition,
 )
+
+
+class ShareGroupState(Enum):
+    """The states of a share group, as they are spelt on the wire."""
+
+    EMPTY = "Empty"
+    STABLE = "Stable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +73,5 @@ class ShareGroupImage:
     initializing: StateTopics
     initialized: StateTopics
     deleting: StateTopics
+    is_being_deleted: bool = False
+    """Whether the group is to be gone as soon as it has no durable state."""

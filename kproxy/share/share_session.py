@@ -266,6 +266,15 @@ class ShareSessionCache:
                 break
         return tuple(evicted)
 
+    def close_group(self, group_id: GroupId) -> tuple[ShareSession, ...]:
+        """Remove and return every session of a group that is no more: nothing of it is there to be released."""
+        if group_id not in self._session_counts:
+            return ()
+        closed = tuple(session for session in self._sessions.values() if session.key.group_id == group_id)
+        for session in closed:
+            self._remove(session.key)
+        return closed
+
     def has_connection(self, connection_id: int) -> bool:
         """Tell whether a session is bound to the connection."""
         return connection_id in self._keys_of_connection

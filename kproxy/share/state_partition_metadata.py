@@ -92,6 +92,21 @@ class StatePartitionMetadata:
         return self._named(self._deleting)
 
     @property
+    def is_under_way(self) -> bool:
+        """Whether somebody is initializing partitions at this moment."""
+        return any(under_way.since_ms is not None for under_way in self._initializing.values())
+
+    @property
+    def partitions(self) -> tuple[TopicIdPartition, ...]:
+        """Every partition that has state, or may have."""
+        stages = (self._initialized, self._deleting)
+        settled = ((topic_id, numbers) for stage in stages for topic_id, numbers in stage.items())
+        return (
+            *self._initializing,
+            *(TopicIdPartition(topic_id, number) for topic_id, numbers in settled for number in numbers),
+        )
+
+    @property
     def topic_names(self) -> Mapping[TopicId, str]:
         """Every topic with share-partitions in some stage but deleting."""
         return {topic_id: name for topic_id, name in self._names.items() if topic_id not in self._deleting}

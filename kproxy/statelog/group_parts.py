@@ -25,6 +25,7 @@ class GroupMetadata:
 
     group_id: GroupId
     group_epoch: GroupEpoch
+    is_being_deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ GroupPart: TypeAlias = (
 def parts_of(image: ShareGroupImage) -> Iterator[GroupPart]:
     """Yield the parts of `image`: those of the whole group first, then member by member."""
     group_id = image.group_id
-    yield GroupMetadata(group_id, image.group_epoch)
+    yield GroupMetadata(group_id, image.group_epoch, image.is_being_deleted)
     yield TargetAssignmentMetadata(group_id, image.assignment_epoch)
     if image.initializing or image.initialized or image.deleting:
         yield StatePartitionMetadata(group_id, image.initializing, image.initialized, image.deleting)
@@ -172,6 +173,7 @@ class _Gathered:
             initializing=state.initializing,
             initialized=state.initialized,
             deleting=state.deleting,
+            is_being_deleted=self._group.is_being_deleted,
         )
 
     def _member_images(self) -> Mapping[MemberId, MemberImage]:

@@ -5,7 +5,7 @@ replayed, and holds exactly the records that differ from what is durable. Of all
 group meanwhile, the latest counts. The shell drives it like a `StateQueue`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
@@ -13,7 +13,7 @@ from kproxy.errors import ApiError, UnwritableStateRecord
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.group_log_fold import GroupLogFold, RecordPlace, place_of
-from kproxy.statelog.group_parts import parts_of
+from kproxy.statelog.group_parts import GroupPart, parts_of
 from kproxy.statelog.group_records import (
     GroupConfigs,
     GroupRecord,
@@ -36,6 +36,13 @@ class ImageWrite:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupRemoval:
+    """Let there be no such group. What it has configured stays."""
+
+    group_id: GroupId
+
+
+@dataclass(frozen=True, slots=True)
 class ConfigWrite:
     """Let a group have configured these values, and nothing else."""
 
@@ -51,7 +58,9 @@ class DisplacedRecords:
     """
 
 
-GroupOperation: TypeAlias = ImageWrite | ConfigWrite | RecoveryPoint | StateTopicFacts | DisplacedRecords
+GroupOperation: TypeAlias = (
+    ImageWrite | GroupRemoval | ConfigWrite | RecoveryPoint | StateTopicFacts | DisplacedRecords
+)
 
 _WRITING_ORDER: Final = tuple(PART_RECORD_TYPES.values())
 
@@ -225,7 +234,9 @@ class GroupQueue:
         """Yield the records that make `operation` durable: none for what is so already."""
         match operation:
             case ImageWrite(image):
-                yield from self._changed_parts(image, claim_epoch)
+                yield from self._changed_parts(image.group_id, parts_of(image), claim_epoch)
+            case GroupRemoval(group_id):
+                yield from self._changed_parts(group_id, (), claim_epoch)
             case ConfigWrite(group_id, values):
                 yield from self._changed(GroupConfigs(GroupId(group_id), dict(values)), claim_epoch)
             case DisplacedRecords():
@@ -249,10 +260,15 @@ class GroupQueue:
         elif stored is None or stored.record != record:
             yield encode_group_record(record, claim_epoch=claim_epoch)
 
-    def _changed_parts(self, image: ShareGroupImage, claim_epoch: int) -> Iterator[Record]:
-        """Yield what is new of a group, then the tombstones of what it has no more."""
-        stored = self._fold.parts(image.group_id)
-        wanted = {place_of(part): part for part in parts_of(image)}
+    def _changed_parts(
+        self, group_id: GroupId, parts: Iterable[GroupPart], claim_epoch: int
+    ) -> Iterator[Record]:
+        """Yield what is new of a group, then the tombstones of what it has no more.
+
+        What says that the group exists goes last: whatever is left of one that is removed still makes a group.
+        """
+        stored = self._fold.parts(group_id)
+        wanted = {place_of(part): part for part in parts}
         for place in sorted(wanted, key=_writing_order):
             before = stored.get(place)
             if before is None or before.record != wanted[place]:
@@ -265,6 +281,8 @@ def _subject(operation: GroupOperation) -> tuple[str, str]:
     match operation:
         case ImageWrite(image):
             return "group", image.group_id
+        case GroupRemoval(group_id):
+            return "group", group_id
         case ConfigWrite(group_id, _):
             return "configs", group_id
         case _:

@@ -85,6 +85,10 @@ FROM_ZERO_TAG: Final = 27505
 """The tagged field of ours in a topic being initialized: which partitions are to begin at offset 0, as int32 each. When
 an initialization is resumed nobody remembers whether they were added to a topic that the group knew."""
 
+BEING_DELETED_TAG: Final = 27506
+"""The tagged field of ours, without content, of a group that is being deleted. It stands in the record that goes last,
+so that a deletion which was interrupted is always found again."""
+
 _Tags: TypeAlias = tuple[tuple[int, bytes], ...]
 
 _NO_METADATA_HASH: Final = 0
@@ -106,9 +110,9 @@ def part_messages(part: GroupPart) -> tuple[Message, Message]:
     """Return the key and the value of the record of `part`; what has no order of its own is sorted."""
     match part:
         case GroupMetadata():
-            return ShareGroupMetadataKey(part.group_id), ShareGroupMetadataValue(
-                part.group_epoch, _NO_METADATA_HASH
-            )
+            tags = ((BEING_DELETED_TAG, b""),) if part.is_being_deleted else ()
+            value = ShareGroupMetadataValue(part.group_epoch, _NO_METADATA_HASH, tags)
+            return ShareGroupMetadataKey(part.group_id), value
         case TargetAssignmentMetadata():
             return ShareGroupTargetAssignmentMetadataKey(
                 part.group_id
@@ -128,8 +132,7 @@ def decode_part(key: Message, value: bytes) -> GroupPart:
     """
     match key:
         case ShareGroupMetadataKey():
-            epoch = decode_value(value, ShareGroupMetadataValue).epoch
-            return GroupMetadata(GroupId(key.group_id), GroupEpoch(_epoch(epoch, "group epoch")))
+            return _group_metadata(key, decode_value(value, ShareGroupMetadataValue))
         case ShareGroupTargetAssignmentMetadataKey():
             epoch = decode_value(value, ShareGroupTargetAssignmentMetadataValue).assignment_epoch
             return TargetAssignmentMetadata(
@@ -205,6 +208,13 @@ def _state_topics(topics: StateTopics) -> list[TopicPartitionsInfo]:
 def _partitions_tag(tag: int, partitions: Iterable[int]) -> _Tags:
     numbers = sorted(partitions)
     return ((tag, struct.pack(f">{len(numbers)}i", *numbers)),)
+
+
+def _group_metadata(key: ShareGroupMetadataKey, value: ShareGroupMetadataValue) -> GroupMetadata:
+    is_being_deleted = any(tag == BEING_DELETED_TAG for tag, _ in value.unknown_tagged_fields)
+    return GroupMetadata(
+        GroupId(key.group_id), GroupEpoch(_epoch(value.epoch, "group epoch")), is_being_deleted
+    )
 
 
 def _member_metadata(

@@ -9,7 +9,7 @@ from kproxy.handlers.ports import OnRefused
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.claims import STATE_FORMAT_VERSION, Claim
-from kproxy.statelog.group_queue import ConfigWrite, GroupOperation, GroupQueue, ImageWrite
+from kproxy.statelog.group_queue import ConfigWrite, GroupOperation, GroupQueue, GroupRemoval, ImageWrite
 from kproxy.statelog.group_records import encode_group_record
 from kproxy.wire.records import Record
 
@@ -40,6 +40,9 @@ class BreakableGroupLog:
         if self.unreadiness is not None:
             raise self.unreadiness
 
+    def require_all_ready(self) -> None:
+        self.require_ready("")
+
     def durable_image(self, group_id: GroupId) -> ShareGroupImage | None:
         self.require_ready(group_id)
         return self.store.durable_image(group_id)
@@ -51,6 +54,9 @@ class BreakableGroupLog:
     def persist(self, image: ShareGroupImage, *, on_refused: OnRefused | None = None) -> Awaitable[None]:
         self.images.append(image)
         return self._promise(ImageWrite(image), on_refused, self.persist_failure, self.hold_writes)
+
+    def remove(self, group_id: GroupId) -> Awaitable[None]:
+        return self._promise(GroupRemoval(group_id), None, self.persist_failure, self.hold_writes)
 
     def persist_configs(
         self, group_id: str, values: Mapping[str, str], *, on_refused: OnRefused | None = None

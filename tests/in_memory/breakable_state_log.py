@@ -28,6 +28,7 @@ class BreakableStateLog:
         self.hold_writes: asyncio.Event | None = None
         self.hold_loads: asyncio.Event | None = None
         self.hold_initializations: asyncio.Event | None = None
+        self.hold_deletions: asyncio.Event | None = None
         self.loads: list[SharePartitionKey] = []
         self.contradiction: DurableShareState | None = None
         """What every load returns instead of the truth."""
@@ -104,6 +105,8 @@ class BreakableStateLog:
         self._late_writes.clear()
 
     async def delete(self, keys: Collection[SharePartitionKey]) -> Mapping[SharePartitionKey, ApiError]:
+        if self.hold_deletions is not None:
+            await self.hold_deletions.wait()
         refused = {key: refusal for key in keys if (refusal := self._refusal(key))}
         return {**refused, **await self.memory.delete([key for key in keys if key not in refused])}
 

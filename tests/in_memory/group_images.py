@@ -69,4 +69,5 @@ def images(draw: st.DrawFn) -> ShareGroupImage:
         initializing=draw(initializing_topics()),
         initialized=draw(state_topics()),
         deleting=draw(state_topics()),
+        is_being_deleted=draw(st.booleans()),
     )

@@ -18,7 +18,7 @@ from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.group_queue import GroupOperation
 from tests.in_memory.breakable_group_log import BreakableGroupLog
 from tests.in_memory.breakable_state_log import BreakableStateLog
-from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, until_all_wait
 
 GROUP, ALICE = GroupId("g"), MemberId("alice")
 MOST_WRITES = 4
@@ -174,6 +174,34 @@ async def test_a_deletion_that_a_crash_interrupts_is_finished_by_the_next_look(
     assert image is not None
     assert (image.initializing, image.initialized, image.deleting) == ({}, {}, {})
     assert world.partitions_with_state() == set()
+
+
+@crash_points
+@landings
+async def test_a_deleted_group_that_a_crash_interrupts_is_whole_or_gone_with_all_that_is_its(
+    write: int,
+    does_land: bool,  # noqa: FBT001  # a parameter of the test
+) -> None:
+    # Given
+    world = MortalWorld()
+    await world.member().heartbeat(0, ["orders"])
+    await world.member().heartbeat(-1)
+    world.fate.die_at(write, does_land=does_land)
+
+    # When
+    has_died = await world.until_death(world.groups._group_deletions.delete([GROUP]))
+    await until_all_wait()
+
+    # Then
+    image = world.image()
+    is_whole = image is not None and not image.is_being_deleted
+    assert is_whole == (has_died and write == 1 and not does_land)
+    assert is_whole or image is None
+    assert world.partitions_with_state() == ({0, 1} if is_whole else set())
+    assert world.groups.coordinator.group_ids == ((GROUP,) if is_whole else ())
+    answer = await world.member().heartbeat(0, ["orders"])
+    assert answer.error_code == ErrorCode.NONE
+    assert answer.member_epoch == (3 if is_whole else 1)
 
 
 @crash_points

@@ -18,7 +18,7 @@ from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.heartbeat import Heartbeat, HeartbeatAnswer, HeldHeartbeat, TopicPartitions
 from kproxy.share.identifiers import GroupId, MemberId, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits
-from kproxy.share.share_group import ShareGroupState
+from kproxy.share.share_group_image import ShareGroupState
 
 GROUP = GroupId("orders")
 MEMBERS = [MemberId(name) for name in ("alice", "bob", "carol", "dave")]

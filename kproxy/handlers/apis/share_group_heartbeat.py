@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from kproxy.errors import ApiError, BrokerUnavailable, CoordinatorNotAvailable, GroupIdNotFound
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators, GroupNamespace
+from kproxy.handlers.groups.group_deletions import GroupDeletions
 from kproxy.handlers.groups.group_writes import GroupWrites
 from kproxy.handlers.groups.held_heartbeats import HeldHeartbeats
 from kproxy.handlers.ports import (
@@ -44,6 +45,7 @@ class HeartbeatPorts:
     clock: Clock
     observer: Observer
     coordinators: GroupCoordinators
+    deletions: GroupDeletions
 
 
 class ShareGroupHeartbeatHandler:
@@ -126,8 +128,14 @@ class ShareGroupHeartbeatHandler:
         return await self._held.answer(heartbeat, context, since_ms=since_ms)
 
     async def _require_free_id(self, heartbeat: Heartbeat) -> None:
-        """A join that would make a group must not take the id of a group of another type."""
-        if not heartbeat.is_joining or self._coordinator.find(heartbeat.group_id) is not None:
+        """A join that would make a group must not take the id of a group of another type.
+
+        That of a share group whose deletion was interrupted it takes when that is over.
+        """
+        if not heartbeat.is_joining:
+            return
+        await self._ports.deletions.complete(heartbeat.group_id)
+        if self._coordinator.find(heartbeat.group_id) is not None:
             return
         try:
             is_foreign = await self._ports.namespace.is_foreign(heartbeat.group_id)

@@ -62,7 +62,7 @@ class GroupCoordinators:
         """
         coordinator_id = (await self.elsewhere((group_id,), node_id)).get(group_id)
         if coordinator_id is not None:
-            raise NotCoordinator(f"node {coordinator_id} coordinates group {group_id!r}")
+            raise not_coordinator(group_id, coordinator_id)
 
     async def elsewhere(self, group_ids: Sequence[str], node_id: int) -> Mapping[str, int]:
         """Return those of `group_ids` that are not served on the port of `node_id`, with their coordinators."""
@@ -118,3 +118,8 @@ class GroupCoordinators:
         except BrokerUnavailable:
             return None
         return found.get(OFFSETS_TOPIC)
+
+
+def not_coordinator(group_id: str, coordinator_id: int) -> NotCoordinator:
+    """Return what is said of a group on the port of another broker than its coordinator."""
+    return NotCoordinator(f"node {coordinator_id} coordinates group {group_id!r}")

@@ -79,7 +79,7 @@ class TopicDeletions:
         gone = await self._gone()
         for group_id in self._coordinator.group_ids:
             group = self._coordinator.find(group_id)
-            if group is None:
+            if group is None or group.is_being_deleted:
                 continue
             topic_ids = {*group.deleting_topic_ids, *(gone & group.state_topic_names.keys())}
             if topic_ids:

@@ -18,7 +18,7 @@ from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.group_queue import ConfigWrite, GroupOperation, ImageWrite
+from kproxy.statelog.group_queue import ConfigWrite, GroupOperation, GroupRemoval, ImageWrite
 from kproxy.statelog.operations import (
     Delete,
     Initialize,
@@ -270,6 +270,11 @@ class DurableGroupLog:
         """Return if the slot of the group is owned and loaded; raise as the port says."""
         self._directory.of_group(group_id).require_ready()
 
+    def require_all_ready(self) -> None:
+        """Return if every slot is owned and loaded; raise as the port says."""
+        for slot in self._directory.require().all():
+            slot.require_ready()
+
     def durable_image(self, group_id: GroupId) -> ShareGroupImage | None:
         """Return the picture of the group that is durable, None when there is none."""
         slot = self._directory.of_group(group_id)
@@ -287,6 +292,10 @@ class DurableGroupLog:
     def persist(self, image: ShareGroupImage, *, on_refused: OnRefused | None = None) -> Awaitable[None]:
         """Queue the picture of a group; the awaitable is done when it, or a later one, is durable."""
         return self._submit(image.group_id, ImageWrite(image), on_refused)
+
+    def remove(self, group_id: GroupId) -> Awaitable[None]:
+        """Queue the end of a group; the awaitable is done when it is durable."""
+        return self._submit(group_id, GroupRemoval(group_id), None)
 
     def persist_configs(
         self, group_id: str, values: Mapping[str, str], *, on_refused: OnRefused | None = None

@@ -5,7 +5,13 @@ from collections.abc import Mapping
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, GroupIdNotFound, InvalidRequest, UnknownMemberId
+from kproxy.errors import (
+    ApiError,
+    CoordinatorLoadInProgress,
+    GroupIdNotFound,
+    InvalidRequest,
+    UnknownMemberId,
+)
 from kproxy.share.group_coordinator import (
     ExpiredMember,
     GroupCoordinator,
@@ -15,7 +21,7 @@ from kproxy.share.group_coordinator import (
 from kproxy.share.heartbeat import AssignedTopic, Heartbeat, HeartbeatAnswer, TopicPartitions
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.limits import GroupLimits
-from kproxy.share.share_group import ShareGroupState
+from kproxy.share.share_group_image import ShareGroupState
 from tests.worlds.share_builders import ALICE, BOB, ORDERS, OTHER_TOPIC, TOPIC
 
 TOPICS: Mapping[str, TopicPartitions | None] = {"paid": TopicPartitions(TOPIC, 2)}
@@ -310,6 +316,22 @@ def test_an_emptied_group_stays_and_is_described_as_empty() -> None:
     view = coordinator.describe(ORDERS)
     assert (view.state.value, view.members) == ("Empty", ())
     assert (view.assignment_epoch, view.group_epoch) == (2, 2)
+
+
+def test_nobody_joins_a_group_that_is_being_deleted() -> None:
+    # Given
+    coordinator = GroupCoordinator()
+    serve(coordinator, said_by(ALICE, 0, "paid"))
+    coordinator.leave(said_by(ALICE, -1), now_ms=0)
+    coordinator.require_empty(ORDERS).begin_deletion()
+
+    # When
+    with pytest.raises(CoordinatorLoadInProgress):
+        serve(coordinator, said_by(BOB, 0, "paid"))
+
+    # Then
+    assert coordinator.being_deleted() == (ORDERS,)
+    assert coordinator.describe(ORDERS).members == ()
 
 
 def test_an_unknown_group_cannot_be_described() -> None:

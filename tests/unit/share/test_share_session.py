@@ -215,6 +215,22 @@ def test_a_group_has_sessions_until_its_last_one_is_gone() -> None:
     assert not cache.group_has_sessions(group_id)
 
 
+def test_a_group_that_is_no_more_takes_its_sessions_with_it() -> None:
+    # Given
+    cache = a_cache()
+    of_alice, of_bob = opened(cache, P0, connection_id=7), opened(cache, P0, key=OF_BOB, connection_id=8)
+    group_id = of_bob.key.group_id
+
+    # When
+    closed = [cache.close_group(group_id) for _ in range(2)]
+
+    # Then
+    assert closed == [(of_alice, of_bob), ()]
+    assert cache.sessions() == ()
+    assert not cache.has_connection(7)
+    assert cache.partition_count == 0
+
+
 def test_a_session_opened_again_elsewhere_survives_the_end_of_its_old_connection() -> None:
     # Given
     cache = a_cache()

@@ -52,6 +52,12 @@ def a_current_assignment(*, epoch: int = 5, previous_epoch: int = 4) -> CurrentM
             "00000002630268030261026200",
         ),
         (GroupMetadata(GROUP, GroupEpoch(7)), "000b000167", "000000000007000000000000000000"),
+        # A group that is being deleted has the empty tag 27506.
+        (
+            GroupMetadata(GROUP, GroupEpoch(7), is_being_deleted=True),
+            "000b000167",
+            "000000000007000000000000000001f2d60100",
+        ),
         (TargetAssignmentMetadata(GROUP, AssignmentEpoch(7)), "000c000167", "00000000000700"),
         (TargetAssignmentMember(GROUP, MEMBER, ASSIGNED), "000d00016700016d", f"0000{ASSIGNED_HEX}00"),
         (

@@ -157,6 +157,19 @@ async def test_what_is_never_awaited_becomes_durable_all_the_same(
     assert loaded.groups.configs() == {"workers": {"share.auto.offset.reset": "earliest"}}
 
 
+async def test_a_group_that_is_removed_is_durably_gone(ports: Ports) -> None:
+    # Given
+    await ports.groups.persist(IMAGE)
+    before = ports.groups.durable_image(IMAGE.group_id)
+
+    # When
+    await ports.groups.remove(IMAGE.group_id)
+
+    # Then
+    ports.groups.require_all_ready()
+    assert (before, ports.groups.durable_image(IMAGE.group_id)) == (IMAGE, None)
+
+
 # ---------------------------------------------------- before there are slots
 
 
@@ -192,6 +205,8 @@ async def test_without_slots_everything_is_refused_with_the_reason() -> None:
         states.require_ready(HERE)
     with pytest.raises(CoordinatorNotAvailable, match=reason):
         groups.require_ready("workers")
+    with pytest.raises(CoordinatorNotAvailable, match=reason):
+        groups.require_all_ready()
     with pytest.raises(CoordinatorNotAvailable):
         await states.load(HERE)
     failures = await states.delete([HERE])

@@ -1,0 +1,176 @@
+"""Share groups that are deleted: their durable state first, then what says that they exist.
+
+1. A group without members says durably that it is being deleted. From now on nobody joins it. Whatever is live of it,
+share sessions too, is let go of. 2. The states of its share-partitions are deleted. 3. Its records are removed, and the
+group is forgotten: its id is free, for a group of any type. What is interrupted before step 1 is durable leaves the
+group as it was; what is interrupted later is found in the group, and goes on from step 2.
+
+What a group has configured stays. Source: `GroupCoordinatorService.deleteGroups`, `GroupMetadataManager`.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from kproxy.errors import ApiError, CoordinatorLoadInProgress, CoordinatorNotAvailable
+from kproxy.handlers.groups.group_writes import GroupWrite, GroupWrites
+from kproxy.handlers.live.pauses import MOST_AT_ONCE, let_others_go_on
+from kproxy.handlers.live.share_services import ShareServices
+from kproxy.handlers.ports import GroupLog
+from kproxy.share.group_coordinator import GroupCoordinator
+from kproxy.share.identifiers import GroupId, SharePartitionKey
+from kproxy.share.share_group import ShareGroup
+
+
+@dataclass(slots=True, eq=False)
+class _Deletion:
+    """One group on its way out, and why it goes no further."""
+
+    group: ShareGroup
+    keys: Collection[SharePartitionKey]
+    write: GroupWrite
+    refusal: ApiError | None = None
+    is_over: bool = False
+    """Whether nothing is left to do, because of the refusal or because others did it."""
+
+    @property
+    def group_id(self) -> GroupId:
+        return self.group.group_id
+
+
+class GroupDeletions:
+    """Deletes share groups, many in three rounds of writes."""
+
+    __slots__ = ("_coordinator", "_group_log", "_services", "_writes")
+
+    def __init__(
+        self,
+        coordinator: GroupCoordinator,
+        writes: GroupWrites,
+        *,
+        services: ShareServices,
+        group_log: GroupLog,
+    ) -> None:
+        self._coordinator = coordinator
+        self._writes = writes
+        self._services = services
+        self._group_log = group_log
+
+    async def delete(self, group_ids: Iterable[GroupId]) -> Mapping[GroupId, ApiError]:
+        """Delete these groups, each named once; return those that are not gone, with the reason.
+
+        GroupIdNotFound and NonEmptyGroup: nothing happened. What else is refused may be tried again; a group of which
+        some state could not be deleted is on its way out, and goes on with the next try, or the next start.
+        """
+        refusals: dict[GroupId, ApiError] = {}
+        deletions: list[_Deletion] = []
+        for group_id in group_ids:
+            try:
+                deletions.append(self._begin(group_id))
+            except ApiError as refusal:
+                refusals[group_id] = refusal
+        await self._go_on(deletions)
+        refusals.update((each.group_id, each.refusal) for each in deletions if each.refusal is not None)
+        return refusals
+
+    async def complete(self, group_id: GroupId) -> None:
+        """Go on with the deletion of a group if it was interrupted; return when the id is free. Raises ApiError."""
+        group = self._coordinator.find(group_id)
+        if group is not None and group.is_being_deleted:
+            for refusal in (await self.delete((group_id,))).values():
+                raise refusal
+
+    async def tend(self) -> None:
+        """Go on with every deletion that was interrupted. Raises nothing; what fails is tried again another time."""
+        await self.delete(self._coordinator.being_deleted())
+
+    def _begin(self, group_id: GroupId) -> _Deletion:
+        """Queue that the group is being deleted, and let go of what is live of it. Nothing happened when this raises.
+
+        A state that somebody is about to initialize would come after its deletion.
+        """
+        self._group_log.require_ready(group_id)
+        group = self._coordinator.require_empty(group_id)
+        state_partitions = group.topics.state_partitions
+        if state_partitions.is_under_way:
+            raise CoordinatorLoadInProgress(f"share-partitions of group {group_id!r} are being initialized")
+        for partition in state_partitions.partitions:
+            self._services.state_log.require_ready(partition.in_group(group_id))
+        keys = group.begin_deletion()
+        return _Deletion(group, keys, self._writes.begin(group_id))
+
+    async def _go_on(self, deletions: Collection[_Deletion]) -> None:
+        try:
+            for deletion in deletions:
+                await self._let_go(deletion.group_id)
+        finally:
+            await self._settle(deletions)
+        await self._delete_states(self._unfinished(deletions))
+        await self._remove(self._unfinished(deletions))
+        for deletion in deletions:
+            await self._let_go(deletion.group_id)
+
+    async def _settle(self, deletions: Iterable[_Deletion]) -> None:
+        for deletion in deletions:
+            try:
+                await deletion.write.settle()
+            except ApiError as refusal:
+                self._end(deletion, refusal)
+
+    async def _delete_states(self, deletions: Collection[_Deletion]) -> None:
+        keys = [key for deletion in deletions for key in deletion.keys]
+        failures = await self._services.state_log.delete(keys) if keys else {}
+        for deletion in deletions:
+            for key in deletion.keys:
+                if key in failures:
+                    self._end(deletion, failures[key])
+                    break
+
+    async def _remove(self, deletions: Iterable[_Deletion]) -> None:
+        """Remove the records of groups, and forget these groups."""
+        removals = [(deletion, self._group_log.remove(deletion.group_id)) for deletion in deletions]
+        for deletion, removal in removals:
+            try:
+                await removal
+            except ApiError as refusal:
+                self._end(deletion, refusal)
+            else:
+                if self._is_there(deletion):
+                    self._coordinator.forget(deletion.group_id)
+
+    def _unfinished(self, deletions: Iterable[_Deletion]) -> Collection[_Deletion]:
+        """Return those to go on with, to be done in this turn: what comes after others are done is another group's."""
+        for deletion in deletions:
+            if not deletion.is_over and not self._is_there(deletion):
+                self._end(
+                    deletion, CoordinatorNotAvailable(f"group {deletion.group_id!r} was restored meanwhile")
+                )
+        return [deletion for deletion in deletions if not deletion.is_over]
+
+    def _end(self, deletion: _Deletion, refusal: ApiError) -> None:
+        """Go no further, because of `refusal`; which is none when another request has finished the deletion."""
+        deletion.is_over = True
+        if self._is_there(deletion) or not self._is_gone(deletion.group_id):
+            deletion.refusal = refusal
+
+    def _is_there(self, deletion: _Deletion) -> bool:
+        return self._coordinator.find(deletion.group_id) is deletion.group
+
+    def _is_gone(self, group_id: GroupId) -> bool:
+        """Whether nothing of the group is in memory, nor in the log."""
+        with suppress(ApiError):
+            return (
+                self._coordinator.find(group_id) is None and self._group_log.durable_image(group_id) is None
+            )
+        return False
+
+    async def _let_go(self, group_id: GroupId) -> None:
+        """Discard what is live of a group, and close its share sessions; its fetches notice."""
+        self._services.directory.discard_all(lambda key: key.group_id == group_id)
+        count = 0
+        for session in self._services.sessions.close_group(group_id):
+            for partition in session.partitions:
+                self._services.availability.signal(partition.in_group(group_id))
+                count += 1
+                if count % MOST_AT_ONCE == 0:
+                    await let_others_go_on()
