@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kproxy.handlers.apis.delete_groups import DeleteGroupsHandler, refuse_deletions
 from kproxy.handlers.apis.group_config_apis import group_config_apis
 from kproxy.handlers.apis.group_id_guard import guarded_apis
+from kproxy.handlers.apis.list_groups import ListGroupsHandler, refuse_listing
 from kproxy.handlers.apis.share_acknowledge import ShareAcknowledgeHandler
 from kproxy.handlers.apis.share_fetch import ShareFetchHandler
 from kproxy.handlers.apis.share_group_describe import ShareGroupDescribeHandler, refuse_description
@@ -80,7 +82,24 @@ def partial_apis(parts: ApiParts) -> tuple[ServedApi, ...]:
     ports = parts.heartbeat_ports
     return (
         *group_config_apis(parts.configs, ports.group_log, ports.observer),
+        *_group_apis(parts),
         *guarded_apis(ports.coordinators),
+    )
+
+
+def _group_apis(parts: ApiParts) -> Sequence[ServedApi]:
+    ports = parts.heartbeat_ports
+    listing = ListGroupsHandler(parts.coordinator, coordinators=ports.coordinators, group_log=ports.group_log)
+    deletion = DeleteGroupsHandler(
+        parts.coordinator,
+        ports.deletions,
+        coordinators=ports.coordinators,
+        group_log=ports.group_log,
+        observer=ports.observer,
+    )
+    return (
+        ServedApi(ApiKey.LIST_GROUPS, 0, 5, listing.serve, refuse_parts=refuse_listing),
+        ServedApi(ApiKey.DELETE_GROUPS, 0, 3, deletion.serve, refuse_parts=refuse_deletions),
     )
 
 

@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Protocol, TypeAlias
 
+from kproxy.interception.rewrites.share_group_answers import wants_share_groups
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import Message
+from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
 from kproxy.wire.messages.delete_share_group_state_request import DeleteShareGroupStateRequest
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
 from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from kproxy.wire.messages.initialize_share_group_state_request import InitializeShareGroupStateRequest
+from kproxy.wire.messages.list_groups_request import ListGroupsRequest
 from kproxy.wire.messages.read_share_group_state_request import ReadShareGroupStateRequest
 from kproxy.wire.messages.read_share_group_state_summary_request import ReadShareGroupStateSummaryRequest
 from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
@@ -52,6 +55,8 @@ class StateNeed:
     keys: tuple[SharePartitionKey, ...] = ()
     patience_ms: int = PATIENCE_MS
     """How long the request waits for it."""
+    is_everything: bool = False
+    """Whether every slot is needed."""
 
 
 class Readiness(Protocol):
@@ -102,8 +107,17 @@ def _of_heartbeat(request: ShareGroupHeartbeatRequest) -> StateNeed:
     return StateNeed((request.group_id,))
 
 
-def _of_groups(request: ShareGroupDescribeRequest) -> StateNeed:
+def _of_description(request: ShareGroupDescribeRequest) -> StateNeed:
     return StateNeed(tuple(request.group_ids))
+
+
+def _of_deletion(request: DeleteGroupsRequest) -> StateNeed:
+    """Which of the groups are share groups is known when their slots are loaded."""
+    return StateNeed(tuple(request.groups_names))
+
+
+def _of_listing(request: ListGroupsRequest) -> StateNeed | None:
+    return StateNeed(is_everything=True) if wants_share_groups(request) else None
 
 
 def _of_fetch(request: ShareFetchRequest) -> StateNeed:
@@ -137,9 +151,11 @@ def _keys(group_id: str | None, partitions: Iterable[tuple[bytes, int]]) -> tupl
     )
 
 
-_NEEDS: Final[Mapping[int, Callable[[Any], StateNeed]]] = {
+_NEEDS: Final[Mapping[int, Callable[[Any], StateNeed | None]]] = {
     ApiKey.SHARE_GROUP_HEARTBEAT: _of_heartbeat,
-    ApiKey.SHARE_GROUP_DESCRIBE: _of_groups,
+    ApiKey.SHARE_GROUP_DESCRIBE: _of_description,
+    ApiKey.DELETE_GROUPS: _of_deletion,
+    ApiKey.LIST_GROUPS: _of_listing,
     ApiKey.SHARE_FETCH: _of_fetch,
     ApiKey.SHARE_ACKNOWLEDGE: _of_acknowledgement,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _of_configs,

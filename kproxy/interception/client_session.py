@@ -27,6 +27,7 @@ from kproxy.errors import MalformedMessage, PeerViolation
 from kproxy.interception.broker_addresses import BackingBroker, UnknownBrokers
 from kproxy.interception.gathering import Gathering
 from kproxy.interception.known_versions import MAX_API_VERSIONS_VERSION
+from kproxy.interception.relayed_half import RelayedHalf
 from kproxy.interception.request_decisions import (
     AnsweredAtOnce,
     Relayed,
@@ -38,12 +39,13 @@ from kproxy.interception.request_stream import RequestStream
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.interception.response_stream import ResponseStream
 from kproxy.interception.rewrites.api_versions import unsupported_version_answer
+from kproxy.interception.rewrites.described_groups import tell_share_groups
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.interception.topic_changes import TopicChange, topic_change_in
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
-from kproxy.wire.codecs import DecodedRequest
+from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.frames import RequestHead
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 
@@ -223,6 +225,14 @@ class ClientSession:
         self._settle_head()
         self._requests.go_on()
 
+    def left_half(
+        self, request: DecodedRequest, message: Message, merge: Callable[[Message], Message]
+    ) -> RelayedHalf:
+        """Return what to pass on when `message` is what is left of `request`: in the version that the broker has."""
+        _, newest = self._broker_versions.get(request.api_key, (0, request.api_version))
+        version = min(request.api_version, newest)
+        return RelayedHalf(request, message, version, self._rewriter.topic_name, merge)
+
     def pass_on(
         self,
         slot: ResponseSlot,
@@ -260,6 +270,8 @@ class ClientSession:
             slot.kind = SlotKind.REWRITE if is_held else SlotKind.NEUTRALISE
             if disposition is Disposition.NOTICE:
                 slot.rewrite = partial(self._notice, head)
+            elif head.api_key == ApiKey.DESCRIBE_GROUPS:
+                slot.rewrite = partial(tell_share_groups, self._routes.share_group_ids, head.api_version)
         self._slots.append(slot)
         self._count(head)
 

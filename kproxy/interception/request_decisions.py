@@ -10,18 +10,15 @@ from kproxy.errors import MalformedMessage, PeerViolation
 from kproxy.interception.broker_addresses import BrokerAddresses
 from kproxy.interception.response_slots import SlotKind
 from kproxy.interception.rewrites.find_coordinator import SHARE_KEY_TYPE, answer_share_coordinator
-from kproxy.interception.rewrites.group_config_requests import names_a_group
 from kproxy.interception.rewrites.responses import ResponseRewriter
-from kproxy.interception.routing import GROUP_CONFIG_KEYS, Disposition, RoutingTable
+from kproxy.interception.rewrites.shared_apis import is_shared
+from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.interception.translations import FIRST_BATCHED, LOWEST_TRANSLATED, Translation, translate
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.frames import RequestHead
-from kproxy.wire.messages.alter_configs_request import AlterConfigsRequest
-from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
-from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 
 MAX_COORDINATOR_KEYS: Final = 100_000
 """Of one FindCoordinator request that a broker answers."""
@@ -85,7 +82,7 @@ def decide_held_request(
         PeerViolation: it is malformed, or asks for more than is served.
     """
     disposition = routes.disposition(head.api_key, head.api_version)
-    if disposition is not Disposition.EXAMINE or head.api_key in GROUP_CONFIG_KEYS:
+    if disposition is not Disposition.EXAMINE or routes.is_shared(head.api_key):
         request = _decode(head, frame)
         is_served = _is_answered_here(disposition, request)
         return Served(request, disposition) if is_served else Relayed(SlotKind.FORWARD)
@@ -140,9 +137,5 @@ def _decode(head: RequestHead, frame: memoryview) -> DecodedRequest:
 def _is_answered_here(disposition: Disposition, request: DecodedRequest) -> bool:
     """Share groups may have been turned off since the frame began: then it is FORWARD."""
     if disposition is Disposition.EXAMINE:
-        message = request.message
-        assert isinstance(
-            message, AlterConfigsRequest | IncrementalAlterConfigsRequest | DescribeConfigsRequest
-        )
-        return names_a_group(message)
+        return is_shared(request.message)
     return disposition is not Disposition.FORWARD

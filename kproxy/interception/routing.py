@@ -22,6 +22,7 @@ from kproxy.interception.known_versions import (
     OLDEST_KNOWN,
     SHARE_KEYS,
 )
+from kproxy.interception.rewrites import described_groups
 from kproxy.interception.topic_changes import TOPIC_CHANGE_KEYS
 from kproxy.wire import fetch_endpoints
 from kproxy.wire.api_keys import ApiKey
@@ -79,6 +80,9 @@ it does not know; the broker behind kproxy does so by itself."""
 GROUP_CONFIG_KEYS: Final[frozenset[int]] = frozenset(_EXAMINED_FOR_GROUP_CONFIGS)
 """The APIs that may name configurations of groups."""
 
+_GROUP_KEYS: Final[frozenset[int]] = frozenset({ApiKey.LIST_GROUPS, ApiKey.DELETE_GROUPS})
+"""The APIs that may be about groups of every type."""
+
 
 class RoutingTable:
     """The disposition of every (API key, version).
@@ -120,6 +124,10 @@ class RoutingTable:
             return Disposition.EXAMINE
         return Disposition.REFUSE
 
+    def is_shared(self, api_key: int) -> bool:
+        """Whether kproxy and the broker answer such a request together, if it is examined at all."""
+        return api_key in GROUP_CONFIG_KEYS or (bool(self._served) and api_key in _GROUP_KEYS)
+
     def rows(self) -> Mapping[tuple[int, int], Disposition]:
         """Return the whole table, for people and tests."""
         return dict(self._dispositions)
@@ -155,4 +163,6 @@ def _while_share_groups_are_on(api_key: int, version: int) -> Disposition | None
         return Disposition.EXAMINE
     if version >= _GUARDED_FROM.get(api_key, version + 1):
         return Disposition.GUARD
+    if api_key == ApiKey.DESCRIBE_GROUPS and version >= described_groups.FIRST_VERSION:
+        return Disposition.REWRITE
     return Disposition.NOTICE if api_key in TOPIC_CHANGE_KEYS else None

@@ -20,6 +20,7 @@ CONSOLE_SHARE_CONSUMER: Final = "org.apache.kafka.tools.consumer.ConsoleShareCon
 END_TO_END_LATENCY: Final = "org.apache.kafka.tools.EndToEndLatency"
 VERIFIABLE_SHARE_CONSUMER: Final = "org.apache.kafka.tools.VerifiableShareConsumer"
 SHARE_GROUP_COMMAND: Final = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
+GROUPS_COMMAND: Final = "org.apache.kafka.tools.GroupsCommand"
 
 HEAP_OPTION: Final = "-Xmx256m"
 RUN_TIMEOUT_SECONDS: Final = 150.0

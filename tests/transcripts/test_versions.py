@@ -262,6 +262,7 @@ def test_what_no_versions_were_heard_for_is_the_brokers_to_judge(chunk_bytes: in
     play(
         CLIENT >> sought + deleted,
         BROKER << sought + deleted,
+        conversation=Conversation(served={}),
         chunk_bytes=chunk_bytes,
     )
 

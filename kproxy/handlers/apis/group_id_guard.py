@@ -6,8 +6,9 @@ group keeps its type as long as it exists, with members or without. Whoever asks
 coordinate the group has to look for its coordinator first.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import GroupIdNotFound, InconsistentGroupProtocol
@@ -34,6 +35,12 @@ from kproxy.wire.messages.txn_offset_commit_response import (
     TxnOffsetCommitResponseTopic,
 )
 
+_TYPES: Final[Mapping[int, str]] = {
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: "consumer",
+    ApiKey.STREAMS_GROUP_HEARTBEAT: "streams",
+}
+"""What groups are called that these are about."""
+
 
 def guarded_apis(coordinators: GroupCoordinators) -> tuple[ServedApi, ...]:
     """Return the refusals. Versions are those that kproxy knows the messages of, both ends inclusive."""
@@ -41,7 +48,7 @@ def guarded_apis(coordinators: GroupCoordinators) -> tuple[ServedApi, ...]:
     return (
         ServedApi(ApiKey.JOIN_GROUP, 0, 9, guard.refuse_join, refuse_parts=_joined_nothing),
         ServedApi(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, guard.refuse, refuse=ConsumerGroupHeartbeatResponse),
-        ServedApi(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, 0, guard.refuse, refuse=StreamsGroupHeartbeatResponse),
+        ServedApi(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, 0, guard.refuse, refuse_parts=_no_streams),
         ServedApi(ApiKey.OFFSET_COMMIT, 2, 10, guard.refuse, refuse_parts=_committed_nothing),
         ServedApi(ApiKey.TXN_OFFSET_COMMIT, 0, 5, guard.refuse, refuse_parts=_took_nothing),
     )
@@ -55,7 +62,7 @@ class _Guard:
 
     async def refuse_join(self, request: JoinGroupRequest, context: RequestContext) -> NoReturn:
         await self.coordinators.require(request.group_id, context.node_id)
-        raise InconsistentGroupProtocol(_reason(request.group_id))
+        raise InconsistentGroupProtocol(f"Group {request.group_id} is a share group.")
 
     async def refuse(
         self,
@@ -66,11 +73,15 @@ class _Guard:
         context: RequestContext,
     ) -> NoReturn:
         await self.coordinators.require(request.group_id, context.node_id)
-        raise GroupIdNotFound(_reason(request.group_id))
+        raise GroupIdNotFound(
+            f"Group {request.group_id} is not a {_TYPES.get(context.api_key, 'classic')} group."
+        )
 
 
-def _reason(group_id: str) -> str:
-    return f"group {group_id!r} is a share group"
+def _no_streams(
+    _request: StreamsGroupHeartbeatRequest, error_code: ErrorCode, error_message: str | None
+) -> StreamsGroupHeartbeatResponse:
+    return StreamsGroupHeartbeatResponse(error_code=error_code, error_message=error_message, status=[])
 
 
 def _joined_nothing(

@@ -9,8 +9,8 @@ id that belongs to a group of another type is answered with the text of one that
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, GroupIdNotFound, InvalidGroupId, InvalidRequest, NotCoordinator
-from kproxy.handlers.groups.group_coordinators import GroupCoordinators
+from kproxy.errors import ApiError, GroupIdNotFound, InvalidGroupId, InvalidRequest
+from kproxy.handlers.groups.group_coordinators import GroupCoordinators, not_coordinator
 from kproxy.handlers.live.pauses import let_others_go_on
 from kproxy.handlers.ports import GroupLog, Observer, RequestContext
 from kproxy.handlers.refusal_report import RefusalReport
@@ -92,14 +92,14 @@ class ShareGroupDescribeHandler:
             return _described_group(self._view(group_id, coordinator_id))
         except ApiError as refusal:
             report.add(refusal.error_code, f"group {group_id!r}: {refusal}")
-            return DescribedGroup(refusal.error_code, str(refusal), group_id)
+            return DescribedGroup(refusal.error_code, str(refusal) if group_id else None, group_id)
 
     def _view(self, group_id: str, coordinator_id: int | None) -> ShareGroupView:
         """Return the group. A `coordinator_id` is that of the broker to ask instead."""
         if not group_id:
             raise InvalidGroupId("the group id is empty")
         if coordinator_id is not None:
-            raise NotCoordinator(f"node {coordinator_id} coordinates group {group_id!r}")
+            raise not_coordinator(group_id, coordinator_id)
         self._group_log.require_ready(group_id)
         if self._coordinator.find(GroupId(group_id)) is None:
             raise GroupIdNotFound(f"Group {group_id} not found.")

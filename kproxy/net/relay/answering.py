@@ -11,7 +11,7 @@ from kproxy.handlers.ports import AnswerBudget, RequestContext
 from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.handlers.registry import Apis
 from kproxy.interception.client_session import Call, ClientSession
-from kproxy.interception.rewrites.group_configs import SHARED_APIS
+from kproxy.interception.rewrites.shared_apis import SHARED_APIS
 from kproxy.interception.routing import Disposition
 from kproxy.net.counting import Observing
 from kproxy.net.observation import api_name
@@ -97,7 +97,7 @@ async def answer_call(connection: Answered, call: Call, apis: Apis, budget: Answ
     """
     context = _context(connection, call.request, budget)
     if call.disposition is Disposition.EXAMINE:
-        await _answer_group_configs(connection, call, apis, context)
+        await _answer_together(connection, call, apis, context)
         return 0
     response = await apis.serve(call.request, context)
     if connection.is_over:
@@ -122,12 +122,11 @@ def _context(connection: Answered, request: DecodedRequest, budget: AnswerBudget
     )
 
 
-async def _answer_group_configs(
-    connection: Answered, call: Call, apis: Apis, context: RequestContext
-) -> None:
-    """Serve the `share.` keys of groups here and the rest at the broker, and merge both answers.
+async def _answer_together(connection: Answered, call: Call, apis: Apis, context: RequestContext) -> None:
+    """Serve what is about share groups here and the rest at the broker, and merge both answers.
 
-    A request about too many groups is refused as a whole. It may be large, so others have a turn between its steps.
+    A request about the configurations of too many groups is refused as a whole. It may be large, so others have a turn
+    between its steps.
     """
     request = call.request
     shared = SHARED_APIS[request.api_key]
@@ -142,15 +141,16 @@ async def _answer_group_configs(
     if is_refused and local is not None:
         connection.session.answer(call.slot, _framed(request, local))
         return
-    if halves.upstream is None:
+    left = halves.upstream if shared.left is None else shared.left(request.message, local)
+    if left is None:
         merged = shared.merge(request.message, local, None)
         await asyncio.sleep(0)
         connection.session.answer(call.slot, _framed(request, merged))
         return
-    upstream = codecs.encode_request(
-        request.api_key, request.api_version, request.correlation_id, request.client_id, halves.upstream
+    half = connection.session.left_half(
+        request, left, lambda answer: shared.merge(request.message, local, answer)
     )
-    connection.session.pass_on(call.slot, upstream, _merger(request, local))
+    connection.session.pass_on(call.slot, half.frame(), half.answer)
 
 
 def _names_too_many_groups(message: Message | None) -> bool:
@@ -158,16 +158,6 @@ def _names_too_many_groups(message: Message | None) -> bool:
     if not isinstance(message, DescribeConfigsRequest | IncrementalAlterConfigsRequest):
         return False
     return len(message.resources) > MOST_GROUPS_PER_REQUEST
-
-
-def _merger(
-    request: DecodedRequest, local: Message | None
-) -> Callable[[memoryview], list[bytes | memoryview]]:
-    def merge(frame: memoryview) -> list[bytes | memoryview]:
-        _, answer = codecs.decode_response(request.api_key, request.api_version, frame)
-        return _framed(request, SHARED_APIS[request.api_key].merge(request.message, local, answer))
-
-    return merge
 
 
 def _framed(request: DecodedRequest, response: Message) -> list[bytes | memoryview]:

@@ -107,7 +107,9 @@ class LogReadiness:
 
 def _needed(slots: StateSlots, need: StateNeed) -> Iterable[StateSlot]:
     """Return the slots of all that is needed; every slot, when it would hold up the loop to find them."""
-    are_all = len(need.keys) >= MOST_KEYS or _hashed_characters(need) > MOST_HASHED_CHARACTERS
+    are_all = (
+        need.is_everything or len(need.keys) >= MOST_KEYS or _hashed_characters(need) > MOST_HASHED_CHARACTERS
+    )
     return slots.all() if are_all else _named(slots, need)
 
 

@@ -5,12 +5,14 @@ import pytest
 from kproxy.handlers.readiness import MOST_KEYS, PATIENCE_MS, AlwaysReady, StateNeed, state_need
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from kproxy.wire.messages.incremental_alter_configs_request import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
 from kproxy.wire.messages.join_group_request import JoinGroupRequest
+from kproxy.wire.messages.list_groups_request import ListGroupsRequest
 from kproxy.wire.messages.read_share_group_state_request import (
     PartitionData,
     ReadShareGroupStateRequest,
@@ -37,6 +39,15 @@ def test_a_heartbeat_needs_its_group_and_waits_for_fifteen_seconds_at_most() -> 
 
     assert need == StateNeed(("g",))
     assert PATIENCE_MS == StateNeed().patience_ms == 15_000
+
+
+def test_a_deletion_needs_every_group_that_is_named() -> None:
+    assert state_need(ApiKey.DELETE_GROUPS, DeleteGroupsRequest(["g", "h"])) == StateNeed(("g", "h"))
+
+
+def test_a_list_needs_everything_unless_share_groups_are_not_wanted() -> None:
+    assert state_need(ApiKey.LIST_GROUPS, ListGroupsRequest()) == StateNeed(is_everything=True)
+    assert state_need(ApiKey.LIST_GROUPS, ListGroupsRequest(types_filter=["classic"])) is None
 
 
 def test_a_description_needs_every_group_that_is_named() -> None:

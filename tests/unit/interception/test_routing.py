@@ -46,6 +46,8 @@ OFF = RoutingTable({})
         (ApiKey.TXN_OFFSET_COMMIT, 0, Disposition.GUARD),
         (ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, Disposition.GUARD),
         (ApiKey.STREAMS_GROUP_HEARTBEAT, 0, Disposition.GUARD),
+        (ApiKey.DESCRIBE_GROUPS, 5, Disposition.FORWARD),
+        (ApiKey.DESCRIBE_GROUPS, 6, Disposition.REWRITE),
         (ApiKey.HEARTBEAT, 4, Disposition.FORWARD),
         (ApiKey.OFFSET_FETCH, 9, Disposition.FORWARD),
         (ApiKey.SHARE_GROUP_HEARTBEAT, 0, Disposition.REFUSE),

@@ -23,17 +23,22 @@ from kproxy.wire.messages.metadata_response import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from tests.worlds.conversing import Conversation, joined, request, response
+from tests.worlds.conversing import SERVED, Conversation, joined, request, response
 
 FIND, LIST, DELETE = ApiKey.FIND_COORDINATOR, ApiKey.LIST_GROUPS, ApiKey.DELETE_GROUPS
+NO_SHARE_GROUPS: dict[int, tuple[int, int]] = {}
+"""With share groups kproxy has a part in ListGroups and DeleteGroups: tests/unit/interception/test_relayed_half.py."""
 OLD_BROKER = {18: (0, 3), 3: (0, 9), FIND: (0, 3), LIST: (0, 4), DELETE: (0, 2), 12: (0, 4)}
 
 
 def in_front_of(
-    ranges: dict[int, tuple[int, int]], topic_names: dict[bytes, str] | None = None
+    ranges: dict[int, tuple[int, int]],
+    topic_names: dict[bytes, str] | None = None,
+    *,
+    served: dict[int, tuple[int, int]] = SERVED,
 ) -> Conversation:
     """Return a conversation in which the client has asked for the versions."""
-    conversation = Conversation(topic_names)
+    conversation = Conversation(topic_names, served=served)
     conversation.client_sends(request(18, 3, 1, ApiVersionsRequest()))
     entries = [
         ApiVersion(api_key=key, min_version=low, max_version=high) for key, (low, high) in ranges.items()
@@ -104,7 +109,7 @@ def test_a_search_for_no_coordinator_at_all_is_answered_without_the_broker() -> 
 def test_groups_are_listed_by_type_where_the_broker_knows_no_types(
     types: list[str], listed: list[str]
 ) -> None:
-    conversation = in_front_of(OLD_BROKER)
+    conversation = in_front_of(OLD_BROKER, served=NO_SHARE_GROUPS)
     to_broker = conversation.client_sends(
         request(LIST, 5, 7, ListGroupsRequest(states_filter=["Stable"], types_filter=types))
     )
@@ -119,7 +124,7 @@ def test_groups_are_listed_by_type_where_the_broker_knows_no_types(
 
 
 def test_groups_are_deleted_in_the_version_that_the_broker_has() -> None:
-    conversation = in_front_of(OLD_BROKER)
+    conversation = in_front_of(OLD_BROKER, served=NO_SHARE_GROUPS)
     deletion = DeleteGroupsRequest(groups_names=["g"])
     to_broker = conversation.client_sends(request(DELETE, 3, 7, deletion))
     result = DeletableGroupResult(group_id="g", error_code=68)
@@ -131,7 +136,7 @@ def test_groups_are_deleted_in_the_version_that_the_broker_has() -> None:
 
 
 def test_a_tag_that_nobody_knows_is_left_out_where_the_brokers_version_has_no_tags() -> None:
-    conversation = in_front_of({**OLD_BROKER, DELETE: (0, 1)})
+    conversation = in_front_of({**OLD_BROKER, DELETE: (0, 1)}, served=NO_SHARE_GROUPS)
     deletion = DeleteGroupsRequest(groups_names=["g"], unknown_tagged_fields=((5, b"x"),))
 
     to_broker = conversation.client_sends(request(DELETE, 2, 7, deletion))
@@ -192,7 +197,7 @@ def test_metadata_of_an_older_broker_becomes_that_of_the_version_asked_for(
 
 
 def test_a_version_that_the_broker_has_is_not_touched() -> None:
-    conversation = in_front_of({LIST: (0, 5)})
+    conversation = in_front_of({LIST: (0, 5)}, served=NO_SHARE_GROUPS)
     listing = request(LIST, 5, 7, ListGroupsRequest(types_filter=["share"]))
     answer = response(
         LIST, 5, 7, ListGroupsResponse(groups=[ListedGroup("g", "consumer", "Stable", "consumer")])

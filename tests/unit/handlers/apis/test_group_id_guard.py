@@ -61,12 +61,16 @@ REFUSED: list[Any] = [
     (
         ApiKey.CONSUMER_GROUP_HEARTBEAT,
         ConsumerGroupHeartbeatRequest(group_id=GROUP, member_id="me"),
-        ConsumerGroupHeartbeatResponse(error_code=NOT_FOUND, error_message="group 'orders' is a share group"),
+        ConsumerGroupHeartbeatResponse(
+            error_code=NOT_FOUND, error_message="Group orders is not a consumer group."
+        ),
     ),
     (
         ApiKey.STREAMS_GROUP_HEARTBEAT,
         StreamsGroupHeartbeatRequest(group_id=GROUP, member_id="me"),
-        StreamsGroupHeartbeatResponse(error_code=NOT_FOUND, error_message="group 'orders' is a share group"),
+        StreamsGroupHeartbeatResponse(
+            error_code=NOT_FOUND, error_message="Group orders is not a streams group.", status=[]
+        ),
     ),
     (
         ApiKey.OFFSET_COMMIT,

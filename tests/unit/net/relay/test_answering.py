@@ -16,6 +16,8 @@ from kproxy.net.relay.answering import TimedApis, answer_call
 from kproxy.telemetry.metrics import Metrics
 from kproxy.wire import codecs
 from kproxy.wire.codecs import DecodedRequest, Message
+from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
+from kproxy.wire.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from kproxy.wire.messages.describe_configs_response import DescribeConfigsResponse, DescribeConfigsResult
 from kproxy.wire.messages.incremental_alter_configs_request import (
@@ -27,6 +29,8 @@ from kproxy.wire.messages.incremental_alter_configs_response import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
 )
+from kproxy.wire.messages.list_groups_request import ListGroupsRequest
+from kproxy.wire.messages.list_groups_response import ListedGroup, ListGroupsResponse
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
 from tests.unit.net.relaying import SERVED
@@ -150,6 +154,56 @@ async def test_as_many_groups_as_are_served_are_asked_for_here_and_at_the_broker
     assert apis.asked == [MOST_GROUPS_PER_REQUEST]
     assert connection.session.take_for_client() == []
     assert b"".join(connection.session.take_for_broker()) == b"".join(request)
+
+
+class GroupApis(RefusingApis):
+    """Has one share group, which can be deleted."""
+
+    async def serve(self, request: DecodedRequest, _context: RequestContext) -> Message:
+        if isinstance(request.message, DeleteGroupsRequest):
+            return DeleteGroupsResponse(results=[DeletableGroupResult("g")])
+        return ListGroupsResponse(groups=[ListedGroup("g", "share", "Empty", "share")])
+
+
+async def answered_with(request: bytes) -> Connection:
+    """A connection on which kproxy has done its part of this request."""
+    connection = Connection()
+    connection.session.receive_from_client(request)
+    call = connection.session.take_call()
+    assert call is not None
+    await answer_call(connection, call, GroupApis(), UNLIMITED_ANSWERS)
+    return connection
+
+
+async def test_groups_are_listed_by_kproxy_and_the_broker_together() -> None:
+    # Given
+    listing = b"".join(codecs.encode_request(16, 5, 7, "c", ListGroupsRequest(["Empty"], [])))
+    connection = await answered_with(listing)
+    asked = b"".join(connection.session.take_for_broker())
+    plain, ours = ListedGroup("plain", "consumer", "Empty"), ListedGroup("g", "share", "Empty", "share")
+
+    # When
+    told = codecs.encode_response(16, 5, 7, ListGroupsResponse(groups=[plain]))
+    connection.session.receive_from_broker(b"".join(told))
+
+    # Then
+    heard = b"".join(connection.session.take_for_client())
+    assert asked == listing
+    assert heard == b"".join(codecs.encode_response(16, 5, 7, ListGroupsResponse(groups=[plain, ours])))
+
+
+async def test_share_groups_are_deleted_without_the_broker() -> None:
+    # When
+    connection = await answered_with(
+        b"".join(codecs.encode_request(42, 2, 7, "c", DeleteGroupsRequest(["g"])))
+    )
+
+    # Then
+    deleted = DeleteGroupsResponse(results=[DeletableGroupResult("g")])
+    assert connection.session.take_for_broker() == []
+    assert b"".join(connection.session.take_for_client()) == b"".join(
+        codecs.encode_response(42, 2, 7, deleted)
+    )
 
 
 SHARE_FETCH = DecodedRequest(78, 1, 5, "client", ShareFetchRequest(group_id="g"))

@@ -86,6 +86,21 @@ async def test_a_slot_that_nobody_asks_for_holds_nobody_up(
     assert [slot.is_ready for slot in process.service.slots.all()] == [True, False]
 
 
+async def test_what_needs_everything_is_held_up_by_every_slot(
+    cluster: ScriptedStateLog, process: Process
+) -> None:
+    # Given
+    cluster.decree(Fate.HELD, state_log(1), groups_log(1))
+    process.service.start()
+
+    # When
+    need = StateNeed(patience_ms=20, is_everything=True)
+    waited_ms = await process.service.readiness.wait(need, CONNECTION)
+
+    # Then
+    assert waited_ms >= 20
+
+
 async def test_a_wait_ends_with_the_patience_of_its_request(process: Process) -> None:
     # When
     waited_ms = await process.service.readiness.wait(StateNeed(("workers",), (), 20), CONNECTION)

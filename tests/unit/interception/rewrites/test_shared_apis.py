@@ -4,8 +4,9 @@ from hypothesis import strategies as st
 from kproxy.error_codes import ErrorCode
 from kproxy.interception.rewrites.group_config_answers import merge_alter
 from kproxy.interception.rewrites.group_config_requests import split_alter
-from kproxy.interception.rewrites.group_configs import SHARED_APIS
-from kproxy.interception.routing import GROUP_CONFIG_KEYS
+from kproxy.interception.rewrites.shared_apis import SHARED_APIS
+from kproxy.interception.routing import GROUP_CONFIG_KEYS, RoutingTable
+from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.incremental_alter_configs_request import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
@@ -21,8 +22,11 @@ from tests.worlds.group_config_messages import (
 )
 
 
-def test_every_api_that_is_examined_for_group_configurations_can_be_shared() -> None:
-    assert set(SHARED_APIS) == GROUP_CONFIG_KEYS
+def test_every_api_that_is_answered_together_can_be_shared() -> None:
+    on, off = RoutingTable({ApiKey.SHARE_GROUP_HEARTBEAT: (1, 1)}), RoutingTable({})
+
+    assert {key for key in ApiKey if on.is_shared(key)} == set(SHARED_APIS)
+    assert {key for key in ApiKey if off.is_shared(key)} == GROUP_CONFIG_KEYS
 
 
 resources = st.builds(

@@ -1,0 +1,87 @@
+"""DeleteGroups (42) for share groups, versions 0-3, KIP-229 and KIP-932.
+
+Behaviour: answers for the groups named that are share groups, and for those that may be because their slot is not
+loaded; the rest is the backing cluster's (`rewrites.share_group_answers`). A group with members is not deleted; one
+without goes with the states of its share-partitions, and then its id is free. A group named twice is answered once.
+Version notes: 1 and 2 have the same fields, 3 adds a message to each error.
+"""
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import ApiError
+from kproxy.handlers.groups.group_coordinators import GroupCoordinators, not_coordinator
+from kproxy.handlers.groups.group_deletions import GroupDeletions
+from kproxy.handlers.ports import GroupLog, Observer, RequestContext
+from kproxy.handlers.refusal_report import RefusalReport
+from kproxy.share.group_coordinator import GroupCoordinator
+from kproxy.share.identifiers import GroupId
+from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
+from kproxy.wire.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
+
+
+class DeleteGroupsHandler:
+    """Serves the part of DeleteGroups that is about share groups."""
+
+    __slots__ = ("_coordinator", "_coordinators", "_deletions", "_group_log", "_observer")
+
+    def __init__(
+        self,
+        coordinator: GroupCoordinator,
+        deletions: GroupDeletions,
+        *,
+        coordinators: GroupCoordinators,
+        group_log: GroupLog,
+        observer: Observer,
+    ) -> None:
+        self._coordinator = coordinator
+        self._deletions = deletions
+        self._coordinators = coordinators
+        self._group_log = group_log
+        self._observer = observer
+
+    async def serve(self, request: DeleteGroupsRequest, context: RequestContext) -> DeleteGroupsResponse:
+        """Answer one result per share group, when it is durably gone; none for a group that is none."""
+        known: list[GroupId] = []
+        refusals: dict[str, ApiError] = {}
+        for name in dict.fromkeys(request.groups_names):
+            if self._coordinator.find(GroupId(name)) is not None:
+                known.append(GroupId(name))
+            elif (unreadiness := self._unreadiness(name)) is not None:
+                refusals[name] = unreadiness
+        elsewhere = await self._coordinators.elsewhere(known, context.node_id)
+        refusals.update((name, not_coordinator(name, node_id)) for name, node_id in elsewhere.items())
+        ours = [name for name in known if name not in elsewhere]
+        refusals.update((await self._deletions.delete(ours)).items())
+        return DeleteGroupsResponse(results=self._results((*known, *refusals), refusals, context))
+
+    def _unreadiness(self, name: str) -> ApiError | None:
+        """Return why nobody knows whether it is a share group; None when that is known."""
+        try:
+            self._group_log.require_ready(name)
+        except ApiError as unreadiness:
+            return unreadiness
+        return None
+
+    def _results(
+        self, names: tuple[str, ...], refusals: dict[str, ApiError], context: RequestContext
+    ) -> list[DeletableGroupResult]:
+        report = RefusalReport(self._observer, context)
+        results: list[DeletableGroupResult] = []
+        for name in dict.fromkeys(names):
+            refusal = refusals.get(name)
+            if refusal is None:
+                results.append(DeletableGroupResult(name))
+                continue
+            report.add(refusal.error_code, f"deletion of group {name!r}: {refusal}")
+            results.append(DeletableGroupResult(name, refusal.error_code, str(refusal)))
+        report.tell()
+        return results
+
+
+def refuse_deletions(
+    request: DeleteGroupsRequest, error_code: ErrorCode, error_message: str | None
+) -> DeleteGroupsResponse:
+    """Say no to every group of `request`; of those that are the backing cluster's, that answers."""
+    names = dict.fromkeys(request.groups_names)
+    return DeleteGroupsResponse(
+        results=[DeletableGroupResult(name, error_code, error_message) for name in names]
+    )

@@ -1,0 +1,63 @@
+"""ListGroups (16) for share groups, versions 0-5, KIP-518, KIP-848 and KIP-932.
+
+Behaviour: lists the share groups that the broker of this port coordinates, all of them on the bootstrap port; the
+others are the backing cluster's (`rewrites.share_group_answers`). States and types are compared without case.
+Version notes: 4 brings states, 5 types; before that nobody can ask for share groups alone, and gets them with the rest.
+Known differences from a stock broker: groups that are restored at this moment are an error for whoever may want them,
+as there; but where share groups cannot be served for longer, only who asks for share groups hears of it.
+"""
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import ApiError, CoordinatorLoadInProgress
+from kproxy.handlers.groups.group_coordinators import GroupCoordinators
+from kproxy.handlers.ports import GroupLog, RequestContext
+from kproxy.interception.rewrites.share_group_answers import SHARE_TYPE, wants_share_groups
+from kproxy.share.group_coordinator import GroupCoordinator
+from kproxy.wire.messages.list_groups_request import ListGroupsRequest
+from kproxy.wire.messages.list_groups_response import ListedGroup, ListGroupsResponse
+
+
+class ListGroupsHandler:
+    """Serves the part of ListGroups that is about share groups."""
+
+    __slots__ = ("_coordinator", "_coordinators", "_group_log")
+
+    def __init__(
+        self,
+        coordinator: GroupCoordinator,
+        *,
+        coordinators: GroupCoordinators,
+        group_log: GroupLog,
+    ) -> None:
+        self._coordinator = coordinator
+        self._coordinators = coordinators
+        self._group_log = group_log
+
+    async def serve(self, request: ListGroupsRequest, context: RequestContext) -> ListGroupsResponse:
+        """Answer the share groups that are wanted of this port, or why they are not known."""
+        if not wants_share_groups(request):
+            return ListGroupsResponse()
+        try:
+            self._group_log.require_all_ready()
+        except ApiError as unreadiness:
+            if not request.types_filter and not isinstance(unreadiness, CoordinatorLoadInProgress):
+                return ListGroupsResponse()
+            raise
+        return ListGroupsResponse(groups=await self._listed(request, context.node_id))
+
+    async def _listed(self, request: ListGroupsRequest, node_id: int) -> list[ListedGroup]:
+        wanted = {state.strip().lower() for state in request.states_filter}
+        listed: list[ListedGroup] = []
+        for group_id in await self._coordinators.coordinated_at(self._coordinator.group_ids, node_id):
+            group = self._coordinator.find(group_id)
+            if group is not None and (not wanted or group.state.value.lower() in wanted):
+                listed.append(ListedGroup(group_id, SHARE_TYPE, group.state.value, SHARE_TYPE))
+        return listed
+
+
+def refuse_listing(
+    request: ListGroupsRequest, error_code: ErrorCode, error_message: str | None
+) -> ListGroupsResponse:
+    """Say no as a whole; there is no place for words."""
+    del request, error_message
+    return ListGroupsResponse(error_code=error_code)

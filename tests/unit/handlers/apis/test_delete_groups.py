@@ -1,0 +1,77 @@
+"""DeleteGroups: share groups without members go, with all that is theirs; of other groups nothing is said."""
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import CoordinatorLoadInProgress
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
+from kproxy.wire.messages.delete_groups_response import DeleteGroupsResponse
+from tests.worlds.group_coordinators import coordinate_groups_at
+from tests.worlds.share_group_world import ShareGroupWorld
+
+
+async def deleted(world: ShareGroupWorld, *names: str, node_id: int = 1) -> dict[str, int]:
+    """The error code of each group that kproxy answered for."""
+    answer = await world.serve(DeleteGroupsRequest(list(names)), ApiKey.DELETE_GROUPS, 2, node_id=node_id)
+    assert isinstance(answer, DeleteGroupsResponse)
+    assert len({result.group_id for result in answer.results}) == len(answer.results)
+    return {result.group_id: result.error_code for result in answer.results}
+
+
+async def left_group(world: ShareGroupWorld, group_id: str = "g") -> None:
+    """A share group whose member has left."""
+    member = world.member(group_id=group_id)
+    await member.heartbeat(0, ["orders"])
+    await member.heartbeat(-1)
+
+
+async def test_share_groups_are_answered_and_others_are_not() -> None:
+    world = ShareGroupWorld()
+    await left_group(world, "left")
+    await world.member(group_id="busy").heartbeat(0, ["orders"])
+
+    answered = await deleted(world, "busy", "consumers", "left", "busy")
+
+    assert answered == {"busy": ErrorCode.NON_EMPTY_GROUP, "left": ErrorCode.NONE}
+    assert world.groups.coordinator.group_ids == ("busy",)
+    assert world.observer.reasons == ["non_empty_group"]
+
+
+async def test_a_deleted_group_is_no_share_group_any_more() -> None:
+    world = ShareGroupWorld()
+    await left_group(world)
+
+    answered = [await deleted(world, "g") for _ in range(2)]
+
+    assert answered == [{"g": ErrorCode.NONE}, {}]
+
+
+async def test_a_group_is_deleted_on_the_port_of_its_coordinator_only() -> None:
+    world = ShareGroupWorld(node_ids=(1, 2))
+    coordinate_groups_at(world, 2)
+    member = world.member(node_id=2)
+    await member.heartbeat(0, ["orders"])
+    await member.heartbeat(-1)
+
+    answered = [await deleted(world, "g", node_id=node_id) for node_id in (1, 2)]
+
+    assert answered == [{"g": ErrorCode.NOT_COORDINATOR}, {"g": ErrorCode.NONE}]
+
+
+async def test_while_its_slot_is_loaded_nobody_knows_whether_it_is_a_share_group() -> None:
+    world = ShareGroupWorld()
+    world.group_log.unreadiness = CoordinatorLoadInProgress("loading")
+
+    assert await deleted(world, "g") == {"g": ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+
+
+async def test_a_fault_is_told_of_every_group() -> None:
+    world = ShareGroupWorld()
+
+    (entry,) = [api for api in world.groups.apis.partial_entries if api.api_key == ApiKey.DELETE_GROUPS]
+    refusal = entry.refusal_of(DeleteGroupsRequest(["a", "b", "a"]), ErrorCode.UNKNOWN_SERVER_ERROR, "fault")
+
+    assert isinstance(refusal, DeleteGroupsResponse)
+    assert [(result.group_id, result.error_code, result.error_message) for result in refusal.results] == [
+        ("a", ErrorCode.UNKNOWN_SERVER_ERROR, "fault"),
+        ("b", ErrorCode.UNKNOWN_SERVER_ERROR, "fault"),
+    ]
