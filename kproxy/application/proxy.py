@@ -17,6 +17,7 @@ import uvloop
 from kproxy.admin.views import ProxyState
 from kproxy.application.configured_limits import share_group_limits
 from kproxy.application.late_admin import AdminParts, LateAdmin
+from kproxy.application.share_switch import ShareSwitch
 from kproxy.application.shutdown import Shutdown
 from kproxy.application.slot_contents import SlotContents
 from kproxy.application.state_log_plan import state_log_plan
@@ -38,7 +39,7 @@ from kproxy.net.cluster.contact_watch import ContactWatch
 from kproxy.net.cluster.group_namespace import ClusterGroupNamespace
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.cluster.metadata_rounds import MetadataTiming
-from kproxy.net.cluster.share_support import ShareSupport, ShareSupportWatch
+from kproxy.net.cluster.share_support import ShareSupportWatch
 from kproxy.net.cluster.view import ClusterBroker, TopicIdsMissing
 from kproxy.net.deadlines import Deadlines, MonotonicClock, SystemWallClock
 from kproxy.net.observation import ShellObserver
@@ -63,8 +64,10 @@ from kproxy.wire import codecs
 log = logs.logger("application")
 
 _MEETING_PAUSE_S: Final = 0.02
-_STATE_LOG_PATIENCE_S: Final = 15.0
-"""How long the start line waits to say whether there is a state log."""
+_PROBE_PATIENCE_S: Final = 2.0
+"""How long the brokers' ports wait for a first word on whether the cluster serves share groups itself."""
+_FIRST_WORD_PATIENCE_S: Final = 15.0
+"""How long the start line waits to say what becomes of share groups; as long again, whether there is a state log."""
 
 CODEC_SWITCH: Final = "KPROXY_CODEC"
 """`construct` runs every message through the construct trees: a switch for tests, not a key."""
@@ -138,8 +141,10 @@ class Proxy:
         )
         self._support = ShareSupportWatch(
             self._metadata.probe_share_groups,
+            clock=self._clock,
             tasks=self._tasks,
-            on_change=lambda _: self._switch_share_groups(),
+            counting=self._metrics,
+            on_change=self._switch_share_groups,
         )
 
     def _build_state_log(self) -> None:
@@ -212,6 +217,14 @@ class Proxy:
         timed, waits = TimedApis(groups.apis, self._metrics), HeldRequests(clock)
         self._held_refusals = HeldRefusals(timed, waits, sessions=groups.sessions, clock=clock)
         self._routes = RoutingTable({}, groups.coordinator.known_ids)
+        self._share_switch = ShareSwitch(
+            groups.apis,
+            self._routes,
+            self._support,
+            metadata=self._metadata,
+            state_log=self._state_log,
+            is_shadowing=settings.share_upstream is ShareUpstream.SHADOW,
+        )
         self._relay = Relay(
             routes=self._routes,
             rewriter=ResponseRewriter(self._addresses, lambda: self._routes.served, self._topic_name),
@@ -322,14 +335,16 @@ class Proxy:
         if self.shutdown.requested.is_set():
             return
         # First what is served, then the ports: a share consumer that is told of no share groups gives up for good.
-        await self._support.look_now()
+        self._metadata.on_refreshed.append(self._support.look)
+        self._support.look()
         self._switch_share_groups()
+        await self._support.looked(_PROBE_PATIENCE_S)
         self._topic_changes.start()
         await self._listeners.bind(self._metadata.brokers)
         self._metadata.on_brokers.append(self._follow_brokers)
-        self._metadata.on_refreshed.append(self._support.look)
-        if not self._why_not():
-            await self._state_log.first_word(_STATE_LOG_PATIENCE_S)
+        await self.shutdown.unless_requested(self._share_switch.first_word(_FIRST_WORD_PATIENCE_S))
+        if self.shutdown.requested.is_set():
+            return
         self._vitals.state = ProxyState.READY
         self._vitals.say_where()
 
@@ -344,37 +359,13 @@ class Proxy:
     # ------------------------------------------------ share groups on and off
 
     def _switch_share_groups(self) -> None:
-        apis, reason = self._share_groups.apis, self._why_not()
-        if reason:
-            apis.turn_off(reason)
-        else:
-            self._state_log.start()
-            if problem := self._state_log.problem:
-                apis.set_unavailable(f"the state log cannot be used: {problem}")
-            else:
-                apis.set_available()
-        if self._routes.served != apis.version_ranges():
-            self._routes.serve(apis.version_ranges())
-            log.info("share_groups", state="off" if reason else "on", reason=reason)
+        self._share_switch.set()
         self._go_on_if_well()
 
     def _go_on_if_well(self) -> None:
         if not self._vitals.why_unavailable():
             self._held_refusals.release()
             self._vitals.say_ready()
-
-    def _why_not(self) -> str:
-        """Return why share groups are not served, empty when they are."""
-        is_shadowing = self._settings.share_upstream is ShareUpstream.SHADOW
-        if self._support.current is ShareSupport.SERVED and not is_shadowing:
-            return (
-                "the backing cluster serves share groups itself, and two coordinators for one group would deliver "
-                "records twice; use the cluster's own, or set kproxy.share.upstream=shadow"
-            )
-        if self._support.current is ShareSupport.UNKNOWN:
-            failure = self._metadata.last_failure
-            return f"the backing cluster could not be asked: {failure or 'no answer yet'}"
-        return ""
 
     # ------------------------------------------------ addresses
 

@@ -30,6 +30,15 @@ class Shutdown:
         with suppress(TimeoutError):
             await asyncio.wait_for(self.requested.wait(), seconds)
 
+    async def unless_requested(self, step: Coroutine[object, object, None]) -> None:
+        """Return when `step` is over; it is cancelled when the end is requested."""
+        async with asyncio.TaskGroup() as group:
+            end = group.create_task(self.requested.wait())
+            doing = group.create_task(step)
+            await asyncio.wait({end, doing}, return_when=asyncio.FIRST_COMPLETED)
+            end.cancel()
+            doing.cancel()
+
     def begin(self) -> None:
         """Let the time run."""
         self._grace_ends_at = asyncio.get_running_loop().time() + self._grace_seconds

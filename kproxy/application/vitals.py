@@ -211,9 +211,11 @@ class Vitals:
     def _check_state_log(self) -> str:
         if self.state is ProxyState.STARTING:
             return "it was not looked for yet"
-        if self._parts.share_groups.apis.service is Service.OFF:
+        apis = self._parts.share_groups.apis
+        if apis.service is Service.OFF:
             return ""
-        return self._slot_problem()
+        # While nobody knows whether share groups can be served, no state log was looked for, and the reason says why.
+        return apis.reason or self._slot_problem()
 
     def _slot_problem(self) -> str:
         slots = self._parts.state_log.slots

@@ -233,10 +233,8 @@ class ClusterMetadataCache:
         self._view.expect(names)
 
     async def probe_share_groups(self) -> ShareSupport:
-        """Ask a broker whether it serves share groups itself. Raises BrokerUnavailable."""
-        support = await self._contact.ask(probe_share_groups)
-        self._counting.count("upstream_probe", 1, support.value)
-        return support
+        """Return what the first broker says that tells: ABSENT or SERVED. Raises BrokerUnavailable when none does."""
+        return await self._contact.ask(probe_share_groups)
 
     async def ask(
         self, question: Callable[[BrokerClient], Awaitable[Answer]], *, is_repeatable: bool = True

@@ -4,13 +4,18 @@ Kafka 4.1 and later list the share APIs whether or not the feature `share.versio
 request does (seen on 4.1.2 and 4.3.1).
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from enum import Enum
 from typing import Final
 
-from kproxy.error_codes import ErrorCode
+from kproxy.error_codes import ErrorCode, known_code
 from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.ports import Clock
+from kproxy.net.backoff import Backoff
 from kproxy.net.cluster.broker_client import BrokerClient
+from kproxy.net.counting import Counting
 from kproxy.net.tasks import TaskKeeper
 from kproxy.telemetry import logs
 from kproxy.wire.api_keys import ApiKey
@@ -41,65 +46,116 @@ class ShareSupport(Enum):
     ABSENT = "absent"
     SERVED = "served"
     UNKNOWN = "unknown"
+    """Nobody said so far."""
 
 
 class ShareSupportWatch:
-    """Looks again whenever `look` is called, and tells `on_change` when the answer is another one.
+    """Looks again whenever `look` is called, and calls `on_change` when `current` is another one.
 
-    `current` is UNKNOWN at first; a probe that nobody answers changes nothing.
+    `current` is UNKNOWN until some broker said, and as long as it is the watch goes on looking by itself, with pauses
+    that grow to a second. What was said once stands until some broker says otherwise: one that cannot be asked, or
+    whose answer tells nothing, changes nothing. Until then `on_change` is called for each new `failure`, too.
     """
 
     def __init__(
         self,
         probe: Callable[[], Awaitable[ShareSupport]],
         *,
+        clock: Clock,
         tasks: TaskKeeper,
-        on_change: Callable[[ShareSupport], None],
+        counting: Counting,
+        on_change: Callable[[], None],
     ) -> None:
         self.current = ShareSupport.UNKNOWN
+        self.failure = ""
+        """Why the last probe did not tell; empty when it did, and before the first one ended."""
         self._probe = probe
+        self._backoff = Backoff(clock)
         self._tasks = tasks
+        self._counting = counting
         self._on_change = on_change
         self._is_looking = False
+        self._has_looked = asyncio.Event()
+        self._is_known = asyncio.Event()
 
     def look(self) -> None:
-        """Probe in the background, unless a probe is under way."""
+        """Probe in the background, unless that is under way."""
         if not self._is_looking:
             self._is_looking = True
             self._tasks.spawn(self._look(), name="share group probe")
 
-    async def look_now(self) -> None:
-        """Probe and return when the answer is there, or when nobody gave one."""
-        self._is_looking = True
-        await self._look()
+    async def looked(self, timeout_s: float) -> None:
+        """Return when a first probe has ended, whatever it told, or after `timeout_s`."""
+        await _happened(self._has_looked, timeout_s)
+
+    async def known(self, timeout_s: float) -> None:
+        """Return when some broker said what the cluster does, or after `timeout_s`."""
+        await _happened(self._is_known, timeout_s)
 
     async def _look(self) -> None:
         try:
-            found = await self._probe()
-        except BrokerUnavailable as failure:
-            log.debug("share_group_probe_failed", detail=failure)
-            return
+            found = await self._probe_once()
+            while found is self.current is ShareSupport.UNKNOWN:
+                self._backoff.failed()
+                await asyncio.sleep(self._backoff.remaining_ms / 1000)
+                found = await self._probe_once()
         finally:
             self._is_looking = False
-        if found is not self.current:
-            log.info("share_support_changed", before=self.current.value, after=found.value)
-            self.current = found
-            self._on_change(found)
+        self._backoff.succeeded()
+        if found not in {ShareSupport.UNKNOWN, self.current}:
+            self._change_to(found)
+
+    async def _probe_once(self) -> ShareSupport:
+        found, failure = ShareSupport.UNKNOWN, ""
+        try:
+            found = await self._probe()
+        except BrokerUnavailable as unavailable:
+            failure = str(unavailable)
+        except Exception as fault:  # noqa: BLE001 - without an answer share groups are never served
+            failure = f"{type(fault).__name__} in kproxy itself"
+            log.crash("share_group_probe_failed", fault)
+        self._counting.count("upstream_probe", 1, found.value)
+        self._note(failure)
+        self._has_looked.set()
+        return found
+
+    def _note(self, failure: str) -> None:
+        is_news = failure not in {"", self.failure} and self.current is ShareSupport.UNKNOWN
+        self.failure = failure
+        if is_news:
+            log.warning("share_support_unknown", detail=failure)
+            self._on_change()
+
+    def _change_to(self, found: ShareSupport) -> None:
+        log.info("share_support_changed", before=self.current.value, after=found.value)
+        self.current = found
+        self._is_known.set()
+        self._on_change()
+
+
+async def _happened(event: asyncio.Event, timeout_s: float) -> None:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), timeout_s)
 
 
 async def probe_share_groups(client: BrokerClient) -> ShareSupport:
-    """Ask one broker; UNKNOWN when its answer says neither. Raises BrokerUnavailable when none comes."""
+    """Ask one broker: ABSENT or SERVED. Raises BrokerUnavailable when no answer comes, or one that says neither."""
     if ApiKey.SHARE_GROUP_DESCRIBE not in client.version_ranges:
         return ShareSupport.ABSENT
     if not client.has_version_for(ApiKey.SHARE_GROUP_DESCRIBE):
-        # Version 0 was that of the early access in Kafka 4.0, where it had to be switched on by hand.
-        return ShareSupport.UNKNOWN
+        # Version 0 was that of the early access in Kafka 4.0, listed only where it was switched on by hand.
+        return ShareSupport.SERVED
     request = ShareGroupDescribeRequest(group_ids=[PROBED_GROUP_ID])
     response = await client.request(ApiKey.SHARE_GROUP_DESCRIBE, request)
     assert isinstance(response, ShareGroupDescribeResponse)
     if not response.groups:
-        return ShareSupport.UNKNOWN
+        raise BrokerUnavailable(f"{client.peer} answered ShareGroupDescribe about no group")
     error_code = response.groups[0].error_code
     if error_code == ErrorCode.UNSUPPORTED_VERSION:
         return ShareSupport.ABSENT
-    return ShareSupport.SERVED if error_code in _SERVING_CODES else ShareSupport.UNKNOWN
+    if error_code in _SERVING_CODES:
+        return ShareSupport.SERVED
+    name = known_code(error_code).name
+    raise BrokerUnavailable(
+        f"{client.peer} answered ShareGroupDescribe with {name} ({error_code}), which tells nothing"
+    )

@@ -73,12 +73,16 @@ class LogReadiness:
             wait.is_forsaken = True
             wait.cut_short()
 
-    def end(self) -> None:
-        """End every wait, and let nobody wait again."""
-        self._is_ending = True
+    def release(self) -> None:
+        """End every wait: what they wait for does not come."""
         for waits in self._waits.values():
             for wait in waits:
                 wait.cut_short()
+
+    def end(self) -> None:
+        """End every wait, and let nobody wait again."""
+        self._is_ending = True
+        self.release()
 
     def _forget(self, connection_id: int, wait: _Wait) -> None:
         waits = self._waits[connection_id]

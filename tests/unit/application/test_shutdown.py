@@ -121,3 +121,20 @@ async def test_a_pause_ends_when_the_end_is_requested() -> None:
 
     assert await seconds_of(shutdown.pause(0.001)) < 10
     assert await seconds_of(shutdown.pause(60)) < 10
+
+
+async def test_what_is_waited_for_at_the_start_ends_when_the_end_is_requested() -> None:
+    shutdown = Shutdown(LONG_MS)
+    asyncio.get_running_loop().call_soon(shutdown.request)
+
+    await shutdown.unless_requested(for_ever())
+
+    assert shutdown.requested.is_set()
+
+
+async def test_what_is_waited_for_at_the_start_ends_by_itself() -> None:
+    shutdown = Shutdown(LONG_MS)
+
+    await shutdown.unless_requested(nothing())
+
+    assert not shutdown.requested.is_set()

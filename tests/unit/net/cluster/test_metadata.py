@@ -3,6 +3,7 @@ import logging
 
 import pytest
 
+from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import BrokerEndpoint, PartitionLeader, TopicDescription
 from kproxy.net.broker_failures import AuthenticationExpected
@@ -13,6 +14,7 @@ from kproxy.share.identifiers import TopicId
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.metadata_request import MetadataRequest
 from kproxy.wire.messages.metadata_response import MetadataResponse, MetadataResponseBroker
+from kproxy.wire.messages.share_group_describe_response import DescribedGroup, ShareGroupDescribeResponse
 from tests.in_memory.scripted_cluster import ScriptedCluster
 from tests.worlds.backing import ORDERS, PAYMENTS, Backing
 
@@ -315,7 +317,25 @@ async def test_an_answer_without_brokers_or_with_an_error_is_refused(
 async def test_the_cluster_is_probed_for_share_groups_of_its_own() -> None:
     async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
         assert await backing.metadata.probe_share_groups() is ShareSupport.ABSENT
-        assert backing.counted.counts[("upstream_probe", "absent")] == 1
+
+
+async def test_a_broker_whose_word_on_share_groups_tells_nothing_makes_kproxy_ask_the_next() -> None:
+    async with ScriptedCluster((1, 2)) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        # Given
+        await backing.metadata.refresh()
+        probe = ApiKey.SHARE_GROUP_DESCRIBE
+        for broker in cluster.brokers.values():
+            broker.version_ranges[probe] = (1, 1)
+        cluster.brokers[1].answers[probe] = lambda _: ShareGroupDescribeResponse()
+        cluster.brokers[2].answers[probe] = lambda _: ShareGroupDescribeResponse(
+            groups=[DescribedGroup(error_code=ErrorCode.GROUP_ID_NOT_FOUND)]
+        )
+
+        # When
+        found = await backing.metadata.probe_share_groups()
+
+        # Then
+        assert found is ShareSupport.SERVED
 
 
 async def test_topics_that_nobody_asks_about_are_not_asked_for_for_ever() -> None:

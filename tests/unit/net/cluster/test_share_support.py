@@ -11,12 +11,13 @@ from kproxy.net.cluster.share_support import (
     ShareSupportWatch,
     probe_share_groups,
 )
+from kproxy.net.deadlines import MonotonicClock
 from kproxy.net.tasks import TaskKeeper
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kproxy.wire.messages.share_group_describe_response import DescribedGroup, ShareGroupDescribeResponse
 from tests.in_memory.answering_broker import AnsweringBroker
-from tests.worlds.backing import LIMITS
+from tests.worlds.backing import LIMITS, CountedThings
 
 DESCRIBE = ApiKey.SHARE_GROUP_DESCRIBE
 
@@ -40,7 +41,6 @@ def described(*error_codes: int) -> AnsweringBroker:
         (ErrorCode.NONE, ShareSupport.SERVED),
         (ErrorCode.NOT_COORDINATOR, ShareSupport.SERVED),
         (ErrorCode.GROUP_AUTHORIZATION_FAILED, ShareSupport.SERVED),
-        (ErrorCode.UNKNOWN_SERVER_ERROR, ShareSupport.UNKNOWN),
     ],
 )
 async def test_the_answer_about_a_group_that_nobody_has_tells(
@@ -53,26 +53,39 @@ async def test_the_answer_about_a_group_that_nobody_has_tells(
     assert asked.group_ids == [PROBED_GROUP_ID]
 
 
-async def test_an_answer_about_no_group_tells_nothing() -> None:
-    assert await probe(described()) is ShareSupport.UNKNOWN
+async def test_an_answer_about_no_group_is_none() -> None:
+    with pytest.raises(BrokerUnavailable, match="answered ShareGroupDescribe about no group"):
+        await probe(described())
+
+
+async def test_an_odd_answer_is_none() -> None:
+    with pytest.raises(BrokerUnavailable, match=r"with UNKNOWN_SERVER_ERROR \(-1\), which tells nothing"):
+        await probe(described(ErrorCode.UNKNOWN_SERVER_ERROR))
 
 
 async def test_a_broker_without_the_api_serves_no_share_groups() -> None:
     assert await probe(AnsweringBroker()) is ShareSupport.ABSENT
 
 
-async def test_a_broker_of_the_early_access_may_or_may_not_serve_them() -> None:
-    assert await probe(AnsweringBroker(version_ranges={DESCRIBE: (0, 0)})) is ShareSupport.UNKNOWN
+async def test_a_broker_of_the_early_access_serves_them() -> None:
+    assert await probe(AnsweringBroker(version_ranges={DESCRIBE: (0, 0)})) is ShareSupport.SERVED
 
 
 class Watching:
     """A watch whose probes give one answer after the other; an exception is raised."""
 
-    def __init__(self, *answers: ShareSupport | BrokerUnavailable) -> None:
+    def __init__(self, *answers: ShareSupport | Exception) -> None:
         self.answers = list(answers)
-        self.changes: list[ShareSupport] = []
+        self.changes: list[tuple[ShareSupport, str]] = []
         self.tasks = TaskKeeper()
-        self.watch = ShareSupportWatch(self._probe, tasks=self.tasks, on_change=self.changes.append)
+        self.counted = CountedThings()
+        self.watch = ShareSupportWatch(
+            self._probe,
+            clock=MonotonicClock(),
+            tasks=self.tasks,
+            counting=self.counted,
+            on_change=lambda: self.changes.append((self.watch.current, self.watch.failure)),
+        )
 
     async def look(self) -> None:
         self.watch.look()
@@ -81,7 +94,7 @@ class Watching:
     async def _probe(self) -> ShareSupport:
         await asyncio.sleep(0)
         answer = self.answers.pop(0)
-        if isinstance(answer, BrokerUnavailable):
+        if isinstance(answer, Exception):
             raise answer
         return answer
 
@@ -97,8 +110,73 @@ async def test_a_watch_tells_only_of_changes() -> None:
         await watching.look()
 
     # Then
-    assert watching.changes == [absent, served]
+    assert watching.changes == [(absent, ""), (served, "")]
     assert watching.watch.current is served
+
+
+@pytest.mark.parametrize("oddity", [BrokerUnavailable("it hangs"), ShareSupport.UNKNOWN, KeyError("a fault")])
+async def test_what_was_said_once_stands_although_a_later_probe_tells_nothing(
+    oddity: ShareSupport | Exception,
+) -> None:
+    # Given
+    watching = Watching(ShareSupport.ABSENT, oddity)
+    await watching.look()
+
+    # When
+    await watching.look()
+
+    # Then
+    assert watching.watch.current is ShareSupport.ABSENT
+    assert watching.changes == [(ShareSupport.ABSENT, "")]
+    assert watching.answers == []
+
+
+@pytest.mark.parametrize("oddity", [BrokerUnavailable("it hangs"), ShareSupport.UNKNOWN, KeyError("a fault")])
+async def test_until_somebody_said_something_a_watch_goes_on_by_itself(
+    oddity: ShareSupport | Exception,
+) -> None:
+    # Given
+    watching = Watching(oddity, oddity, ShareSupport.ABSENT)
+
+    # When
+    watching.watch.look()
+    await watching.watch.known(10)
+
+    # Then
+    assert watching.watch.current is ShareSupport.ABSENT
+    assert watching.counted.counts == {
+        ("upstream_probe", "unknown"): 2,
+        ("upstream_probe", "absent"): 1,
+    }
+
+
+async def test_why_nobody_said_anything_is_told_whenever_it_is_another_reason() -> None:
+    # Given
+    away, odd = BrokerUnavailable("away"), BrokerUnavailable("odd")
+    watching = Watching(away, away, odd, ShareSupport.SERVED)
+
+    # When
+    await watching.look()
+
+    # Then
+    unknown, served = ShareSupport.UNKNOWN, ShareSupport.SERVED
+    assert watching.changes == [(unknown, "away"), (unknown, "odd"), (served, "")]
+
+
+async def test_a_first_probe_that_told_nothing_is_a_first_look_and_no_knowledge() -> None:
+    # Given
+    watching = Watching(BrokerUnavailable("away"), ShareSupport.ABSENT)
+
+    # When
+    watching.watch.look()
+    await watching.watch.looked(10)
+    told = watching.watch.current, watching.watch.failure
+    await watching.watch.known(0.001)
+
+    # Then
+    assert told == (ShareSupport.UNKNOWN, "away")
+    assert watching.watch.current is ShareSupport.UNKNOWN
+    await asyncio.wait(watching.tasks._tasks)
 
 
 async def test_a_watch_does_not_look_twice_at_a_time() -> None:
@@ -111,4 +189,4 @@ async def test_a_watch_does_not_look_twice_at_a_time() -> None:
 
     # Then
     assert watching.answers == [ShareSupport.SERVED]
-    assert watching.changes == [ShareSupport.ABSENT]
+    assert watching.changes == [(ShareSupport.ABSENT, "")]

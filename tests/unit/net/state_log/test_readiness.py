@@ -144,6 +144,22 @@ async def test_at_the_end_of_the_process_all_waits_end_and_none_begins(process: 
     assert process.service.slots is None
 
 
+async def test_who_waits_for_what_does_not_come_is_released_and_others_may_wait(process: Process) -> None:
+    # Given
+    wait = begin(process)
+    await waits(process, 1)
+
+    # When
+    process.service.readiness.release()
+    await wait
+    later = begin(process)
+
+    # Then
+    await waits(process, 1)
+    process.service.readiness.end()
+    await later
+
+
 async def test_topics_that_must_not_be_used_are_not_waited_for(
     cluster: ScriptedStateLog, process: Process
 ) -> None:

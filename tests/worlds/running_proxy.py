@@ -1,0 +1,108 @@
+"""`RunningProxy`: a whole kproxy in the process of the test, in front of a scripted cluster."""
+
+import asyncio
+import socket
+from types import TracebackType
+from typing import Final, Self
+
+from kproxy.admin.views import ProxyState, ShareGroupsView
+from kproxy.application.proxy import Proxy
+from kproxy.error_codes import ErrorCode
+from kproxy.net.relay.early_ports import EarlyPorts
+from kproxy.settings import HostPort, Settings, ShareUpstream
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.share_group_describe_response import DescribedGroup, ShareGroupDescribeResponse
+from tests.in_memory.scripted_state_log import ScriptedStateLog
+from tests.worlds.state_logs import create_state_topics
+
+HERE: Final = "127.0.0.1"
+PROBE: Final = ApiKey.SHARE_GROUP_DESCRIBE
+
+
+class RunningProxy:
+    """A kproxy in front of `cluster`, whose brokers answer the probe for share groups as `said` has it.
+
+    Each probe takes the first of `said`; the last stays. The ports that it opens are free ones.
+    """
+
+    def __init__(
+        self,
+        cluster: ScriptedStateLog,
+        *said: ErrorCode,
+        upstream: ShareUpstream = ShareUpstream.REFUSE,
+    ) -> None:
+        self.said = list(said)
+        self._cluster = cluster
+        for broker in cluster.brokers.values():
+            broker.version_ranges[PROBE] = (1, 1)
+            broker.answers[PROBE] = lambda _: self._say()
+        create_state_topics(cluster)
+        settings = Settings(
+            bootstrap_servers=tuple(cluster.bootstrap_servers),
+            listen=HostPort(HERE, 0),
+            broker_port_map={node_id: _free_port() for node_id in cluster.brokers},
+            advertised_host=HERE,
+            admin_listener=None,
+            share_upstream=upstream,
+        )
+        self.proxy = Proxy(settings, EarlyPorts())
+        self._life: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._life = asyncio.get_running_loop().create_task(self.proxy.start())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._life is not None
+        self.proxy.shutdown.request()
+        try:
+            await self._life
+        finally:
+            await self.proxy.stop()
+
+    @property
+    def share_groups(self) -> ShareGroupsView:
+        """What `/api/v1/status` says of share groups."""
+        return self.proxy._vitals.status().share_groups
+
+    @property
+    def advertised(self) -> set[int]:
+        """The share APIs that clients are told of."""
+        return set(self.proxy._routes.served)
+
+    @property
+    def failed_checks(self) -> dict[str, str]:
+        """The checks of `/readyz` that do not pass, with what they say."""
+        results = self.proxy._vitals.readiness().named_results()
+        return {each.check: each.detail for each in results if not each.is_passed}
+
+    @property
+    def is_started(self) -> bool:
+        """Whether its start is over."""
+        return self.proxy._vitals.state is ProxyState.READY
+
+    @property
+    def has_open_ports(self) -> bool:
+        """Whether every broker has a port."""
+        return set(self._cluster.brokers) <= set(self.proxy._listeners.bound_ports)
+
+    @property
+    def probe_count(self) -> int:
+        """How often a broker was asked."""
+        return len(self._cluster.asked(PROBE))
+
+    async def refresh(self) -> None:
+        """Do what happens every `metadata.max.age.ms`."""
+        await self.proxy._metadata.refresh()
+
+    def _say(self) -> ShareGroupDescribeResponse:
+        code = self.said[0] if len(self.said) == 1 else self.said.pop(0)
+        return ShareGroupDescribeResponse(groups=[DescribedGroup(error_code=code)])
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HERE, 0))
+        return int(probe.getsockname()[1])
