@@ -1,19 +1,39 @@
 """`SlotContents`: what share groups hold in memory of each slot, taken over and forgotten as slots come and go."""
 
+import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from kproxy.handlers.share_groups import ShareGroups
 from kproxy.net.state_log.durable_state_log import SlotDirectory
+from kproxy.net.state_log.slots import StateSlots
 from kproxy.share.identifiers import GroupId, SharePartitionKey
 from kproxy.share.share_group_image import ShareGroupImage
 
 
+@dataclass(frozen=True, slots=True)
+class _BySlot:
+    """What was held at one moment, by the number of its slot."""
+
+    generation: object
+    """Another one when something is held that is not in here."""
+    keys: Mapping[int, Sequence[SharePartitionKey]]
+    """Share-partitions that are live, are being loaded, or that a fetch waits for."""
+    group_ids: Mapping[int, Sequence[GroupId]]
+
+
 class SlotContents:
-    """Implements `SlotListener` over the share groups of the process."""
+    """Implements `SlotListener` over the share groups of the process.
+
+    One connection that ends, or another process that takes over, makes all slots be lost in one turn of the event loop,
+    and nothing may serve from any of them a moment longer. So what is held is looked through once for all of them.
+    """
 
     def __init__(self, directory: SlotDirectory, share_groups: Callable[[], ShareGroups]) -> None:
         self._directory = directory
         self._share_groups = share_groups
+        self._last: _BySlot | None = None
 
     def slot_loaded(
         self, slot: int, images: Sequence[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
@@ -23,20 +43,40 @@ class SlotContents:
         Fetches that wait for one of its share-partitions are woken.
         """
         self._share_groups().restore_groups(images, configs, belongs=self._groups_of(slot))
-        self._share_groups().discard_share_partitions(self._keys_of(slot))
+        self._share_groups().discard_share_partitions(self._held().keys.get(slot, ()))
 
     def slot_lost(self, slot: int) -> None:
         """Forget the groups of the slot, and discard its share-partitions: what they held is delivered again.
 
         What its groups have configured stays until the slot is loaded, for share-partitions of other slots.
         """
-        self._share_groups().discard_share_partitions(self._keys_of(slot))
-        self._share_groups().forget_groups(self._groups_of(slot))
-
-    def _keys_of(self, slot: int) -> Callable[[SharePartitionKey], bool]:
-        slots = self._directory.require()
-        return lambda key: slots.slot_of_key(key).number == slot
+        held = self._held()
+        self._share_groups().discard_share_partitions(held.keys.get(slot, ()))
+        self._share_groups().forget_groups(held.group_ids.get(slot, ()))
 
     def _groups_of(self, slot: int) -> Callable[[GroupId], bool]:
         slots = self._directory.require()
         return lambda group_id: slots.slot_of_group(group_id).number == slot
+
+    def _held(self) -> _BySlot:
+        """Return all that is held, and maybe some that was: from the last look, if nothing was added since."""
+        groups, slots = self._share_groups(), self._directory.require()
+        parts = (groups.directory, groups.availability, groups.coordinator)
+        generation = (groups, slots, *(part.generation for part in parts))
+        if self._last is None or self._last.generation != generation:
+            self._last = _by_slot(generation, groups, slots)
+            asyncio.get_running_loop().call_soon(self._let_go)
+        return self._last
+
+    def _let_go(self) -> None:
+        self._last = None
+
+
+def _by_slot(generation: object, groups: ShareGroups, slots: StateSlots) -> _BySlot:
+    keys: dict[int, list[SharePartitionKey]] = defaultdict(list)
+    for key in {**groups.directory.known_keys(), **groups.availability.listened_keys()}:
+        keys[slots.slot_of_key(key).number].append(key)
+    group_ids: dict[int, list[GroupId]] = defaultdict(list)
+    for group_id in groups.coordinator.group_ids:
+        group_ids[slots.slot_of_group(group_id).number].append(group_id)
+    return _BySlot(generation, keys, group_ids)

@@ -108,9 +108,9 @@ class ShareGroups:
         self._ports = ports
         self._limits = limits
         self._effective_limits = EffectiveLimits(limits.share, self.configs)
-        availability = HeardAvailability(ports.availability)
+        self.availability = HeardAvailability(ports.availability)
         self.directory = SharePartitionDirectory(
-            _directory_ports(ports, availability),
+            _directory_ports(ports, self.availability),
             limits_of=self._effective_limits.of,
             offset_reset_of=self.configs.offset_reset,
             is_wanted=self.sessions.group_has_sessions,
@@ -123,10 +123,10 @@ class ShareGroups:
             counters=ShareCounters(ports.observer),
             state_log=ports.state_log,
             reader=ports.reader,
-            availability=availability,
+            availability=self.availability,
             clock=ports.clock,
             observer=ports.observer,
-            parked=ParkedFetches(availability),
+            parked=ParkedFetches(self.availability),
             clients=self.clients,
         )
         self._releases = Releases(self._services)
@@ -217,21 +217,21 @@ class ShareGroups:
         if self.coordinator.being_deleted():
             self._ports.background.begin(self._group_deletions.tend, name="interrupted deletions of groups")
         belongs_once = cache(belongs)
-        self._services.availability.signal_all(lambda key: belongs_once(key.group_id))
+        self.availability.signal_all(lambda key: belongs_once(key.group_id))
 
-    def forget_groups(self, belongs: Callable[[GroupId], bool]) -> None:
-        """Forget the groups of a slot that was lost, or failed and is to be loaded again.
+    def forget_groups(self, group_ids: Iterable[GroupId]) -> None:
+        """Forget groups of a slot that was lost, or failed and is to be loaded again; answer what is held of them.
 
-        What they have configured stays until `restore_groups` says better: their share-partitions may be of other
-        slots and live on, and must not lock records for another time meanwhile.
+        What they have configured stays until `restore_groups` says better: some of other slots live on by it.
         """
-        self.coordinator.forget_all(belongs)
-        self._held.call_all(belongs)
+        for group in filter(None, map(self.coordinator.forget, group_ids)):
+            self._held.call_group(group)
 
-    def discard_share_partitions(self, belongs: Callable[[SharePartitionKey], bool]) -> None:
+    def discard_share_partitions(self, keys: Iterable[SharePartitionKey]) -> None:
         """Discard what is live of a slot that was lost, failed, or was loaded, and wake those who wait for it."""
-        self.directory.discard_all(belongs)
-        self._services.availability.signal_all(belongs)
+        for key in keys:
+            self.directory.discard(key)
+            self.availability.signal(key)
 
     def topics_moved(self, topic_ids: Collection[TopicId]) -> bool:
         """Let go of what is live of those topics that the cluster's metadata do not have any more; tell if any went.
@@ -242,7 +242,7 @@ class ShareGroups:
         self.coordinator.topics_moved()
         unknown = self._topic_deletions.unload(topic_ids)
         if unknown:
-            self._services.availability.signal_all(lambda key: key.topic_id in unknown)
+            self.availability.signal_all(lambda key: key.topic_id in unknown)
         return bool(unknown)
 
     async def move_log_starts(self, log_starts: Mapping[TopicIdPartition, int]) -> None:

@@ -17,7 +17,7 @@ records come back through their share session, their lock, or an acknowledgement
 Source: KIP-932, "Group coordinator"; `GroupMetadataManager.java`.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -85,13 +85,15 @@ class ExpiredMember:
 class GroupCoordinator:
     """All share groups. A group, once made, stays until it is deleted, members or not."""
 
-    __slots__ = ("_called", "_groups", "_round_checks", "_session_checks")
+    __slots__ = ("_called", "_groups", "_round_checks", "_session_checks", "generation")
 
     def __init__(self) -> None:
         self._groups: dict[GroupId, ShareGroup] = {}
         self._session_checks: list[tuple[int, ExpiredMember]] = []
         self._round_checks: list[tuple[int, GroupId]] = []
         self._called: dict[tuple[GroupId, MemberId], None] = {}
+        self.generation = 0
+        """Another number whenever there is a group that was not."""
 
     @property
     def group_ids(self) -> tuple[GroupId, ...]:
@@ -122,6 +124,7 @@ class GroupCoordinator:
         """
         group = ShareGroup.restore(image, limits, now_ms=now_ms)
         self._groups[group.group_id] = group
+        self.generation += 1
         for member in group.members.values():
             known = None if replaced is None else replaced.members.get(member.member_id)
             if known is not None:
@@ -132,14 +135,9 @@ class GroupCoordinator:
             self._watch(group, member)
         self._note_round(group)
 
-    def forget(self, group_id: GroupId) -> None:
-        """Forget a group, if there is one, because it may differ from what is durable."""
-        self._groups.pop(group_id, None)
-
-    def forget_all(self, belongs: Callable[[GroupId], bool]) -> None:
-        """Forget every group whose id `belongs` somewhere else, or is about to be restored."""
-        for group_id in [group_id for group_id in self._groups if belongs(group_id)]:
-            del self._groups[group_id]
+    def forget(self, group_id: GroupId) -> ShareGroup | None:
+        """Forget a group, because it may differ from what is durable, and return it; None when there is none."""
+        return self._groups.pop(group_id, None)
 
     def topic_names(self, heartbeat: Heartbeat) -> frozenset[str]:
         """Return the topics that `admit` is to hear about, MAX_SUBSCRIBED_TOPICS at most.
@@ -184,6 +182,7 @@ class GroupCoordinator:
         heartbeat.validate()
         if heartbeat.is_joining and heartbeat.group_id not in self._groups:
             self._groups[heartbeat.group_id] = ShareGroup(heartbeat.group_id)
+            self.generation += 1
         group = self._group(heartbeat.group_id)
         if group.is_being_deleted:
             raise CoordinatorLoadInProgress(f"group {heartbeat.group_id!r} is being deleted")

@@ -7,7 +7,7 @@ import struct
 from typing import Final
 
 from kproxy.share.identifiers import GroupId, SharePartitionKey
-from kproxy.statelog.short_keys import remember_short_keys
+from kproxy.statelog.short_keys import remember_short_keys, remember_short_texts
 
 _SIGN_BIT: Final = 1 << 31
 
@@ -18,6 +18,7 @@ def state_partition(key: SharePartitionKey, partition_count: int) -> int:
     return _absolute_hash(str(key)) % partition_count
 
 
+@remember_short_texts(maxsize=1 << 14)
 def group_partition(group_id: GroupId, partition_count: int) -> int:
     """Return the partition of the groups topic that holds the records of a group."""
     return _absolute_hash(group_id) % partition_count

@@ -55,7 +55,7 @@ async def test_fetches_that_wait_for_a_slot_are_answered_as_soon_as_it_is_loaded
         await until_all_wait()
         were_done = [fetch.done() for fetch in fetches]
         del world.state_log.unreadiness[key]
-        world.groups.discard_share_partitions(lambda _: True)
+        world.groups.discard_share_partitions([key])
         await until_all_wait(100)
         world.clock.advance(500)
 
@@ -135,7 +135,7 @@ async def test_a_slot_that_is_lost_while_a_share_partition_is_loaded_leaves_noth
         fetch = tasks.create_task(world.member().fetch(add=[(ORDERS, 0)]))
         await until_all_wait(3)
         world.state_log.unreadiness[key] = NotCoordinator("moved")
-        world.groups.discard_share_partitions(lambda _: True)
+        world.groups.discard_share_partitions([key])
         world.state_log.hold_loads.set()
 
     # Then

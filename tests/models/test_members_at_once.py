@@ -173,7 +173,7 @@ class Scene:
         key = self.world.key(partition=self.random.choice(PARTITIONS))
         if self.log.unreadiness.pop(key, None) is None:
             self.log.unreadiness[key] = CoordinatorLoadInProgress("replaying")
-        self.world.groups.discard_share_partitions(lambda each: each == key)
+        self.world.groups.discard_share_partitions([key])
 
     # ---- the end
 
@@ -183,7 +183,7 @@ class Scene:
         self.log.go_on()
         lost = set(self.log.unreadiness)
         self.log.unreadiness.clear()
-        self.world.groups.discard_share_partitions(lambda key: key in lost)
+        self.world.groups.discard_share_partitions(lost)
         for _ in range(5):
             self.read_count = 0
             self.world.clock.advance(1_000)

@@ -64,7 +64,7 @@ async def test_a_slot_that_becomes_ready_while_a_fetch_reads_elsewhere_is_not_sl
     async def become_ready() -> None:
         world.reader.before_read = None
         del world.state_log.unreadiness[loading]
-        world.groups.discard_share_partitions(lambda key: key == loading)
+        world.groups.discard_share_partitions([loading])
 
     world.reader.before_read = become_ready
 

@@ -5,7 +5,6 @@ when its group was forgotten, and when the process is told to stop. When its con
 any more, and the group does not count on its members until they are heard again, on another connection.
 """
 
-from collections.abc import Callable
 from typing import TypeAlias
 
 from kproxy.errors import CoordinatorNotAvailable
@@ -124,11 +123,6 @@ class HeldHeartbeats:
         self._waits.call(connection_id)
         self.follow()
 
-    def call_all(self, belongs: Callable[[GroupId], bool]) -> None:
-        """Answer every heartbeat of the groups that `belongs`: their slot was lost or loaded anew."""
-        for member in [member for member in self._connections if belongs(member[0])]:
-            self._call(member)
-
     def call_group(self, group: ShareGroup) -> None:
         """Answer every heartbeat of a group that is another one than it was, or gone."""
         for member_id in group.members:
@@ -137,7 +131,8 @@ class HeldHeartbeats:
     def end(self) -> None:
         """Answer every heartbeat, and hold none any more."""
         self.is_ending = True
-        self.call_all(lambda _: True)
+        for member in tuple(self._connections):
+            self._call(member)
 
     def _hear(self, heartbeat: Heartbeat, context: RequestContext) -> None:
         """Note where the member was heard.

@@ -67,7 +67,8 @@ class TopicDeletions:
             topic_id for topic_id in topic_ids if self._metadata.leader_of(topic_id, 0) is None
         )
         if unknown:
-            self._directory.discard_all(lambda key: key.topic_id in unknown)
+            for key in [key for key in self._directory.known_keys() if key.topic_id in unknown]:
+                self._directory.discard(key)
         return unknown
 
     async def tend(self) -> int | None:

@@ -74,16 +74,23 @@ class FetchSignals:
 class HeardAvailability:
     """The port `Availability`, and who listens to its signals without sleeping on it."""
 
-    __slots__ = ("_availability", "_listeners")
+    __slots__ = ("_availability", "_listeners", "generation")
 
     def __init__(self, availability: Availability) -> None:
         self._availability = availability
         self._listeners: dict[SharePartitionKey, set[FetchSignals]] = {}
+        self.generation = 0
+        """Another number whenever some fetch listens to more than was listened to."""
+
+    def listened_keys(self) -> Mapping[SharePartitionKey, object]:
+        """Return the keys of all share-partitions that some fetch listens to."""
+        return self._listeners
 
     def listen(self, keys: Collection[SharePartitionKey]) -> FetchSignals:
         """Return what notes the signals of `keys` from now on; `silence` must be called in the end."""
         signals = FetchSignals()
         signals.is_listening = True
+        self.generation += 1
         for key in keys:
             self._listeners.setdefault(key, set()).add(signals)
         return signals

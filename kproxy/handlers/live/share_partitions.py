@@ -5,7 +5,7 @@ the live object and forgets it; the next fetch builds another from what is durab
 then available again, which merely ends locks early.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -122,6 +122,7 @@ class SharePartitionDirectory:
         "_loading",
         "_offset_reset_of",
         "_ports",
+        "generation",
     )
 
     def __init__(
@@ -139,6 +140,8 @@ class SharePartitionDirectory:
         self._live: dict[SharePartitionKey, _Live] = {}
         self._loading: dict[SharePartitionKey, LoadUnderWay] = {}
         self._deadlines = LockDeadlines()
+        self.generation = 0
+        """Another number whenever there is a share-partition among `known_keys` that was not."""
 
     def __len__(self) -> int:
         return len(self._live)
@@ -151,6 +154,10 @@ class SharePartitionDirectory:
     def keys(self) -> tuple[SharePartitionKey, ...]:
         """Return the keys of all live share-partitions, those loaded first before the others."""
         return tuple(self._live)
+
+    def known_keys(self) -> Mapping[SharePartitionKey, object]:
+        """Return the keys of all share-partitions that are live or being loaded."""
+        return {**self._live, **self._loading}
 
     def find(self, key: SharePartitionKey) -> SharePartition | None:
         """Return the live share-partition, None when it is not loaded. Not to be kept across an await."""
@@ -188,6 +195,7 @@ class SharePartitionDirectory:
             load.end(failure)
             return load
         self._loading[key] = load
+        self.generation += 1
         self._ports.background.begin(partial(self._load, key, load), name=f"load {key}")
         return load
 
@@ -210,11 +218,6 @@ class SharePartitionDirectory:
         self._deadlines.forget(key)
         # Fetches that wait for it have to look again: the next one loads it.
         self._ports.availability.signal(key)
-
-    def discard_all(self, belongs: Callable[[SharePartitionKey], bool]) -> None:
-        """Discard whatever `belongs` to a slot which was lost, or loaded again, or to a topic that is gone."""
-        for key in [key for key in (*self._live, *self._loading) if belongs(key)]:
-            self.discard(key)
 
     def unload_unwanted(self, group_ids: Collection[GroupId]) -> None:
         """Forget what is live of those of the groups that nobody fetches for any more.
@@ -278,6 +281,7 @@ class SharePartitionDirectory:
             load.require_up_to_date(key)
             self._require_wanted(key)
             self._live[key] = live
+            self.generation += 1
         except Exception as raised:  # noqa: BLE001 - the fetches that wait are told
             failure = raised
         finally:

@@ -234,7 +234,7 @@ async def test_groups_of_a_slot_are_forgotten_and_restored_with_their_configurat
     images = world.group_log.replayed().durable_images().values()
 
     # When
-    world.groups.forget_groups(lambda group_id: group_id == "g")
+    world.groups.forget_groups([GROUP])
     forgotten = world.groups.coordinator.group_ids
     lock_duration_ms = world.groups.configs.record_lock_duration_ms("g")
     configs = {"g": {"share.record.lock.duration.ms": "15000"}}
@@ -259,7 +259,7 @@ async def test_a_share_partition_of_another_slot_locks_records_as_before_while_i
     world.produce(1)
 
     # When
-    world.groups.forget_groups(lambda _: True)
+    world.groups.forget_groups([GROUP])
     answer = await alice.fetch()
 
     # Then
@@ -332,7 +332,7 @@ async def test_only_the_share_partitions_of_a_slot_are_discarded() -> None:
     live = world.groups.directory.find(first)
 
     # When
-    world.groups.discard_share_partitions(lambda key: key == first)
+    world.groups.discard_share_partitions([first])
 
     # Then
     assert world.groups.directory.find(first) is None

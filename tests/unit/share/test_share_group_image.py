@@ -189,7 +189,7 @@ def test_sessions_of_a_forgotten_group_do_not_expire() -> None:
     joined(coordinator)
 
     # When
-    coordinator.forget_all(lambda group_id: group_id == ORDERS)
+    coordinator.forget(ORDERS)
 
     # Then
     assert coordinator.expire_sessions(10_000_000) == ()

@@ -115,7 +115,7 @@ async def test_a_group_that_is_forgotten_while_another_is_looked_after_is_left_a
     # Given
     class ForgetfulStateLog(BreakableStateLog):
         async def delete(self, keys: Collection[SharePartitionKey]) -> Mapping[SharePartitionKey, ApiError]:
-            world.groups.forget_groups(lambda group_id: group_id == "h")
+            world.groups.forget_groups([GroupId("h")])
             return await super().delete(keys)
 
     world = ShareGroupWorld()

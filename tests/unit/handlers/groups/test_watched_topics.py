@@ -73,7 +73,7 @@ async def test_groups_that_were_forgotten_and_restored_are_seen_as_they_are() ->
     world.groups.watched_topics.names()
 
     # When
-    world.groups.forget_groups(lambda _: True)
+    world.groups.forget_groups(world.groups.coordinator.group_ids)
     forgotten = world.groups.watched_topics.names()
     world.restore_groups()
 
