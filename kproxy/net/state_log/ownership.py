@@ -9,9 +9,11 @@ and for good; whoever does not claims anew what it lost. The log of slot 0 has o
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from kproxy.errors import BrokerUnavailable, KproxyError
+from kproxy.net.state_log.every_step import take_every_step
 from kproxy.net.state_log.reports import SlotReports
 from kproxy.statelog.state_log_fold import NO_OFFSET
 
@@ -128,16 +130,19 @@ class SlotOwnership:
                 await self._require_unclaimed(DECIDING_SLOT, slot.owned_up_to)
 
     def lose(self, lost: ClaimLost) -> None:
-        """Leave every slot at once, and say so once, naming who owns them now; that may have to be read first."""
+        """Leave every slot at once, and say so once, naming who owns them now; that may have to be read first.
+
+        A fault in one of them is logged, and keeps none of the others.
+        """
         if self.new_owner:
             return
         self.new_owner = lost.owner or UNKNOWN_OWNER
-        for slot in self._slots:
-            slot.step_down(str(lost))
+        detail = str(lost)
+        take_every_step("slot_not_left", *(partial(slot.step_down, detail) for slot in self._slots))
         if lost.owner:
-            self._report(str(lost))
+            self._report(detail)
         else:
-            self._spawn(self._name_new_owner(str(lost)), "search for the new owner")
+            self._spawn(self._name_new_owner(detail), "search for the new owner")
 
     async def _name_new_owner(self, detail: str) -> None:
         try:

@@ -26,6 +26,7 @@ from kproxy.errors import (
 from kproxy.handlers.ports import Clock
 from kproxy.net.backoff import Backoff
 from kproxy.net.state_log.claim import SlotClaims
+from kproxy.net.state_log.every_step import take_every_step
 from kproxy.net.state_log.load_turns import LoadTurns
 from kproxy.net.state_log.loading import ClaimedSlot, LoadedSlot
 from kproxy.net.state_log.log_scan import LogTruncated
@@ -220,6 +221,7 @@ class StateSlot:
                 await served.left
             except ClaimLost as lost:
                 self._ownership.lose(lost)
+                self.step_down(str(lost))  # also where all were lost before: nothing else would end this
             except BrokerUnavailable as failure:
                 await self._pause(failure)
             except CorruptStateRecord as corrupt:
@@ -328,7 +330,8 @@ class StateSlot:
     def _have_doubt(self, served: ServedClaim, doubt: Doubt, detail: str) -> None:
         """Stop at once: what is queued must not be answered as if it were durable."""
         if self.number == DECIDING_SLOT and doubt is Doubt.FENCED:
-            self._ownership.lose(ClaimLost(detail))  # which lets this slot step down, too
+            self._ownership.lose(ClaimLost(detail))
+            self.step_down(detail)
         else:
             self._note_end_of_log(doubt)
             self._enter(SlotState.CLAIMING, detail)
@@ -344,7 +347,7 @@ class StateSlot:
         """Forget what was served, and refuse what waits."""
         self._served = None
         served.end(doubt, detail)
-        self._listener.slot_lost(self.number)
+        take_every_step("slot_not_left", partial(self._listener.slot_lost, self.number))
 
     def _enter(self, state: SlotState, reason: str) -> None:
         assert state in TRANSITIONS[self._state], f"{self._state.value} to {state.value}"

@@ -6,8 +6,10 @@ Today one process owns them all, and `ownership` tells which. Whoever divides sl
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
+from kproxy.net.state_log.every_step import take_every_step
 from kproxy.net.state_log.load_turns import LoadTurns
 from kproxy.net.state_log.ownership import DECIDING_SLOT, ClaimLost, SlotOwnership
 from kproxy.net.state_log.reports import STEPPED_DOWN_ADVICE
@@ -70,8 +72,7 @@ class StateSlots:
 
     def abandon(self, reason: str) -> None:
         """Leave every slot: the topics are no more."""
-        for slot in self._slots:
-            slot.abandon(reason)
+        take_every_step("slot_not_left", *(partial(slot.abandon, reason) for slot in self._slots))
 
     def slot_of_key(self, key: SharePartitionKey) -> StateSlot:
         """Return the slot that holds the state of a share-partition."""

@@ -19,10 +19,13 @@ class Slot:
     number: int
     owned_up_to: int
     left_for: list[str] = field(default_factory=list)
+    fault: Exception | None = None
 
     def step_down(self, detail: str) -> None:
         """Keep why."""
         self.left_for.append(detail)
+        if self.fault is not None:
+            raise self.fault
 
 
 class World:
@@ -170,6 +173,19 @@ def test_all_slots_are_lost_together_and_that_is_said_once(caplog: pytest.LogCap
     # Then
     assert [slot.left_for for slot in world.slots] == [["'another' claimed the slot at offset 9"]] * 3
     assert errors(caplog) == [("slot_stepped_down", "another")]
+
+
+def test_a_slot_that_meets_a_fault_when_it_is_lost_keeps_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    # Given
+    world = World(owned_up_to=7)
+    world.slots[0].fault = RuntimeError("a fault of kproxy itself")
+
+    # When
+    world.ownership.lose(ClaimLost("'another' claimed the slot at offset 9", "another"))
+
+    # Then
+    assert [slot.left_for for slot in world.slots] == [["'another' claimed the slot at offset 9"]] * 3
+    assert [record.msg for record in alarms(caplog)] == ["slot_not_left", "slot_stepped_down"]
 
 
 async def test_who_took_over_is_looked_up_where_only_a_fence_told_of_it(
