@@ -15,6 +15,7 @@ from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.counting import Measuring
 from kproxy.net.state_log.claim import ClaimPolicy, SlotClaims
 from kproxy.net.state_log.durable_state_log import DurableGroupLog, DurableStateLog, SlotDirectory
+from kproxy.net.state_log.every_step import take_every_step
 from kproxy.net.state_log.load_turns import LoadTurns
 from kproxy.net.state_log.log_appender import LogAppender
 from kproxy.net.state_log.log_scan import LogScan
@@ -103,6 +104,8 @@ class StateLogService:
         self._identities = ProducerIdentities(metadata=cluster.metadata, connections=cluster.connections)
         self._spoke = asyncio.Event()
         self._signs: SignsOfLife | None = None
+        self._beside: list[asyncio.Task[None]] = []
+        """What runs beside the slots, as long as they do."""
         self._directory = directory
         self.readiness = LogReadiness(directory, cluster.clock)
         self.states = DurableStateLog(directory)
@@ -148,11 +151,20 @@ class StateLogService:
         """Serve from the topics that are there; from others, when they are deleted and created anew meanwhile."""
         deciding = slot_transactional_id(self._plan.topics.state_name, DECIDING_SLOT)
         self._cluster.tasks.spawn(self._identities.look_ahead(deciding), name="coordinator of slot 0")
+        backoff = self._backoff()
         while True:
             topics = await self._find_topics()
-            await self._serve_from(topics)
+            try:
+                self._end(await self._serve_from(topics))
+            except Exception as fault:  # noqa: BLE001 - the top of a task: nobody else serves from the state log
+                log.crash("state_log_service_failed", fault)
+                self._end(f"{type(fault).__name__} in kproxy itself")
+                await _pause_after_failure(backoff)
+            else:
+                backoff.succeeded()
 
-    async def _serve_from(self, topics: SlotTopics) -> None:
+    async def _serve_from(self, topics: SlotTopics) -> str:
+        """Open the slots and let them live; return when other topics have taken the place of these, and why."""
         if not topics.is_new:
             await warn_of_living_owner(topics, self._cluster.reader, self._cluster.wall_clock)
         claims = self._claims_in(topics)
@@ -173,20 +185,31 @@ class StateLogService:
         self._signs = SignsOfLife(slots, self._plan.claims.signature, wall_clock=self._cluster.wall_clock)
         tasks.spawn(self._look_for_coordinators(topics), name="coordinators of the slots")
         slots.start(tasks)
-        beside = [
+        self._beside += [
             tasks.keep_up(self._signs.run, name="signs of life"),
             tasks.spawn(self._upkeep(slots, topics).run(), name="upkeep of the state log"),
             tasks.keep_up(partial(mending.run, slots), name="search for lost states"),
         ]
-        self._spoke.set()
-        self._on_change()
+        self._tell()
         reason = await self._replacement_of(topics)
-        for task in beside:
-            task.cancel()
         self._reports.truncated(reason)
-        slots.abandon(reason)
+        return reason
+
+    def _end(self, reason: str) -> None:
+        """Leave the slots, if there are any: what becomes of them next is another claim."""
+        for task in self._beside:
+            task.cancel()
+        self._beside.clear()
+        slots = self._directory.slots
+        if slots is not None:
+            slots.abandon(reason)
         self._directory.close(reason)
-        self._on_change()
+        self._tell()
+
+    def _tell(self) -> None:
+        """Say that `problem` changed. A fault of who hears it is theirs, and ends nothing here."""
+        self._spoke.set()
+        take_every_step("state_log_change_not_told", self._on_change)
 
     async def _look_for_coordinators(self, topics: SlotTopics) -> None:
         """Ask once for all slots, while the deciding one is claimed."""
@@ -209,6 +232,9 @@ class StateLogService:
             try:
                 found = await self._cluster.metadata.topics_named(ids)
             except BrokerUnavailable:
+                continue
+            except Exception as fault:  # noqa: BLE001 - whoever does not look serves from topics that are gone
+                log.crash("state_topics_not_watched", fault)
                 continue
             for name, topic in found.items():
                 if topic.topic_id != ids[name]:
@@ -250,10 +276,9 @@ class StateLogService:
         if problem == self._directory.problem:
             return
         self._directory.close(problem, is_hopeless=is_permanent)
-        self._spoke.set()
         self._measuring.count("statelog_delays")
         (log.error if is_permanent else log.warning)("state_log_unavailable", reason=problem)
-        self._on_change()
+        self._tell()
 
     def _claims_in(self, topics: SlotTopics) -> SlotClaims:
         cluster = self._cluster
