@@ -51,12 +51,14 @@ class ClusterLooks:
         while True:
             began_ms = self._clock.now_ms()
             self._is_wanted.clear()
-            if names := self._names():
-                await self._look_once(names)
+            await self._look_once()
             await self._pause(began_ms)
 
-    async def _look_once(self, names: Collection[str]) -> None:
+    async def _look_once(self) -> None:
         try:
+            names = self._names()
+            if not names:
+                return
             is_settled = await self._look(names)
         except BrokerUnavailable as failure:
             self._backoff.failed()

@@ -168,3 +168,25 @@ async def test_a_look_that_ends_in_a_fault_is_not_the_last_one(caplog: pytest.Lo
         running.cancel()
     assert "look_failed" in caplog.text
     assert "nobody thought of it" in caplog.text
+
+
+async def test_a_fault_of_who_names_the_topics_does_not_end_the_looks(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given
+    looked, faults = Looked(), [LookupError("nobody thought of it")]
+
+    def names() -> Collection[str]:
+        if faults:
+            raise faults.pop()
+        return looked.names
+
+    looks = ClusterLooks(looked._look, names, clock=looked.clock, interval_ms=LEAST_INTERVAL_MS)
+    async with asyncio.TaskGroup() as tasks:
+        # When
+        running = tasks.create_task(looks.run())
+
+        # Then
+        await looked.until_looked()
+        running.cancel()
+    assert "look_failed" in caplog.text
