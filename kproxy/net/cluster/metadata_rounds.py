@@ -10,7 +10,10 @@ from kproxy.handlers.ports import Clock
 from kproxy.net.backoff import Backoff
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.identifiers import TopicId
+from kproxy.telemetry import logs
 from kproxy.wire.messages.metadata_request import MetadataRequestTopic
+
+log = logs.logger("net.cluster.metadata_rounds")
 
 TOPICS_PER_REQUEST: Final = 500
 """More are asked in several requests, so that decoding one response does not hold the loop for long."""
@@ -139,6 +142,10 @@ class MetadataRounds:
         except BrokerUnavailable as failure:
             self.backoff.failed()
             current.fail(failure)
+        except Exception as fault:  # noqa: BLE001 - who asked is to be told, and the next round not to begin at once
+            self.backoff.failed()
+            log.crash("metadata_round_failed", fault)
+            current.fail(BrokerUnavailable(f"the metadata met a {type(fault).__name__} in kproxy itself"))
         else:
             self.backoff.succeeded()
             current.done.set_result(None)

@@ -18,7 +18,7 @@ class Rounds:
         self.began_ms: list[int] = []
         self.may_end = asyncio.Event()
         self.has_begun = asyncio.Event()
-        self.failure: BrokerUnavailable | None = None
+        self.failure: Exception | None = None
         self.tasks = TaskKeeper()
         self.clock = MonotonicClock()
         self.rounds = MetadataRounds(
@@ -91,6 +91,26 @@ async def test_a_failed_round_is_told_to_everybody_in_it_and_the_next_one_waits(
     await rounds.rounds.join(is_full=True)
     assert rounds.began_ms[1] - rounds.began_ms[0] >= 39
     assert rounds.rounds.backoff.remaining_ms == 0
+
+
+async def test_a_fault_of_kproxy_in_a_round_is_told_as_such_and_the_next_one_waits(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given
+    rounds = Rounds()
+    rounds.failure = KeyError("nobody thought of it")
+    rounds.may_end.set()
+
+    # When
+    with pytest.raises(BrokerUnavailable, match="KeyError in kproxy itself"):
+        await rounds.rounds.join(is_full=True)
+
+    # Then
+    assert 1 <= rounds.rounds.backoff.remaining_ms <= 60
+    assert "metadata_round_failed" in caplog.text
+    rounds.failure = None
+    await rounds.rounds.join(is_full=True)
+    assert rounds.began_ms[1] - rounds.began_ms[0] >= 39
 
 
 async def test_nobody_waits_for_ever() -> None:
