@@ -10,12 +10,14 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Final, Protocol
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, FencedLeaderEpoch, NotCoordinator, StateLogUnavailable, StateNotWritten
 from kproxy.handlers.ports import TopicDescription, WallClock
 from kproxy.net.state_log.append_outcome import AppendFate, AppendOutcome
+from kproxy.net.state_log.every_step import take_every_step
 from kproxy.net.state_log.log_appender import LogAppender
 from kproxy.net.state_log.producer_identities import ProducerIdentity
 from kproxy.statelog.tickets import Append
@@ -208,24 +210,29 @@ class PartitionWriter:
         self._is_in_flight = False
         self._next_offset += flight.record_count
         self._next_sequence = (self._next_sequence + flight.record_count) % SEQUENCE_COUNT
-        self._observer.appended(
+        seconds = self._loop.time() - flight.began
+        self._take_in(base_offset)
+        report = partial(
+            self._observer.appended,
             self._claimed.topic.name,
             records=flight.record_count,
             batch_bytes=len(flight.batch),
-            seconds=self._loop.time() - flight.began,
+            seconds=seconds,
         )
-        self._take_in(base_offset)
+        take_every_step("append_not_reported", report)
 
     def _refuse(self, outcome: AppendOutcome, flight: _Flight) -> None:
         """Refuse what is not in the log, with all that waits: it was made on top of that. The queue goes on empty."""
         self._is_in_flight = False
         reason = "refused" if outcome.fate is AppendFate.REFUSED else "late"
         detail = outcome.detail or f"{self._claimed}: {outcome.error_code.name}"
-        self._observer.refused(
-            str(self._claimed), reason=reason, detail=detail, advice=self._advice(outcome.error_code, flight)
-        )
         self._queue.fail(StateNotWritten(detail))
         self.wake()
+        advice = self._advice(outcome.error_code, flight)
+        report = partial(
+            self._observer.refused, str(self._claimed), reason=reason, detail=detail, advice=advice
+        )
+        take_every_step("append_not_reported", report)
 
     def _advice(self, error_code: ErrorCode, flight: _Flight) -> str:
         topic, size_bytes = self._claimed.topic.name, len(flight.batch)

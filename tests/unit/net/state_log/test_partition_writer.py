@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import StateLogUnavailable
+from kproxy.errors import StateLogUnavailable, StateNotWritten
 from kproxy.net.state_log import partition_writer
 from kproxy.net.state_log.partition_writer import Doubt
 from kproxy.statelog.state_queue import StateQueue
@@ -218,3 +218,43 @@ async def test_an_append_that_cannot_be_made_ends_the_writer_and_leaves_nobody_w
     written.commit.fail(StateLogUnavailable(detail))
     assert ticket.is_done
     assert "append_not_made" in [record.msg for record in alarms(caplog)]
+
+
+async def test_a_fault_of_who_counts_appends_leaves_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, written: Written
+) -> None:
+    # Given
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a fault of kproxy itself")
+
+    monkeypatch.setattr(written.backing.reports, "appended", broken)
+
+    # When
+    (first,) = await written.settled(BEGINNING)
+    (second,) = await written.settled(acknowledged(KEY, 0, 4))
+
+    # Then
+    assert (first.refusal, second.refusal) == (None, None)
+    assert written.doubts == []
+    assert {record.msg for record in alarms(caplog)} == {"append_not_reported"}
+
+
+async def test_a_fault_of_who_tells_of_refusals_leaves_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, written: Written
+) -> None:
+    # Given
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a fault of kproxy itself")
+
+    monkeypatch.setattr(written.backing.reports, "refused", broken)
+    written.cluster.refuse_append(state_log(), ErrorCode.MESSAGE_TOO_LARGE)
+
+    # When
+    (first,) = await written.settled(BEGINNING)
+    (second,) = await written.settled(BEGINNING)
+
+    # Then
+    assert isinstance(first.refusal, StateNotWritten)
+    assert second.refusal is None
+    assert written.doubts == []
+    assert {record.msg for record in alarms(caplog)} == {"append_not_reported"}
