@@ -166,7 +166,9 @@ class GroupDeletions:
 
     async def _let_go(self, group_id: GroupId) -> None:
         """Discard what is live of a group, and close its share sessions; its fetches notice."""
-        self._services.directory.discard_all(lambda key: key.group_id == group_id)
+        for key in self._services.directory.known_keys():
+            if key.group_id == group_id:
+                self._services.directory.discard(key)
         count = 0
         for session in self._services.sessions.close_group(group_id):
             for partition in session.partitions:

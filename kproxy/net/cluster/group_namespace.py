@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
@@ -9,6 +10,7 @@ from kproxy.net.cluster.broker_answers import BrokerRefusal, require_success
 from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.cluster.coordinators import CoordinatorKind, coordinators_of, find_coordinator
 from kproxy.net.cluster.metadata import ClusterMetadataCache
+from kproxy.net.cluster.shared_question import SharedQuestion
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.list_groups_request import ListGroupsRequest
 from kproxy.wire.messages.list_groups_response import ListGroupsResponse
@@ -35,7 +37,8 @@ _SHARE_TYPE: Final = "share"
 class ClusterGroupNamespace:
     """Implements `GroupNamespace`: the group's coordinator is sought, and asked for the groups that it has.
 
-    A list of all of them is the one question that brokers of every version answer for groups of every type.
+    A list of all of them is the one question that brokers of every version answer for groups of every type. It is long
+    where there are many groups, so those who ask one coordinator at the same time share it.
     """
 
     def __init__(
@@ -48,6 +51,12 @@ class ClusterGroupNamespace:
         self._metadata = metadata
         self._connections = connections
         self._patience_seconds = patience_seconds
+        self._lists: dict[int, SharedQuestion[frozenset[str]]] = {}
+
+    @property
+    def waiting_count(self) -> int:
+        """How many joins wait for the groups of a coordinator."""
+        return sum(foreign_ids.waiting_count for foreign_ids in self._lists.values())
 
     async def is_foreign(self, group_id: str) -> bool:
         """Tell whether `group_id` is a group in the backing cluster, and no share group.
@@ -77,11 +86,20 @@ class ClusterGroupNamespace:
 
     async def _is_foreign_now(self, group_id: str) -> bool:
         node_id = await find_coordinator(self._metadata, CoordinatorKind.GROUP, group_id)
+        foreign_ids = self._lists.get(node_id)
+        if foreign_ids is None:
+            foreign_ids = self._lists[node_id] = SharedQuestion(partial(self._list_foreign_ids, node_id))
+        try:
+            return group_id in await foreign_ids.answer()
+        finally:
+            if foreign_ids.waiting_count == 0:
+                self._lists.pop(node_id, None)
+
+    async def _list_foreign_ids(self, node_id: int) -> frozenset[str]:
         client = await self._connections.control(node_id)
         response = await client.request(ApiKey.LIST_GROUPS, ListGroupsRequest())
         assert isinstance(response, ListGroupsResponse)
         require_success(response.error_code, f"ListGroups of {client.peer}")
-        return any(
-            group.group_id == group_id and group.group_type.lower() != _SHARE_TYPE
-            for group in response.groups
+        return frozenset(
+            group.group_id for group in response.groups if group.group_type.lower() != _SHARE_TYPE
         )

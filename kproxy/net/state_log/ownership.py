@@ -8,11 +8,11 @@ and for good; whoever does not claims anew what it lost. The log of slot 0 has o
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
 
 from kproxy.errors import BrokerUnavailable, KproxyError
+from kproxy.net.cluster.shared_question import SharedQuestion
 from kproxy.net.state_log.every_step import take_every_step
 from kproxy.net.state_log.reports import SlotReports
 from kproxy.statelog.state_log_fold import NO_OFFSET
@@ -39,14 +39,6 @@ class ClaimLost(KproxyError):
 
     def __str__(self) -> str:
         return self._detail
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """A look into slot 0 that is over: the how-manieth it was, and what it found."""
-
-    number: int
-    found: ClaimLost | BrokerUnavailable | None = None
 
 
 class OwnedSlot(Protocol):
@@ -90,9 +82,8 @@ class SlotOwnership:
         self._reports = reports
         self._spawn = spawn
         self._slots: list[OwnedSlot] = []
-        self._looking = asyncio.Lock()
-        self._begun_count = 0
-        self._last = _Look(0)
+        # One connection that ends leaves many slots in doubt in one turn of the loop.
+        self._look = SharedQuestion(self._look_into_deciding_slot, failures=(ClaimLost, BrokerUnavailable))
 
     def join(self, slot: OwnedSlot) -> None:
         """Let `slot` stand and fall with the others."""
@@ -105,24 +96,7 @@ class SlotOwnership:
             ClaimLost: another process claimed it since this one did; the caller is to call `lose`.
             BrokerUnavailable: the log cannot be read.
         """
-        first_of_use = self._begun_count + 1
-        async with self._looking:
-            if self._last.number < first_of_use:
-                await self._look()
-            found = self._last.found
-        if found is not None:
-            # One object raised in several tasks would mix their traces.
-            raise type(found)(*found.args)
-
-    async def _look(self) -> None:
-        await asyncio.sleep(0)  # one connection that ends leaves many slots in doubt in one turn of the loop
-        self._begun_count += 1
-        number, found = self._begun_count, None
-        try:
-            await self._look_into_deciding_slot()
-        except (ClaimLost, BrokerUnavailable) as failure:
-            found = failure
-        self._last = _Look(number, found)
+        await self._look.answer()
 
     async def _look_into_deciding_slot(self) -> None:
         for slot in self._slots:

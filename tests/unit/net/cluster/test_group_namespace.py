@@ -1,5 +1,6 @@
 """Whether a group id is taken by a group of another type: its coordinator is asked."""
 
+import asyncio
 from collections.abc import Awaitable
 
 import pytest
@@ -14,6 +15,7 @@ from kproxy.wire.messages.list_groups_response import ListedGroup, ListGroupsRes
 from tests.in_memory.answering_broker import Answer, Reply
 from tests.in_memory.scripted_cluster import ScriptedCluster
 from tests.worlds.backing import Backing
+from tests.worlds.waiting import until
 
 COORDINATOR = 2
 NEW, OLD = (0, 6), (0, 2)
@@ -159,3 +161,55 @@ def refuse_twice(cluster: ScriptedCluster, api_key: ApiKey, error_code: ErrorCod
             return FindCoordinatorResponse(coordinators=[Coordinator(key="g", error_code=refusal)])
 
         broker.answers[api_key] = answer
+
+
+async def test_joins_at_the_same_time_share_one_list_of_a_coordinator_s_groups() -> None:
+    # Given
+    group = ListedGroup(group_id="g", protocol_type="consumer", group_type="Consumer")
+    async with cluster_with(group) as cluster, Backing(cluster.bootstrap_servers) as backing:
+        await backing.metadata.refresh()
+        asked, may_answer = namespace(backing), asyncio.Event()
+
+        async def answer(_: DecodedRequest) -> Reply:
+            await may_answer.wait()
+            return ListGroupsResponse(groups=[group])
+
+        cluster.brokers[COORDINATOR].answers[ApiKey.LIST_GROUPS] = answer
+
+        # When
+        async with asyncio.TaskGroup() as tasks:
+            joins = [tasks.create_task(asked.is_foreign(group_id)) for group_id in ["g", "new"] * 20]
+            await until(lambda: asked.waiting_count == len(joins))
+            may_answer.set()
+
+        # Then
+        assert [join.result() for join in joins] == [True, False] * 20
+        assert len(cluster.asked(ApiKey.LIST_GROUPS)) <= 2
+        assert asked.waiting_count == 0
+
+
+async def test_a_join_is_not_told_of_a_list_that_was_asked_for_before_it_came() -> None:
+    # Given
+    async with cluster_with() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        await backing.metadata.refresh()
+        asked, may_answer = namespace(backing), asyncio.Event()
+        group = ListedGroup(group_id="g", protocol_type="consumer", group_type="Consumer")
+        listed = [ListGroupsResponse(), ListGroupsResponse(groups=[group])]
+
+        async def answer(_: DecodedRequest) -> Reply:
+            response = listed.pop(0)
+            await may_answer.wait()
+            return response
+
+        cluster.brokers[COORDINATOR].answers[ApiKey.LIST_GROUPS] = answer
+        async with asyncio.TaskGroup() as tasks:
+            early = tasks.create_task(asked.is_foreign("g"))
+            await cluster.brokers[COORDINATOR].until_asked(ApiKey.LIST_GROUPS, 1)
+
+            # When
+            late = tasks.create_task(asked.is_foreign("g"))
+            await until(lambda: asked.waiting_count == 2)
+            may_answer.set()
+
+        # Then
+        assert (early.result(), late.result()) == (False, True)
