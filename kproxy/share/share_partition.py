@@ -12,10 +12,10 @@ can tell from a slow network:
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from kproxy.errors import SharePartitionFenced, UnusableShareState
+from kproxy.share.aborted_records import archive_aborted, without_aborted
 from kproxy.share.acknowledgement import Acknowledgement, AcknowledgementBatch, state_after_attempt
 from kproxy.share.acquisition import AcquiredRange, NewOffsets
 from kproxy.share.acquisition_locks import AcquisitionLocks
@@ -24,35 +24,12 @@ from kproxy.share.limits import ShareLimits
 from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRanges, joined
 from kproxy.share.record_state import RecordState
 from kproxy.share.redelivery import DeliveryBatches, Redelivery
+from kproxy.share.share_partition_view import SharePartitionView, view_of
 from kproxy.share.state_batches import LARGEST_COUNT, NO_CHANGE, StateBatch, StateDelta
 
 _AVAILABLE: Final = RecordState.AVAILABLE
 _ACQUIRED: Final = RecordState.ACQUIRED
 _ARCHIVED: Final = RecordState.ARCHIVED
-
-
-@dataclass(frozen=True, slots=True)
-class InFlightRangeView:
-    """A run of offsets, both ends inclusive. Member and deadline are None unless it is ACQUIRED."""
-
-    first_offset: int
-    last_offset: int
-    state: RecordState
-    delivery_count: int
-    member_id: MemberId | None
-    lock_deadline_ms: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class SharePartitionView:
-    """A frozen picture of a share-partition. `last_offset` is that of `SharePartition`."""
-
-    key: SharePartitionKey
-    start_offset: int
-    last_offset: int
-    in_flight_count: int
-    delivery_complete_count: int
-    ranges: tuple[InFlightRangeView, ...]
 
 
 class SharePartition:
@@ -152,6 +129,7 @@ class SharePartition:
         is_record_limit: bool,
         now_ms: int,
         node_id: int = BOOTSTRAP_NODE_ID,
+        aborted: Sequence[tuple[int, int]] = (),
     ) -> list[AcquiredRange]:
         """Acquire for `member_id` from the record batches that a read from `fetch_offset` returned.
 
@@ -167,6 +145,8 @@ class SharePartition:
         3. AVAILABLE offsets come first, see `Redelivery`.
         4. Then new ones: up to the end of the record batch in which the budget ends, or strictly with
            `is_record_limit`; in pieces of about `batch_size`, cut between record batches.
+        5. Of what was acquired that is archived which lies in `aborted`, first and last offsets of batches whose
+           transactions were aborted, in ascending order; none for a group that reads uncommitted records.
 
         The ranges are ascending and disjoint. None may be acquired although `next_fetch_offset` has moved:
         then the next read finds more. Nothing of this is durable: deliveries are counted in memory until an
@@ -197,7 +177,7 @@ class SharePartition:
         if acquired:
             lock.cover(acquired[0].first_offset, acquired[-1].last_offset)
             self._keep(lock)
-        return acquired
+        return self._committed(acquired, aborted) if acquired and aborted else acquired
 
     def acknowledge(
         self,
@@ -276,7 +256,7 @@ class SharePartition:
             last_offset=self.last_offset,
             in_flight_count=self.in_flight_count,
             delivery_complete_count=self.delivery_complete_count,
-            ranges=tuple(_view(run) for run in self._ranges),
+            ranges=tuple(view_of(run) for run in self._ranges),
         )
 
     def _refuse_if_fenced(self) -> None:
@@ -314,12 +294,15 @@ class SharePartition:
         last_offset = min(last_missing, ranges.end_offset - 1)
         if first_offset > last_offset:
             return
+        runs = ranges.clipped(first_offset, last_offset)
+        if not any(run.state is _AVAILABLE for run in runs):
+            return
         ranges.replace(
             [
                 InFlightRange(run.first_offset, run.last_offset, _ARCHIVED, run.delivery_count, None)
                 if run.state is _AVAILABLE
                 else run
-                for run in ranges.clipped(first_offset, last_offset)
+                for run in runs
             ]
         )
         self._pass_terminal_prefix()
@@ -339,6 +322,21 @@ class SharePartition:
         return redelivery.take(
             max(first_offset, ranges.start_offset), min(last_offset, ranges.end_offset - 1)
         )
+
+    def _committed(
+        self, acquired: Sequence[AcquiredRange], aborted: Sequence[tuple[int, int]]
+    ) -> list[AcquiredRange]:
+        """Archive what is acquired of `aborted`, and return the rest of `acquired`.
+
+        The start offset passes it with the next write, as a stock broker's does. But in a window that is full, and all
+        done with, there would never be one: then it is passed at once.
+        """
+        archive_aborted(self._ranges, aborted)
+        is_full = self.in_flight_count >= self.limits.partition_max_record_locks
+        if is_full and self.in_flight_count == self._ranges.terminal_count:
+            self._pass_terminal_prefix()
+        self._forget_void_locks()
+        return without_aborted(acquired, aborted)
 
     def _acquire_new(self, pieces: Sequence[AcquiredRange], lock: AcquisitionLock) -> None:
         """Let the window grow by what is delivered for the first time; each piece is a delivery batch."""
@@ -370,13 +368,16 @@ class SharePartition:
         start_offset = self._ranges.start_offset
         complete_count = min(self._ranges.terminal_count, LARGEST_COUNT)
         self._pass_terminal_prefix()
-        if self.in_flight_count == self._ranges.available_count + self._ranges.terminal_count:
-            self._locks.clear()
+        self._forget_void_locks()
         batches = tuple(
             StateBatch(run.first_offset, run.last_offset, run.state, run.delivery_count)
             for run in joined(changed)
         )
         return StateDelta(start_offset, complete_count, batches)
+
+    def _forget_void_locks(self) -> None:
+        if self.in_flight_count == self._ranges.available_count + self._ranges.terminal_count:
+            self._locks.clear()
 
     def _pass_terminal_prefix(self) -> None:
         ranges = self._ranges
@@ -387,14 +388,3 @@ class SharePartition:
         """Remember when `lock` ends; forget the oldest ones of which every record is done with."""
         self._locks.drop_below(self._ranges.start_offset)
         self._locks.add(lock)
-
-
-def _view(run: InFlightRange) -> InFlightRangeView:
-    return InFlightRangeView(
-        first_offset=run.first_offset,
-        last_offset=run.last_offset,
-        state=run.state,
-        delivery_count=run.delivery_count,
-        member_id=None if run.lock is None else run.lock.member_id,
-        lock_deadline_ms=None if run.lock is None else run.lock.deadline_ms,
-    )

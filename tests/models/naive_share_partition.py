@@ -83,13 +83,17 @@ class NaiveSharePartition:
         reach: Reach,
         node_id: int,
         now_ms: int,
+        aborted: Sequence[tuple[int, int]] = (),
     ) -> dict[int, int]:
         if reach.max_records <= 0 or not extents or fetch_offset > self.end:
             return {}
-        for offset in range(fetch_offset, extents[0][0]):
-            if offset in self.records and self.records[offset].state is AVAILABLE:
-                self.records[offset].state = ARCHIVED
-        self.pass_prefix()
+        missing = [
+            self.records[offset] for offset in range(fetch_offset, extents[0][0]) if offset in self.records
+        ]
+        if gone := [record for record in missing if record.state is AVAILABLE]:
+            for record in gone:
+                record.state = ARCHIVED
+            self.pass_prefix()
         room = self.limits.partition_max_record_locks - (self.end - self.start)
         last = extents[-1][1]
         if room <= 0:
@@ -111,7 +115,22 @@ class NaiveSharePartition:
             record.state, record.count = ACQUIRED, record.count + 1
             record.member, record.node_id = member, node_id
             record.deadline_ms = now_ms + self.limits.record_lock_duration_ms
-        return {offset: self.records[offset].count for offset in taken}
+        counts = {offset: self.records[offset].count for offset in taken}
+        if not taken or not aborted:
+            return counts
+        self._archive_aborted(aborted)
+        lost = {offset for first, last in aborted for offset in range(first, last + 1)}
+        return {offset: count for offset, count in counts.items() if offset not in lost}
+
+    def _archive_aborted(self, aborted: Sequence[tuple[int, int]]) -> None:
+        for first, last in aborted:
+            for offset in range(first, last + 1):
+                record = self.records.get(offset)
+                if record is not None and record.state is ACQUIRED:
+                    record.state, record.member, record.deadline_ms = ARCHIVED, None, -1
+        is_full = self.end - self.start >= self.limits.partition_max_record_locks
+        if is_full and all(record.is_terminal for record in self.records.values()):
+            self.pass_prefix()
 
     def _divide_undelivered(self, bounds: Sequence[int]) -> None:
         """What was loaded and never delivered goes by record batches, as new offsets do."""
@@ -184,7 +203,8 @@ class NaiveSharePartition:
         except ApiError:
             self.records = before
             raise
-        self.pass_prefix()
+        if changed or any(batch.first_offset < self.start for batch in batches):
+            self.pass_prefix()
         return changed
 
     def _acknowledge_batch(  # noqa: C901 - same
@@ -228,10 +248,13 @@ class NaiveSharePartition:
             if record.state is ACQUIRED and (is_due or (record.member, record.node_id) == session):
                 record.come_back(self.limits)
                 changed[offset] = record
-        self.pass_prefix()
+        if changed:
+            self.pass_prefix()
         return changed
 
     def move_start(self, log_start: int) -> None:
+        if log_start <= self.start:
+            return
         self.extend(log_start - 1, ARCHIVED, 0)
         self.records = {offset: record for offset, record in self.records.items() if offset >= log_start}
         self.start = max(self.start, log_start)

@@ -6,7 +6,8 @@ from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.share.limits import ShareLimits
-from kproxy.share.share_partition import InFlightRangeView, SharePartition
+from kproxy.share.share_partition import SharePartition
+from kproxy.share.share_partition_view import InFlightRangeView
 from kproxy.share.state_batches import StateBatch
 
 ALICE, BOB = MemberId("alice"), MemberId("bob")
@@ -38,6 +39,7 @@ def fetch(
     batch_size: int = 500,
     is_record_limit: bool = False,
     now_ms: int = 0,
+    aborted: Sequence[tuple[int, int]] = (),
 ) -> list[AcquiredRange]:
     """Read record batches from where the share-partition wants to, and acquire from them."""
     return share_partition.acquire(
@@ -48,6 +50,7 @@ def fetch(
         batch_size=batch_size,
         is_record_limit=is_record_limit,
         now_ms=now_ms,
+        aborted=aborted,
     )
 
 

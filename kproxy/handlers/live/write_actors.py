@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.identifiers import MemberId
 from kproxy.share.record_state import TERMINAL_STATES, AcknowledgeType, RecordState
-from kproxy.share.share_partition import SharePartitionView
+from kproxy.share.share_partition_view import SharePartitionView
 from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause, OffsetRange
 

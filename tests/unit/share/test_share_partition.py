@@ -9,7 +9,8 @@ from kproxy.errors import SharePartitionFenced, UnusableShareState
 from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.limits import ShareLimits
 from kproxy.share.record_state import RecordState
-from kproxy.share.share_partition import InFlightRangeView, SharePartition, SharePartitionView
+from kproxy.share.share_partition import SharePartition
+from kproxy.share.share_partition_view import InFlightRangeView, SharePartitionView
 from kproxy.share.state_batches import NO_CHANGE, StateBatch, StateDelta
 from tests.worlds.share_builders import (
     ACCEPT,

@@ -16,7 +16,7 @@ from kproxy.handlers.live.write_actors import (
 from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.identifiers import MemberId
 from kproxy.share.record_state import AcknowledgeType, RecordState
-from kproxy.share.share_partition import InFlightRangeView, SharePartitionView
+from kproxy.share.share_partition_view import InFlightRangeView, SharePartitionView
 from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause, RecordEnd
 from tests.worlds.share_group_world import ShareGroupWorld

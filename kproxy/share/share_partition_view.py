@@ -1,0 +1,43 @@
+"""What is shown of a share-partition: frozen pictures, for the admin port and for whoever writes down who did what."""
+
+from dataclasses import dataclass
+
+from kproxy.share.identifiers import MemberId, SharePartitionKey
+from kproxy.share.offset_ranges import InFlightRange
+from kproxy.share.record_state import RecordState
+
+
+@dataclass(frozen=True, slots=True)
+class InFlightRangeView:
+    """A run of offsets, both ends inclusive. Member and deadline are None unless it is ACQUIRED."""
+
+    first_offset: int
+    last_offset: int
+    state: RecordState
+    delivery_count: int
+    member_id: MemberId | None
+    lock_deadline_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SharePartitionView:
+    """A frozen picture of a share-partition. `last_offset` is that of `SharePartition`."""
+
+    key: SharePartitionKey
+    start_offset: int
+    last_offset: int
+    in_flight_count: int
+    delivery_complete_count: int
+    ranges: tuple[InFlightRangeView, ...]
+
+
+def view_of(run: InFlightRange) -> InFlightRangeView:
+    """Return the picture of one run."""
+    return InFlightRangeView(
+        first_offset=run.first_offset,
+        last_offset=run.last_offset,
+        state=run.state,
+        delivery_count=run.delivery_count,
+        member_id=None if run.lock is None else run.lock.member_id,
+        lock_deadline_ms=None if run.lock is None else run.lock.deadline_ms,
+    )
