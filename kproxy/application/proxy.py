@@ -25,8 +25,9 @@ from kproxy.application.topic_changes import TopicChanges
 from kproxy.application.vitals import VitalParts, Vitals
 from kproxy.errors import KproxyError
 from kproxy.handlers.held_refusals import HeldRefusals
-from kproxy.handlers.ports import BrokerEndpoint, ShareStateStore
+from kproxy.handlers.ports import BrokerEndpoint
 from kproxy.handlers.share_groups import ShareGroupPorts, ShareGroups
+from kproxy.handlers.share_state_store import ShareStateStore
 from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddresses
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
@@ -43,7 +44,7 @@ from kproxy.net.cluster.share_support import ShareSupportWatch
 from kproxy.net.cluster.view import ClusterBroker, TopicIdsMissing
 from kproxy.net.deadlines import Deadlines, MonotonicClock, SystemWallClock
 from kproxy.net.observation import ShellObserver
-from kproxy.net.reading.availability import ShareAvailability
+from kproxy.net.reading.isolated_availability import IsolatedAvailability
 from kproxy.net.reading.partition_reader import BrokerPartitionReader
 from kproxy.net.relay.answering import TimedApis
 from kproxy.net.relay.buffer_budget import BufferBudget
@@ -178,7 +179,7 @@ class Proxy:
         return self._state_log.states
 
     def _build_share_groups(self) -> None:
-        self._availability = ShareAvailability(
+        self._availability = IsolatedAvailability(
             metadata=self._metadata, connections=self._connections, clock=self._clock, tasks=self._tasks
         )
         self._deadlines = Deadlines(self._clock, self._tasks)

@@ -20,8 +20,8 @@ from kproxy.handlers.groups.held_heartbeats import HeldHeartbeats
 from kproxy.handlers.live.acknowledgements import Acknowledgements
 from kproxy.handlers.live.releases import Releases
 from kproxy.handlers.live.share_services import ShareServices
-from kproxy.handlers.ports import ShareStateStore
 from kproxy.handlers.registry import ServedApi
+from kproxy.handlers.share_state_store import ShareStateStore
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.limits import GroupLimits
 from kproxy.wire.api_keys import ApiKey

@@ -12,13 +12,15 @@ from typing import Final, Protocol, TypeAlias
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError
 from kproxy.handlers.callers import PATIENT_CALLER, Caller
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, StateEpoch, TopicId
 from kproxy.share.share_group_image import ShareGroupImage
-from kproxy.share.state_batches import StateBatch, StateDelta
+from kproxy.share.state_batches import StateDelta
 from kproxy.statelog.actors import Actor
 from kproxy.statelog.durable_state import DurableShareState
+from kproxy.wire.messages.fetch_response import AbortedTransaction
 
 LATEST_TIMESTAMP = -1
 """`PartitionReader.find_offset`: the high watermark (Kafka's ListOffsets constant)."""
@@ -158,7 +160,8 @@ class PartitionData:
 
     The first batch may begin below the offset asked for; the last may be cut off where the byte limit fell, and only
     the first is known to be one of that format. `error_code` says why there are none, and then the
-    offsets may be -1. OFFSET_OUT_OF_RANGE comes with `log_start_offset` filled.
+    offsets may be -1. OFFSET_OUT_OF_RANGE comes with `log_start_offset` filled. A read of committed records brings
+    those of `aborted` transactions along.
     """
 
     error_code: ErrorCode
@@ -166,13 +169,29 @@ class PartitionData:
     high_watermark: int
     last_stable_offset: int
     log_start_offset: int
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    aborted: Sequence[AbortedTransaction] = ()
+
+    @property
+    def readable_end(self) -> int:
+        """The first offset that the read could not have brought: high watermark, or last stable offset."""
+        is_committed = self.isolation is IsolationLevel.READ_COMMITTED
+        return self.last_stable_offset if is_committed else self.high_watermark
 
 
 class PartitionReader(Protocol):
     """Plain reads of the backing log, from each partition's leader."""
 
-    async def read(self, reads: Sequence[PartitionRead], *, max_bytes: int) -> Sequence[PartitionData]:
-        """Read up to the high watermark without waiting for new data; one result per read, in order.
+    async def read(
+        self,
+        reads: Sequence[PartitionRead],
+        *,
+        max_bytes: int,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    ) -> Sequence[PartitionData]:
+        """Read up to the high watermark, or the last stable offset, without waiting for new data.
+
+        One result per read, in order.
 
         No partition is named twice. An error of one partition (leader moved, broker away, out of range) is
         that result's error code; nothing is raised.
@@ -191,15 +210,18 @@ class Availability(Protocol):
     """Sleeping until there is something to acquire."""
 
     async def wait(
-        self, interest: Mapping[SharePartitionKey, int | None], until_ms: int
+        self,
+        interest: Mapping[SharePartitionKey, int | None],
+        until_ms: int,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> Collection[SharePartitionKey]:
         """Return when a share-partition of `interest` may have records, or at `until_ms` (Clock).
 
         What is returned are those that may: at `until_ms` none. An empty `interest` waits for `until_ms`.
 
-        The value is the first offset that a read found missing: the wait ends when the high watermark is
-        known to be above it, at once if it already is. None waits for `signal` alone (a full in-flight
-        window).
+        The value is the first offset that a read found missing: the wait ends when the high watermark, or the last
+        stable offset for who reads committed records, is known to be above it, at once if it already is. None
+        waits for `signal` alone (a full in-flight window).
         """
         ...
 
@@ -312,43 +334,6 @@ class GroupLog(Protocol):
         self, group_id: str, values: Mapping[str, str], *, on_refused: OnRefused | None = None
     ) -> Awaitable[None]:
         """Do the same for everything that a group has configured; nothing means that it configures nothing."""
-        ...
-
-
-class ShareStateStore(Protocol):
-    """The share coordinator as other processes may call it: the five operations of API keys 83 to 87.
-
-    Each raises the ApiError that its caller is answered with: FencedStateEpoch, FencedLeaderEpoch,
-    InvalidRequest, or one that says that the slot is loading, gone or in doubt.
-    """
-
-    async def initialize_state(self, key: SharePartitionKey, *, state_epoch: int, start_offset: int) -> None:
-        """Create or replace the state of `key`."""
-        ...
-
-    async def read_state(self, key: SharePartitionKey, *, leader_epoch: int) -> DurableShareState:
-        """Return the state of `key`, from now on under `leader_epoch`."""
-        ...
-
-    async def write_state(  # the fields of WriteShareGroupState
-        self,
-        key: SharePartitionKey,
-        *,
-        state_epoch: int,
-        leader_epoch: int,
-        start_offset: int,
-        delivery_complete_count: int,
-        batches: Sequence[StateBatch],
-    ) -> None:
-        """Lay `batches`, which may overlap in any order, over the state of `key`."""
-        ...
-
-    async def delete_state(self, key: SharePartitionKey) -> None:
-        """Delete the state of `key`; nothing when there is none."""
-        ...
-
-    async def read_summary(self, key: SharePartitionKey) -> DurableShareState | None:
-        """Return the state of `key` without changing anything, None when there is none."""
         ...
 
 

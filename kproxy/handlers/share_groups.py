@@ -40,12 +40,12 @@ from kproxy.handlers.ports import (
     GroupLog,
     Observer,
     PartitionReader,
-    ShareStateStore,
     StateLog,
     WallClock,
 )
 from kproxy.handlers.readiness import AlwaysReady, Readiness
 from kproxy.handlers.registry import InternalErrorCallback, ServedApis
+from kproxy.handlers.share_state_store import ShareStateStore
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits, ShareLimits
@@ -101,7 +101,7 @@ class ShareGroups:
         *,
         on_internal_error: InternalErrorCallback,
     ) -> None:
-        self.configs = GroupConfigs(limits.configs)
+        self.configs = GroupConfigs(limits.configs, on_altered=self._look_again)
         self.coordinator = GroupCoordinator()
         self.sessions = ShareSessionCache(limits.sessions)
         self.watched_topics = WatchedTopics(self.coordinator)
@@ -128,6 +128,7 @@ class ShareGroups:
             observer=ports.observer,
             parked=ParkedFetches(self.availability),
             clients=self.clients,
+            isolation_of=self.configs.isolation_level,
         )
         self._releases = Releases(self._services)
         self._held = HeldHeartbeats(
@@ -218,6 +219,10 @@ class ShareGroups:
             self._ports.background.begin(self._group_deletions.tend, name="interrupted deletions of groups")
         belongs_once = cache(belongs)
         self.availability.signal_all(lambda key: belongs_once(key.group_id))
+
+    def _look_again(self, group_id: str) -> None:
+        """Let fetches that wait go by what their group has configured now."""
+        self.availability.signal_all(lambda key: key.group_id == group_id)
 
     def forget_groups(self, group_ids: Iterable[GroupId]) -> None:
         """Forget groups of a slot that was lost, or failed and is to be loaded again; answer what is held of them.

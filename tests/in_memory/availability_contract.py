@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Protocol
 
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.ports import Availability
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 
@@ -20,6 +21,14 @@ class AvailabilityWorld(Protocol):
 
     async def append_one(self, partition: int) -> None:
         """Append a record."""
+        ...
+
+    async def append_one_in_transaction(self, partition: int) -> None:
+        """Append a record in a transaction, which begins with it if none is open."""
+        ...
+
+    async def end_transaction(self, *, is_commit: bool) -> None:
+        """Commit or abort the transaction."""
         ...
 
     def pass_time(self, delay_ms: int) -> None:
@@ -40,14 +49,21 @@ class Waits:
         self._world = world
         self._group = group
 
-    async def begin(self, name: str, interest: Mapping[SharePartitionKey, int | None]) -> asyncio.Task[None]:
+    async def begin(
+        self,
+        name: str,
+        interest: Mapping[SharePartitionKey, int | None],
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    ) -> asyncio.Task[None]:
         """Return a wait that is asleep, or over already."""
-        task = self._group.create_task(self._wait(name, interest))
+        task = self._group.create_task(self._wait(name, interest, isolation))
         await asyncio.sleep(0)
         return task
 
-    async def _wait(self, name: str, interest: Mapping[SharePartitionKey, int | None]) -> None:
-        await self._world.availability.wait(interest, self._world.in_ms(20_000))
+    async def _wait(
+        self, name: str, interest: Mapping[SharePartitionKey, int | None], isolation: IsolationLevel
+    ) -> None:
+        await self._world.availability.wait(interest, self._world.in_ms(20_000), isolation)
         self.woken.append(name)
 
 
@@ -156,6 +172,43 @@ async def a_wait_that_is_cancelled_leaves_nothing_behind(world: AvailabilityWorl
         assert waits.woken == ["other"]
 
 
+async def the_end_of_a_transaction_wakes_those_who_read_committed_records(world: AvailabilityWorld) -> None:
+    async with asyncio.TaskGroup() as group:
+        waits = Waits(world, group)
+        committed = await waits.begin("committed", {key(world, 0): 0}, IsolationLevel.READ_COMMITTED)
+        uncommitted = await waits.begin("uncommitted", {key(world, 0, "h"): 0})
+        await world.append_one_in_transaction(0)
+        await asyncio.wait({uncommitted})
+        assert waits.woken == ["uncommitted"]
+        await world.end_transaction(is_commit=False)
+        await asyncio.wait({committed})
+        assert waits.woken == ["uncommitted", "committed"]
+
+
+async def records_behind_an_open_transaction_wake_nobody_who_reads_committed_ones(
+    world: AvailabilityWorld,
+) -> None:
+    await world.append_one_in_transaction(0)
+    async with asyncio.TaskGroup() as group:
+        waits = Waits(world, group)
+        committed = await waits.begin("committed", {key(world, 0): 0}, IsolationLevel.READ_COMMITTED)
+        elsewhere = await waits.begin("elsewhere", {key(world, 1, "h"): 0})
+        await world.append_one(0)
+        await world.append_one(1)
+        await asyncio.wait({elsewhere})
+        assert waits.woken == ["elsewhere"]
+        await world.end_transaction(is_commit=True)
+        await asyncio.wait({committed})
+
+
+async def a_signal_wakes_those_who_read_committed_records(world: AvailabilityWorld) -> None:
+    async with asyncio.TaskGroup() as group:
+        waits = Waits(world, group)
+        committed = await waits.begin("committed", {key(world, 0): 0}, IsolationLevel.READ_COMMITTED)
+        world.availability.signal(key(world, 0))
+        await asyncio.wait({committed})
+
+
 AVAILABILITY_CONTRACT: Final[Sequence[Callable[[AvailabilityWorld], Awaitable[None]]]] = (
     a_signal_wakes_those_who_wait_for_its_share_partition_and_nobody_else,
     a_record_wakes_those_of_every_group_who_miss_it,
@@ -166,4 +219,7 @@ AVAILABILITY_CONTRACT: Final[Sequence[Callable[[AvailabilityWorld], Awaitable[No
     a_wait_for_nothing_at_all_ends_at_its_deadline,
     a_deadline_that_has_passed_ends_a_wait_at_once,
     a_wait_that_is_cancelled_leaves_nothing_behind,
+    the_end_of_a_transaction_wakes_those_who_read_committed_records,
+    records_behind_an_open_transaction_wake_nobody_who_reads_committed_ones,
+    a_signal_wakes_those_who_read_committed_records,
 )

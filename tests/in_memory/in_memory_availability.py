@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.share.identifiers import SharePartitionKey, TopicId
 from tests.in_memory.manual_clock import ManualClock
 
@@ -14,6 +15,7 @@ _TURNS: Final = 20
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiter:
     interest: Mapping[SharePartitionKey, int | None]
+    isolation: IsolationLevel
     woken: asyncio.Future[None]
     news: set[SharePartitionKey] = field(default_factory=set)
 
@@ -36,6 +38,7 @@ class InMemoryAvailability:
         self._clock = clock
         self._passes_time = passes_time
         self._high_watermarks: dict[tuple[TopicId, int], int] = {}
+        self._last_stable_offsets: dict[tuple[TopicId, int], int] = {}
         self._waiters: list[_Waiter] = []
 
     @property
@@ -43,20 +46,31 @@ class InMemoryAvailability:
         """How many waits are asleep."""
         return len(self._waiters)
 
-    def raise_high_watermark(self, topic_id: TopicId, partition: int, high_watermark: int) -> None:
-        """Make `high_watermark` known and wake those who miss an offset below it."""
+    def raise_high_watermark(
+        self, topic_id: TopicId, partition: int, high_watermark: int, last_stable_offset: int | None = None
+    ) -> None:
+        """Make these known and wake those who miss an offset below that which counts for them.
+
+        No `last_stable_offset` means that no transaction is open.
+        """
         self._high_watermarks[topic_id, partition] = high_watermark
+        self._last_stable_offsets[topic_id, partition] = (
+            high_watermark if last_stable_offset is None else last_stable_offset
+        )
         for waiter in self._waiters:
-            if available := self._available(waiter.interest):
+            if available := self._available(waiter.interest, waiter.isolation):
                 waiter.wake(available)
 
     async def wait(
-        self, interest: Mapping[SharePartitionKey, int | None], until_ms: int
+        self,
+        interest: Mapping[SharePartitionKey, int | None],
+        until_ms: int,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> Collection[SharePartitionKey]:
         self.waits.append((dict(interest), until_ms))
-        if available := self._available(interest):
+        if available := self._available(interest, isolation):
             return available
-        waiter = _Waiter(interest, asyncio.get_running_loop().create_future())
+        waiter = _Waiter(interest, isolation, asyncio.get_running_loop().create_future())
         self._waiters.append(waiter)
         try:
             await self._sleep(waiter, until_ms)
@@ -79,12 +93,15 @@ class InMemoryAvailability:
             if key in waiter.interest:
                 waiter.wake((key,))
 
-    def _available(self, interest: Mapping[SharePartitionKey, int | None]) -> list[SharePartitionKey]:
+    def _available(
+        self, interest: Mapping[SharePartitionKey, int | None], isolation: IsolationLevel
+    ) -> list[SharePartitionKey]:
+        is_committed = isolation is IsolationLevel.READ_COMMITTED
+        ends = self._last_stable_offsets if is_committed else self._high_watermarks
         return [
             key
             for key, missing_offset in interest.items()
-            if missing_offset is not None
-            and self._high_watermarks.get((key.topic_id, key.partition), -1) > missing_offset
+            if missing_offset is not None and ends.get((key.topic_id, key.partition), -1) > missing_offset
         ]
 
 

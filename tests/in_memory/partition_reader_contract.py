@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Protocol
 
 from kproxy.error_codes import ErrorCode
+from kproxy.handlers.fetching.aborted_batches import aborted_extents
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.ports import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
@@ -27,22 +29,49 @@ class ReaderWorld(Protocol):
         """Append `values` as one batch."""
         ...
 
+    async def append_in_transaction(self, partition: int, values: Sequence[bytes]) -> None:
+        """Append `values` as one batch of a transaction, which begins with it if none is open."""
+        ...
+
+    async def end_transaction(self, *, is_commit: bool) -> None:
+        """Commit or abort the transaction; its markers are there, and the last stable offset has moved."""
+        ...
+
     async def move_start(self, partition: int, log_start_offset: int) -> None:
         """Delete the records below `log_start_offset`."""
         ...
 
 
 async def read(
-    world: ReaderWorld, *offsets: tuple[int, int], max_bytes: int = PLENTY
+    world: ReaderWorld,
+    *offsets: tuple[int, int],
+    max_bytes: int = PLENTY,
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> Sequence[PartitionData]:
     """Read (partition, offset) pairs."""
     reads = [PartitionRead(world.topic_id, partition, offset, max_bytes) for partition, offset in offsets]
-    return await world.reader.read(reads, max_bytes=max_bytes)
+    return await world.reader.read(reads, max_bytes=max_bytes, isolation=isolation)
+
+
+async def read_committed(world: ReaderWorld, partition: int, offset: int) -> PartitionData:
+    """Read what is committed of one partition."""
+    return (await read(world, (partition, offset), isolation=IsolationLevel.READ_COMMITTED))[0]
 
 
 def extents(data: PartitionData) -> list[tuple[int, int]]:
     """Return the inclusive extents of the batches read."""
     return [(extent.first_offset, extent.last_offset) for extent in batch_extents(data.records)]
+
+
+async def offsets_of(world: ReaderWorld, partition: int, isolation: IsolationLevel) -> list[int]:
+    """Read a partition to its end, segment by segment; the offsets, whatever batches they stand in."""
+    found: list[int] = []
+    while True:
+        begin = found[-1] + 1 if found else 0
+        (data,) = await read(world, (partition, begin), isolation=isolation)
+        if not data.records:
+            return found
+        found += [offset for first, last in extents(data) for offset in range(first, last + 1)]
 
 
 async def results_come_in_the_order_asked_each_with_its_watermarks(world: ReaderWorld) -> None:
@@ -119,6 +148,39 @@ async def offsets_are_found_by_time(world: ReaderWorld) -> None:
     assert found == [0, 2, 0, 1, 2]
 
 
+async def a_read_of_committed_records_ends_where_a_transaction_is_open(world: ReaderWorld) -> None:
+    await world.append(0, [b"a"])
+    await world.append_in_transaction(0, [b"b", b"c"])
+    await world.append(0, [b"d"])
+    assert await offsets_of(world, 0, IsolationLevel.READ_UNCOMMITTED) == [0, 1, 2, 3]
+    assert await offsets_of(world, 0, IsolationLevel.READ_COMMITTED) == [0]
+    committed, (everything,) = await read_committed(world, 0, 0), await read(world, (0, 0))
+    assert (committed.readable_end, everything.readable_end) == (1, 4)
+    beyond = await read_committed(world, 0, 3)
+    assert (beyond.error_code, extents(beyond), beyond.readable_end) == (ErrorCode.NONE, [], 1)
+    await world.end_transaction(is_commit=True)
+    assert await offsets_of(world, 0, IsolationLevel.READ_COMMITTED) == [0, 1, 2, 3, 4]
+    after = await read_committed(world, 0, 0)
+    assert (after.readable_end, list(after.aborted)) == (5, [])
+
+
+async def a_read_of_committed_records_names_the_transactions_that_were_aborted(world: ReaderWorld) -> None:
+    for is_commit in (True, False, False, True):
+        await world.append_in_transaction(0, [b"a", b"b"])
+        await world.end_transaction(is_commit=is_commit)
+    data = await read_committed(world, 0, 0)
+    assert [transaction.first_offset for transaction in data.aborted] == [3, 6]
+    aborted = aborted_extents(data.records, batch_extents(data.records), data.aborted)
+    assert [(extent.first_offset, extent.last_offset) for extent in aborted] in (
+        [(3, 4), (6, 7)],
+        [(3, 3), (4, 4), (6, 6), (7, 7)],
+    )
+    later = await read_committed(world, 0, 7)
+    assert [transaction.first_offset for transaction in later.aborted] == [6]
+    (everything,) = await read(world, (0, 0))
+    assert list(everything.aborted) == []
+
+
 PARTITION_READER_CONTRACT: Final[Sequence[Callable[[ReaderWorld], Awaitable[None]]]] = (
     results_come_in_the_order_asked_each_with_its_watermarks,
     a_read_from_within_a_batch_returns_the_whole_batch,
@@ -128,4 +190,6 @@ PARTITION_READER_CONTRACT: Final[Sequence[Callable[[ReaderWorld], Awaitable[None
     an_offset_beyond_the_end_is_out_of_range_and_the_log_start_is_told,
     an_offset_below_the_log_start_is_out_of_range_and_the_log_start_is_told,
     offsets_are_found_by_time,
+    a_read_of_committed_records_ends_where_a_transaction_is_open,
+    a_read_of_committed_records_names_the_transactions_that_were_aborted,
 )

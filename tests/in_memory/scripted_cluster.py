@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from kproxy.error_codes import ErrorCode
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.ports import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kproxy.settings.addresses import HostPort
 from kproxy.share.identifiers import TopicId, TopicIdPartition
@@ -238,12 +239,10 @@ class ScriptedCluster:
         found: dict[TopicIdPartition, PartitionData] = {}
         try:
             async with asyncio.timeout(message.max_wait_ms / 1000), self._appended:
-                while not self._is_enough(
-                    found := self._read_all(node_id, opened.partitions, message.max_bytes)
-                ):
+                while not self._is_enough(found := self._read_all(node_id, opened.partitions, message)):
                     await self._appended.wait()
         except TimeoutError:
-            found = self._read_all(node_id, opened.partitions, message.max_bytes)
+            found = self._read_all(node_id, opened.partitions, message)
         told = opened.changes_among(found)
         return FetchResponse(session_id=opened.session_id, responses=self._by_topic(told))
 
@@ -259,15 +258,20 @@ class ScriptedCluster:
         return any(data.records or data.error_code for data in found.values())
 
     def _read_all(
-        self, node_id: int, partitions: dict[TopicIdPartition, FetchedPartition], max_bytes: int
+        self, node_id: int, partitions: dict[TopicIdPartition, FetchedPartition], message: FetchRequest
     ) -> dict[TopicIdPartition, PartitionData]:
+        max_bytes, isolation = message.max_bytes, IsolationLevel(message.isolation_level)
         found: dict[TopicIdPartition, PartitionData] = {}
         is_first = True
         for key, asked in partitions.items():
             data = found[key] = self._read(node_id, key, asked)
             if data.error_code == ErrorCode.NONE:
                 limit = min(asked.max_bytes, max_bytes)
-                data.records = self._logs[key].bytes_from(asked.fetch_offset, limit, at_least_one=is_first)
+                log = self._logs[key]
+                data.records = log.bytes_from(
+                    asked.fetch_offset, limit, at_least_one=is_first, isolation=isolation
+                )
+                data.aborted_transactions = log.aborted_from(asked.fetch_offset, isolation)
                 max_bytes -= len(data.records)
                 is_first = is_first and not data.records
         return found
@@ -278,7 +282,7 @@ class ScriptedCluster:
         if error_code is ErrorCode.NONE and log is not None:
             if log.log_start_offset <= asked.fetch_offset <= log.end_offset:
                 return PartitionData(
-                    key.partition, 0, log.high_watermark, log.high_watermark, log.log_start_offset
+                    key.partition, 0, log.high_watermark, log.last_stable_offset, log.log_start_offset
                 )
             error_code = ErrorCode.OFFSET_OUT_OF_RANGE
         return PartitionData(partition_index=key.partition, error_code=error_code, high_watermark=-1)

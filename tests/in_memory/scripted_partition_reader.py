@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.ports import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, PartitionData, PartitionRead
 from kproxy.share.identifiers import TopicId
-from tests.in_memory.record_batch_bytes import record_batch
+from kproxy.wire.messages.fetch_response import AbortedTransaction
+from tests.in_memory.record_batch_bytes import record_batch, transaction_marker, transactional_batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,10 @@ class InMemoryLog:
     log_start_offset: int = 0
     end_offset: int = 0
     held_high_watermark: int | None = None
+    open_transactions: dict[int, int] = field(default_factory=dict)
+    """By producer id: the first offset of what it has not ended yet."""
+    aborted: list[tuple[int, AbortedTransaction]] = field(default_factory=list)
+    """The transactions that were aborted, each with the offset of its marker."""
 
     @property
     def high_watermark(self) -> int:
@@ -41,6 +47,41 @@ class InMemoryLog:
         self.end_offset = first_offset + len(values)
         self.batches.append(LogBatch(first_offset, self.end_offset - 1, timestamp_ms, encoded))
         return first_offset
+
+    @property
+    def last_stable_offset(self) -> int:
+        return min(self.high_watermark, *self.open_transactions.values(), self.end_offset)
+
+    def end_of(self, isolation: IsolationLevel) -> int:
+        """Return the first offset that may not be read."""
+        is_committed = isolation is IsolationLevel.READ_COMMITTED
+        return self.last_stable_offset if is_committed else self.high_watermark
+
+    def aborted_from(self, offset: int, isolation: IsolationLevel) -> list[AbortedTransaction]:
+        """Return what a broker says beside the records that it sends from `offset` on."""
+        if isolation is not IsolationLevel.READ_COMMITTED:
+            return []
+        return [transaction for marker, transaction in self.aborted if marker >= offset]
+
+    def append_in_transaction(self, values: Sequence[bytes], *, producer_id: int) -> int:
+        """Append `values` as one batch of a transaction, and return its first offset."""
+        first_offset = self.end_offset
+        self.open_transactions.setdefault(producer_id, first_offset)
+        self._append_bytes(transactional_batch(first_offset, values, producer_id=producer_id), len(values))
+        return first_offset
+
+    def end_transaction(self, *, producer_id: int, is_commit: bool) -> int:
+        """Append the marker, and return its offset."""
+        marker = self.end_offset
+        begin = self.open_transactions.pop(producer_id)
+        if not is_commit:
+            self.aborted.append((marker, AbortedTransaction(producer_id=producer_id, first_offset=begin)))
+        self._append_bytes(transaction_marker(marker, producer_id=producer_id, is_commit=is_commit), 1)
+        return marker
+
+    def _append_bytes(self, encoded: bytes, count: int) -> None:
+        self.batches.append(LogBatch(self.end_offset, self.end_offset + count - 1, 0, encoded))
+        self.end_offset += count
 
     def append_batch(self, batch: bytes, *, last_offset_delta: int, timestamp_ms: int) -> int:
         """Append a batch that a producer made, as a leader does: its base offset written in. Returns that."""
@@ -64,11 +105,18 @@ class InMemoryLog:
         self.log_start_offset = log_start_offset
         self.batches = [batch for batch in self.batches if batch.last_offset >= log_start_offset]
 
-    def bytes_from(self, offset: int, max_bytes: int, *, at_least_one: bool) -> bytes:
-        """Return whole batches from the one that covers `offset`, within `max_bytes`, below the watermark."""
+    def bytes_from(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        at_least_one: bool,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    ) -> bytes:
+        """Return whole batches from the one that covers `offset`, within `max_bytes`, as far as may be read."""
         found = b""
         for batch in self.batches:
-            if batch.last_offset < offset or batch.first_offset >= self.high_watermark:
+            if batch.last_offset < offset or batch.first_offset >= self.end_of(isolation):
                 continue
             if len(found) + len(batch.encoded) > max_bytes and (found or not at_least_one):
                 break
@@ -97,7 +145,13 @@ class ScriptedPartitionReader:
         """Answer every read of the topic-partition with `error_code`, until it is NONE again."""
         self._failures[topic_id, partition] = error_code
 
-    async def read(self, reads: Sequence[PartitionRead], *, max_bytes: int) -> Sequence[PartitionData]:
+    async def read(
+        self,
+        reads: Sequence[PartitionRead],
+        *,
+        max_bytes: int,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    ) -> Sequence[PartitionData]:
         assert len({(read.topic_id, read.partition) for read in reads}) == len(reads), (
             "a partition is named twice"
         )
@@ -109,7 +163,8 @@ class ScriptedPartitionReader:
         results: list[PartitionData] = []
         bytes_left = max_bytes
         for read in reads:
-            result = self._read_one(read, bytes_left, at_least_one=bytes_left == max_bytes)
+            is_first = bytes_left == max_bytes
+            result = self._read_one(read, bytes_left, at_least_one=is_first, isolation=isolation)
             bytes_left -= len(result.records)
             results.append(result)
         return results
@@ -126,7 +181,9 @@ class ScriptedPartitionReader:
         young = (batch.first_offset for batch in log.batches if batch.timestamp_ms >= timestamp)
         return next(young, log.high_watermark)
 
-    def _read_one(self, read: PartitionRead, bytes_left: int, *, at_least_one: bool) -> PartitionData:
+    def _read_one(
+        self, read: PartitionRead, bytes_left: int, *, at_least_one: bool, isolation: IsolationLevel
+    ) -> PartitionData:
         failure = self._failure(read.topic_id, read.partition)
         if failure is not ErrorCode.NONE:
             return PartitionData(failure, memoryview(b""), -1, -1, -1)
@@ -134,7 +191,10 @@ class ScriptedPartitionReader:
         if not log.log_start_offset <= read.offset <= log.end_offset:
             return _data(ErrorCode.OFFSET_OUT_OF_RANGE, b"", log)
         max_bytes = min(read.max_bytes, bytes_left)
-        return _data(ErrorCode.NONE, log.bytes_from(read.offset, max_bytes, at_least_one=at_least_one), log)
+        records = log.bytes_from(read.offset, max_bytes, at_least_one=at_least_one, isolation=isolation)
+        data = _data(ErrorCode.NONE, records, log)
+        data.isolation, data.aborted = isolation, log.aborted_from(read.offset, isolation)
+        return data
 
     def _failure(self, topic_id: TopicId, partition: int) -> ErrorCode:
         return self._failures.get((topic_id, partition), ErrorCode.NONE)
@@ -142,5 +202,5 @@ class ScriptedPartitionReader:
 
 def _data(error_code: ErrorCode, records: bytes, log: InMemoryLog) -> PartitionData:
     return PartitionData(
-        error_code, memoryview(records), log.high_watermark, log.high_watermark, log.log_start_offset
+        error_code, memoryview(records), log.high_watermark, log.last_stable_offset, log.log_start_offset
     )

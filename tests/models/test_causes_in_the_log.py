@@ -29,7 +29,8 @@ from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.identifiers import MemberId, SharePartitionKey, StateEpoch, topic_id_text
 from kproxy.share.limits import ShareLimits
 from kproxy.share.record_state import TERMINAL_STATES, AcknowledgeType, RecordState
-from kproxy.share.share_partition import InFlightRangeView, SharePartition
+from kproxy.share.share_partition import SharePartition
+from kproxy.share.share_partition_view import InFlightRangeView
 from kproxy.statelog.operations import Initialize
 from kproxy.wire.records import Record
 from tests.models.test_what_verify_finds import BATCHES, BATCHES_WITH_HOLES, KEYS, Step, World, steps

@@ -17,6 +17,7 @@ from kproxy.share.identifiers import TopicId
 from tests.real_kafka import administration
 from tests.real_kafka.administration import ANSWER_TIMEOUT_SECONDS
 from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.transactions import TransactionalProducer, wait_until_stable
 from tests.worlds.backing import Backing
 
 KEPT_FOR_EVER: Final = {"retention.ms": "-1", "retention.bytes": "-1"}
@@ -50,6 +51,7 @@ class BackingTopic:
         # One batch for what is appended together, sent as soon as it is flushed.
         self.acknowledged_at = 0.0
         """When the last append was acknowledged, in seconds of `time.perf_counter`."""
+        self._transactional: TransactionalProducer | None = None
         self._producer = Producer({"bootstrap.servers": self._servers, "acks": "all", "linger.ms": 5_000})
 
     def in_ms(self, delay_ms: int) -> int:
@@ -62,6 +64,18 @@ class BackingTopic:
     async def append_one(self, partition: int) -> None:
         """Append a record."""
         await self.append(partition, [b"a"])
+
+    async def append_one_in_transaction(self, partition: int) -> None:
+        """Append a record in a transaction, which begins with it if none is open."""
+        await self.append_in_transaction(partition, [b"a"])
+
+    async def append_in_transaction(self, partition: int, values: Sequence[bytes]) -> None:
+        """Append `values` as one batch of a transaction, which begins with it if none is open."""
+        await asyncio.to_thread(self._append_in_transaction, partition, values)
+
+    async def end_transaction(self, *, is_commit: bool) -> None:
+        """Commit or abort the transaction. Its markers are there: another one can begin."""
+        await asyncio.to_thread(self._end_transaction, is_commit=is_commit)
 
     async def append(self, partition: int, values: Sequence[bytes], *, timestamp_ms: int = 1) -> None:
         """Append `values` as one batch."""
@@ -98,6 +112,19 @@ class BackingTopic:
         left = self._producer.flush(ANSWER_TIMEOUT_SECONDS)
         assert left == 0, f"{left} records were not acknowledged"
         self.acknowledged_at = time.perf_counter()
+
+    def _append_in_transaction(self, partition: int, values: Sequence[bytes]) -> None:
+        if self._transactional is None:
+            self._transactional = TransactionalProducer(self._servers, self.name, transactional_id=self.name)
+        self._transactional.write([value.decode() for value in values], partition=partition)
+
+    def _end_transaction(self, *, is_commit: bool) -> None:
+        assert self._transactional is not None
+        if is_commit:
+            self._transactional.commit()
+        else:
+            self._transactional.abort()
+        wait_until_stable(self._servers, self.name)
 
     def _delete_records(self, partition: int, log_start_offset: int) -> None:
         admin = AdminClient({"bootstrap.servers": self._servers})

@@ -13,7 +13,7 @@ from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.cluster.metadata_rounds import MetadataTiming
 from kproxy.net.cluster.view import ClusterBroker
 from kproxy.net.deadlines import MonotonicClock
-from kproxy.net.reading.availability import ShareAvailability
+from kproxy.net.reading.isolated_availability import IsolatedAvailability
 from kproxy.net.reading.partition_reader import BrokerPartitionReader
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings.addresses import HostPort
@@ -72,7 +72,7 @@ class Backing:
             timing=timing,
         )
         self.reader = BrokerPartitionReader(metadata=self.metadata, connections=self.connections)
-        self.availability = ShareAvailability(
+        self.availability = IsolatedAvailability(
             metadata=self.metadata, connections=self.connections, clock=self.clock, tasks=self.tasks
         )
 

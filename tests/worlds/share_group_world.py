@@ -11,14 +11,10 @@ from kproxy.handlers.callers import PATIENT_CALLER, Caller
 from kproxy.handlers.groups.group_configs import ConfigChange, ConfigOperation
 from kproxy.handlers.groups.group_coordinators import GroupNamespace
 from kproxy.handlers.live.share_partitions import SharePartitionDirectory
-from kproxy.handlers.ports import (
-    UNLIMITED_ANSWERS,
-    AnswerBudget,
-    RequestContext,
-    ShareStateStore,
-)
+from kproxy.handlers.ports import UNLIMITED_ANSWERS, AnswerBudget, RequestContext
 from kproxy.handlers.readiness import AlwaysReady, Readiness
 from kproxy.handlers.share_groups import ShareGroupLimits, ShareGroupPorts, ShareGroups
+from kproxy.handlers.share_state_store import ShareStateStore
 from kproxy.net.background import BackgroundTasks
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.heartbeat import PartitionInitialization
@@ -138,9 +134,15 @@ class ShareGroupWorld:
         self, record_count: int, *, topic_id: TopicId = ORDERS, partition: int = 0, size_bytes: int = 8
     ) -> None:
         """Append one batch of `record_count` records, and let those who wait for it know."""
-        log = self.log(topic_id, partition)
-        log.append([b"x" * size_bytes] * record_count)
-        self.availability.raise_high_watermark(topic_id, partition, log.high_watermark)
+        self.log(topic_id, partition).append([b"x" * size_bytes] * record_count)
+        self.tell_of_records(topic_id, partition)
+
+    def tell_of_records(self, topic_id: TopicId = ORDERS, partition: int = 0) -> None:
+        """Let those who wait know how far they may read by now."""
+        ends = self.log(topic_id, partition)
+        self.availability.raise_high_watermark(
+            topic_id, partition, ends.high_watermark, ends.last_stable_offset
+        )
 
     async def initialize(
         self, group_id: str = "g", *, topic_id: TopicId = ORDERS, partition: int = 0, start_offset: int = 0

@@ -16,13 +16,8 @@ from kproxy.errors import (
     InvalidRequest,
     UnknownTopicOrPartition,
 )
-from kproxy.handlers.ports import (
-    ClusterMetadata,
-    Observer,
-    RequestContext,
-    ShareStateStore,
-    TopicDescription,
-)
+from kproxy.handlers.ports import ClusterMetadata, Observer, RequestContext, TopicDescription
+from kproxy.handlers.share_state_store import ShareStateStore
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId, topic_id_text
 from kproxy.wording import counted
 

@@ -27,6 +27,7 @@ from kproxy.handlers.fetching.found_bytes import FoundBytes
 from kproxy.handlers.fetching.read_batches import ReadBatches
 from kproxy.handlers.fetching.read_offsets import acquirable_from, had_no_room, missing_offset
 from kproxy.handlers.fetching.record_acquisition import RecordAcquisition
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.live.fetch_signals import FetchSignals
 from kproxy.handlers.live.leadership import PartitionRefusal
 from kproxy.handlers.live.read_sizes import SMALLEST_READ_BYTES
@@ -52,6 +53,7 @@ class PartitionFetch:
         "_has_failed_read",
         "_has_left_out",
         "_interest",
+        "_isolation",
         "_loads",
         "_must_look_again",
         "_quiet",
@@ -77,6 +79,7 @@ class PartitionFetch:
         self._found = FoundBytes()
         self._signals = FetchSignals()
         self._bytes_left_behind = 0
+        self._isolation = IsolationLevel.READ_UNCOMMITTED
         self._has_failed_read = False
         self._has_left_out = self._must_look_again = False
 
@@ -125,7 +128,10 @@ class PartitionFetch:
         if self._signals.call_key is not None:
             self._interest[self._signals.call_key] = None
         self._found.may_begin_anew = self._signals.is_asleep = True
-        woken = await self._services.parked.wait(self._interest, self._terms.deadline_ms, self._terms.context)
+        terms = self._terms
+        woken = await self._services.parked.wait(
+            self._interest, terms.deadline_ms, terms.context, self._isolation
+        )
         self._signals.is_asleep = False
         self._quiet.difference_update(woken)
         self._require_session()
@@ -156,6 +162,7 @@ class PartitionFetch:
         return bool(self._loads) and not is_any_live
 
     async def _read_round(self) -> None:
+        self._isolation = self._services.isolation_of(self._terms.session_key.group_id)
         self._bytes_left_behind = 0
         self._has_failed_read = self._has_left_out = self._must_look_again = False
         offsets = self._begin_reads()
@@ -165,7 +172,9 @@ class PartitionFetch:
             if await self._is_still_too_little(offsets):
                 return
             reads, max_bytes = self._shared_out(offsets)
-            results = await self._services.reader.read(list(reads.values()), max_bytes=max_bytes)
+            results = await self._services.reader.read(
+                list(reads.values()), max_bytes=max_bytes, isolation=self._isolation
+            )
         finally:
             for partition in offsets:
                 self._services.turns.give_back(self._terms.key(partition))
@@ -183,7 +192,7 @@ class PartitionFetch:
             return False  # where nothing was found, a read of what was added is a read of all
         added = self._found.reads_of_added(tuple(offsets))
         max_bytes = self._terms.context.answer_budget.grant(SMALLEST_READ_BYTES)
-        read_data = await self._services.reader.read(added, max_bytes=max_bytes)
+        read_data = await self._services.reader.read(added, max_bytes=max_bytes, isolation=self._isolation)
         results = dict(zip(offsets, read_data, strict=True))
         self._require_session()
         self._terms.context.answer_budget.give_back()
@@ -197,8 +206,8 @@ class PartitionFetch:
         self._bytes_left_behind = found_bytes
         for partition, data in results.items():
             key = self._terms.key(partition)
-            self._interest[key] = max(offsets[partition], data.high_watermark)
-            if data.high_watermark <= offsets[partition]:
+            self._interest[key] = max(offsets[partition], data.readable_end)
+            if data.readable_end <= offsets[partition]:
                 self._leave_quiet(key)
             else:
                 self._services.availability.call_next(self._signals, key)
@@ -317,7 +326,7 @@ class PartitionFetch:
             has_nothing = data.error_code is ErrorCode.NONE and not data.records and not size.is_first_due
             if has_nothing and self._interest[share_partition.key] == read.offset:
                 self._leave_quiet(share_partition.key)
-            if data.high_watermark > read.offset and not is_enough:
+            if data.readable_end > read.offset and not is_enough:
                 self._services.availability.call_next(self._signals, share_partition.key)
 
     def _batches(self, read: PartitionRead, data: PartitionData) -> ReadBatches:
@@ -325,10 +334,10 @@ class PartitionFetch:
         partition = TopicIdPartition(read.topic_id, read.partition)
         key = self._terms.key(partition)
         batches = ReadBatches(data.records, read.offset, self._acquirable_from(key, read.offset))
-        found_bytes = batches.bytes_in_log(data.high_watermark)
+        found_bytes = batches.bytes_in_log(data.readable_end)
         if not batches.extents and self._services.directory.find(key) is not None:
-            found_bytes = self._services.directory.read_size(key).bytes_of(data.high_watermark - read.offset)
-        self._found.note(partition, read.offset, max(data.high_watermark, read.offset), found_bytes)
+            found_bytes = self._services.directory.read_size(key).bytes_of(data.readable_end - read.offset)
+        self._found.note(partition, read.offset, max(data.readable_end, read.offset), found_bytes)
         return batches
 
     def _taken(
@@ -340,7 +349,7 @@ class PartitionFetch:
     ) -> FetchedPartition:
         match data.error_code:
             case ErrorCode.NONE if batches is not None and data.records:
-                fetched = self._acquisition.acquire(share_partition, batches, read.offset)
+                fetched = self._acquisition.acquire(share_partition, batches, read.offset, data.aborted)
                 # Behind it: a write that is refused at once fences the share-partition.
                 self._follow_log_start(share_partition, data)
                 if fetched.acquired:

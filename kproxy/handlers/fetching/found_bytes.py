@@ -15,10 +15,10 @@ from kproxy.share.identifiers import TopicIdPartition
 
 @dataclass(slots=True)
 class _Found:
-    """The log has `size_bytes` from `fetch_offset` to `high_watermark` (exclusive)."""
+    """The log has `size_bytes` from `fetch_offset` to `end_offset` (exclusive): what may be read ends there."""
 
     fetch_offset: int
-    high_watermark: int
+    end_offset: int
     size_bytes: int
 
 
@@ -39,11 +39,9 @@ class FoundBytes:
         self._found.clear()
         return True
 
-    def note(
-        self, partition: TopicIdPartition, fetch_offset: int, high_watermark: int, size_bytes: int
-    ) -> None:
+    def note(self, partition: TopicIdPartition, fetch_offset: int, end_offset: int, size_bytes: int) -> None:
         """Remember what a read from `fetch_offset` found."""
-        self._found[partition] = _Found(fetch_offset, high_watermark, size_bytes)
+        self._found[partition] = _Found(fetch_offset, end_offset, size_bytes)
 
     def is_known_from(self, offsets: Mapping[TopicIdPartition, int]) -> bool:
         """Tell whether every one of `offsets` is where the last read of its partition began."""
@@ -60,7 +58,7 @@ class FoundBytes:
         """Return reads of what was added, `SMALLEST_READ_BYTES` together."""
         share_bytes = max(SMALLEST_READ_BYTES // len(partitions), 1)
         return [
-            PartitionRead(each.topic_id, each.partition, self._found[each].high_watermark, share_bytes)
+            PartitionRead(each.topic_id, each.partition, self._found[each].end_offset, share_bytes)
             for each in partitions
         ]
 
@@ -70,16 +68,16 @@ class FoundBytes:
         Where it had no room, what was added is taken to be like what was there before, if there was anything.
         """
         found = self._found[partition]
-        if data.error_code is not ErrorCode.NONE or data.high_watermark < found.high_watermark:
+        if data.error_code is not ErrorCode.NONE or data.readable_end < found.end_offset:
             return False
-        offset = found.high_watermark
-        added_count = data.high_watermark - offset
+        offset = found.end_offset
+        added_count = data.readable_end - offset
         batches = ReadBatches(data.records, offset, added_count)
         if batches.extents:
-            found.size_bytes += batches.bytes_in_log(data.high_watermark)
+            found.size_bytes += batches.bytes_in_log(data.readable_end)
         elif added_count and not found.size_bytes:
             return False
         else:
             found.size_bytes += found.size_bytes * added_count // max(offset - found.fetch_offset, 1)
-        found.high_watermark = data.high_watermark
+        found.end_offset = data.readable_end
         return not batches.malformed

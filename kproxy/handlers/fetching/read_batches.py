@@ -49,12 +49,12 @@ class ReadBatches:
         """How many offsets the batches in `extents` span."""
         return sum(extent.last_offset - extent.first_offset + 1 for extent in self.extents)
 
-    def bytes_in_log(self, high_watermark: int) -> int:
-        """Return how many bytes the log has from the first batch to `high_watermark` (exclusive); 0 without a batch.
+    def bytes_in_log(self, end_offset: int) -> int:
+        """Return how many bytes the log has from the first batch to `end_offset` (exclusive); 0 without a batch.
 
         What was not looked at is taken to be like what was.
         """
         if not self.extents:
             return 0
-        unseen_count = max(high_watermark - self.extents[-1].last_offset - 1, 0)
+        unseen_count = max(end_offset - self.extents[-1].last_offset - 1, 0)
         return self.size_bytes + unseen_count * self.size_bytes // self.offset_count

@@ -16,13 +16,13 @@ def acquirable_from(share_partition: SharePartition, offset: int) -> int:
 
 def had_no_room(read: PartitionRead, data: PartitionData) -> bool:
     """Tell whether there are records which the read had no room for."""
-    return data.error_code is ErrorCode.NONE and not data.records and data.high_watermark > read.offset
+    return data.error_code is ErrorCode.NONE and not data.records and data.readable_end > read.offset
 
 
 def missing_offset(share_partition: SharePartition, read: PartitionRead, data: PartitionData) -> int | None:
     """Return the offset that a fetch waits for after `read`; None when its window is full.
 
-    Everything below the high watermark was seen by the read, so it is not waited for again, even if it was of
+    Everything below the end of what may be read was seen by the read, so it is not waited for again, even if it was of
     no use: that would be a loop without a pause. Likewise when the log ends below the offset (an unclean election took
     records back), which no read can change: then it is None, too.
     """
@@ -31,4 +31,4 @@ def missing_offset(share_partition: SharePartition, read: PartitionRead, data: P
         return next_fetch_offset if share_partition.can_acquire() else None
     if not share_partition.can_acquire() or data.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
         return None
-    return max(next_fetch_offset, data.high_watermark)
+    return max(next_fetch_offset, data.readable_end)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from kproxy.error_codes import ErrorCode
+from kproxy.handlers.fetching.aborted_batches import aborted_extents
 from kproxy.handlers.fetching.fetch_terms import FetchedPartition, FetchTerms
 from kproxy.handlers.fetching.read_batches import ReadBatches
 from kproxy.handlers.live.leadership import PartitionRefusal
@@ -10,6 +11,7 @@ from kproxy.handlers.live.log_starts import move_start
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.state_writes import StateWrites
 from kproxy.share.share_partition import SharePartition
+from kproxy.wire.messages.fetch_response import AbortedTransaction
 from kproxy.wire.record_batches import BatchExtent
 
 
@@ -28,9 +30,13 @@ class RecordAcquisition:
         """What is left of the budget; negative when a batch was taken to its end."""
 
     def acquire(
-        self, share_partition: SharePartition, batches: ReadBatches, fetch_offset: int
+        self,
+        share_partition: SharePartition,
+        batches: ReadBatches,
+        fetch_offset: int,
+        aborted: Sequence[AbortedTransaction] = (),
     ) -> FetchedPartition:
-        """Acquire from `batches`, which a read from `fetch_offset` returned.
+        """Acquire from `batches`, which a read from `fetch_offset` returned, but for those of `aborted` transactions.
 
         The answer's records reach from the batch of the first acquired offset to that of the last; there may
         be offsets in them that were not acquired.
@@ -48,6 +54,10 @@ class RecordAcquisition:
             is_record_limit=self._terms.is_record_limit,
             now_ms=self._services.clock.now_ms(),
             node_id=self._terms.context.node_id,
+            aborted=[
+                (extent.first_offset, extent.last_offset)
+                for extent in aborted_extents(batches.records, extents, aborted)
+            ],
         )
         if not acquired:
             return FetchedPartition()

@@ -10,12 +10,15 @@ from enum import IntEnum
 from typing import Final
 
 from kproxy.errors import InvalidConfig
+from kproxy.handlers.isolation_levels import parse_isolation_level
 from kproxy.handlers.live.offset_reset import parse_offset_reset
 
 AUTO_OFFSET_RESET: Final = "share.auto.offset.reset"
+ISOLATION_LEVEL: Final = "share.isolation.level"
 RECORD_LOCK_DURATION_MS: Final = "share.record.lock.duration.ms"
 
 DEFAULT_AUTO_OFFSET_RESET: Final = "latest"
+DEFAULT_ISOLATION_LEVEL: Final = "read_uncommitted"
 DEFAULT_RECORD_LOCK_DURATION_MS: Final = 30_000
 
 _SMALLEST_RECORD_LOCK_DURATION_MS: Final = 1_000
@@ -59,6 +62,11 @@ def _parse_offset_reset(value: str, _bounds: GroupConfigBounds) -> str:
     return value
 
 
+def _parse_isolation_level(value: str, _bounds: GroupConfigBounds) -> str:
+    parse_isolation_level(value)
+    return value
+
+
 def _parse_record_lock_duration(value: str, bounds: GroupConfigBounds) -> str:
     if _INTEGER.fullmatch(value.strip()) is None:
         raise InvalidConfig(f"'{value}' is no number of milliseconds for {RECORD_LOCK_DURATION_MS}")
@@ -89,6 +97,18 @@ GROUP_CONFIG_DEFINITIONS: Final[Mapping[str, GroupConfigDefinition]] = {
             built_in_default=DEFAULT_AUTO_OFFSET_RESET,
             operator_default=lambda _bounds: DEFAULT_AUTO_OFFSET_RESET,
             parse=_parse_offset_reset,
+        ),
+        GroupConfigDefinition(
+            name=ISOLATION_LEVEL,
+            config_type=ConfigType.STRING,
+            documentation=(
+                "Which records the group is given: read_uncommitted for all, or read_committed for those up to the "
+                "last stable offset, without those of transactions that were aborted."
+            ),
+            operator_key=None,
+            built_in_default=DEFAULT_ISOLATION_LEVEL,
+            operator_default=lambda _bounds: DEFAULT_ISOLATION_LEVEL,
+            parse=_parse_isolation_level,
         ),
         GroupConfigDefinition(
             name=RECORD_LOCK_DURATION_MS,

@@ -14,12 +14,15 @@ from kproxy.errors import InvalidConfig, InvalidRequest
 from kproxy.handlers.groups.group_config_keys import (
     AUTO_OFFSET_RESET,
     DEFAULT_AUTO_OFFSET_RESET,
+    DEFAULT_ISOLATION_LEVEL,
     GROUP_CONFIG_DEFINITIONS,
+    ISOLATION_LEVEL,
     RECORD_LOCK_DURATION_MS,
     GroupConfigBounds,
     GroupConfigDefinition,
     lock_duration_bounds,
 )
+from kproxy.handlers.isolation_levels import IsolationLevel, parse_isolation_level
 from kproxy.handlers.live.offset_reset import OffsetReset, parse_offset_reset
 from kproxy.share.identifiers import require_storable_group_id
 from kproxy.wording import counted
@@ -73,11 +76,14 @@ class GroupConfigEntry:
 
 
 class GroupConfigs:
-    """The `share.` configurations of all groups."""
+    """The `share.` configurations of all groups. `on_altered` is told of each group whose values were altered."""
 
-    __slots__ = ("_bounds", "_values")
+    __slots__ = ("_bounds", "_values", "on_altered")
 
-    def __init__(self, bounds: GroupConfigBounds) -> None:
+    def __init__(
+        self, bounds: GroupConfigBounds, *, on_altered: Callable[[str], None] = lambda _group_id: None
+    ) -> None:
+        self.on_altered = on_altered
         self._bounds = bounds
         self._values: dict[str, dict[str, str]] = {}
 
@@ -101,6 +107,7 @@ class GroupConfigs:
         self._values[group_id] = values
         if not values:
             del self._values[group_id]
+        self.on_altered(group_id)
 
     def own_values(self, group_id: str) -> Mapping[str, str]:
         """Return what the group has set."""
@@ -135,6 +142,13 @@ class GroupConfigs:
         return parse_offset_reset(
             self._values.get(group_id, {}).get(AUTO_OFFSET_RESET, DEFAULT_AUTO_OFFSET_RESET)
         )
+
+    def isolation_level(self, group_id: str) -> IsolationLevel:
+        """Return which records the group is given from now on."""
+        values = self._values.get(group_id)
+        if values is None:
+            return IsolationLevel.READ_UNCOMMITTED
+        return parse_isolation_level(values.get(ISOLATION_LEVEL, DEFAULT_ISOLATION_LEVEL))
 
     def record_lock_duration_ms(self, group_id: str) -> int:
         """Return the lock duration of records that the group acquires or renews from now on.

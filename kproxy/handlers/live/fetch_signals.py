@@ -11,6 +11,7 @@ would have them wake each other, and the caller itself, without end.
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.live.wake_keys import wake_key
 from kproxy.handlers.ports import Availability
 from kproxy.share.identifiers import SharePartitionKey
@@ -114,10 +115,13 @@ class HeardAvailability:
                 self._availability.signal(asker.call_key)
 
     async def wait(
-        self, interest: Mapping[SharePartitionKey, int | None], until_ms: int
+        self,
+        interest: Mapping[SharePartitionKey, int | None],
+        until_ms: int,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> Collection[SharePartitionKey]:
         """Sleep as the port does."""
-        return await self._availability.wait(interest, until_ms)
+        return await self._availability.wait(interest, until_ms, isolation)
 
     def signal(self, key: SharePartitionKey) -> None:
         """Wake who waits for `key`, and let those hear of it who listen."""

@@ -6,6 +6,7 @@ gone, nobody waits for its fetch, and what it had sent behind it is to be served
 
 from collections.abc import Collection, Mapping
 
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.live.wake_keys import wake_key
 from kproxy.handlers.ports import Availability, RequestContext
 from kproxy.share.identifiers import SharePartitionKey
@@ -27,7 +28,11 @@ class ParkedFetches:
         return sum(map(len, self._interests.values()))
 
     async def wait(
-        self, interest: Mapping[SharePartitionKey, int | None], until_ms: int, context: RequestContext
+        self,
+        interest: Mapping[SharePartitionKey, int | None],
+        until_ms: int,
+        context: RequestContext,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> Collection[SharePartitionKey]:
         """Sleep as `Availability.wait` does; return at once when it is the end, or the client is gone."""
         if self.is_ending or context.caller.is_gone:
@@ -37,7 +42,7 @@ class ParkedFetches:
         of_connection = self._interests.setdefault(connection_id, {})
         of_connection[id(interest)] = interest
         try:
-            return await self._availability.wait(interest, until_ms)
+            return await self._availability.wait(interest, until_ms, isolation)
         finally:
             del of_connection[id(interest)]
             if not of_connection:

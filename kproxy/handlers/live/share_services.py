@@ -1,7 +1,9 @@
 """What the share-partition side of the handlers stands on, in one value."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.live.fetch_signals import HeardAvailability
 from kproxy.handlers.live.leadership import Leadership
 from kproxy.handlers.live.member_clients import MemberClients
@@ -10,6 +12,7 @@ from kproxy.handlers.live.read_turns import ReadTurns
 from kproxy.handlers.live.share_counters import ShareCounters
 from kproxy.handlers.live.share_partitions import SharePartitionDirectory
 from kproxy.handlers.ports import Clock, Observer, PartitionReader, StateLog
+from kproxy.share.identifiers import GroupId
 from kproxy.share.share_session import ShareSessionCache
 
 
@@ -28,4 +31,6 @@ class ShareServices:
     observer: Observer
     parked: ParkedFetches
     clients: MemberClients
+    isolation_of: Callable[[GroupId], IsolationLevel]
+    """Which records a group is given at this moment."""
     turns: ReadTurns = field(default_factory=ReadTurns)

@@ -26,7 +26,7 @@ NOTICE = "notice"
 
 A superseded owner wrote once more, and every fold ignores that. Offsets of the log are missing, as in a dump of parts
 of it. A share-partition's start offset or count includes offsets of its topic that no record of the log has in a
-terminal state: they hold no record, or no longer do.
+terminal state: they hold no record, or no longer do, or a group that reads committed records was not given them.
 """
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.ports import Clock
 from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.net.backoff import Backoff
@@ -174,7 +175,7 @@ class _BrokerConnections:
     ) -> None:
         self.broker = broker
         self.control = _Connection(broker, dialler, tasks)
-        self.tail = _Connection(broker, dialler, tasks)
+        self.tails = {isolation: _Connection(broker, dialler, tasks) for isolation in IsolationLevel}
         self.appender = _Connection(broker, dialler, tasks)
         self.surveyor = _Connection(broker, dialler, tasks)
         self.readers = [_Connection(broker, dialler, tasks) for _ in range(read_connection_count)]
@@ -184,7 +185,7 @@ class _BrokerConnections:
         return min(self.readers, key=lambda connection: (connection.load, connection.is_open))
 
     def all(self) -> Sequence[_Connection]:
-        return (self.control, self.tail, self.appender, self.surveyor, *self.readers)
+        return (self.control, *self.tails.values(), self.appender, self.surveyor, *self.readers)
 
 
 class BrokerConnections:
@@ -221,9 +222,14 @@ class BrokerConnections:
         """Return the connection for short questions. Raises BrokerUnavailable."""
         return await self._of(node_id).control.client()
 
-    async def tail(self, node_id: int) -> BrokerClient:
-        """Return the connection that one long poll at a time may occupy. Raises BrokerUnavailable."""
-        return await self._of(node_id).tail.client()
+    async def tail(
+        self, node_id: int, isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    ) -> BrokerClient:
+        """Return the connection that one long poll at a time may occupy, one for each isolation level.
+
+        Raises BrokerUnavailable.
+        """
+        return await self._of(node_id).tails[isolation].client()
 
     async def appender(self, node_id: int) -> BrokerClient:
         """Return the connection for writes, which wait until they are replicated. Raises BrokerUnavailable."""

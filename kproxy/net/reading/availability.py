@@ -1,9 +1,9 @@
 """`ShareAvailability`: share consumers asleep, and what wakes them.
 
 A *watch* is a topic-partition that somebody waits for, or did a moment ago. It sits in the tail of the
-partition's leader at a known high watermark, its `fetch_offset`; when the tail hears of a higher one, those
-who miss an offset below it wake up. A watch whose leader is not known is homeless until the metadata say
-more.
+partition's leader at the known end of what may be read (the high watermark, or for committed records the last stable
+offset), its `fetch_offset`; when the tail hears of a higher one, those who miss an offset below it wake up. A watch
+whose leader is not known is homeless until the metadata say more.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from typing import Final
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.ports import Clock, PartitionLeader
 from kproxy.net.backoff import Backoff
 from kproxy.net.cluster.broker_connections import BrokerConnections
@@ -69,7 +70,10 @@ class _Watch:
 
 
 class ShareAvailability:
-    """Implements `Availability`, with one `BrokerTail` for each broker that leads a watched partition."""
+    """Implements `Availability` for one isolation level.
+
+    It has one `BrokerTail` for each broker that leads a watched partition.
+    """
 
     def __init__(
         self,
@@ -78,7 +82,9 @@ class ShareAvailability:
         connections: BrokerConnections,
         clock: Clock,
         tasks: TaskKeeper,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> None:
+        self._isolation = isolation
         self._metadata = metadata
         self._connections = connections
         self._clock = clock
@@ -125,20 +131,20 @@ class ShareAvailability:
 
     # ------------------------------------------------ what tails tell (TailListener)
 
-    def heard(self, tail: BrokerTail, topic_partition: TopicIdPartition, high_watermark: int) -> None:
-        """Wake who misses an offset below `high_watermark`, and watch on from there."""
+    def heard(self, tail: BrokerTail, topic_partition: TopicIdPartition, end_offset: int) -> None:
+        """Wake who misses an offset below `end_offset`, and watch on from there."""
         watch = self._watches.get(topic_partition)
         if watch is None or watch.tail is not tail:
             tail.drop(topic_partition)
             return
         is_idle = not watch.sleepers and self._clock.now_ms() - watch.last_awaited_ms > BUSY_WATCH_TTL_MS
-        if is_idle and high_watermark > watch.fetch_offset:
+        if is_idle and end_offset > watch.fetch_offset:
             self._end(watch)
             return
         watch.believed.clear()
-        self._move(watch, high_watermark)
+        self._move(watch, end_offset)
         for sleeper, missing_offsets in watch.sleepers.items():
-            if news := [key for key, offset in missing_offsets.items() if offset < high_watermark]:
+            if news := [key for key, offset in missing_offsets.items() if offset < end_offset]:
                 sleeper.wake(news)
 
     def refused(self, tail: BrokerTail, topic_partition: TopicIdPartition, error_code: ErrorCode) -> None:
@@ -283,9 +289,16 @@ class ShareAvailability:
     def _tail_of(self, node_id: int) -> BrokerTail:
         tail = self._tails.get(node_id)
         if tail is None:
-            tail = BrokerTail(node_id, connections=self._connections, clock=self._clock, listener=self)
+            tail = BrokerTail(
+                node_id,
+                connections=self._connections,
+                clock=self._clock,
+                listener=self,
+                isolation=self._isolation,
+            )
             self._tails[node_id] = tail
-            self._tasks.keep_up(tail.run, name=f"tail of broker {node_id}", kind="tail")
+            name = f"tail of broker {node_id}, {self._isolation.name.lower()}"
+            self._tasks.keep_up(tail.run, name=name, kind="tail")
         return tail
 
     def _topics_moved(self, topic_ids: Collection[TopicId]) -> None:

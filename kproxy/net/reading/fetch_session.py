@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.net.reading.fetch_topics import FetchEntry, fetch_topics, forgotten_topics
 from kproxy.share.identifiers import TopicIdPartition
 from kproxy.wire.messages.fetch_request import FetchRequest
@@ -18,10 +19,11 @@ class FetchSession:
     The first request names every topic-partition and opens the session; the next ones name those that
     changed and those that are forgotten. A broker without room for the session answers with session id 0:
     then every request names everything. `restart` begins again, after a session error or on another
-    connection.
+    connection. All of it is read under one `isolation`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED) -> None:
+        self._isolation = isolation
         self._session_id = NO_SESSION_ID
         self._next_epoch = FULL_FETCH_EPOCH
         self._entries: dict[TopicIdPartition, FetchEntry] = {}
@@ -65,6 +67,7 @@ class FetchSession:
             max_wait_ms=max_wait_ms,
             min_bytes=1,
             max_bytes=max_bytes,
+            isolation_level=self._isolation,
             session_id=self._session_id,
             session_epoch=self._next_epoch,
             topics=fetch_topics(self._changed.values()),

@@ -12,6 +12,7 @@ from typing import Final
 
 from kproxy.error_codes import ErrorCode, known_code
 from kproxy.errors import BrokerUnavailable, MalformedMessage
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.ports import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
@@ -66,6 +67,14 @@ class _LocatedRead:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """What is asked of one leader: so many bytes, and which records."""
+
+    max_bytes: int
+    isolation: IsolationLevel
+
+
 class BrokerPartitionReader:
     """Implements `PartitionReader`.
 
@@ -79,13 +88,19 @@ class BrokerPartitionReader:
         self._connections = connections
         self._offsets = OffsetLookup(metadata=metadata, connections=connections)
 
-    async def read(self, reads: Sequence[PartitionRead], *, max_bytes: int) -> Sequence[PartitionData]:
-        """Read up to the high watermark without waiting; one result per read, in order. Raises nothing."""
-        results = await self._read_once(reads, max_bytes)
+    async def read(
+        self,
+        reads: Sequence[PartitionRead],
+        *,
+        max_bytes: int,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    ) -> Sequence[PartitionData]:
+        """Read what is there without waiting; one result per read, in order. Raises nothing."""
+        results = await self._read_once(reads, max_bytes, isolation)
         doubtful = [position for position, data in enumerate(results) if data.error_code in LEADER_DOUBTS]
         if doubtful and await self._look_again({reads[position].topic_id for position in doubtful}):
             bytes_left = max(1, max_bytes - sum(len(data.records) for data in results))
-            again = await self._read_once([reads[position] for position in doubtful], bytes_left)
+            again = await self._read_once([reads[position] for position in doubtful], bytes_left, isolation)
             for position, data in zip(doubtful, again, strict=True):
                 results[position] = data
             self._doubt_metadata(reads, results)
@@ -104,7 +119,9 @@ class BrokerPartitionReader:
 
     # ------------------------------------------------ private: reading
 
-    async def _read_once(self, reads: Sequence[PartitionRead], max_bytes: int) -> list[PartitionData]:
+    async def _read_once(
+        self, reads: Sequence[PartitionRead], max_bytes: int, isolation: IsolationLevel
+    ) -> list[PartitionData]:
         await self._learn({read.topic_id for read in reads})
         # What stays as it is now belongs to a leader that did not answer.
         results = [_failed(ErrorCode.NOT_LEADER_OR_FOLLOWER) for _ in reads]
@@ -115,12 +132,9 @@ class BrokerPartitionReader:
                 results[position] = _failed(located)
             else:
                 by_leader.setdefault(located.leader.leader_id, []).append(located)
-        leader_max_bytes = max(1, max_bytes // max(1, len(by_leader)))
+        share = _Share(max(1, max_bytes // max(1, len(by_leader))), isolation)
         await _all_of(
-            [
-                self._fetch(leader_id, group, leader_max_bytes, results)
-                for leader_id, group in by_leader.items()
-            ]
+            [self._fetch(leader_id, group, share, results) for leader_id, group in by_leader.items()]
         )
         return results
 
@@ -145,14 +159,14 @@ class BrokerPartitionReader:
         return _LocatedRead(position, read, topic, leader)
 
     async def _fetch(
-        self, leader_id: int, located: Sequence[_LocatedRead], max_bytes: int, results: list[PartitionData]
+        self, leader_id: int, located: Sequence[_LocatedRead], share: _Share, results: list[PartitionData]
     ) -> None:
         try:
             client = await self._connections.reader(leader_id)
             if client.version_for(ApiKey.FETCH) < FIRST_VERSION_BY_TOPIC_ID:
                 located = await self._still_so_named(located, results)
             if located:
-                await self._fetch_from(client, located, max_bytes, results)
+                await self._fetch_from(client, located, share, results)
         except BrokerUnavailable as failure:
             log.debug("read_failed", node_id=leader_id, detail=failure)
 
@@ -171,19 +185,26 @@ class BrokerPartitionReader:
         self,
         client: BrokerClient,
         located: Sequence[_LocatedRead],
-        max_bytes: int,
+        share: _Share,
         results: list[PartitionData],
     ) -> None:
         version = client.version_for(ApiKey.FETCH)
         topics = fetch_topics(one.entry() for one in located)
-        request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=max_bytes, topics=topics)
+        request = FetchRequest(
+            max_wait_ms=0,
+            min_bytes=0,
+            max_bytes=share.max_bytes,
+            isolation_level=share.isolation,
+            topics=topics,
+        )
         response = await client.request(ApiKey.FETCH, request, version)
         assert isinstance(response, FetchResponse)
         found = fetched_partitions(response, version, {one.topic.name: one.topic.topic_id for one in located})
         for one in located:
             partition = found.get(TopicIdPartition(one.read.topic_id, one.read.partition))
             if partition is not None:
-                results[one.position] = _data(partition, where=f"{one.topic.name}-{one.read.partition}")
+                where = f"{one.topic.name}-{one.read.partition}"
+                results[one.position] = _data(partition, share.isolation, where=where)
 
     # ------------------------------------------------ private: leaders in doubt, offsets out of range
 
@@ -237,13 +258,15 @@ def _failed(error_code: ErrorCode) -> PartitionData:
     return PartitionData(error_code, NO_RECORDS, UNKNOWN_OFFSET, UNKNOWN_OFFSET, UNKNOWN_OFFSET)
 
 
-def _data(partition: fetch_response.PartitionData, *, where: str) -> PartitionData:
+def _data(partition: fetch_response.PartitionData, isolation: IsolationLevel, *, where: str) -> PartitionData:
     data = PartitionData(
         known_code(partition.error_code),
         NO_RECORDS,
         partition.high_watermark,
         partition.last_stable_offset,
         partition.log_start_offset,
+        isolation,
+        partition.aborted_transactions or (),
     )
     try:
         data.records = _from_whole_batch(partition.records)

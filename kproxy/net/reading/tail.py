@@ -1,7 +1,7 @@
 """`BrokerTail`: one long poll after the other that tells at once when a partition of a broker has news.
 
 The records that a broker sends along are not looked at: with `TAIL_MAX_BYTES` it sends one batch at most,
-and the high watermarks of all partitions where they moved.
+and the high watermarks of all partitions where they moved, with their last stable offsets.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from kproxy.error_codes import ErrorCode, known_code
 from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.ports import Clock
 from kproxy.net.cluster.broker_client import BrokerClient
 from kproxy.net.cluster.broker_connections import BrokerConnections
@@ -45,8 +46,8 @@ _SESSION_ERRORS: Final = frozenset(
 class TailListener(Protocol):
     """Who is told what a tail hears."""
 
-    def heard(self, tail: "BrokerTail", topic_partition: TopicIdPartition, high_watermark: int) -> None:
-        """Take note that the leader's high watermark is this one."""
+    def heard(self, tail: "BrokerTail", topic_partition: TopicIdPartition, end_offset: int) -> None:
+        """Take note that what may be read ends here: the high watermark, or the last stable offset."""
         ...
 
     def refused(self, tail: "BrokerTail", topic_partition: TopicIdPartition, error_code: ErrorCode) -> None:
@@ -59,20 +60,28 @@ class TailListener(Protocol):
 
 
 class BrokerTail:
-    """Watches partitions of one broker, as long as somebody awaits one of them.
+    """Watches partitions of one broker, as long as somebody awaits one of them, under one isolation level.
 
+    For committed records the broker holds the poll until a last stable offset moves, whatever the high watermark does.
     While nobody does, no poll is sent and the fetch session rests; what happened meanwhile is the answer to
     the next.
     """
 
     def __init__(
-        self, node_id: int, *, connections: BrokerConnections, clock: Clock, listener: TailListener
+        self,
+        node_id: int,
+        *,
+        connections: BrokerConnections,
+        clock: Clock,
+        listener: TailListener,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> None:
         self.node_id = node_id
+        self._isolation = isolation
         self._connections = connections
         self._clock = clock
         self._listener = listener
-        self._session = FetchSession()
+        self._session = FetchSession(isolation)
         self._topic_ids: dict[str, TopicId] = {}
         self._topics: dict[TopicId, tuple[str, set[int]]] = {}
         self._awaited: set[TopicIdPartition] = set()
@@ -129,7 +138,7 @@ class BrokerTail:
                 await asyncio.sleep((least_ms - elapsed_ms) / 1000)
 
     async def _poll(self) -> bool:
-        client = await self._connections.tail(self.node_id)
+        client = await self._connections.tail(self.node_id, self._isolation)
         if client is not self._client:
             self._client = client
             self._session.restart()
@@ -155,7 +164,9 @@ class BrokerTail:
                 continue
             error_code = known_code(partition.error_code)
             if error_code is ErrorCode.NONE:
-                self._listener.heard(self, topic_partition, partition.high_watermark)
+                is_committed = self._isolation is IsolationLevel.READ_COMMITTED
+                end_offset = partition.last_stable_offset if is_committed else partition.high_watermark
+                self._listener.heard(self, topic_partition, end_offset)
             else:
                 self.drop(topic_partition)
                 self._listener.refused(self, topic_partition, error_code)

@@ -151,6 +151,7 @@ async def test_a_configuration_set_over_the_wire_is_what_the_group_gets() -> Non
     assert isinstance(described, DescribeConfigsResponse)
     assert {entry.name: entry.value for entry in described.results[0].configs} == {
         "share.auto.offset.reset": "latest",
+        "share.isolation.level": "read_uncommitted",
         "share.record.lock.duration.ms": "20000",
     }
     assert world.groups.coordinator.group_ids == ()

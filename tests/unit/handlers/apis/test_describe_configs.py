@@ -15,6 +15,7 @@ from tests.in_memory.recording_observer import RecordingObserver
 
 CONTEXT = RequestContext(1, 1, 32, 4, "client", "/127.0.0.1")
 RESET, LOCK = "share.auto.offset.reset", "share.record.lock.duration.ms"
+ISOLATION = "share.isolation.level"
 STATIC_BROKER, DEFAULT, GROUP = 4, 5, 8
 
 
@@ -42,9 +43,11 @@ async def test_a_value_tells_where_it_comes_from() -> None:
     # Then
     assert [(entry.name, entry.value, entry.config_source) for entry in result.configs] == [
         (RESET, "earliest", GROUP),
+        (ISOLATION, "read_uncommitted", DEFAULT),
         (LOCK, "30000", DEFAULT),
     ]
     assert [(entry.read_only, entry.is_sensitive, entry.config_type) for entry in result.configs] == [
+        (False, False, 2),
         (False, False, 2),
         (False, False, 3),
     ]
@@ -76,7 +79,7 @@ async def test_no_list_of_keys_and_an_empty_one_ask_for_all(keys: list[str] | No
     result = await describe(GroupConfigs(GroupConfigBounds()), keys)
 
     # Then
-    assert [entry.name for entry in result.configs] == [RESET, LOCK]
+    assert [entry.name for entry in result.configs] == [RESET, ISOLATION, LOCK]
 
 
 async def test_a_key_that_does_not_exist_is_left_out_in_silence() -> None:

@@ -6,10 +6,12 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, InvalidRequest
 from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
 from kproxy.handlers.groups.group_configs import ConfigChange, ConfigOperation, GroupConfigs
+from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.live.offset_reset import OffsetReset
 
 SET, DELETE, APPEND, SUBTRACT = ConfigOperation
 RESET, LOCK = "share.auto.offset.reset", "share.record.lock.duration.ms"
+ISOLATION = "share.isolation.level"
 
 
 def values(configs: GroupConfigs, group_id: str = "g") -> dict[str, str]:
@@ -21,7 +23,8 @@ def test_a_group_that_sets_nothing_gets_what_the_operator_set() -> None:
     configs = GroupConfigs(GroupConfigBounds(record_lock_duration_ms=40_000))
 
     # Then
-    assert values(configs) == {RESET: "latest", LOCK: "40000"}
+    assert values(configs) == {RESET: "latest", ISOLATION: "read_uncommitted", LOCK: "40000"}
+    assert configs.isolation_level("g") is IsolationLevel.READ_UNCOMMITTED
     assert configs.record_lock_duration_ms("g") == 40_000
     assert configs.offset_reset("g") == OffsetReset("latest")
 
@@ -38,9 +41,36 @@ def test_a_group_may_choose_and_change_its_mind() -> None:
     configs.alter("g", deletions, validate_only=False)
 
     # Then
-    others = {RESET: "latest", LOCK: "30000"}
+    others = {RESET: "latest", ISOLATION: "read_uncommitted", LOCK: "30000"}
     assert while_chosen == (OffsetReset("by_duration", 1_000), 15_000, others)
     assert values(configs) == others
+
+
+def test_a_group_may_read_committed_records_and_go_back() -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+    configs.alter("g", [ConfigChange(ISOLATION, SET, "read_committed")], validate_only=False)
+    while_set = (configs.isolation_level("g"), configs.isolation_level("h"))
+
+    # When
+    configs.alter("g", [ConfigChange(ISOLATION, DELETE, None)], validate_only=False)
+
+    # Then
+    assert while_set == (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
+    assert configs.isolation_level("g") is IsolationLevel.READ_UNCOMMITTED
+
+
+def test_who_wants_to_know_is_told_of_each_group_that_was_altered() -> None:
+    # Given
+    altered = list[str]()
+    configs = GroupConfigs(GroupConfigBounds(), on_altered=altered.append)
+
+    # When
+    configs.alter("g", [ConfigChange(LOCK, SET, "15000")], validate_only=False)
+    configs.alter("h", [ConfigChange(LOCK, SET, "15000")], validate_only=True)
+
+    # Then
+    assert altered == ["g"]
 
 
 def test_a_value_stands_as_it_will_be_read() -> None:
@@ -88,7 +118,8 @@ def test_one_bad_key_leaves_the_good_ones_unset() -> None:
         (ConfigChange(LOCK, SET, "9" * 5_000), ErrorCode.INVALID_CONFIG, "no number"),
         (ConfigChange(RESET, SET, "none"), ErrorCode.INVALID_CONFIG, "'none'"),
         (ConfigChange("share.delivery.count.limit", SET, "5"), ErrorCode.INVALID_CONFIG, RESET),
-        (ConfigChange("share.isolation.level", DELETE, None), ErrorCode.INVALID_CONFIG, LOCK),
+        (ConfigChange("share.assignor", DELETE, None), ErrorCode.INVALID_CONFIG, LOCK),
+        (ConfigChange(ISOLATION, SET, "READ_COMMITTED"), ErrorCode.INVALID_CONFIG, "expected read_committed"),
         (ConfigChange(RESET, APPEND, "latest"), ErrorCode.INVALID_CONFIG, "no list"),
         (ConfigChange(LOCK, SUBTRACT, "1"), ErrorCode.INVALID_CONFIG, "no list"),
         (ConfigChange(LOCK, 4, "15000"), ErrorCode.INVALID_REQUEST, "operation 4"),
