@@ -1,14 +1,12 @@
 """The in-flight state of one share-partition: who holds which records, and what is done with.
 
-Source: KIP-932, "In-flight records"; `SharePartition.java`. Three differences from Kafka, none that a client
+Source: KIP-932, "In-flight records"; `SharePartition.java`. Two differences from Kafka, none that a client
 can tell from a slow network:
 
 - There is no "write under way" state. Changes take effect at once and the answer waits until they are
   durable; if that is in doubt the whole object is discarded, fenced, and built again from durable state.
 - A record acquired below a start offset that moved is forgotten at once instead of when its lock ends: an
   acknowledgement of it succeeds silently either way.
-- A strict record limit leaves the rest of a record batch outside the window instead of inside it as
-  AVAILABLE.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +21,7 @@ from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, MemberId, SharePartition
 from kproxy.share.limits import ShareLimits
 from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRanges, joined
 from kproxy.share.record_state import RecordState
-from kproxy.share.redelivery import DeliveryBatches, Redelivery
+from kproxy.share.redelivery import DeliveryBatches, Redelivery, RedeliveryTerms
 from kproxy.share.share_partition_view import SharePartitionView, view_of
 from kproxy.share.state_batches import LARGEST_COUNT, NO_CHANGE, StateBatch, StateDelta
 
@@ -143,8 +141,9 @@ class SharePartition:
         2. The budget is `max_records`, or the room left in the window if that is less; in a full window
            only what is AVAILABLE in it can be had.
         3. AVAILABLE offsets come first, see `Redelivery`.
-        4. Then new ones: up to the end of the record batch in which the budget ends, or strictly with
-           `is_record_limit`; in pieces of about `batch_size`, cut between record batches.
+        4. Then new ones: up to the end of the record batch in which the budget ends, in pieces of about `batch_size`,
+           cut between record batches; or strictly with `is_record_limit`: then the rest of that record batch becomes
+           AVAILABLE in the window.
         5. Of what was acquired that is archived which lies in `aborted`, first and last offsets of batches whose
            transactions were aborted, in ascending order; none for a group that reads uncommitted records.
 
@@ -156,23 +155,23 @@ class SharePartition:
         if max_records <= 0 or not extents or fetch_offset > self._ranges.end_offset:
             return []
         self._archive_missing(fetch_offset, extents[0][0] - 1)
-        self._batches.divide_undelivered(self._ranges, extents)
         room, last_offset = self._room_from(fetch_offset, extents[-1][1])
         lock = AcquisitionLock(member_id, now_ms + self.limits.record_lock_duration_ms, node_id=node_id)
-        redelivery = Redelivery(
-            self._ranges,
-            self._batches,
-            lock=lock,
+        terms = RedeliveryTerms(
+            extents,
+            lock,
             budget=min(max_records, room),
+            batch_size=batch_size,
             delivery_count_limit=self.limits.delivery_count_limit,
             is_record_limit=is_record_limit,
         )
+        redelivery = Redelivery(self._ranges, self._batches, terms)
         acquired = self._acquire_available(redelivery, extents[0][0], last_offset)
         if last_offset >= self._ranges.end_offset and redelivery.budget_left:
             self._pass_hole(extents[0][0])
-            new_offsets = NewOffsets(extents, self._ranges.end_offset, redelivery.budget_left)
-            pieces = new_offsets.strict() if is_record_limit else new_offsets.aligned(batch_size)
-            self._acquire_new(pieces, lock)
+            new = NewOffsets(extents, self._ranges.end_offset, last_offset, redelivery.budget_left)
+            pieces = new.strict() if is_record_limit else new.aligned(batch_size)
+            self._acquire_new(pieces, new.window_last, lock)
             acquired += pieces
         if acquired:
             lock.cover(acquired[0].first_offset, acquired[-1].last_offset)
@@ -269,7 +268,7 @@ class SharePartition:
         if not is_ascending or batch.state is _ACQUIRED:
             raise UnusableShareState(f"{batch} cannot follow offset {end_offset - 1} of {self.key}")
         if end_offset < batch.first_offset:
-            self._batches.begin_undelivered(end_offset, batch.first_offset - 1)
+            self._batches.begin_undelivered(end_offset)
             self._ranges.append(InFlightRange(end_offset, batch.first_offset - 1, _AVAILABLE, 0, None))
         self._append(
             InFlightRange(batch.first_offset, batch.last_offset, batch.state, batch.delivery_count, None)
@@ -338,10 +337,13 @@ class SharePartition:
         self._forget_void_locks()
         return without_aborted(acquired, aborted)
 
-    def _acquire_new(self, pieces: Sequence[AcquiredRange], lock: AcquisitionLock) -> None:
-        """Let the window grow by what is delivered for the first time; each piece is a delivery batch."""
+    def _acquire_new(self, pieces: Sequence[AcquiredRange], window_last: int, lock: AcquisitionLock) -> None:
+        """Let the window grow up to `window_last`. Each piece is a delivery batch, the last one with what is left."""
         for piece in pieces:
             self._append(InFlightRange(piece.first_offset, piece.last_offset, _ACQUIRED, 1, lock))
+        first_left = pieces[-1].last_offset + 1
+        if first_left <= window_last:
+            self._ranges.append(InFlightRange(first_left, window_last, _AVAILABLE, 0, None))
 
     def _end_attempts(
         self, first_offset: int, last_offset: int, is_ended: Callable[[AcquisitionLock], bool]

@@ -23,6 +23,19 @@ class Reach:
     is_record_limit: bool
 
 
+def _ranges(told: Sequence[tuple[int, int, tuple[int, int]]]) -> list[tuple[int, int, int]]:
+    """Merge offsets, given with count and batch, that follow each other in one batch with one count."""
+    ranges: list[tuple[int, int, int]] = []
+    previous: tuple[int, int, tuple[int, int]] | None = None
+    for offset, count, batch in told:
+        if previous == (offset - 1, count, batch):
+            ranges[-1] = (ranges[-1][0], offset, count)
+        else:
+            ranges.append((offset, offset, count))
+        previous = (offset, count, batch)
+    return ranges
+
+
 @dataclass
 class Record:
     """One offset of the window."""
@@ -55,7 +68,10 @@ class NaiveSharePartition:
         self.start = self.end = start
         self.limits = limits
         self.records: dict[int, Record] = {}
+        self.undelivered: set[tuple[int, int]] = set()
         for batch in batches:
+            if self.end < batch.first_offset:
+                self.undelivered.add((self.end, batch.first_offset - 1))
             self.extend(batch.first_offset - 1, AVAILABLE, 0)
             self.extend(batch.last_offset, batch.state, batch.delivery_count)
         self.pass_prefix()
@@ -84,9 +100,10 @@ class NaiveSharePartition:
         node_id: int,
         now_ms: int,
         aborted: Sequence[tuple[int, int]] = (),
-    ) -> dict[int, int]:
+    ) -> list[tuple[int, int, int]]:
+        """Return first offset, last offset and delivery count of what a member is told."""
         if reach.max_records <= 0 or not extents or fetch_offset > self.end:
-            return {}
+            return []
         missing = [
             self.records[offset] for offset in range(fetch_offset, extents[0][0]) if offset in self.records
         ]
@@ -99,28 +116,27 @@ class NaiveSharePartition:
         if room <= 0:
             room, last = self.end - fetch_offset, min(last, self.end - 1)
         budget = min(reach.max_records, room)
-        self._divide_undelivered([*(first for first, _ in extents), extents[-1][1] + 1])
-        taken, may_go_on = self._again(extents[0][0], last, budget, reach)
+        taken, may_go_on = self._again(extents, last, budget, reach)
         if may_go_on and len(taken) < budget and last >= self.end:
             if self.end < extents[0][0]:
                 self.extend(extents[0][0] - 1, ARCHIVED, 0)
                 self.pass_prefix()
-            for batch in self._new_batches(extents, budget - len(taken), reach):
+            first, budget_left = self.end, budget - len(taken)
+            for batch in self._new_batches(extents, first, last, budget_left, reach):
                 for offset in range(batch[0], batch[1] + 1):
                     self.records[offset] = Record(AVAILABLE, 0, batch)
-                    taken.append(offset)
                 self.end = batch[1] + 1
+            taken += range(first, min(self.end, first + budget_left) if reach.is_record_limit else self.end)
         for offset in taken:
             record = self.records[offset]
             record.state, record.count = ACQUIRED, record.count + 1
             record.member, record.node_id = member, node_id
             record.deadline_ms = now_ms + self.limits.record_lock_duration_ms
-        counts = {offset: self.records[offset].count for offset in taken}
-        if not taken or not aborted:
-            return counts
-        self._archive_aborted(aborted)
+        told = [(offset, self.records[offset].count, self.records[offset].batch) for offset in taken]
+        if taken and aborted:
+            self._archive_aborted(aborted)
         lost = {offset for first, last in aborted for offset in range(first, last + 1)}
-        return {offset: count for offset, count in counts.items() if offset not in lost}
+        return _ranges([each for each in told if each[0] not in lost])
 
     def _archive_aborted(self, aborted: Sequence[tuple[int, int]]) -> None:
         for first, last in aborted:
@@ -132,64 +148,79 @@ class NaiveSharePartition:
         if is_full and all(record.is_terminal for record in self.records.values()):
             self.pass_prefix()
 
-    def _divide_undelivered(self, bounds: Sequence[int]) -> None:
-        """What was loaded and never delivered goes by record batches, as new offsets do."""
-        for bound in bounds:
-            record = self.records.get(bound)
-            if record is None or record.state is not AVAILABLE or record.count or record.batch[0] == bound:
-                continue
-            whole = record.batch
-            for offset in range(whole[0], whole[1] + 1):
-                if offset in self.records:
-                    part = (whole[0], bound - 1) if offset < bound else (bound, whole[1])
-                    self.records[offset].batch = part
-
-    def _again(self, first: int, last: int, budget: int, reach: Reach) -> tuple[list[int], bool]:  # noqa: C901 - same
-        limit = self.limits.delivery_count_limit
-        threshold = max(2, -(-limit // 2))
+    def _again(
+        self, extents: Sequence[tuple[int, int]], last: int, budget: int, reach: Reach
+    ) -> tuple[list[int], bool]:
+        """Delivery batch after delivery batch, of what is read."""
         taken: list[int] = []
-        batch: tuple[int, int] | None = None
-        allowance, is_throttled = 0, False
-        for offset in range(max(first, self.start), min(last + 1, self.end)):
-            record = self.records[offset]
-            if record.state is not AVAILABLE:
+        in_reach = range(max(extents[0][0], self.start), min(last + 1, self.end))
+        available = [offset for offset in in_reach if self.records[offset].state is AVAILABLE]
+        while available and len(taken) < budget:
+            batch = self.records[available[0]].batch
+            of_batch = [offset for offset in available if self.records[offset].batch == batch]
+            available = available[len(of_batch) :]
+            if batch in self.undelivered:
+                taken += self._undelivered(extents, of_batch, budget - len(taken), reach)
                 continue
-            if record.batch != batch:
-                if is_throttled or len(taken) >= budget:
-                    return taken, False
-                batch = record.batch
-                members = [self.records[o] for o in range(batch[0], batch[1] + 1) if o in self.records]
-                highest = max(r.count for r in members if r.state is AVAILABLE)
-                allowance = batch[1] - batch[0] + 1
-                if highest >= threshold:
-                    if taken:
-                        return taken, False
-                    is_throttled = True
-                    allowance = max(1, allowance >> (highest - threshold + 1))
-                if reach.is_record_limit:
-                    allowance = min(allowance, budget - len(taken))
-            is_last_attempt = limit > 2 and record.count == limit - 1
-            if allowance == 0 or (is_last_attempt and taken):
+            is_throttled = any(self.records[offset].count >= self._threshold() for offset in of_batch)
+            if not (is_throttled and taken):
+                taken += self._of_batch(of_batch, batch[1] - batch[0] + 1, budget - len(taken), reach)
+            if is_throttled:
                 return taken, False
-            taken.append(offset)
-            allowance -= 1
-            if is_last_attempt:
-                return taken, False
-        return taken, not is_throttled
+        return taken, True
 
+    def _threshold(self) -> int:
+        return max(2, -(-self.limits.delivery_count_limit // 2))
+
+    def _of_batch(self, offsets: list[int], size: int, budget: int, reach: Reach) -> list[int]:
+        limit = self.limits.delivery_count_limit
+        most: int | None = None
+        taken: list[int] = []
+        for offset in offsets:
+            count = self.records[offset].count
+            is_last_attempt = limit > 2 and count == limit - 1
+            if is_last_attempt and taken:
+                break
+            if count >= self._threshold() and most is None:
+                most = max(1, size >> (count - self._threshold() + 1))
+            taken.append(offset)
+            if is_last_attempt or len(taken) == most or (reach.is_record_limit and len(taken) == budget):
+                break
+        return taken
+
+    def _undelivered(
+        self, extents: Sequence[tuple[int, int]], offsets: list[int], budget: int, reach: Reach
+    ) -> list[int]:
+        """What lies between loaded states and was never delivered is acquired as new offsets are."""
+        first, last = offsets[0], offsets[-1]
+        whole = self.records[first].batch
+        batches = self._new_batches(extents, first, last, budget, reach)
+        self.undelivered.discard(whole)
+        end = batches[-1][1]
+        parts = [(whole[0], first - 1), *batches, (end + 1, whole[1])]
+        self.undelivered.update(part for part in (parts[0], parts[-1]) if part[0] <= part[1])
+        for part in parts:
+            for offset in range(part[0], part[1] + 1):
+                if offset in self.records:
+                    self.records[offset].batch = part
+        taken = [offset for offset in offsets if offset <= end]
+        return taken[:budget] if reach.is_record_limit else taken
+
+    @staticmethod
     def _new_batches(
-        self, extents: Sequence[tuple[int, int]], budget: int, reach: Reach
+        extents: Sequence[tuple[int, int]], first: int, last: int, budget: int, reach: Reach
     ) -> list[tuple[int, int]]:
-        wanted = self.end + budget - 1
-        if reach.is_record_limit:
-            return [(self.end, min(wanted, extents[-1][1]))]
-        reached = [last for first, last in extents if first <= wanted and last >= self.end]
-        end = reached[-1] if reached else next(last for _, last in extents if last >= self.end)
-        batches, first = [], self.end
-        for _, last in extents:
-            if first <= last < end and last - first + 1 >= reach.batch_size:
-                batches.append((first, last))
-                first = last + 1
+        wanted = first + budget - 1
+        end = last
+        if wanted < last:
+            begun = [batch for batch in extents if batch[0] <= wanted]
+            end = min(max(wanted, begun[-1][1] if begun else wanted), last)
+        batches = []
+        if not reach.is_record_limit and end - first + 1 > reach.batch_size:
+            for base, _ in extents:
+                if base <= end and base - first >= reach.batch_size:
+                    batches.append((first, base - 1))
+                    first = base
         return [*batches, (first, end)]
 
     def acknowledge(

@@ -7,6 +7,8 @@ from typing import Final, Self
 
 from kproxy.error_codes import ErrorCode
 from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
+from kproxy.wire.messages.find_coordinator_response import FindCoordinatorResponse
 from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kproxy.wire.messages.metadata_response import MetadataResponse
 from kproxy.wire.messages.share_acknowledge_request import (
@@ -24,6 +26,8 @@ from tests.real_kafka.raw_connection import RawConnection
 
 METADATA_VERSION: Final = 11
 """The newest that Kafka 2.8 knows, and new enough for topic ids."""
+FIND_COORDINATOR_VERSION: Final = 2
+"""The newest but one that asks for a single key."""
 HEARTBEAT_VERSION: Final = 1
 SHARE_VERSION: Final = 2
 """Of ShareFetch and ShareAcknowledge."""
@@ -32,7 +36,13 @@ MAX_BYTES: Final = 52_428_800
 MAX_RECORDS: Final = 500
 JOIN_SECONDS: Final = 30.0
 PAUSE_SECONDS: Final = 0.1
-NOT_YET: Final = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
+NOT_YET: Final = frozenset(
+    {
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
 """Heartbeats that are answered so are sent again."""
 
 
@@ -52,7 +62,7 @@ class RawShareMember:
         return self._topic_id
 
     def join(self) -> ShareGroupHeartbeatResponse:
-        """Send the heartbeat that joins, again while there is no coordinator yet, as every client does.
+        """Ask for the coordinator and send the heartbeat that joins, again while there is none yet, as clients do.
 
         Every later one is left out: sessions time out after 45 s.
         """
@@ -61,6 +71,7 @@ class RawShareMember:
         )
         deadline = time.monotonic() + JOIN_SECONDS
         while True:
+            self._ask_for_coordinator()
             response = self.heartbeat(request)
             if response.error_code not in NOT_YET or time.monotonic() > deadline:
                 break
@@ -151,6 +162,13 @@ class RawShareMember:
     def _next_session_epoch(self) -> int:
         epoch, self._session_epoch = self._session_epoch, self._session_epoch + 1
         return epoch
+
+    def _ask_for_coordinator(self) -> None:
+        """A stock broker creates its topic of groups when it is first asked for a coordinator."""
+        request = FindCoordinatorRequest(key=self._group)
+        self._connection.ask(
+            ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_VERSION, request, FindCoordinatorResponse
+        )
 
     def _ask_for_topic_id(self) -> bytes:
         request = MetadataRequest(

@@ -66,6 +66,15 @@ def deliver_and_release(share_partition: SharePartition, *extents: tuple[int, in
         share_partition.release(ALICE)
 
 
+def deliver_and_release_to_bob(
+    share_partition: SharePartition, *extents: tuple[int, int], times: int
+) -> None:
+    """Let Bob acquire and release whatever he gets, so often; what Alice holds stays with her."""
+    for _ in range(times):
+        fetch(share_partition, BOB, *extents)
+        share_partition.release(BOB)
+
+
 def in_flight(share_partition: SharePartition) -> list[tuple[int, int, str, int]]:
     """First offset, last offset, state and delivery count of every run."""
     return [_brief(run) for run in share_partition.view().ranges]

@@ -51,6 +51,31 @@ def test_a_strict_limit_leaves_the_rest_of_the_record_batch_to_another_member() 
     assert of_bob == [AcquiredRange(5, 9, 1)]
 
 
+def test_a_strict_limit_lets_the_window_grow_by_the_whole_record_batch() -> None:
+    """Case 22. What is left of it is AVAILABLE and was never delivered."""
+    # Given
+    share_partition = a_share_partition()
+
+    # When
+    fetch(share_partition, ALICE, (0, 9), (10, 19), max_records=12, is_record_limit=True)
+
+    # Then
+    assert in_flight(share_partition) == [(0, 11, "ACQUIRED", 1), (12, 19, "AVAILABLE", 0)]
+    assert (share_partition.next_fetch_offset(), share_partition.last_offset) == (12, 19)
+
+
+def test_what_a_strict_limit_left_fills_the_window_until_it_is_fetched() -> None:
+    # Given
+    share_partition = a_share_partition(limits=ShareLimits(partition_max_record_locks=100))
+    fetch(share_partition, ALICE, (0, 99), max_records=1, is_record_limit=True)
+
+    # When
+    acquired = fetch(share_partition, BOB, (0, 99), (100, 109), max_records=500)
+
+    # Then
+    assert acquired == [AcquiredRange(1, 99, 1)]
+
+
 def test_new_records_come_in_pieces_cut_between_record_batches() -> None:
     # Given
     share_partition = a_share_partition()
@@ -74,15 +99,27 @@ def test_a_piece_is_at_least_as_long_as_the_batch_size_except_the_last() -> None
 
 
 def test_a_batch_size_of_zero_cuts_after_every_record_batch() -> None:
-    assert NewOffsets([(0, 4), (5, 9)], 2, 100).aligned(0) == [AcquiredRange(2, 4, 1), AcquiredRange(5, 9, 1)]
+    assert NewOffsets([(0, 4), (5, 9)], 2, 9, 100).aligned(0) == [
+        AcquiredRange(2, 4, 1),
+        AcquiredRange(5, 9, 1),
+    ]
 
 
-def test_a_limit_that_ends_between_two_record_batches_stops_at_the_earlier_one() -> None:
-    assert NewOffsets([(0, 4), (20, 24)], 0, 10).aligned(500) == [AcquiredRange(0, 4, 1)]
+def test_a_limit_that_ends_between_two_record_batches_stops_there() -> None:
+    """What compaction took between them counts, as on a stock broker."""
+    assert NewOffsets([(0, 4), (20, 24)], 0, 24, 10).aligned(500) == [AcquiredRange(0, 9, 1)]
 
 
-def test_a_limit_that_ends_before_the_first_record_batch_still_takes_that_one() -> None:
-    assert NewOffsets([(0, 4), (20, 24), (25, 29)], 10, 5).aligned(500) == [AcquiredRange(10, 24, 1)]
+def test_what_compaction_took_between_two_record_batches_goes_with_the_earlier_one() -> None:
+    assert NewOffsets([(0, 4), (20, 24)], 0, 24, 100).aligned(5) == [
+        AcquiredRange(0, 19, 1),
+        AcquiredRange(20, 24, 1),
+    ]
+
+
+def test_new_offsets_that_end_inside_a_record_batch_are_not_passed() -> None:
+    """Behind 14 lies what a loaded state says of the same record batch."""
+    assert NewOffsets([(10, 30)], 10, 14, 1).aligned(500) == [AcquiredRange(10, 14, 1)]
 
 
 def test_offsets_without_a_record_count_like_others() -> None:

@@ -4,6 +4,7 @@ from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.limits import ShareLimits
 from kproxy.share.record_state import RecordState
 from kproxy.share.redelivery import DeliveryBatches
+from kproxy.share.share_partition import SharePartition
 from kproxy.share.state_batches import StateBatch
 from tests.worlds.share_builders import (
     ACCEPT,
@@ -12,6 +13,7 @@ from tests.worlds.share_builders import (
     RELEASE,
     a_share_partition,
     deliver_and_release,
+    deliver_and_release_to_bob,
     fetch,
     in_flight,
     say,
@@ -46,20 +48,57 @@ def test_what_was_loaded_and_never_delivered_goes_by_record_batches_as_new_recor
 
     # Then
     assert by_alice == [AcquiredRange(0, 99, 1)]
-    assert by_bob == [AcquiredRange(100, 299, 1)]
+    assert by_bob == [AcquiredRange(100, 199, 1), AcquiredRange(200, 299, 1)]
 
 
-def test_neighbours_redelivered_with_one_count_come_as_one_range() -> None:
+def test_what_was_loaded_and_never_delivered_becomes_batches_of_the_size_that_is_asked_for() -> None:
+    # Given
+    finished = StateBatch(40, 49, RecordState.ACKNOWLEDGED, 1)
+    share_partition = a_share_partition(state_batches=[finished])
+    read = [(first, first + 9) for first in range(0, 60, 10)]
+
+    # When
+    acquired = fetch(share_partition, ALICE, *read, batch_size=15)
+    share_partition.release(ALICE)
+    again = fetch(share_partition, BOB, *read, batch_size=500)
+
+    # Then
+    assert acquired == [AcquiredRange(0, 19, 1), AcquiredRange(20, 39, 1), AcquiredRange(50, 59, 1)]
+    assert again == [AcquiredRange(0, 19, 2), AcquiredRange(20, 39, 2), AcquiredRange(50, 59, 2)]
+
+
+def test_a_strict_limit_leaves_the_rest_of_a_record_batch_that_was_loaded_and_never_delivered() -> None:
+    # Given
+    finished = StateBatch(15, 19, RecordState.ACKNOWLEDGED, 1)
+    share_partition = a_share_partition(state_batches=[finished])
+
+    # When
+    first = fetch(share_partition, ALICE, (0, 9), (10, 19), max_records=3, is_record_limit=True)
+    second = fetch(share_partition, BOB, (0, 9), (10, 19), max_records=10, is_record_limit=True)
+
+    # Then
+    assert first == [AcquiredRange(0, 2, 1)]
+    assert second == [AcquiredRange(3, 9, 1), AcquiredRange(10, 12, 1)]
+
+
+def test_what_is_redelivered_comes_in_one_range_for_each_delivery_batch() -> None:
+    """Case 33: of one batch neighbours with one count are merged, whole batches stay entries of their own."""
     # Given
     share_partition = a_share_partition()
-    fetch(share_partition, ALICE, (0, 9), (10, 19), batch_size=10)
+    fetch(share_partition, ALICE, (0, 9), (10, 19), (20, 29), batch_size=10)
+    share_partition.acknowledge(ALICE, say(15, 16, ACCEPT), now_ms=1)
     share_partition.release(ALICE)
 
     # When
-    acquired = fetch(share_partition, BOB, (0, 9), (10, 19))
+    acquired = fetch(share_partition, BOB, (0, 9), (10, 19), (20, 29))
 
     # Then
-    assert acquired == [AcquiredRange(0, 19, 2)]
+    assert acquired == [
+        AcquiredRange(0, 9, 2),
+        AcquiredRange(10, 14, 2),
+        AcquiredRange(17, 19, 2),
+        AcquiredRange(20, 29, 2),
+    ]
 
 
 def test_neighbours_redelivered_with_different_counts_come_apart() -> None:
@@ -98,7 +137,7 @@ def test_the_budget_does_not_split_the_delivery_batch_in_which_it_ends() -> None
     acquired = fetch(share_partition, BOB, (0, 9), (10, 19), (20, 29), max_records=12)
 
     # Then
-    assert acquired == [AcquiredRange(0, 19, 2)]
+    assert acquired == [AcquiredRange(0, 9, 2), AcquiredRange(10, 19, 2)]
 
 
 def test_a_strict_limit_splits_redelivered_records_too() -> None:
@@ -111,7 +150,7 @@ def test_a_strict_limit_splits_redelivered_records_too() -> None:
     acquired = fetch(share_partition, BOB, (0, 9), (10, 19), (20, 29), max_records=12, is_record_limit=True)
 
     # Then
-    assert acquired == [AcquiredRange(0, 11, 2)]
+    assert acquired == [AcquiredRange(0, 9, 2), AcquiredRange(10, 11, 2)]
     assert share_partition.next_fetch_offset() == 12
 
 
@@ -188,6 +227,90 @@ def test_each_further_failure_halves_the_part_of_the_original_batch() -> None:
     assert fifth == [AcquiredRange(0, 9, 5)]
     assert sixth == [AcquiredRange(0, 4, 6)]
     assert seventh == [AcquiredRange(0, 0, 7)]
+
+
+def test_the_first_offset_that_failed_so_often_decides_how_much_is_taken() -> None:
+    """Limit 7, a batch of 20: offsets 2 to 4 failed five times, those behind them four times."""
+    # Given
+    share_partition = a_share_partition(limits=ShareLimits(delivery_count_limit=7))
+    deliver_and_release(share_partition, (0, 19), times=3)
+    fetch(share_partition, ALICE, (0, 19))
+    share_partition.acknowledge(ALICE, say(0, 1, ACCEPT) + say(2, 19, RELEASE), now_ms=1)
+    fetch(share_partition, ALICE, (0, 19))
+    share_partition.acknowledge(ALICE, say(2, 4, RELEASE) + say(5, 11, ACCEPT), now_ms=1)
+
+    # When
+    acquired = fetch(share_partition, BOB, (0, 19))
+
+    # Then
+    assert in_flight(share_partition)[-1] == (14, 19, "AVAILABLE", 4)
+    assert acquired == [AcquiredRange(2, 4, 6), AcquiredRange(12, 13, 5)]
+
+
+def test_as_much_as_may_be_taken_includes_what_failed_less_often_before_it() -> None:
+    """Limit 6, a batch of 16: offsets 0 to 3 failed once, the others three times."""
+    # Given
+    share_partition = a_share_partition_whose_end_failed_more_often(0, 3)
+
+    # When
+    acquired = fetch(share_partition, BOB, (0, 15))
+
+    # Then
+    assert acquired == [AcquiredRange(0, 3, 2), AcquiredRange(4, 7, 4)]
+
+
+def test_as_much_as_may_be_taken_before_it_is_found_ends_nothing() -> None:
+    """As on a stock broker, which asks whether as much was taken, and not whether more was."""
+    # Given
+    share_partition = a_share_partition_whose_end_failed_more_often(0, 8)
+
+    # When
+    acquired = fetch(share_partition, BOB, (0, 15), (16, 19))
+
+    # Then
+    assert acquired == [AcquiredRange(0, 8, 2), AcquiredRange(9, 15, 4)]
+
+
+def a_share_partition_whose_end_failed_more_often(first_offset: int, last_offset: int) -> SharePartition:
+    """Limit 6, a batch of 16: these offsets were delivered once and came back last, the others three times."""
+    share_partition = a_share_partition(limits=ShareLimits(delivery_count_limit=6))
+    fetch(share_partition, ALICE, (0, 15))
+    share_partition.acknowledge(ALICE, say(last_offset + 1, 15, RELEASE), now_ms=1)
+    deliver_and_release_to_bob(share_partition, (0, 15), times=2)
+    share_partition.acknowledge(ALICE, say(first_offset, last_offset, RELEASE), now_ms=1)
+    return share_partition
+
+
+def test_only_what_was_read_of_a_batch_decides_whether_it_fails() -> None:
+    """Limit 6, a batch of 16 in two record batches: the second one failed three times, and is not read."""
+    # Given
+    share_partition = a_share_partition(limits=ShareLimits(delivery_count_limit=6))
+    fetch(share_partition, ALICE, (0, 7), (8, 15))
+    share_partition.acknowledge(ALICE, say(8, 15, RELEASE), now_ms=1)
+    deliver_and_release_to_bob(share_partition, (8, 15), times=2)
+    share_partition.acknowledge(ALICE, say(0, 7, RELEASE), now_ms=1)
+
+    # When
+    acquired = fetch(share_partition, BOB, (0, 7))
+
+    # Then
+    assert acquired == [AcquiredRange(0, 7, 2)]
+
+
+def test_what_a_strict_limit_took_in_parts_is_halved_as_one_batch() -> None:
+    """Limit 5, a record batch of 8 taken by fetches of 3: its fourth attempt takes 4 together."""
+    # Given
+    share_partition = a_share_partition()
+    for _ in range(3):
+        for _part in range(3):
+            fetch(share_partition, ALICE, (0, 7), max_records=3, is_record_limit=True)
+        share_partition.release(ALICE)
+
+    # When
+    acquired = fetch(share_partition, BOB, (0, 7))
+
+    # Then
+    assert acquired == [AcquiredRange(0, 3, 4)]
 
 
 def test_a_failing_batch_waits_for_a_fetch_of_its_own() -> None:
