@@ -106,7 +106,22 @@ async def test_a_group_that_reads_uncommitted_records_is_given_aborted_ones() ->
     assert acquired(answer) == [(0, 5, 1)]
 
 
-async def test_reading_goes_on_behind_aborted_records_in_the_same_fetch() -> None:
+async def test_a_fetch_that_finds_aborted_records_alone_is_answered_at_once_as_by_a_stock_broker() -> None:
+    # Given
+    world, alice = await a_committed_world()
+    write(world, 5)
+    end(world, is_commit=False)
+    world.produce(2)
+
+    # When
+    answers = [await alice.fetch(max_records=1), await alice.fetch(max_records=1)]
+
+    # Then
+    assert [acquired(answer) for answer in answers] == [[], [(5, 5, 1)]]
+    assert world.clock.now_ms() == 1_000
+
+
+async def test_more_aborted_records_than_fit_into_the_window_do_not_stop_a_group() -> None:
     # Given
     limits = ShareGroupLimits(share=ShareLimits(partition_max_record_locks=100))
     world, alice = await a_committed_world(limits=limits)

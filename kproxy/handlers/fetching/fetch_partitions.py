@@ -4,7 +4,8 @@
 not live yet, reads all readable share-partitions in one call, and acquires from what came back. A
 share-partition is left out of a round while its window is full, it is being loaded, another fetch reads it, or it was
 read to its end and there is no news of it: nobody waits for a load, what is there is delivered (`DelayedShareFetch`).
-3. The fetch is over when something was acquired, a read failed, or the time is up. Else it sleeps until there may be
+3. The fetch is over when something was acquired (and be it archived at once, because its transaction was aborted), a
+read failed, or the time is up. Else it sleeps until there may be
 something to acquire, and begins a new round.
 
 A share-partition is looked up anew after every await, and nothing is acquired for a session that ended
@@ -140,7 +141,9 @@ class PartitionFetch:
         if self._is_time_up() or len(self._refused) == len(self._terms.partitions):
             return True
         has_enough = bool(self._fetched) and self._terms.min_bytes <= 0
-        return has_enough or self._has_failed_read or self._acquisition.acquired_count > 0
+        # A stock broker answers a fetch that it found aborted records for, though there is nothing to tell.
+        has_acquired = self._acquisition.acquired_count > 0 or self._acquisition.has_found_aborted
+        return has_enough or self._has_failed_read or has_acquired
 
     def _is_time_up(self) -> bool:
         is_ending = self._services.parked.is_ending

@@ -18,7 +18,7 @@ from kproxy.wire.record_batches import BatchExtent
 class RecordAcquisition:
     """Acquires for one ShareFetch, partition after partition, from one budget of records."""
 
-    __slots__ = ("_services", "_terms", "_writes", "acquired_count", "records_left")
+    __slots__ = ("_services", "_terms", "_writes", "acquired_count", "has_found_aborted", "records_left")
 
     def __init__(self, services: ShareServices, terms: FetchTerms, writes: StateWrites) -> None:
         self._services = services
@@ -26,6 +26,8 @@ class RecordAcquisition:
         self._writes = writes
         self.acquired_count = 0
         """Offsets acquired so far."""
+        self.has_found_aborted = False
+        """Of some share-partition all that could be acquired belonged to aborted transactions."""
         self.records_left = terms.max_records
         """What is left of the budget; negative when a batch was taken to its end."""
 
@@ -60,6 +62,7 @@ class RecordAcquisition:
             ],
         )
         if not acquired:
+            self.has_found_aborted |= bool(aborted) and share_partition.next_fetch_offset() > fetch_offset
             return FetchedPartition()
         count = sum(run.last_offset - run.first_offset + 1 for run in acquired)
         self.records_left -= count
