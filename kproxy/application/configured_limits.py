@@ -1,6 +1,8 @@
 """From the operator's settings to the limits of share groups."""
 
-from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
+from dataclasses import fields
+
+from kproxy.handlers.groups.group_config_keys import GroupConfigBounds, OperatorBounds
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.settings import Settings
 from kproxy.share.limits import GroupLimits, ShareLimits
@@ -21,16 +23,23 @@ def share_group_limits(settings: Settings) -> ShareGroupLimits:
             max_size=settings.group_share_max_size,
             assignment_interval_ms=settings.group_share_assignment_interval_ms,
             assignment_delay_ms=settings.share_assignment_delay_ms,
+            initialize_retry_interval_ms=settings.group_share_initialize_retry_interval_ms,
             max_heartbeat_wait_ms=settings.share_heartbeat_max_wait_ms,
         ),
-        configs=GroupConfigBounds(
-            record_lock_duration_ms=settings.group_share_record_lock_duration_ms,
-            min_record_lock_duration_ms=settings.group_share_min_record_lock_duration_ms,
-            max_record_lock_duration_ms=settings.group_share_max_record_lock_duration_ms,
-        ),
+        configs=_bounds(settings),
         sessions=ShareSessionLimits(
             max_share_sessions=settings.group_share_max_share_sessions,
             max_session_partitions=settings.share_session_max_partitions,
             max_partitions=settings.share_sessions_max_partitions,
         ),
     )
+
+
+def _bounds(settings: Settings) -> GroupConfigBounds:
+    """Return what groups may choose for themselves: between `group.share.min.X` and `group.share.max.X`."""
+
+    def bounds(tail: str) -> OperatorBounds:
+        default, low, high = (getattr(settings, f"group_share_{end}{tail}") for end in ("", "min_", "max_"))
+        return OperatorBounds(default, low, high)
+
+    return GroupConfigBounds(**{row.name: bounds(row.name) for row in fields(GroupConfigBounds)})

@@ -23,7 +23,6 @@ from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.registry import ServedApi
 from kproxy.handlers.share_state_store import ShareStateStore
 from kproxy.share.group_coordinator import GroupCoordinator
-from kproxy.share.limits import GroupLimits
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.share_acknowledge_response import ShareAcknowledgeResponse
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
@@ -40,7 +39,6 @@ class ApiParts:
     releases: Releases
     writes: GroupWrites
     held: HeldHeartbeats
-    group_limits: GroupLimits
     limits: EffectiveLimits
     fetch_max_bytes: int
     heartbeat_ports: HeartbeatPorts
@@ -52,7 +50,7 @@ def served_apis(parts: ApiParts) -> tuple[ServedApi, ...]:
     acknowledgements = Acknowledgements(parts.services, parts.releases)
     heartbeat = ShareGroupHeartbeatHandler(
         parts.coordinator,
-        parts.group_limits,
+        parts.limits.of_members,
         ports=parts.heartbeat_ports,
         writes=parts.writes,
         held=parts.held,

@@ -20,4 +20,7 @@ def parse_isolation_level(text: str) -> IsolationLevel:
     for level in IsolationLevel:
         if text == level.name.lower():
             return level
-    raise InvalidConfig(f"'{text}' is no isolation level, expected read_committed or read_uncommitted")
+    raise InvalidConfig(
+        f"Invalid value {text[:100]} for configuration share.isolation.level: "
+        "String must be one of: read_committed, read_uncommitted"
+    )

@@ -107,7 +107,7 @@ class ShareGroups:
         self.watched_topics = WatchedTopics(self.coordinator)
         self._ports = ports
         self._limits = limits
-        self._effective_limits = EffectiveLimits(limits.share, self.configs)
+        self._effective_limits = EffectiveLimits(limits.share, self.configs, limits.group)
         self.availability = HeardAvailability(ports.availability)
         self.directory = SharePartitionDirectory(
             _directory_ports(ports, self.availability),
@@ -133,7 +133,7 @@ class ShareGroups:
         self._releases = Releases(self._services)
         self._held = HeldHeartbeats(
             self.coordinator,
-            limits.group,
+            self._effective_limits.of_members,
             waits=ports.waits,
             group_log=ports.group_log,
             alarm=ports.alarm,
@@ -210,11 +210,11 @@ class ShareGroups:
         All other groups that `belongs` to the slot have configured nothing. Fetches for them look again: where
         share-partitions begin depends on the configurations of their group.
         """
-        for image in images:
-            self._restore(image)
         self.configs.forget_all(lambda group_id: belongs(GroupId(group_id)))
         for group_id, values in configs.items():
             self.configs.restore(group_id, values)
+        for image in images:
+            self._restore(image)
         if self.coordinator.being_deleted():
             self._ports.background.begin(self._group_deletions.tend, name="interrupted deletions of groups")
         belongs_once = cache(belongs)
@@ -302,7 +302,8 @@ class ShareGroups:
     def _restore(self, image: ShareGroupImage, replaced: ShareGroup | None = None) -> None:
         """Put one durable group into the coordinator, and see to it that its sessions end in time."""
         now_ms = self._ports.clock.now_ms()
-        self.coordinator.restore(image, limits=self._limits.group, now_ms=now_ms, replaced=replaced)
+        limits = self._effective_limits.of_members(image.group_id)
+        self.coordinator.restore(image, limits=limits, now_ms=now_ms, replaced=replaced)
         self._held.follow()
 
     def _api_parts(self) -> ApiParts:
@@ -314,7 +315,6 @@ class ShareGroups:
             releases=self._releases,
             writes=self._group_writes,
             held=self._held,
-            group_limits=self._limits.group,
             limits=self._effective_limits,
             fetch_max_bytes=self._limits.fetch_max_bytes,
             heartbeat_ports=self._heartbeat_ports(),

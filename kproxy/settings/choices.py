@@ -3,6 +3,12 @@
 from enum import StrEnum
 
 
+class ShareAssignor(StrEnum):
+    """Who shares out the partitions of share groups."""
+
+    SIMPLE = "simple"
+
+
 class ShareUpstream(StrEnum):
     """What to do about a backing cluster that serves share groups itself."""
 

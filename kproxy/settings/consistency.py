@@ -6,7 +6,14 @@ from typing import Final
 from kproxy.settings.addresses import HostPort
 from kproxy.settings.key_table import Settings
 
-_BOUNDED: Final = ("session.timeout.ms", "heartbeat.interval.ms", "record.lock.duration.ms")
+_BOUNDED: Final = (
+    "session.timeout.ms",
+    "heartbeat.interval.ms",
+    "delivery.count.limit",
+    "record.lock.duration.ms",
+    "assignment.interval.ms",
+    "partition.max.record.locks",
+)
 """`group.share.X` that lies between `group.share.min.X` and `group.share.max.X`."""
 
 

@@ -10,12 +10,18 @@ from typing import Final
 
 from kproxy.errors import SettingsError
 from kproxy.settings.key_table import KEYS
+from kproxy.settings.keys_without_effect import KEYS_WITHOUT_EFFECT
 from kproxy.settings.properties_format import read_properties
 
 ENVIRONMENT_PREFIX: Final = "KPROXY_"
 
 SWITCHES: Final = frozenset({"KPROXY_CODEC"})
 """Variables with the prefix that are no keys: switches for tests."""
+
+_VARIABLES_WITHOUT_EFFECT: Final = {
+    f"{ENVIRONMENT_PREFIX}{key.replace('.', '_').upper()}": reason
+    for key, reason in KEYS_WITHOUT_EFFECT.items()
+}
 
 _SERVICE_LINK: Final = re.compile(
     r"KPROXY(_[A-Z0-9_]+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?"
@@ -110,6 +116,9 @@ def _unknown(assignment: Assignment) -> str:
         return f"{said}: TLS and SASL of kproxy's own connections come in a later version; remove it"
     if assignment.key.startswith(("ssl.", "sasl.", "security.")):
         return f"{said}: TLS and SASL on kproxy's listeners come in a later version; remove it"
+    without_effect = {**KEYS_WITHOUT_EFFECT, **_VARIABLES_WITHOUT_EFFECT}.get(assignment.key)
+    if without_effect:
+        return f"{said} has no effect in kproxy, {without_effect}: remove it"
     is_variable = assignment.key.startswith(ENVIRONMENT_PREFIX)
     known = [key.environment_name for key in KEYS.values()] if is_variable else list(KEYS)
     close = difflib.get_close_matches(assignment.key, known, n=1)

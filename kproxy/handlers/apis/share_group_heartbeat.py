@@ -53,19 +53,19 @@ class ShareGroupHeartbeatHandler:
 
     Args:
         coordinator: the groups.
-        limits: what they allow their members.
+        limits_of: what each of them allows its members at this moment.
         ports: the outside.
         writes: makes groups durable.
         held: holds heartbeats until there is something to tell.
         on_initialized: told of each share-partition whose state began anew, or may have.
     """
 
-    __slots__ = ("_coordinator", "_held", "_limits", "_on_initialized", "_ports", "_writes")
+    __slots__ = ("_coordinator", "_held", "_limits_of", "_on_initialized", "_ports", "_writes")
 
     def __init__(
         self,
         coordinator: GroupCoordinator,
-        limits: GroupLimits,
+        limits_of: Callable[[GroupId], GroupLimits],
         *,
         ports: HeartbeatPorts,
         writes: GroupWrites,
@@ -73,7 +73,7 @@ class ShareGroupHeartbeatHandler:
         on_initialized: Callable[[SharePartitionKey], None],
     ) -> None:
         self._coordinator = coordinator
-        self._limits = limits
+        self._limits_of = limits_of
         self._ports = ports
         self._writes = writes
         self._held = held
@@ -119,9 +119,8 @@ class ShareGroupHeartbeatHandler:
         await self._require_free_id(heartbeat)
         topics = await self._topics(heartbeat)
         self._ports.group_log.require_ready(heartbeat.group_id)
-        initializations = self._coordinator.admit(
-            heartbeat, topics=topics, limits=self._limits, now_ms=self._ports.clock.now_ms()
-        )
+        limits, now_ms = self._limits_of(heartbeat.group_id), self._ports.clock.now_ms()
+        initializations = self._coordinator.admit(heartbeat, topics=topics, limits=limits, now_ms=now_ms)
         self._held.follow()
         if initializations:
             await self._initialize(heartbeat.group_id, initializations, context)

@@ -16,11 +16,12 @@ from kproxy.handlers.groups.group_config_keys import (
     DEFAULT_AUTO_OFFSET_RESET,
     DEFAULT_ISOLATION_LEVEL,
     GROUP_CONFIG_DEFINITIONS,
+    HEARTBEAT_INTERVAL_MS,
     ISOLATION_LEVEL,
-    RECORD_LOCK_DURATION_MS,
+    RENEW_ACKNOWLEDGE_ENABLE,
+    SESSION_TIMEOUT_MS,
     GroupConfigBounds,
     GroupConfigDefinition,
-    lock_duration_bounds,
 )
 from kproxy.handlers.isolation_levels import IsolationLevel, parse_isolation_level
 from kproxy.handlers.live.offset_reset import OffsetReset, parse_offset_reset
@@ -49,9 +50,6 @@ class ConfigOperation(IntEnum):
     SUBTRACT = 3
 
 
-_ANY_BOUNDS: Final = GroupConfigBounds(min_record_lock_duration_ms=0, max_record_lock_duration_ms=1 << 31)
-
-
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
     """One key of a resource in an IncrementalAlterConfigs request. `operation` is as it came on the wire."""
@@ -76,7 +74,10 @@ class GroupConfigEntry:
 
 
 class GroupConfigs:
-    """The `share.` configurations of all groups. `on_altered` is told of each group whose values were altered."""
+    """The `share.` configurations of all groups. `on_altered` is told of each group whose values were altered.
+
+    A number that was set under other bounds is brought within those of today whenever it is used.
+    """
 
     __slots__ = ("_bounds", "_values", "on_altered")
 
@@ -102,6 +103,7 @@ class GroupConfigs:
                 values.pop(change.name, None)
             else:
                 values[change.name] = value
+        self._require_consistent(values)
         if validate_only:
             return
         self._values[group_id] = values
@@ -150,38 +152,58 @@ class GroupConfigs:
             return IsolationLevel.READ_UNCOMMITTED
         return parse_isolation_level(values.get(ISOLATION_LEVEL, DEFAULT_ISOLATION_LEVEL))
 
-    def record_lock_duration_ms(self, group_id: str) -> int:
-        """Return the lock duration of records that the group acquires or renews from now on.
+    def has_values(self, group_id: str) -> bool:
+        """Tell whether the group has set anything at all."""
+        return group_id in self._values
 
-        What the group set under other bounds is brought within those of today.
-        """
-        own_value = self._values.get(group_id, {}).get(RECORD_LOCK_DURATION_MS)
-        if own_value is None:
-            return self._bounds.record_lock_duration_ms
-        low, high = lock_duration_bounds(self._bounds)
-        return min(max(int(own_value), low), high)
+    def number(self, group_id: str, name: str) -> int:
+        """Return the number of this key that is in effect for the group from now on."""
+        return self._number_in(self._values.get(group_id, {}), name)
+
+    def is_renew_enabled(self, group_id: str) -> bool:
+        """Tell whether members of the group may renew locks from now on."""
+        return self._values.get(group_id, {}).get(RENEW_ACKNOWLEDGE_ENABLE, "true") == "true"
+
+    def _number_in(self, values: Mapping[str, str], name: str) -> int:
+        bounds_in = GROUP_CONFIG_DEFINITIONS[name].bounds_in
+        assert bounds_in is not None, f"{name} is no number"
+        bounds = bounds_in(self._bounds)
+        own_value = values.get(name)
+        return bounds.default if own_value is None else bounds.clamp(int(own_value))
+
+    def _require_consistent(self, values: Mapping[str, str]) -> None:
+        session_ms = self._number_in(values, SESSION_TIMEOUT_MS)
+        heartbeat_ms = self._number_in(values, HEARTBEAT_INTERVAL_MS)
+        if session_ms <= heartbeat_ms:
+            raise InvalidConfig(
+                f"{SESSION_TIMEOUT_MS} ({session_ms}) must be greater than {HEARTBEAT_INTERVAL_MS} ({heartbeat_ms})"
+            )
 
     def _is_usable(self, name: str, value: str) -> bool:
         definition = GROUP_CONFIG_DEFINITIONS.get(name)
         if definition is None:
             return False
         try:
-            definition.parse(value, _ANY_BOUNDS)
+            definition.parse(value)
         except InvalidConfig:
             return False
         return True
 
     def _value_after(self, change: ConfigChange) -> str | None:
         definition = GROUP_CONFIG_DEFINITIONS.get(change.name)
+        if definition is None and change.operation == ConfigOperation.DELETE:
+            return None
         if definition is None:
-            known = " and ".join(GROUP_CONFIG_DEFINITIONS)
-            raise InvalidConfig(f"the group config '{change.name}' is not served by kproxy, only {known} are")
+            known = ", ".join(GROUP_CONFIG_DEFINITIONS)
+            raise InvalidConfig(f"Unknown group config name: {change.name[:100]}; kproxy serves {known}")
         match change.operation:
             case ConfigOperation.DELETE:
                 return None
             case ConfigOperation.SET:
                 assert change.value is not None
-                return definition.parse(change.value, self._bounds)
+                value = definition.parse(change.value)
+                definition.require_allowed(value, self._bounds)
+                return value
             case ConfigOperation.APPEND | ConfigOperation.SUBTRACT:
                 raise InvalidConfig(f"'{change.name}' is no list, nothing can be added to it or taken away")
             case unknown:

@@ -24,7 +24,7 @@ class HeldHeartbeats:
 
     Args:
         coordinator: the groups.
-        limits: what they allow their members.
+        limits_of: what each of them allows its members at this moment.
         waits: where heartbeats wait.
         group_log: says whether a group may be answered.
         alarm: rings when the coordinator has something to do.
@@ -37,7 +37,7 @@ class HeldHeartbeats:
         "_connections",
         "_coordinator",
         "_group_log",
-        "_limits",
+        "_limits_of",
         "_members",
         "_waits",
         "is_ending",
@@ -46,7 +46,7 @@ class HeldHeartbeats:
     def __init__(
         self,
         coordinator: GroupCoordinator,
-        limits: GroupLimits,
+        limits_of: Callable[[GroupId], GroupLimits],
         *,
         waits: Waits,
         group_log: GroupLog,
@@ -56,7 +56,7 @@ class HeldHeartbeats:
         self.is_ending = False
         """Nothing is held any more: whoever asks is answered with what there is."""
         self._coordinator = coordinator
-        self._limits = limits
+        self._limits_of = limits_of
         self._waits = waits
         self._group_log = group_log
         self._alarm = alarm
@@ -79,8 +79,9 @@ class HeldHeartbeats:
         while not context.caller.is_gone:
             now_ms = self._clock.now_ms()
             is_hurried = self.is_ending or context.caller.has_more
+            limits = self._limits_of(heartbeat.group_id)
             said = self._coordinator.answer(
-                heartbeat, limits=self._limits, now_ms=now_ms, since_ms=since_ms, is_hurried=is_hurried
+                heartbeat, limits=limits, now_ms=now_ms, since_ms=since_ms, is_hurried=is_hurried
             )
             self.follow()
             if isinstance(said, HeartbeatAnswer):

@@ -1,7 +1,7 @@
 """Each limit of share groups is the operator's setting of the same name."""
 
 from kproxy.application.configured_limits import share_group_limits
-from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
+from kproxy.handlers.groups.group_config_keys import GroupConfigBounds, OperatorBounds
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.settings import Settings
 from kproxy.share.limits import GroupLimits, ShareLimits
@@ -20,6 +20,13 @@ def test_every_limit_is_what_the_operator_set() -> None:
         group_share_heartbeat_interval_ms=6_000,
         group_share_max_size=33,
         group_share_assignment_interval_ms=1_234,
+        group_share_min_assignment_interval_ms=1_000,
+        group_share_max_assignment_interval_ms=9_000,
+        group_share_min_delivery_count_limit=3,
+        group_share_max_delivery_count_limit=9,
+        group_share_min_partition_max_record_locks=200,
+        group_share_max_partition_max_record_locks=3_000,
+        group_share_initialize_retry_interval_ms=7_000,
         group_share_max_share_sessions=55,
         share_session_max_partitions=66,
         share_sessions_max_partitions=777,
@@ -42,11 +49,15 @@ def test_every_limit_is_what_the_operator_set() -> None:
             assignment_interval_ms=1_234,
             assignment_delay_ms=44,
             max_heartbeat_wait_ms=2_500,
+            initialize_retry_interval_ms=7_000,
         ),
         configs=GroupConfigBounds(
-            record_lock_duration_ms=20_000,
-            min_record_lock_duration_ms=16_000,
-            max_record_lock_duration_ms=50_000,
+            session_timeout_ms=OperatorBounds(46_000, 45_000, 60_000),
+            heartbeat_interval_ms=OperatorBounds(6_000, 5_000, 15_000),
+            delivery_count_limit=OperatorBounds(7, 3, 9),
+            record_lock_duration_ms=OperatorBounds(20_000, 16_000, 50_000),
+            assignment_interval_ms=OperatorBounds(1_234, 1_000, 9_000),
+            partition_max_record_locks=OperatorBounds(300, 200, 3_000),
         ),
         sessions=ShareSessionLimits(max_share_sessions=55, max_session_partitions=66, max_partitions=777),
     )

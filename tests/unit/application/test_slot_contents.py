@@ -7,6 +7,7 @@ from typing import TypeVar
 import pytest
 
 from kproxy.application.slot_contents import SlotContents
+from kproxy.handlers.groups.group_config_keys import RECORD_LOCK_DURATION_MS
 from kproxy.net.state_log.durable_state_log import SlotDirectory
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.net.state_log.slots import StateSlots
@@ -153,7 +154,7 @@ async def test_a_loaded_slot_brings_its_groups_and_their_configurations() -> Non
 
         # Then
         assert world.groups.coordinator.group_ids == ("a",)
-        assert world.groups.configs.record_lock_duration_ms("a") == 15_000
+        assert world.groups.configs.number("a", RECORD_LOCK_DURATION_MS) == 15_000
 
 
 async def test_what_groups_have_configured_outlives_the_loss_of_their_slot_but_not_what_its_log_says() -> (

@@ -13,5 +13,5 @@ def test_both_levels_are_known_by_kafkas_names() -> None:
 
 @pytest.mark.parametrize("text", ["", "READ_COMMITTED", "committed", "1"])
 def test_anything_else_is_refused_and_told_what_there_is(text: str) -> None:
-    with pytest.raises(InvalidConfig, match="expected read_committed or read_uncommitted"):
+    with pytest.raises(InvalidConfig, match="one of: read_committed, read_uncommitted"):
         parse_isolation_level(text)

@@ -4,6 +4,7 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import StateLogUnavailable
+from kproxy.handlers.groups.group_config_keys import GROUP_CONFIG_DEFINITIONS, RECORD_LOCK_DURATION_MS
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId
 from kproxy.wire.api_keys import ApiKey
@@ -149,11 +150,9 @@ async def test_a_configuration_set_over_the_wire_is_what_the_group_gets() -> Non
     assert isinstance(altered, IncrementalAlterConfigsResponse)
     assert altered.responses[0].error_code == ErrorCode.NONE
     assert isinstance(described, DescribeConfigsResponse)
-    assert {entry.name: entry.value for entry in described.results[0].configs} == {
-        "share.auto.offset.reset": "latest",
-        "share.isolation.level": "read_uncommitted",
-        "share.record.lock.duration.ms": "20000",
-    }
+    values = {entry.name: entry.value for entry in described.results[0].configs}
+    assert values["share.record.lock.duration.ms"] == "20000"
+    assert set(values) == set(GROUP_CONFIG_DEFINITIONS)
     assert world.groups.coordinator.group_ids == ()
     await world.initialize()
     assert (await world.member().open()).acquisition_lock_timeout_ms == 20_000
@@ -237,7 +236,7 @@ async def test_groups_of_a_slot_are_forgotten_and_restored_with_their_configurat
     # When
     world.groups.forget_groups([GROUP])
     forgotten = world.groups.coordinator.group_ids
-    lock_duration_ms = world.groups.configs.record_lock_duration_ms("g")
+    lock_duration_ms = world.groups.configs.number("g", RECORD_LOCK_DURATION_MS)
     configs = {"g": {"share.record.lock.duration.ms": "15000"}}
     world.groups.restore_groups(images, configs, belongs=lambda group_id: group_id == "g")
 
@@ -245,7 +244,7 @@ async def test_groups_of_a_slot_are_forgotten_and_restored_with_their_configurat
     assert forgotten == ()
     assert lock_duration_ms == 20_000
     assert world.groups.coordinator.group_ids == ("g",)
-    assert world.groups.configs.record_lock_duration_ms("g") == 15_000
+    assert world.groups.configs.number("g", RECORD_LOCK_DURATION_MS) == 15_000
 
 
 async def test_a_share_partition_of_another_slot_locks_records_as_before_while_its_group_is_restored() -> (
@@ -279,7 +278,7 @@ def test_what_a_group_of_the_slot_has_configured_is_gone_when_the_log_does_not_h
 
     # Then
     assert world.groups.configs.own_values("here") == {}
-    assert world.groups.configs.record_lock_duration_ms("elsewhere") == 20_000
+    assert world.groups.configs.number("elsewhere", RECORD_LOCK_DURATION_MS) == 20_000
 
 
 async def test_sessions_that_were_restored_are_looked_at_in_time() -> None:

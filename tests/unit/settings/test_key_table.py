@@ -43,6 +43,14 @@ def test_the_share_group_defaults_are_those_of_a_stock_broker() -> None:
         "group.share.min.record.lock.duration.ms": "15000",
         "group.share.max.record.lock.duration.ms": "60000",
         "group.share.partition.max.record.locks": "2000",
+        "group.share.min.delivery.count.limit": "2",
+        "group.share.max.delivery.count.limit": "10",
+        "group.share.min.assignment.interval.ms": "0",
+        "group.share.max.assignment.interval.ms": "15000",
+        "group.share.min.partition.max.record.locks": "100",
+        "group.share.max.partition.max.record.locks": "4000",
+        "group.share.assignors": "simple",
+        "group.share.initialize.retry.interval.ms": "30000",
     }
 
 

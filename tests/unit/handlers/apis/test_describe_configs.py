@@ -5,7 +5,11 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress, InvalidRequest
 from kproxy.handlers.apis.describe_configs import DescribeConfigsHandler
-from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
+from kproxy.handlers.groups.group_config_keys import (
+    GROUP_CONFIG_DEFINITIONS,
+    GroupConfigBounds,
+    OperatorBounds,
+)
 from kproxy.handlers.groups.group_configs import MOST_GROUPS_PER_REQUEST, ConfigChange, GroupConfigs
 from kproxy.handlers.ports import RequestContext
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
@@ -43,20 +47,23 @@ async def test_a_value_tells_where_it_comes_from() -> None:
     # Then
     assert [(entry.name, entry.value, entry.config_source) for entry in result.configs] == [
         (RESET, "earliest", GROUP),
-        (ISOLATION, "read_uncommitted", DEFAULT),
+        ("share.renew.acknowledge.enable", "true", DEFAULT),
+        ("share.session.timeout.ms", "45000", DEFAULT),
+        ("share.heartbeat.interval.ms", "5000", DEFAULT),
+        ("share.delivery.count.limit", "5", DEFAULT),
         (LOCK, "30000", DEFAULT),
+        ("share.assignment.interval.ms", "1000", DEFAULT),
+        (ISOLATION, "read_uncommitted", DEFAULT),
+        ("share.partition.max.record.locks", "2000", DEFAULT),
     ]
-    assert [(entry.read_only, entry.is_sensitive, entry.config_type) for entry in result.configs] == [
-        (False, False, 2),
-        (False, False, 2),
-        (False, False, 3),
-    ]
+    assert {(entry.read_only, entry.is_sensitive) for entry in result.configs} == {(False, False)}
+    assert [entry.config_type for entry in result.configs] == [2, 1, 3, 3, 3, 3, 3, 2, 3]
     assert all(entry.synonyms == [] and entry.documentation is None for entry in result.configs)
 
 
 async def test_synonyms_stand_in_order_of_precedence() -> None:
     # Given
-    configs = GroupConfigs(GroupConfigBounds(record_lock_duration_ms=40_000))
+    configs = GroupConfigs(GroupConfigBounds(record_lock_duration_ms=OperatorBounds(40_000, 15_000, 60_000)))
     configs.alter("g", [ConfigChange(LOCK, 0, "20000")], validate_only=False)
 
     # When
@@ -79,7 +86,7 @@ async def test_no_list_of_keys_and_an_empty_one_ask_for_all(keys: list[str] | No
     result = await describe(GroupConfigs(GroupConfigBounds()), keys)
 
     # Then
-    assert [entry.name for entry in result.configs] == [RESET, ISOLATION, LOCK]
+    assert [entry.name for entry in result.configs] == list(GROUP_CONFIG_DEFINITIONS)
 
 
 async def test_a_key_that_does_not_exist_is_left_out_in_silence() -> None:

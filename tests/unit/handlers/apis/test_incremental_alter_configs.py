@@ -11,7 +11,7 @@ from kproxy.errors import (
     StateNotWritten,
 )
 from kproxy.handlers.apis.incremental_alter_configs import IncrementalAlterConfigsHandler
-from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
+from kproxy.handlers.groups.group_config_keys import RECORD_LOCK_DURATION_MS, GroupConfigBounds
 from kproxy.handlers.groups.group_configs import MOST_GROUPS_PER_REQUEST, GroupConfigs
 from kproxy.handlers.ports import RequestContext
 from kproxy.wire.messages.incremental_alter_configs_request import (
@@ -47,8 +47,10 @@ async def test_each_resource_gets_its_own_result_and_good_ones_take_effect() -> 
         (32, "", ErrorCode.INVALID_REQUEST),
     ]
     assert answer.responses[0].error_message is None
-    assert answer.responses[1].error_message == f"{LOCK} must be between 15000 and 60000, not 1"
-    assert [configs.record_lock_duration_ms(group_id) for group_id in ("g", "h")] == [15_000, 30_000]
+    assert answer.responses[1].error_message == (
+        f"Invalid value 1 for configuration {LOCK}: Value must be at least 1000"
+    )
+    assert [configs.number(group_id, RECORD_LOCK_DURATION_MS) for group_id in ("g", "h")] == [15_000, 30_000]
     assert observer.reasons == ["invalid_config", "invalid_request"]
 
 
@@ -64,7 +66,7 @@ async def test_a_resource_that_stands_twice_is_refused_both_times() -> None:
 
     # Then
     assert [result.error_code for result in answer.responses] == [ErrorCode.INVALID_REQUEST] * 2
-    assert configs.record_lock_duration_ms("g") == 30_000
+    assert configs.number("g", RECORD_LOCK_DURATION_MS) == 30_000
 
 
 async def test_validating_alone_answers_the_same_and_changes_nothing() -> None:
@@ -78,7 +80,7 @@ async def test_validating_alone_answers_the_same_and_changes_nothing() -> None:
 
     # Then
     assert answer.responses[0].error_code == ErrorCode.NONE
-    assert configs.record_lock_duration_ms("g") == 30_000
+    assert configs.number("g", RECORD_LOCK_DURATION_MS) == 30_000
 
 
 async def test_what_was_altered_is_durable_when_it_is_answered() -> None:
@@ -125,7 +127,7 @@ async def test_a_refused_change_is_neither_in_effect_nor_made_durable_by_the_nex
     log.persist_failure = StateNotWritten("the append was refused")
     await handler.serve(IncrementalAlterConfigsRequest([a_resource("g", "15000")]), CONTEXT)
     log.persist_failure = None
-    in_effect = configs.record_lock_duration_ms("g")
+    in_effect = configs.number("g", RECORD_LOCK_DURATION_MS)
 
     # When
     await handler.serve(
@@ -149,7 +151,7 @@ async def test_dead_letters_are_not_served_yet_and_the_answer_says_so() -> None:
 
     # Then
     assert answer.responses[0].error_code == ErrorCode.INVALID_CONFIG
-    assert "is not served by kproxy" in (answer.responses[0].error_message or "")
+    assert "kproxy serves share." in (answer.responses[0].error_message or "")
 
 
 async def test_a_request_that_names_very_many_groups_is_refused_and_changes_none() -> None:
@@ -163,7 +165,7 @@ async def test_a_request_that_names_very_many_groups_is_refused_and_changes_none
         await handler.serve(IncrementalAlterConfigsRequest(resources), CONTEXT)
 
     # Then
-    assert configs.record_lock_duration_ms("g0") == 30_000
+    assert configs.number("g0", RECORD_LOCK_DURATION_MS) == 30_000
 
 
 async def test_refusals_of_many_groups_are_one_event_for_each_error() -> None:
