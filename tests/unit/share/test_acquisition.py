@@ -228,6 +228,29 @@ def test_what_came_back_after_a_read_began_is_not_taken_for_missing() -> None:
     assert share_partition.next_fetch_offset() == 2
 
 
+def test_a_read_that_misses_only_what_is_held_archives_nothing() -> None:
+    """Offset 2 was released after a read from offset 5 had been sent, which found its first record at 8."""
+    # Given
+    share_partition = a_share_partition()
+    fetch(share_partition, ALICE, (0, 9))
+    share_partition.acknowledge(ALICE, say(2, 2, RELEASE), now_ms=1)
+    before = in_flight(share_partition)
+
+    # When
+    share_partition.acquire(
+        BOB,
+        [(8, 9)],
+        fetch_offset=5,
+        max_records=500,
+        batch_size=500,
+        is_record_limit=False,
+        now_ms=1,
+    )
+
+    # Then
+    assert in_flight(share_partition) == before
+
+
 def test_a_hole_before_the_first_record_is_passed_at_once() -> None:
     # Given
     share_partition = a_share_partition(start_offset=3)
