@@ -5,6 +5,7 @@ when its group was forgotten, and when the process is told to stop. When its con
 any more, and the group does not count on its members until they are heard again, on another connection.
 """
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 from kproxy.errors import CoordinatorNotAvailable
