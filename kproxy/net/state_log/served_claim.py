@@ -2,8 +2,10 @@
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 
 from kproxy.errors import ApiError, FencedLeaderEpoch, NotCoordinator, StateLogUnavailable
+from kproxy.net.state_log.every_step import take_every_step
 from kproxy.net.state_log.loading import LoadedSlot
 from kproxy.net.state_log.partition_writer import Doubt, PartitionWriter
 from kproxy.statelog.group_queue import GroupOperation
@@ -34,14 +36,20 @@ class ServedClaim:
         return ticket
 
     def end(self, doubt: Doubt, detail: str) -> None:
-        """Write nothing more, and refuse what waits: what is queued must not be answered as if it were durable."""
+        """Write nothing more, and refuse what waits: what is queued must not be answered as if it were durable.
+
+        Raises nothing; what the refusal of one queue meets keeps the other from nothing.
+        """
         if not self.left.done():  # cancelled with the life of the slot
             self.left.set_result(None)
         for writer in self.writers:
             writer.end()
         for_states, for_groups = _refusals(doubt, detail)
-        self.loaded.states.fail(for_states)
-        self.loaded.groups.fail(for_groups)
+        take_every_step(
+            "slot_not_left",
+            partial(self.loaded.states.fail, for_states),
+            partial(self.loaded.groups.fail, for_groups),
+        )
 
 
 def _refusals(doubt: Doubt, detail: str) -> tuple[ApiError, ApiError]:

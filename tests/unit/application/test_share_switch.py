@@ -16,7 +16,12 @@ ODD, ABSENT, SERVED = (
     ErrorCode.UNSUPPORTED_VERSION,
     ErrorCode.GROUP_ID_NOT_FOUND,
 )
-SHARE_APIS = {ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE}
+SHARE_APIS = {
+    ApiKey.SHARE_GROUP_HEARTBEAT,
+    ApiKey.SHARE_GROUP_DESCRIBE,
+    ApiKey.SHARE_FETCH,
+    ApiKey.SHARE_ACKNOWLEDGE,
+}
 
 
 async def test_one_odd_answer_at_the_start_is_followed_by_another_question() -> None:
