@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, FencedLeaderEpoch, NotCoordinator, StateLogUnavailable, StateNotWritten
+from kproxy.errors import ApiError, StateNotWritten
 from kproxy.handlers.ports import TopicDescription, WallClock
 from kproxy.net.state_log.append_outcome import AppendFate, AppendOutcome
 from kproxy.net.state_log.every_step import take_every_step
@@ -47,13 +47,6 @@ class Doubt(Enum):
     """The append landed behind records that this claim did not write: another's, or a late batch of our own."""
     TRUNCATED = "truncated"
     """The append landed below the end of the log: records that were durable are gone."""
-
-
-def refusals(doubt: Doubt, detail: str) -> tuple[ApiError, ApiError]:
-    """Return what those who wait for writes of share-partition state, and of groups, are told."""
-    if doubt is Doubt.FENCED:
-        return FencedLeaderEpoch(detail), NotCoordinator(detail)
-    return StateLogUnavailable(detail), StateLogUnavailable(detail)
 
 
 class AppendQueue(Protocol):
