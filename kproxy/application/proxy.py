@@ -56,7 +56,7 @@ from kproxy.net.relay.sweeper import Sweeper
 from kproxy.net.state_log.durable_state_log import SlotDirectory
 from kproxy.net.state_log.service import ClusterAccess, StateLogService
 from kproxy.net.tasks import TaskKeeper
-from kproxy.settings import HostPort, Settings, ShareUpstream
+from kproxy.settings import HostPort, Settings
 from kproxy.share.identifiers import TopicId
 from kproxy.telemetry import logs
 from kproxy.telemetry.metrics import Metrics
@@ -224,11 +224,16 @@ class Proxy:
             self._support,
             metadata=self._metadata,
             state_log=self._state_log,
-            is_shadowing=settings.share_upstream is ShareUpstream.SHADOW,
+            settings=settings,
         )
         self._relay = Relay(
             routes=self._routes,
-            rewriter=ResponseRewriter(self._addresses, lambda: self._routes.served, self._topic_name),
+            rewriter=ResponseRewriter(
+                self._addresses,
+                lambda: self._routes.served,
+                self._topic_name,
+                lambda: self._routes.is_feature_on,
+            ),
             limits=RelayLimits(
                 max_request_bytes=settings.socket_request_max_bytes,
                 connect_timeout_ms=settings.connect_timeout_ms,

@@ -8,6 +8,7 @@ from kproxy.net.broker_failures import AuthenticationExpected
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.cluster.share_support import ShareSupport, ShareSupportWatch
 from kproxy.net.state_log.service import StateLogService
+from kproxy.settings import Settings, ShareUpstream
 from kproxy.telemetry import logs
 
 log = logs.logger("application")
@@ -16,6 +17,7 @@ SERVED_BY_CLUSTER: Final = (
     "the backing cluster serves share groups itself, and two coordinators for one group would deliver "
     "records twice; use the cluster's own, or set kproxy.share.upstream=shadow"
 )
+SWITCHED_OFF: Final = "share groups are switched off: kproxy.share.enable=false"
 
 
 class ShareSwitch:
@@ -29,7 +31,8 @@ class ShareSwitch:
         apis: what is turned on and off.
         routes: what is advertised.
         support: what the cluster does about share groups.
-        is_shadowing: whether they are served although the cluster does so, too (`kproxy.share.upstream`).
+        settings: whether they are served although the cluster does so, too (`kproxy.share.upstream`), and whether they
+            are served at all (`kproxy.share.enable`); what a cluster serves itself is its own matter.
     """
 
     def __init__(
@@ -40,14 +43,15 @@ class ShareSwitch:
         *,
         metadata: ClusterMetadataCache,
         state_log: StateLogService,
-        is_shadowing: bool,
+        settings: Settings,
     ) -> None:
         self._apis = apis
         self._routes = routes
         self._support = support
         self._metadata = metadata
         self._state_log = state_log
-        self._is_shadowing = is_shadowing
+        self._is_shadowing = settings.share_upstream is ShareUpstream.SHADOW
+        self._is_enabled = settings.share_enable
 
     def set(self) -> None:
         """Let share groups be as everything is now; to be called whenever something of it changed."""
@@ -57,10 +61,12 @@ class ShareSwitch:
             self._state_log.readiness.release()
         elif doubt := self._why_doubtful():
             self._apis.set_unavailable(doubt)
+        elif not self._is_enabled:
+            self._apis.disable(SWITCHED_OFF)
+            self._state_log.readiness.release()
         else:
             self._serve_from_state_log()
-        if self._routes.served != self._apis.version_ranges():
-            self._routes.serve(self._apis.version_ranges())
+        self._route()
         if self._apis.service is not before:
             log.info("share_groups", state=self._apis.service.value, reason=self._apis.reason)
 
@@ -71,8 +77,13 @@ class ShareSwitch:
         """
         if self._why_doubtful() and not self._why_off():
             await self._support.known(timeout_s)
-        if not (self._why_doubtful() or self._why_off()):
+        if self._is_enabled and not (self._why_doubtful() or self._why_off()):
             await self._state_log.first_word(timeout_s)
+
+    def _route(self) -> None:
+        advertised, is_on = self._apis.version_ranges(), not self._apis.is_off
+        if (self._routes.served, self._routes.is_feature_on) != (advertised, is_on):
+            self._routes.serve(advertised, is_feature_on=is_on)
 
     def _serve_from_state_log(self) -> None:
         self._state_log.start()

@@ -16,7 +16,6 @@ from kproxy.admin.views import (
     ShareGroupsView,
 )
 from kproxy.handlers.ports import Clock
-from kproxy.handlers.registry import Service
 from kproxy.handlers.share_groups import ShareGroups
 from kproxy.interception.broker_addresses import BrokerAddresses
 from kproxy.net.cluster.contact_watch import ContactWatch
@@ -83,14 +82,14 @@ class Vitals:
     def why_unavailable(self) -> str:
         """Return why share groups are not served although they are on, and what to do; empty while they are."""
         parts = self._parts
-        if parts.share_groups.apis.service is Service.OFF:
+        if parts.share_groups.apis.is_off:
             return ""
         return parts.share_groups.apis.reason or parts.contact.problem or self._slot_problem()
 
     def _share_groups_view(self) -> ShareGroupsView:
         apis = self._parts.share_groups.apis
         limit = self._parts.settings.group_share_delivery_count_limit
-        if apis.service is Service.OFF:
+        if apis.is_off:
             return ShareGroupsView(
                 is_enabled=False, state=ShareGroupsState.OFF, reason=apis.reason, delivery_count_limit=limit
             )
@@ -132,7 +131,7 @@ class Vitals:
     def _share_groups_in_words(self) -> str:
         """Return what becomes of share groups."""
         apis = self._parts.share_groups.apis
-        if apis.service is Service.OFF:
+        if apis.is_off:
             return f"off ({apis.reason})"
         # Scripts wait for the word ready.
         reason = self.why_unavailable().removeprefix("not ready: ")
@@ -190,7 +189,7 @@ class Vitals:
     def _check_slots(self) -> list[CheckResult]:
         """Return a check for each slot of the state log, none where share groups are off."""
         slots = self._parts.state_log.slots
-        if slots is None or self._parts.share_groups.apis.service is Service.OFF:
+        if slots is None or self._parts.share_groups.apis.is_off:
             return []
         return slot_checks(slots.statuses())
 
@@ -212,7 +211,7 @@ class Vitals:
         if self.state is ProxyState.STARTING:
             return "it was not looked for yet"
         apis = self._parts.share_groups.apis
-        if apis.service is Service.OFF:
+        if apis.is_off:
             return ""
         # While nobody knows whether share groups can be served, no state log was looked for, and the reason says why.
         return apis.reason or self._slot_problem()

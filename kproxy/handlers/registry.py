@@ -75,6 +75,8 @@ class Service(Enum):
     """For the moment not: clients are told to try again."""
     OFF = "off"
     """Not at all: the APIs are not advertised, and clients that ask all the same give up."""
+    DISABLED = "disabled"
+    """Not at all, as by a broker whose feature `share.version` is 0: the APIs are advertised, and clients give up."""
 
 
 InternalErrorCallback = Callable[[RequestContext, Exception], None]
@@ -149,6 +151,11 @@ class ServedApis:
         """Those of which the part about share groups is."""
         return self._partial_apis.values()
 
+    @property
+    def is_off(self) -> bool:
+        """Whether they are not served and will not be before somebody changes something."""
+        return self._service in {Service.OFF, Service.DISABLED}
+
     def set_available(self) -> None:
         """Serve from now on."""
         self._service, self._reason = Service.ON, ""
@@ -160,6 +167,10 @@ class ServedApis:
     def turn_off(self, reason: str) -> None:
         """Advertise nothing and answer UNSUPPORTED_VERSION from now on, as a broker with the feature off."""
         self._service, self._reason = Service.OFF, reason
+
+    def disable(self, reason: str) -> None:
+        """Advertise the APIs and answer UNSUPPORTED_VERSION from now on, as a broker with `share.version` 0."""
+        self._service, self._reason = Service.DISABLED, reason
 
     def version_ranges(self) -> dict[int, tuple[int, int]]:
         """Return what to advertise: versions by API key, both ends inclusive; nothing while off."""
@@ -208,7 +219,7 @@ class ServedApis:
 
     async def _when_ready(self, message: Message, context: RequestContext) -> RequestContext:
         """Return when `message` can be served as far as the state log goes, or need not wait for it any longer."""
-        if self._service is Service.OFF:
+        if self.is_off:
             return context
         need = state_need(context.api_key, message)
         if need is None:
@@ -217,7 +228,6 @@ class ServedApis:
         return replace(context, waited_ms=waited_ms) if waited_ms else context
 
     def _refuse(self, api: ServedApi, message: Message, context: RequestContext) -> Message:
-        is_off = self._service is Service.OFF
-        error_code = ErrorCode.UNSUPPORTED_VERSION if is_off else ErrorCode.COORDINATOR_NOT_AVAILABLE
+        error_code = ErrorCode.UNSUPPORTED_VERSION if self.is_off else ErrorCode.COORDINATOR_NOT_AVAILABLE
         self._observer.refused(context, reason=f"share_groups_{self._service.value}", detail=self._reason)
         return api.refusal_of(message, error_code, self._reason)

@@ -94,7 +94,7 @@ class RoutingTable:
         share_group_ids: the ids of all share groups, a view that follows what happens.
     """
 
-    __slots__ = ("_dispositions", "_served", "share_group_ids")
+    __slots__ = ("_dispositions", "_served", "is_feature_on", "share_group_ids")
 
     def __init__(
         self, served: Mapping[int, tuple[int, int]], share_group_ids: Collection[str] = frozenset()
@@ -102,12 +102,15 @@ class RoutingTable:
         self.share_group_ids = share_group_ids
         self.serve(served)
 
-    def serve(self, served: Mapping[int, tuple[int, int]]) -> None:
+    def serve(self, served: Mapping[int, tuple[int, int]], *, is_feature_on: bool = True) -> None:
         """From now on serve these version ranges (both ends inclusive) of share APIs.
 
-        While there are none, share groups are off, and group configurations are the backing broker's business.
+        While there are none, or while the feature `share.version` is not on, share groups are off, and group
+        configurations are the backing broker's business.
         """
         self._served = dict(served)
+        self.is_feature_on = is_feature_on and bool(served)
+        """Whether there are share groups."""
         self._dispositions = self._tabulate()
 
     @property
@@ -148,7 +151,7 @@ class RoutingTable:
     def _forwarded_or_rewritten(self, api_key: int, version: int) -> Disposition:
         if version >= _EXAMINED_FROM.get(api_key, version + 1):
             return Disposition.EXAMINE
-        if self._served and (disposition := _while_share_groups_are_on(api_key, version)) is not None:
+        if self.is_feature_on and (disposition := _while_share_groups_are_on(api_key, version)) is not None:
             return disposition
         if version >= _REWRITTEN_FROM.get(api_key, version + 1):
             return Disposition.REWRITE

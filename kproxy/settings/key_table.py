@@ -39,6 +39,13 @@ class Settings(RelaySettings):
     """
 
     # ------------------------------------------------ share groups
+    share_enable: bool = key_row(
+        "kproxy.share.enable",
+        true_or_false(),
+        "true",
+        "Serve share groups. With false the share APIs stay advertised and are answered UNSUPPORTED_VERSION, as by a "
+        "broker whose feature share.version is 0, and nothing is read from or written to the state log.",
+    )
     share_upstream: ShareUpstream = key_row(
         "kproxy.share.upstream",
         one_of(ShareUpstream),

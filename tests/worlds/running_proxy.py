@@ -30,6 +30,7 @@ class RunningProxy:
         cluster: ScriptedStateLog,
         *said: ErrorCode,
         upstream: ShareUpstream = ShareUpstream.REFUSE,
+        is_enabled: bool = True,
     ) -> None:
         self.said = list(said)
         self._cluster = cluster
@@ -44,6 +45,7 @@ class RunningProxy:
             advertised_host=HERE,
             admin_listener=None,
             share_upstream=upstream,
+            share_enable=is_enabled,
         )
         self.proxy = Proxy(settings, EarlyPorts())
         self._life: asyncio.Task[None] | None = None

@@ -31,7 +31,11 @@ _FIRST_WITH_MINIMUM_ZERO: Final = 4
 
 
 def rewrite_api_versions(
-    response: ApiVersionsResponse, served: Mapping[int, tuple[int, int]], api_version: int
+    response: ApiVersionsResponse,
+    served: Mapping[int, tuple[int, int]],
+    api_version: int,
+    *,
+    is_feature_on: bool = True,
 ) -> ApiVersionsResponse:
     """Return `response` with the versions that work through kproxy; it is changed in place.
 
@@ -39,6 +43,7 @@ def rewrite_api_versions(
         response: a backing broker's answer.
         served: version ranges of the share APIs that kproxy serves, both ends inclusive; empty while they are off.
         api_version: the version of the answer, which decides whether it has features.
+        is_feature_on: whether the feature `share.version` has a level; without one the share APIs refuse everybody.
     """
     passable = (_passable(entry, serves_share_groups=bool(served)) for entry in response.api_keys)
     forwarded = [entry for entry in passable if entry is not None]
@@ -47,8 +52,12 @@ def rewrite_api_versions(
         return response
     own = [ApiVersion(api_key=key, min_version=low, max_version=high) for key, (low, high) in served.items()]
     response.api_keys = sorted([*forwarded, *own], key=lambda entry: entry.api_key)
-    if api_version >= _FIRST_WITH_FEATURES:
-        _replace_share_feature(response, is_on=bool(served), api_version=api_version)
+    _hide_share_feature(response)
+    if served and api_version >= _FIRST_WITH_MINIMUM_ZERO:
+        supported = SupportedFeatureKey(name=_SHARE_FEATURE, min_version=0, max_version=_SHARE_LEVEL)
+        response.supported_features.append(supported)
+    if served and is_feature_on and api_version >= _FIRST_WITH_FEATURES:
+        _finalize_share_feature(response)
     return response
 
 
@@ -69,17 +78,21 @@ def _passable(entry: ApiVersion, *, serves_share_groups: bool) -> ApiVersion | N
     return entry if entry.min_version <= entry.max_version else None
 
 
-def _replace_share_feature(response: ApiVersionsResponse, *, is_on: bool, api_version: int) -> None:
-    supported = [feature for feature in response.supported_features if feature.name != _SHARE_FEATURE]
-    finalized = [feature for feature in response.finalized_features if feature.name != _SHARE_FEATURE]
-    if is_on and api_version >= _FIRST_WITH_MINIMUM_ZERO:
-        supported.append(SupportedFeatureKey(name=_SHARE_FEATURE, min_version=0, max_version=_SHARE_LEVEL))
-    if is_on:
-        finalized.append(
-            FinalizedFeatureKey(
-                name=_SHARE_FEATURE, max_version_level=_SHARE_LEVEL, min_version_level=_SHARE_LEVEL
-            )
+def _hide_share_feature(response: ApiVersionsResponse) -> None:
+    """Take away what the broker says of the feature."""
+    response.supported_features = [
+        feature for feature in response.supported_features if feature.name != _SHARE_FEATURE
+    ]
+    response.finalized_features = [
+        feature for feature in response.finalized_features if feature.name != _SHARE_FEATURE
+    ]
+
+
+def _finalize_share_feature(response: ApiVersionsResponse) -> None:
+    response.finalized_features.append(
+        FinalizedFeatureKey(
+            name=_SHARE_FEATURE, max_version_level=_SHARE_LEVEL, min_version_level=_SHARE_LEVEL
         )
-        # A broker without features says epoch -1, which hides the list from clients.
-        response.finalized_features_epoch = max(response.finalized_features_epoch, 0)
-    response.supported_features, response.finalized_features = supported, finalized
+    )
+    # A broker without features says epoch -1, which hides the list from clients.
+    response.finalized_features_epoch = max(response.finalized_features_epoch, 0)

@@ -43,18 +43,20 @@ class ResponseRewriter:
         addresses: the advertised addresses, read at each call.
         served: called for the version ranges of the share APIs, both ends inclusive.
         topic_name: called for the name of the topic with an id; None for one that is not known.
+        is_feature_on: called for whether `share.version` has a level.
     """
 
-    __slots__ = ("_served", "_versions_answers", "addresses", "topic_name")
+    __slots__ = ("_is_feature_on", "_served", "_versions_answers", "addresses", "topic_name")
 
     def __init__(
         self,
         addresses: BrokerAddresses,
         served: Callable[[], Mapping[int, tuple[int, int]]],
         topic_name: Callable[[bytes], str | None] = lambda _topic_id: None,
+        is_feature_on: Callable[[], bool] = lambda: True,
     ) -> None:
         self.addresses = addresses
-        self._served = served
+        self._served, self._is_feature_on = served, is_feature_on
         self._versions_answers: dict[tuple[object, ...], VersionsAnswer] = {}
         self.topic_name = topic_name
 
@@ -93,11 +95,11 @@ class ResponseRewriter:
         Equal answers are made once: connections that were told the same share what they remember of it, which is
         most of what an idle one needs.
         """
-        served = self._served()
-        key = (api_version, bytes(frame[_BODY_AT:]), *served.items())
+        served, is_feature_on = self._served(), self._is_feature_on()
+        key = (api_version, is_feature_on, bytes(frame[_BODY_AT:]), *served.items())
         answer = self._versions_answers.get(key)
         if answer is None:
-            answer = _versions_answer(api_version, frame, served)
+            answer = _versions_answer(api_version, frame, served, is_feature_on=is_feature_on)
             if len(self._versions_answers) >= _MOST_KEPT_ANSWERS:
                 self._versions_answers.clear()
             self._versions_answers[key] = answer
@@ -106,7 +108,7 @@ class ResponseRewriter:
 
 
 def _versions_answer(
-    api_version: int, frame: memoryview, served: Mapping[int, tuple[int, int]]
+    api_version: int, frame: memoryview, served: Mapping[int, tuple[int, int]], *, is_feature_on: bool
 ) -> VersionsAnswer:
     error_code = int.from_bytes(frame[_BODY_AT : _BODY_AT + 2], "big", signed=True)
     # KIP-511: whatever version was asked for, this error is said in version 0.
@@ -114,7 +116,7 @@ def _versions_answer(
     correlation_id, message = _decode(ApiKey.API_VERSIONS, version, frame)
     assert isinstance(message, ApiVersionsResponse)
     upstream = _ranges(message)
-    rewritten = rewrite_api_versions(message, served, version)
+    rewritten = rewrite_api_versions(message, served, version, is_feature_on=is_feature_on)
     encoded = b"".join(codecs.encode_response(ApiKey.API_VERSIONS, version, correlation_id, rewritten))
     return VersionsAnswer(
         buffers=[encoded[:LENGTH_BYTES], encoded[LENGTH_BYTES + _BODY_AT :]],

@@ -104,3 +104,22 @@ async def test_a_kproxy_told_to_shadow_does_not_wait_for_the_cluster_s_word() ->
         await until(lambda: running.advertised == SHARE_APIS and running.failed_checks == {})
 
         assert running.share_groups.state is ShareGroupsState.ON
+
+
+async def test_share_groups_that_are_switched_off_are_advertised_and_the_state_log_is_left_alone() -> None:
+    async with ScriptedStateLog() as cluster, RunningProxy(cluster, ABSENT, is_enabled=False) as running:
+        await until(lambda: running.is_started and running.failed_checks == {})
+
+        assert running.share_groups.state is ShareGroupsState.OFF
+        assert running.share_groups.reason == "share groups are switched off: kproxy.share.enable=false"
+        assert running.advertised == SHARE_APIS
+        assert cluster.produced() == []
+        assert not running.proxy._routes.is_feature_on
+
+
+async def test_switched_off_kproxy_leaves_a_cluster_its_own_share_groups() -> None:
+    async with ScriptedStateLog() as cluster, RunningProxy(cluster, SERVED, is_enabled=False) as running:
+        await until(lambda: running.is_started)
+
+        assert "serves share groups itself" in running.share_groups.reason
+        assert running.advertised == set()

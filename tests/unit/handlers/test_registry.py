@@ -133,6 +133,36 @@ async def test_turning_off_takes_the_apis_away_again() -> None:
     assert (await gate.heartbeat()).error_message == "the cluster serves share groups itself"
 
 
+async def test_while_disabled_the_apis_stay_advertised_and_are_answered_unsupported_version() -> None:
+    # Given
+    gate = Gate(ShareGroupHeartbeatResponse())
+    gate.apis.set_available()
+
+    # When
+    gate.apis.disable("the operator does not want them")
+
+    # Then
+    answer = await gate.heartbeat()
+    assert gate.apis.version_ranges() == {76: (1, 1), 79: (1, 2)}
+    assert (gate.apis.service, gate.apis.is_off) == (Service.DISABLED, True)
+    assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert answer.error_message == "the operator does not want them"
+    assert gate.observer.refusals == [("share_groups_disabled", "the operator does not want them")]
+
+
+async def test_while_disabled_no_request_waits_for_the_state_log() -> None:
+    # Given
+    readiness = SlowReadiness()
+    gate = Gate(ShareGroupHeartbeatResponse(), readiness)
+
+    # When
+    gate.apis.disable("the operator does not want them")
+
+    # Then
+    await gate.heartbeat()
+    assert readiness.needs == []
+
+
 async def test_a_refusal_becomes_an_answer_of_its_api_and_is_reported() -> None:
     # Given
     gate = Gate(FencedMemberEpoch("member epoch 7 is not 3"))

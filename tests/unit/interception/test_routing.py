@@ -69,6 +69,17 @@ def test_without_share_groups_their_apis_are_unknown_and_group_configs_are_the_b
     assert OFF.disposition(ApiKey.JOIN_GROUP, 9) is Disposition.FORWARD
 
 
+def test_while_share_groups_are_disabled_only_their_own_apis_are_kproxys() -> None:
+    table = RoutingTable({})
+
+    table.serve({76: (1, 1)}, is_feature_on=False)
+
+    assert table.disposition(ApiKey.SHARE_GROUP_HEARTBEAT, 1) is Disposition.SERVE
+    assert table.disposition(ApiKey.DESCRIBE_CONFIGS, 4) is Disposition.FORWARD
+    assert table.disposition(ApiKey.JOIN_GROUP, 9) is Disposition.FORWARD
+    assert not table.is_feature_on
+
+
 def test_turning_share_groups_on_takes_effect_in_the_same_table() -> None:
     table = RoutingTable({})
 

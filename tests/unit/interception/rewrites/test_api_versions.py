@@ -74,6 +74,16 @@ def test_share_version_is_supported_from_0_to_1_and_finalized_at_1_beside_the_br
     assert rewritten.finalized_features_epoch == 9
 
 
+def test_while_share_groups_are_disabled_their_apis_are_shown_and_share_version_has_no_level() -> None:
+    rewritten = rewrite_api_versions(ApiVersionsResponse(), SERVED, 4, is_feature_on=False)
+
+    assert ranges(rewritten) == SERVED
+    assert rewritten.supported_features == [
+        SupportedFeatureKey(name="share.version", min_version=0, max_version=1)
+    ]
+    assert rewritten.finalized_features == []
+
+
 def test_before_version_4_a_supported_feature_from_0_is_hidden() -> None:
     rewritten = rewrite_api_versions(ApiVersionsResponse(), SERVED, 3)
 
