@@ -1,0 +1,64 @@
+"""What a case of the comparison is, and the list of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from tests.conformance.grounds import Ground
+from tests.conformance.scenario import Play
+
+Scenario: TypeAlias = Callable[[Play], None]
+
+LAST_NUMBER: Final = 98
+
+
+class Lack(StrEnum):
+    """What kproxy does not have yet, and what a case that needs it is expected to fail for."""
+
+    GROUP_CONFIGS = "group configurations other than the offset reset and the lock duration"
+    GROUP_ADMIN = "ShareGroupDescribe, ListGroups, DeleteGroups and DescribeGroups for share groups"
+    OFFSETS_ADMIN = "the administration of share group offsets"
+    ISOLATION = "share.isolation.level"
+    DEAD_LETTERS = "dead letters: only Kafka 4.4 has them"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case: what is done, by its number in the list."""
+
+    number: int
+    scenario: Scenario
+    lack: Lack | None = None
+    """What kproxy lacks for it; None where it is to be answered alike."""
+    is_missing: bool = False
+    """Whether no target can show it: it is reported as missing, whatever else was compared."""
+    ground: Ground = Ground.SHARED
+
+    @property
+    def sentence(self) -> str:
+        """What it says."""
+        return self.scenario.__name__.replace("_", " ")
+
+    @property
+    def name(self) -> str:
+        """Its number and its sentence, as in the id of its test."""
+        return f"{self.number:02}-{self.scenario.__name__}"
+
+
+CASES: Final[dict[int, Case]] = {}
+"""Those that are written, by number."""
+
+
+def case(
+    number: int, *, lack: Lack | None = None, is_missing: bool = False, ground: Ground = Ground.SHARED
+) -> Callable[[Scenario], Scenario]:
+    """Make the function a case."""
+
+    def register(scenario: Scenario) -> Scenario:
+        assert 1 <= number <= LAST_NUMBER, number
+        assert number not in CASES, f"there is a case {number}"
+        CASES[number] = Case(number, scenario, lack, is_missing, ground)
+        return scenario
+
+    return register

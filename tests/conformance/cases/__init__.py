@@ -1,0 +1,1 @@
+"""The cases by subject; `every_case` has them all."""

@@ -1,0 +1,191 @@
+"""The language of the cases: a `Play` gives topics, groups and members, and notes the answers that are compared."""
+
+import itertools
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from kproxy.wire.codecs import Message
+from tests.conformance import preparation
+from tests.conformance.member import Member, Topic
+from tests.conformance.membership import Membership, settle
+from tests.conformance.rendering import rendered
+from tests.conformance.target import Target
+from tests.real_kafka.raw_connection import RawConnection
+
+Answer = TypeVar("Answer", bound=Message)
+
+LOCK_MS: Final = 60_000
+"""The longest lock that may be configured: no case ends it by waiting."""
+EARLIEST: Final = {"share.auto.offset.reset": "earliest", "share.record.lock.duration.ms": str(LOCK_MS)}
+
+
+@dataclass(slots=True)
+class Noted:
+    """One answer of a play: who asked for what, and what came."""
+
+    asked: str
+    answer: str
+    reason: str = ""
+    """Why it is not the same everywhere, where a case says so."""
+
+
+class Group:
+    """A share group of a case. Its share-partitions are loaded, and stay it while the founder's session is open."""
+
+    def __init__(self, play: "Play", group_id: str, topics: tuple[Topic, ...], *, is_loaded: bool) -> None:
+        self._play, self.group_id, self.topics = play, group_id, topics
+        self._is_loaded = is_loaded
+        self._member_numbers = itertools.count(1)
+        self.founder = Membership(self.member("founder"), topics)
+        """A member that was assigned every partition, so that all are initialized, and holds no record."""
+
+    def member(self, member_id: str = "", *, connection: RawConnection | None = None) -> Member:
+        """One more member; it sends no heartbeat by itself."""
+        return self._play.member(
+            self.group_id,
+            self.topics,
+            member_id=member_id or f"member-{next(self._member_numbers)}",
+            connection=connection,
+        )
+
+    def configure(self, values: Mapping[str, str]) -> None:
+        """Set configurations of it."""
+        preparation.alter_group_configs(self._play.helper, self.group_id, values)
+
+    def founder_joins(self) -> None:
+        """Let the founder join, and open its session where share-partitions are to be loaded."""
+        settle(self.founder, sizes=[sum(topic.partitions for topic in self.topics)], quiet_rounds=1)
+        if self._is_loaded:
+            self.founder.member.open_session(is_noted=False)
+
+    def founder_leaves(self) -> None:
+        """Let the founder leave and go; nothing of the group is loaded then, unless another member has a session."""
+        self.founder.leave()
+        self.founder.member.drop()
+
+    def founder_returns(self) -> None:
+        """Let the founder join again, on another connection."""
+        self.founder = Membership(self.member("founder"), self.topics)
+        self.founder_joins()
+
+
+class Play:
+    """One case at one target, with topics and groups of its own."""
+
+    def __init__(self, target: Target, label: str) -> None:
+        self.target = target
+        self.label = label
+        self.notes: list[Noted] = []
+        self._owned = ExitStack()
+        self._names: dict[object, str] = {
+            bytes(16): "zero-id",
+            int(target.address.rpartition(":")[2]): "its-port",
+        }
+        self._numbers = itertools.count(1)
+        self.helper = self.connection()
+        """For whatever a case prepares."""
+
+    # ---- what it is played with
+
+    def connection(self) -> RawConnection:
+        """One more connection to broker 1."""
+        return self._owned.enter_context(RawConnection(self.target.address))
+
+    def topic(
+        self, partitions: int = 1, *, name: str = "", settings: Mapping[str, str] | None = None
+    ) -> Topic:
+        """A topic of its own."""
+        name = name or self.new_name("topic")
+        topic = preparation.create_topic(self.helper, name, partitions=partitions, settings=settings)
+        self._names[topic.topic_id] = f"id of {name}"
+        return topic
+
+    def new_name(self, what: str) -> str:
+        """A name that no other play uses; the comparison shows the end of it, which is the same at every target."""
+        return f"{self.label}-{what}-{next(self._numbers)}"
+
+    def group(
+        self, *topics: Topic, configs: Mapping[str, str] | None = None, is_loaded: bool = True
+    ) -> Group:
+        """A group whose share-partitions of these topics are initialized, and loaded unless that is left to the case.
+
+        It begins with the earliest record, and its locks outlast the case, unless `configs` say otherwise.
+        """
+        group = Group(self, self.new_group_id(), topics, is_loaded=is_loaded)
+        group.configure({**EARLIEST, **(configs or {})})
+        group.founder_joins()
+        return group
+
+    def new_group_id(self) -> str:
+        """A name for a group, whose coordinator is there."""
+        group_id = self.new_name("group")
+        preparation.find_coordinator(self.helper, group_id)
+        return group_id
+
+    def member(
+        self,
+        group_id: str,
+        topics: tuple[Topic, ...],
+        *,
+        member_id: str,
+        connection: RawConnection | None = None,
+    ) -> Member:
+        """A member of any group."""
+        return Member(
+            connection or self.connection(),
+            group=group_id,
+            topics=topics,
+            member_id=member_id,
+            note=self.note,
+        )
+
+    def produce(self, topic: Topic, *values: str, partition: int = 0, timestamp_ms: int | None = None) -> int:
+        """Append one record batch; its first offset."""
+        return preparation.produce(self.helper, topic, values, partition=partition, timestamp_ms=timestamp_ms)
+
+    def produce_batches(self, topic: Topic, *sizes: int, partition: int = 0) -> None:
+        """Append batches of so many records; values count from 0."""
+        first = 0
+        for size in sizes:
+            self.produce(topic, *(f"{n}" for n in range(first, first + size)), partition=partition)
+            first += size
+
+    # ---- what is compared
+
+    def ask(
+        self, label: str, api_key: int, version: int, request: Message, answer_class: type[Answer]
+    ) -> Answer:
+        """Send any request and note its answer."""
+        answer = self.helper.ask(api_key, version, request, answer_class)
+        self.note(label, answer)
+        return answer
+
+    def note(self, asked: str, answer: Message) -> None:
+        """Keep an answer for the comparison."""
+        self.notes.append(Noted(self._bare(asked), self._bare(rendered(answer, self._names))))
+
+    def say(self, what: str, fact: object) -> None:
+        """Keep a fact for the comparison that is no answer of one request."""
+        self.notes.append(Noted(what, self._bare(str(fact))))
+
+    def as_kafka_4_4(self, reason: str) -> None:
+        """The last answer is 4.4's at kproxy, and another at 4.3.1: the case itself says what each has to be."""
+        self.notes[-1].reason = f"as Kafka 4.4: {reason}"
+
+    def name_id(self, topic_id: bytes, name: str) -> None:
+        """Show this id by name."""
+        self._names[topic_id] = name
+
+    def wait_until(self, is_so: Callable[[], bool], *, what: str) -> None:
+        """Return when `is_so`."""
+        self.target.wait_until(is_so, what=what)
+
+    def _bare(self, text: str) -> str:
+        """The text with the names that the case gave, without what makes them unique."""
+        return text.replace(f"{self.label}-", "")
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._owned.close()
