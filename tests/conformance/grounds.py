@@ -1,6 +1,10 @@
 """On what a case is played."""
 
 from enum import Enum
+from typing import Final
+
+MOST_SESSIONS: Final = 6
+"""Share sessions that may be open at once where targets are restarted."""
 
 
 class Ground(Enum):

@@ -30,6 +30,12 @@ from kproxy.wire.messages.incremental_alter_configs_request import (
     IncrementalAlterConfigsRequest,
 )
 from kproxy.wire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
+from kproxy.wire.messages.list_offsets_request import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from kproxy.wire.messages.list_offsets_response import ListOffsetsResponse
 from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kproxy.wire.messages.metadata_response import MetadataResponse
 from kproxy.wire.messages.offset_commit_request import (
@@ -57,6 +63,8 @@ DELETE_VERSION: Final = 1
 FIND_COORDINATOR_VERSION: Final = 4
 GROUP_KEY: Final = 0
 COMMIT_VERSION: Final = 8
+LIST_OFFSETS_VERSION: Final = 2
+LATEST: Final = -1
 NOT_YET: Final = frozenset(
     {
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -117,6 +125,13 @@ def find_coordinator(connection: RawConnection, group: str) -> None:
             return
         assert time.monotonic() < deadline, answer
         time.sleep(0.02)
+
+
+def is_known(connection: RawConnection, name: str) -> bool:
+    """Whether the broker has a topic of this name."""
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
+    answer = connection.ask(ApiKey.METADATA, METADATA_VERSION, request, MetadataResponse)
+    return not answer.topics[0].error_code
 
 
 def alter_group_configs(connection: RawConnection, group: str, values: Mapping[str, str]) -> None:
@@ -186,15 +201,33 @@ def produce_keyed(connection: RawConnection, topic: Topic, keys: Sequence[str], 
     produce_bytes(connection, topic, batch)
 
 
-def log_offsets(connection: RawConnection, topic: Topic) -> list[int]:
-    """The offsets of all records in partition 0, from its first one on."""
-    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=MAX_BYTES)
-    request = FetchRequest(topics=[FetchTopic(topic=topic.name, partitions=[partition])])
+def first_offsets(connection: RawConnection, topic: Topic) -> list[int]:
+    """The offsets of the records in the first segment of partition 0."""
+    return [record.offset for record in first_records(connection, topic)]
+
+
+def first_records(connection: RawConnection, topic: Topic, *, partition: int = 0) -> list[Record]:
+    """The records in the first segment of a partition."""
+    wanted = FetchPartition(partition=partition, fetch_offset=0, partition_max_bytes=MAX_BYTES)
+    request = FetchRequest(topics=[FetchTopic(topic=topic.name, partitions=[wanted])])
     answer = connection.ask(ApiKey.FETCH, FETCH_VERSION, request, FetchResponse)
     [fetched] = answer.responses[0].partitions
     if fetched.error_code:
         raise Refused(f"fetch {topic.name}", fetched.error_code, None)
-    return [record.offset for record in decode_records(memoryview(fetched.records or b"")).records]
+    return decode_records(memoryview(fetched.records or b"")).records
+
+
+def end_offset(connection: RawConnection, topic: Topic, *, partition: int = 0) -> int:
+    """The offset after the last record of a partition, markers of transactions included."""
+    asked = ListOffsetsPartition(partition_index=partition, timestamp=LATEST)
+    request = ListOffsetsRequest(
+        replica_id=-1, topics=[ListOffsetsTopic(name=topic.name, partitions=[asked])]
+    )
+    answer = connection.ask(ApiKey.LIST_OFFSETS, LIST_OFFSETS_VERSION, request, ListOffsetsResponse)
+    [found] = answer.topics[0].partitions
+    if found.error_code:
+        raise Refused(f"find the end of {topic.name}", found.error_code, None)
+    return found.offset
 
 
 def commit_offset(connection: RawConnection, group: str, topic: Topic) -> None:

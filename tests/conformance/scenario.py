@@ -12,7 +12,8 @@ from tests.conformance.member import Member, Topic
 from tests.conformance.membership import Membership, settle
 from tests.conformance.rendering import rendered
 from tests.conformance.target import Target
-from tests.real_kafka.raw_connection import RawConnection
+from tests.real_kafka.node_settings import INTERNAL_TOPIC_PARTITIONS
+from tests.real_kafka.raw_connection import CLIENT_ID, RawConnection
 
 Answer = TypeVar("Answer", bound=Message)
 
@@ -29,6 +30,9 @@ class Noted:
     answer: str
     reason: str = ""
     """Why it is not the same everywhere, where a case says so."""
+
+    def __str__(self) -> str:
+        return f"{self.asked}: {self.answer}"
 
 
 class Group:
@@ -66,8 +70,9 @@ class Group:
         self.founder.member.drop()
 
     def founder_returns(self) -> None:
-        """Let the founder join again, on another connection."""
+        """Let the founder join again, on another connection; it fetches nothing, for there may be records."""
         self.founder = Membership(self.member("founder"), self.topics)
+        self._is_loaded = False
         self.founder_joins()
 
 
@@ -89,9 +94,13 @@ class Play:
 
     # ---- what it is played with
 
-    def connection(self) -> RawConnection:
+    def connection(self, *, client_id: str = CLIENT_ID) -> RawConnection:
         """One more connection to broker 1."""
-        return self._owned.enter_context(RawConnection(self.target.address))
+        return self._owned.enter_context(RawConnection(self.target.address, client_id=client_id))
+
+    def connect_again(self) -> None:
+        """Do what is prepared on another connection: the target was restarted."""
+        self.helper = self.connection()
 
     def topic(
         self, partitions: int = 1, *, name: str = "", settings: Mapping[str, str] | None = None
@@ -185,6 +194,25 @@ class Play:
     def _bare(self, text: str) -> str:
         """The text with the names that the case gave, without what makes them unique."""
         return text.replace(f"{self.label}-", "")
+
+    def wait_for_end(self, topic: Topic, end_offset: int) -> None:
+        """Return when the log of partition 0 ends with this offset: markers of transactions come late."""
+        self.wait_until(
+            lambda: preparation.end_offset(self.helper, topic) == end_offset,
+            what=f"{topic.name} ends at {end_offset}",
+        )
+
+    def state_record_keys(self) -> list[tuple[int, str]]:
+        """Kind and group of every record in the topic that holds the state of share-partitions."""
+        name = self.target.state_topic
+        with RawConnection(self.target.cluster.broker_address(1)) as connection:
+            topic = preparation.known_topic(connection, name, partitions=INTERNAL_TOPIC_PARTITIONS)
+            keys = [
+                record.key or b""
+                for partition in range(topic.partitions)
+                for record in preparation.first_records(connection, topic, partition=partition)
+            ]
+        return [(key[1], key[4 : 4 + int.from_bytes(key[2:4], "big")].decode()) for key in keys]
 
     def close(self) -> None:
         """Close every connection."""

@@ -1,8 +1,9 @@
 """Every chosen case at every target, side by side: most of a case is waiting."""
 
+import inspect
 import string
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -36,16 +37,24 @@ class Stage:
     targets: Mapping[Ground, Mapping[str, Target]]
     _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(SIDE_BY_SIDE))
     _playing: dict[tuple[int, str], Future[Playing]] = field(default_factory=dict)
+    _played_in_turn: dict[str, Future[dict[int, Playing]]] = field(default_factory=dict)
 
-    def begin(self, cases: Iterable[Case]) -> None:
-        """Begin to play them, in order."""
+    def begin(self, cases: Collection[Case]) -> None:
+        """Begin to play them, in order; those with restarts first."""
+        in_turn = [case for case in cases if case.ground is Ground.RESTARTED]
+        for letter, target in _lettered(self.targets.get(Ground.RESTARTED, {})):
+            played = self._pool.submit(_play_in_turn, in_turn, target, letter)
+            self._played_in_turn[target.name] = played
         for case in cases:
-            for number, target in enumerate(self.targets[case.ground].values()):
-                label = f"case-{case.number:02}{string.ascii_lowercase[number]}"
-                self._playing[case.number, target.name] = self._pool.submit(_play, case, target, label)
+            if case.ground is not Ground.RESTARTED:
+                for letter, target in _lettered(self.targets[case.ground]):
+                    playing = self._pool.submit(_play, case, target, letter)
+                    self._playing[case.number, target.name] = playing
 
     def outcome(self, case: Case, target: str) -> Playing:
         """What came of a case that was begun."""
+        if case.ground is Ground.RESTARTED:
+            return self._played_in_turn[target].result(PATIENCE_SECONDS)[case.number]
         return self._playing[case.number, target].result(PATIENCE_SECONDS)
 
     def __enter__(self) -> Self:
@@ -60,15 +69,62 @@ class Stage:
         self._pool.shutdown(cancel_futures=True)
 
 
-def _play(case: Case, target: Target, label: str) -> Playing:
-    began = perf_counter()
-    play = Play(target, label)
-    failure = ""
-    try:
-        case.scenario(play)
-    except Exception:  # noqa: BLE001 - told to whoever asks for the outcome
-        answers = "\n".join(f"{note.asked}: {note.answer}" for note in play.notes)
-        failure = f"{traceback.format_exc()}{answers}\n"
-    finally:
-        play.close()
-    return Playing(target.name, play.notes, failure, perf_counter() - began)
+def _lettered(targets: Mapping[str, Target]) -> Iterable[tuple[str, Target]]:
+    """Each target with a letter, by which names on one cluster differ."""
+    return zip(string.ascii_lowercase, targets.values(), strict=False)
+
+
+def _play(case: Case, target: Target, letter: str) -> Playing:
+    return _Scene(case, target, letter).play_on()
+
+
+def _play_in_turn(cases: Sequence[Case], target: Target, letter: str) -> dict[int, Playing]:
+    """Play cases up to their restarts, restart the target once for all of them, and play them to their ends."""
+    scenes = [_Scene(case, target, letter) for case in cases]
+    interrupted = [scene for scene in scenes if scene.is_interrupted]
+    outcomes = {scene.case.number: scene.play_on() for scene in interrupted}
+    if interrupted:
+        target.restart()
+    outcomes |= {scene.case.number: scene.play_on() for scene in interrupted if not scene.is_over}
+    return outcomes | {scene.case.number: scene.play_on() for scene in scenes if not scene.is_interrupted}
+
+
+class _Scene:
+    """One case at one target, which a restart may interrupt."""
+
+    def __init__(self, case: Case, target: Target, letter: str) -> None:
+        self.case = case
+        self.is_interrupted = inspect.isgeneratorfunction(case.scenario)
+        self.is_over = False
+        self._target, self._label = target, f"case-{case.number:02}{letter}"
+        self._play: Play | None = None
+        self._rest: Iterator[None] | None = None
+
+    def play_on(self) -> Playing:
+        """Play up to the next restart, or the end; what came of it so far."""
+        began = perf_counter()
+        failure = ""
+        try:
+            self._go_on()
+        except Exception:  # noqa: BLE001 - told to whoever asks for the outcome
+            failure = traceback.format_exc() + "".join(f"{note}\n" for note in self._notes)
+            self._end()
+        return Playing(self._target.name, self._notes, failure, perf_counter() - began)
+
+    @property
+    def _notes(self) -> list[Noted]:
+        return [] if self._play is None else self._play.notes
+
+    def _go_on(self) -> None:
+        if self._play is None:
+            self._play = Play(self._target, self._label)
+            self._rest = self.case.scenario(self._play)
+        else:
+            self._play.connect_again()
+        if self._rest is None or next(self._rest, self) is self:
+            self._end()
+
+    def _end(self) -> None:
+        self.is_over = True
+        if self._play is not None:
+            self._play.close()

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from tests.conformance.grounds import Ground
+from tests.conformance.grounds import MOST_SESSIONS, Ground
 from tests.real_kafka.cluster import KafkaCluster
-from tests.real_kafka.kproxy_process import KproxyProcess
+from tests.real_kafka.kproxy_process import KproxyProcess, state_topic_settings
 from tests.real_kafka.node_settings import Settings
 from tests.real_kafka.versions import REFERENCE, WITHOUT_SHARE_GROUPS
 
@@ -25,9 +25,21 @@ BROKER_SETTINGS: Final[Settings] = {
     "share.coordinator.append.linger.ms": 0,
     "log.cleaner.backoff.ms": 100,
 }
-SWITCHED_OFF: Final[Settings] = {"kproxy.share.enable": "false"}
-OWN_SETTINGS: Final = {"kproxy.share.heartbeat.max.wait.ms": 0, "kproxy.share.assignment.delay.ms": 0}
-"""Of kproxy alone: heartbeats are answered as a broker answers them."""
+FEW_SESSIONS: Final[Settings] = {
+    "group.share.max.share.sessions": MOST_SESSIONS,
+    "group.share.max.size": MOST_SESSIONS,
+}
+SETTINGS_ON: Final[Mapping[Ground, Settings]] = {
+    Ground.SHARED: GROUP_SETTINGS,
+    Ground.RESTARTED: {**GROUP_SETTINGS, **FEW_SESSIONS},
+    Ground.DISABLED: {"kproxy.share.enable": "false"},
+}
+OWN_SETTINGS: Final[Settings] = {
+    "kproxy.share.heartbeat.max.wait.ms": 0,
+    "kproxy.share.assignment.delay.ms": 0,
+    "kproxy.share.coordinator.enable": "true",
+}
+"""Of kproxy alone: heartbeats are answered as a broker answers them, and the share coordinator as well."""
 
 
 @dataclass(slots=True)
@@ -37,8 +49,8 @@ class Target:
     name: str
     cluster: KafkaCluster
     kproxy: KproxyProcess | None = None
-    restart: Callable[[], None] = field(default=lambda: None)
-    """Restarts what leads the share-partitions: the broker of the reference, otherwise kproxy."""
+    settings: Settings = field(default_factory=dict)
+    """Of kproxy."""
 
     @property
     def is_reference(self) -> bool:
@@ -49,6 +61,26 @@ class Target:
     def address(self) -> str:
         """`HOST:PORT` of broker 1."""
         return self.cluster.broker_address(1) if self.kproxy is None else self.kproxy.broker_addresses[1]
+
+    @property
+    def state_topic(self) -> str:
+        """The name of the topic that holds the state of share-partitions."""
+        return "__share_group_state" if self.is_reference else str(self.settings["kproxy.state.topic.name"])
+
+    def restart(self) -> None:
+        """Kill what leads the share-partitions, the broker of the reference or kproxy, and start it again."""
+        if self.kproxy is None:
+            self.cluster.kill_broker(1)
+            self.cluster.start_broker(1)
+        else:
+            self.kproxy.kill()
+            self.kproxy = KproxyProcess(self.cluster.bootstrap_servers, settings=self.settings)
+            self.kproxy.wait_until_ready()
+
+    def stop(self) -> None:
+        """End kproxy; clusters belong to others."""
+        if self.kproxy is not None:
+            self.kproxy.stop()
 
     def wait_until(self, is_so: Callable[[], bool], *, what: str, timeout_seconds: float = 30.0) -> None:
         """Return when `is_so`. Raises AssertionError when it is not so in time."""
@@ -71,27 +103,36 @@ Targets: TypeAlias = Mapping[str, Target]
 
 def start_targets(grounds: Collection[Ground], owned: ExitStack) -> Mapping[Ground, Targets]:
     """Start what these grounds need; all of it ends with `owned`."""
-    reference = KafkaCluster(share_groups=True, broker_settings={**BROKER_SETTINGS, **GROUP_SETTINGS})
+    references = {Ground.SHARED: _reference(GROUP_SETTINGS)}
+    if Ground.RESTARTED in grounds:
+        references[Ground.RESTARTED] = _reference({**GROUP_SETTINGS, **FEW_SESSIONS})
     backings = [KafkaCluster(version, broker_settings=_without_share_groups()) for version in BACKINGS]
     with ThreadPoolExecutor() as threads:
-        list(threads.map(owned.enter_context, [reference, *backings]))
-    started = {Ground.SHARED: _targets(reference, backings, GROUP_SETTINGS, owned)}
-    if Ground.DISABLED in grounds:
-        started[Ground.DISABLED] = _targets(backings[0], backings, SWITCHED_OFF, owned)
-    return started
+        list(threads.map(owned.enter_context, [*references.values(), *backings]))
+    references[Ground.DISABLED] = backings[0]
+    return {
+        ground: _targets(references[ground], backings, SETTINGS_ON[ground], owned)
+        for ground in Ground
+        if ground in grounds
+    }
+
+
+def _reference(settings: Settings) -> KafkaCluster:
+    return KafkaCluster(share_groups=True, broker_settings={**BROKER_SETTINGS, **settings})
 
 
 def _targets(
     reference: KafkaCluster, backings: Sequence[KafkaCluster], settings: Settings, owned: ExitStack
 ) -> Targets:
-    kproxies = [
-        owned.enter_context(KproxyProcess(each.bootstrap_servers, settings={**OWN_SETTINGS, **settings}))
-        for each in backings
-    ]
-    for kproxy in kproxies:
-        kproxy.wait_until_ready()
     targets = [Target(REFERENCE_NAME, reference)]
-    targets += map(Target, KPROXY_NAMES, backings, kproxies)
+    for name, backing in zip(KPROXY_NAMES, backings, strict=True):
+        all_settings = {**state_topic_settings(), **OWN_SETTINGS, **settings}
+        kproxy = KproxyProcess(backing.bootstrap_servers, settings=all_settings)
+        targets.append(Target(name, backing, kproxy, all_settings))
+        owned.callback(targets[-1].stop)
+    for target in targets:
+        if target.kproxy is not None:
+            target.kproxy.wait_until_ready()
     return {target.name: target for target in targets}
 
 

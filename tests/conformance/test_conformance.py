@@ -42,7 +42,7 @@ def test_kproxy_answers_as_kafka_does(case: Case, stage: Stage, answers_table: A
 
 
 def test_every_number_of_the_list_is_a_case() -> None:
-    assert [case.number for case in EVERY_CASE] == list(range(1, LAST_NUMBER + 1))
+    assert {case.number for case in EVERY_CASE} >= set(range(1, LAST_NUMBER + 1))
 
 
 def _difference(reference: Playing, kproxy: Playing) -> str:

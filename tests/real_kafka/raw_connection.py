@@ -19,8 +19,11 @@ Response = TypeVar("Response", bound=Message)
 class RawConnection:
     """One TCP connection, closed at the end of a `with`."""
 
-    def __init__(self, address: str, *, receive_buffer_bytes: int | None = None) -> None:
+    def __init__(
+        self, address: str, *, receive_buffer_bytes: int | None = None, client_id: str = CLIENT_ID
+    ) -> None:
         """Connect to `HOST:PORT`; a small receive buffer makes a slow reader felt at the other end."""
+        self.client_id = client_id
         host, _, port = address.rpartition(":")
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         if receive_buffer_bytes is not None:
@@ -49,7 +52,9 @@ class RawConnection:
 
     def send_request(self, api_key: int, api_version: int, message: Message) -> None:
         """Send a request and do not wait for its response."""
-        request = codecs.encode_request(api_key, api_version, next(self._correlation_ids), CLIENT_ID, message)
+        request = codecs.encode_request(
+            api_key, api_version, next(self._correlation_ids), self.client_id, message
+        )
         self.send_bytes(b"".join(request))
 
     def receive_response(self, api_key: int, api_version: int, response_class: type[Response]) -> Response:

@@ -25,7 +25,7 @@ from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribe
 from kproxy.wire.messages.share_group_describe_response import ShareGroupDescribeResponse
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
-from tests.conformance import preparation
+from tests.conformance import kio_requests, preparation
 from tests.conformance.case import Lack, case
 from tests.conformance.grounds import Ground
 from tests.conformance.member import ACCEPT, BRIEF, Topic, ack, acknowledge_errors, acquired
@@ -106,6 +106,18 @@ def offsets_are_described_of_what_is_initialized_with_their_lag(play: Play) -> N
     named = {topic.name: [0, 1], other.name: [0], play.new_name("unknown"): [0]}
     _describe_offsets(play, {group.group_id: named})
     _describe_offsets(play, {play.new_name("unknown"): None, group.group_id: {}})
+
+
+@case(87, lack=Lack.GROUP_ADMIN)
+def as_a_classic_group_a_share_group_is_dead(play: Play) -> None:
+    group = play.group(play.topic(), is_loaded=False)
+    request = kio_requests.kio_module("describe_groups", CLASSIC_DESCRIBE_VERSION, "request")
+    response = kio_requests.kio_module("describe_groups", CLASSIC_DESCRIBE_VERSION, "response")
+    asked = request.DescribeGroupsRequest(groups=(group.group_id,), include_authorized_operations=False)
+    answer = kio_requests.ask(play.helper, asked, response.DescribeGroupsResponse)
+    [described] = answer.groups
+    play.say("described", (described.group_state, int(described.error_code), len(described.members)))
+    assert (described.group_state, described.error_code) == ("Dead", ErrorCode.GROUP_ID_NOT_FOUND)
 
 
 @case(88, lack=Lack.GROUP_ADMIN)

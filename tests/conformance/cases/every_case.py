@@ -8,11 +8,23 @@ from tests.conformance.cases import (
     acquisition,
     administration,
     deliveries,
+    disagreements,
     groups,
+    recovery,
     sessions,
     start_offsets,
 )
 
-SUBJECTS: Final = (sessions, acquisition, acknowledgement, deliveries, start_offsets, groups, administration)
+SUBJECTS: Final = (
+    sessions,
+    acquisition,
+    acknowledgement,
+    deliveries,
+    start_offsets,
+    groups,
+    administration,
+    recovery,
+    disagreements,
+)
 
 EVERY_CASE: Final[tuple[Case, ...]] = tuple(CASES[number] for number in sorted(CASES))

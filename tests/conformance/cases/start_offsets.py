@@ -61,6 +61,7 @@ def a_group_that_reads_committed_records_gets_none_that_was_aborted_or_is_open(p
     with Transaction(play.target.address, play.new_name("aborted")) as aborted:
         aborted.write(topic.name, "a", "b")
         aborted.abort()
+    play.wait_for_end(topic, 3)
     play.produce_batches(topic, 2)
     assert acquired(member.fetch_records()) == [(2, 4, 1)]
     member.acknowledge(ack(2, 4, GAP, ACCEPT, ACCEPT))
@@ -69,6 +70,7 @@ def a_group_that_reads_committed_records_gets_none_that_was_aborted_or_is_open(p
         play.produce_batches(topic, 1)
         assert acquired(member.fetch(terms=BRIEF)) == []
         still_open.commit()
+    play.wait_for_end(topic, 8)
     assert acquired(member.fetch_records()) == [(5, 7, 1)]
 
 
@@ -79,6 +81,7 @@ def a_group_that_reads_all_records_gets_aborted_ones_too(play: Play) -> None:
     with Transaction(play.target.address, play.new_name("aborted")) as aborted:
         aborted.write(topic.name, "a", "b")
         aborted.abort()
+    play.wait_for_end(topic, 3)
     assert acquired(member.fetch_records()) == [(0, 2, 1)]
 
 
@@ -89,6 +92,7 @@ def a_control_record_is_acquired_and_acknowledged_as_a_gap(play: Play) -> None:
     with Transaction(play.target.address, play.new_name("committed")) as committed:
         committed.write(topic.name, "a", "b")
         committed.commit()
+    play.wait_for_end(topic, 3)
     assert acquired(member.fetch_records()) == [(0, 2, 1)]
     answer = member.acknowledge(ack(0, 2, ACCEPT, ACCEPT, GAP))
     assert acknowledge_errors(answer) == [ErrorCode.NONE]

@@ -1,0 +1,221 @@
+"""Cases 9, 35, 49, 50 and 91 to 98: limits, restarts, the durable state, and what a broker alone can do."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from kproxy.error_codes import ErrorCode
+from tests.conformance import kio_requests, preparation
+from tests.conformance.case import Lack, case
+from tests.conformance.grounds import MOST_SESSIONS, Ground
+from tests.conformance.member import (
+    ACCEPT,
+    BRIEF,
+    BRIEF_MS,
+    FINAL,
+    PATIENT,
+    REJECT,
+    RELEASE,
+    ack,
+    acknowledge_errors,
+    acquired,
+)
+from tests.conformance.membership import Membership, settle
+from tests.conformance.scenario import EARLIEST, Play
+from tests.real_kafka.share_state_client import Initialize, Read, ShareStateClient, Summarize, Write
+
+ADMIN_SECONDS: Final = 30.0
+LATE_EPOCH: Final = 50
+UPDATES_PER_SNAPSHOT: Final = 500
+SNAPSHOT_KEY, UPDATE_KEY = 0, 1
+SHORT_LOCK: Final = {**EARLIEST, "share.record.lock.duration.ms": "1000"}
+AVAILABLE, ACKNOWLEDGED = 0, 2
+QUOTA_BYTES_PER_SECOND: Final = 1_000
+BIG: Final = 100_000
+QUOTA_VERSION: Final = 1
+
+
+@case(9, ground=Ground.RESTARTED)
+def a_session_beyond_the_limit_waits_and_is_refused_until_another_one_ends(play: Play) -> None:
+    group = play.group(play.topic(), is_loaded=False)
+    members = [group.member() for _ in range(MOST_SESSIONS + 1)]
+    for member in members[:-1]:
+        assert member.fetch(terms=BRIEF).error_code == ErrorCode.NONE
+    began = time.monotonic()
+    refused = members[-1].fetch(epoch=0, terms=BRIEF)
+    assert refused.error_code == ErrorCode.SHARE_SESSION_LIMIT_REACHED
+    play.say("it waited", time.monotonic() - began >= BRIEF_MS / 1000)
+    members[0].acknowledge(epoch=FINAL)
+    assert members[-1].fetch(epoch=0, terms=BRIEF).error_code == ErrorCode.NONE
+
+
+@case(35, ground=Ground.RESTARTED)
+def what_was_accepted_is_not_delivered_after_a_restart(play: Play) -> Iterator[None]:
+    topic = play.topic()
+    group = play.group(topic, is_loaded=False)
+    play.produce_batches(topic, 5)
+    member = group.member()
+    assert acquired(member.fetch_records()) == [(0, 4, 1)]
+    assert acknowledge_errors(member.acknowledge(ack(0, 4, ACCEPT))) == [ErrorCode.NONE]
+    yield
+    play.produce_batches(topic, 2)
+    assert acquired(group.member().fetch_records()) == [(5, 6, 1)]
+
+
+@case(49)
+def what_is_not_loaded_cannot_be_acknowledged(play: Play) -> None:
+    """That a fetch at a broker which does not lead is told who does needs a second broker, see case 102."""
+    topic = play.topic(2)
+    group = play.group(topic, is_loaded=False)
+    member = group.member()
+    member.fetch(wanted=[(topic, 0)], terms=BRIEF)
+    answer = member.acknowledge(ack(0, 0, ACCEPT, partition=1))
+    assert acknowledge_errors(answer) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+@case(91, ground=Ground.RESTARTED)
+def what_was_held_at_a_restart_is_delivered_again_and_what_was_accepted_is_not(play: Play) -> Iterator[None]:
+    topic = play.topic()
+    group = play.group(topic, is_loaded=False)
+    play.produce_batches(topic, 5)
+    member = group.member()
+    assert acquired(member.fetch_records()) == [(0, 4, 1)]
+    assert acknowledge_errors(member.acknowledge(ack(0, 1, ACCEPT))) == [ErrorCode.NONE]
+    yield
+    assert acquired(group.member().fetch_records()) == [(2, 4, 1)]
+
+
+@case(92, ground=Ground.RESTARTED)
+def a_released_record_keeps_its_count_over_a_restart(play: Play) -> Iterator[None]:
+    topic = play.topic()
+    group = play.group(topic, is_loaded=False)
+    play.produce_batches(topic, 5)
+    member = group.member()
+    assert acquired(member.fetch_records()) == [(0, 4, 1)]
+    assert acknowledge_errors(member.acknowledge(ack(0, 4, RELEASE))) == [ErrorCode.NONE]
+    yield
+    assert acquired(group.member().fetch_records()) == [(0, 4, 2)]
+
+
+@case(93)
+def a_leader_that_the_state_has_left_behind_says_that_it_does_not_lead(play: Play) -> None:
+    topic = play.topic()
+    group = play.group(topic)
+    member = group.member()
+    play.produce_batches(topic, 3)
+    assert acquired(member.fetch()) == [(0, 2, 1)]
+    with ShareStateClient(play.target.address, group=group.group_id, topic=topic.name) as coordinator:
+        assert coordinator.ask(Read(LATE_EPOCH)).error_code == ErrorCode.NONE
+    answer = member.acknowledge(ack(0, 2, ACCEPT))
+    assert acknowledge_errors(answer) == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+
+
+@case(94)
+def a_snapshot_is_written_after_so_many_updates(play: Play) -> None:
+    topic = play.topic()
+    group = play.new_name("group")
+    with ShareStateClient(play.target.address, group=group, topic=topic.name) as coordinator:
+        coordinator.ask(Initialize(0, 0))
+        for offset in range(UPDATES_PER_SNAPSHOT + 1):
+            batch = (2 * offset, 2 * offset, ACKNOWLEDGED, 1)
+            written = coordinator.ask(Write(0, 0, 0, 0, (batch,)))
+            assert written.error_code == ErrorCode.NONE
+        state = coordinator.ask(Read(0))
+    play.say("state", (state.start_offset, state.state_epoch, state.batches))
+    kinds = Counter(kind for kind, owner in play.state_record_keys() if owner == group)
+    play.say("records", sorted(kinds.items()))
+    assert kinds == {SNAPSHOT_KEY: 2, UPDATE_KEY: UPDATES_PER_SNAPSHOT}
+
+
+@case(95)
+def of_overlapping_batches_the_higher_count_counts(play: Play) -> None:
+    topic = play.topic()
+    with ShareStateClient(play.target.address, group=play.new_name("group"), topic=topic.name) as coordinator:
+        for operation in (
+            Initialize(0, 0),
+            Write(0, 0, 0, 0, ((0, 9, AVAILABLE, 2),)),
+            Write(0, 0, 0, 0, ((5, 14, AVAILABLE, 3),)),
+            Write(0, 0, 0, 0, ((3, 6, ACKNOWLEDGED, 1),)),
+            Write(0, 0, 0, 0, ((10, 12, ACKNOWLEDGED, 3),)),
+        ):
+            assert coordinator.ask(operation).error_code == ErrorCode.NONE
+        state, summary = coordinator.ask(Read(0)), coordinator.ask(Summarize())
+    play.say("state", (state.start_offset, state.batches, summary.start_offset, summary.complete_count))
+
+
+@case(96)
+def a_topic_that_is_created_anew_begins_anew(play: Play) -> None:
+    topic = play.topic()
+    group = play.group(topic)
+    member = group.member()
+    play.produce_batches(topic, 3)
+    assert acquired(member.fetch()) == [(0, 2, 1)]
+    admin = AdminClient({"bootstrap.servers": play.target.address})
+    admin.delete_topics([topic.name], operation_timeout=ADMIN_SECONDS)[topic.name].result(ADMIN_SECONDS)
+    play.wait_until(
+        lambda: not preparation.is_known(play.helper, topic.name), what=f"{topic.name} is deleted"
+    )
+    created = play.topic(name=topic.name)
+    play.name_id(topic.topic_id, "old id")
+    fetched = member.fetch(terms=BRIEF)
+    play.as_kafka_4_4("a fetch with a topic that was deleted in its session is not refused as a whole")
+    if play.target.is_reference:
+        assert (fetched.error_code, fetched.responses) == (ErrorCode.UNKNOWN_SERVER_ERROR, [])
+    else:
+        assert fetched.error_code == ErrorCode.NONE
+    late = acknowledge_errors(member.acknowledge(ack(0, 2, ACCEPT)))
+    assert late in ([ErrorCode.UNKNOWN_TOPIC_ID], [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION])
+    again = Membership(play.member(group.group_id, (created,), member_id="again"), (created,))
+    group.founder_leaves()
+    settle(again, sizes=[1])
+    play.produce_batches(created, 2)
+    assert acquired(again.member.fetch_records()) == [(0, 1, 1)]
+
+
+@case(97, lack=Lack.THROTTLING)
+def a_fetch_beyond_the_quota_is_answered_with_nothing_but_the_time_to_wait(play: Play) -> None:
+    topic = play.topic()
+    group = play.group(topic)
+    client_id = play.new_name("client")
+    _set_quota(play, client_id)
+    member = group.member(connection=play.connection(client_id=client_id))
+    throttled: list[Any] = []
+    for _ in range(20):
+        play.produce(topic, "x" * BIG)
+        answer = member.fetch(terms=replace(PATIENT, max_wait_ms=BRIEF_MS))
+        if answer.throttle_time_ms:
+            throttled.append(answer)
+            break
+    assert throttled, "no fetch was throttled"
+    assert throttled[0].responses == []
+
+
+@case(98, lack=Lack.DEAD_LETTERS, is_missing=True)
+def where_there_are_no_dead_letters_a_rejected_record_is_archived(play: Play) -> None:
+    topic = play.topic()
+    group = play.group(topic)
+    member = group.member()
+    with pytest.raises(preparation.Refused) as refused:
+        group.configure({"errors.deadletterqueue.topic.name": "letters"})
+    assert refused.value.error_code == ErrorCode.INVALID_CONFIG
+    play.produce_batches(topic, 3)
+    assert acquired(member.fetch()) == [(0, 2, 1)]
+    assert acknowledge_errors(member.acknowledge(ack(0, 2, REJECT))) == [ErrorCode.NONE]
+    assert acquired(member.fetch(terms=BRIEF)) == []
+
+
+def _set_quota(play: Play, client_id: str) -> None:
+    """Let a client fetch so many bytes a second."""
+    request = kio_requests.kio_module("alter_client_quotas", QUOTA_VERSION, "request")
+    response = kio_requests.kio_module("alter_client_quotas", QUOTA_VERSION, "response")
+    entity = request.EntityData(entity_type="client-id", entity_name=client_id)
+    value = request.OpData(key="consumer_byte_rate", value=float(QUOTA_BYTES_PER_SECOND), remove=False)
+    entry = request.EntryData(entity=(entity,), ops=(value,))
+    asked = request.AlterClientQuotasRequest(entries=(entry,), validate_only=False)
+    answer = kio_requests.ask(play.helper, asked, response.AlterClientQuotasResponse)
+    assert not answer.entries[0].error_code, answer
