@@ -24,6 +24,7 @@ class Lack(StrEnum):
     CACHED_BATCHES = "entries of AcquiredRecords by cached batch when whole batches are delivered again"
     THROTTLING = "ThrottleTimeMs: quotas of the backing cluster are not passed on"
     BELOW_START = "records below the start offset, acquired with the record batch in which it lies"
+    FAILED_WRITES = "records stay with their member when the write of its acknowledgement was refused"
     DEAD_LETTERS = "dead letters: only Kafka 4.4 has them"
 
 

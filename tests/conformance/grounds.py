@@ -13,5 +13,6 @@ class Ground(Enum):
     SHARED = "shared"
     RESTARTED = "restarted"
     """Restarted under the cases, and with few share sessions."""
+    TWO_BROKERS = "two brokers"
     DISABLED = "disabled"
     """Share groups are switched off."""

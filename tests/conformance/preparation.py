@@ -7,6 +7,7 @@ from typing import Final
 from kproxy.error_codes import ErrorCode
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.create_topics_request import (
+    CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
@@ -88,9 +89,14 @@ class Refused(AssertionError):
 def create_topic(
     connection: RawConnection, name: str, *, partitions: int = 1, settings: Mapping[str, str] | None = None
 ) -> Topic:
-    """Create a topic; its partitions have leaders when this returns."""
+    """Create a topic; broker 1 leads its partitions when this returns."""
     configs = [CreatableTopicConfig(name=key, value=value) for key, value in (settings or {}).items()]
-    topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, configs=configs)
+    led_by_first = [
+        CreatableReplicaAssignment(partition_index=index, broker_ids=[1]) for index in range(partitions)
+    ]
+    topic = CreatableTopic(
+        name=name, num_partitions=-1, replication_factor=-1, assignments=led_by_first, configs=configs
+    )
     request = CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS)
     answer = connection.ask(ApiKey.CREATE_TOPICS, CREATE_VERSION, request, CreateTopicsResponse)
     [created] = answer.topics

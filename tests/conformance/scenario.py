@@ -86,7 +86,7 @@ class Play:
         self._owned = ExitStack()
         self._names: dict[object, str] = {
             bytes(16): "zero-id",
-            int(target.address.rpartition(":")[2]): "its-port",
+            int(target.address().rpartition(":")[2]): "its-port",
         }
         self._numbers = itertools.count(1)
         self.helper = self.connection()
@@ -94,9 +94,9 @@ class Play:
 
     # ---- what it is played with
 
-    def connection(self, *, client_id: str = CLIENT_ID) -> RawConnection:
-        """One more connection to broker 1."""
-        return self._owned.enter_context(RawConnection(self.target.address, client_id=client_id))
+    def connection(self, *, node_id: int = 1, client_id: str = CLIENT_ID) -> RawConnection:
+        """One more connection to a broker."""
+        return self._owned.enter_context(RawConnection(self.target.address(node_id), client_id=client_id))
 
     def connect_again(self) -> None:
         """Do what is prepared on another connection: the target was restarted."""
@@ -105,7 +105,7 @@ class Play:
     def topic(
         self, partitions: int = 1, *, name: str = "", settings: Mapping[str, str] | None = None
     ) -> Topic:
-        """A topic of its own."""
+        """A topic of its own, led by broker 1."""
         name = name or self.new_name("topic")
         topic = preparation.create_topic(self.helper, name, partitions=partitions, settings=settings)
         self._names[topic.topic_id] = f"id of {name}"

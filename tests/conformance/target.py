@@ -32,6 +32,7 @@ FEW_SESSIONS: Final[Settings] = {
 SETTINGS_ON: Final[Mapping[Ground, Settings]] = {
     Ground.SHARED: GROUP_SETTINGS,
     Ground.RESTARTED: {**GROUP_SETTINGS, **FEW_SESSIONS},
+    Ground.TWO_BROKERS: GROUP_SETTINGS,
     Ground.DISABLED: {"kproxy.share.enable": "false"},
 }
 OWN_SETTINGS: Final[Settings] = {
@@ -44,7 +45,7 @@ OWN_SETTINGS: Final[Settings] = {
 
 @dataclass(slots=True)
 class Target:
-    """What a case is played against. Its one broker has node id 1."""
+    """What a case is played against. Its brokers have node ids from 1; most have one."""
 
     name: str
     cluster: KafkaCluster
@@ -57,10 +58,11 @@ class Target:
         """Whether it is Kafka itself."""
         return self.kproxy is None
 
-    @property
-    def address(self) -> str:
-        """`HOST:PORT` of broker 1."""
-        return self.cluster.broker_address(1) if self.kproxy is None else self.kproxy.broker_addresses[1]
+    def address(self, node_id: int = 1) -> str:
+        """`HOST:PORT` of a broker."""
+        if self.kproxy is None:
+            return self.cluster.broker_address(node_id)
+        return self.kproxy.broker_addresses[node_id]
 
     @property
     def state_topic(self) -> str:
@@ -103,31 +105,42 @@ Targets: TypeAlias = Mapping[str, Target]
 
 def start_targets(grounds: Collection[Ground], owned: ExitStack) -> Mapping[Ground, Targets]:
     """Start what these grounds need; all of it ends with `owned`."""
-    references = {Ground.SHARED: _reference(GROUP_SETTINGS)}
+    clusters = {Ground.SHARED: _clusters(GROUP_SETTINGS)}
+    if Ground.TWO_BROKERS in grounds:
+        clusters[Ground.TWO_BROKERS] = _clusters(GROUP_SETTINGS, brokers=2)
+    backings = clusters[Ground.SHARED][1:]
     if Ground.RESTARTED in grounds:
-        references[Ground.RESTARTED] = _reference({**GROUP_SETTINGS, **FEW_SESSIONS})
-    backings = [KafkaCluster(version, broker_settings=_without_share_groups()) for version in BACKINGS]
+        few_sessions = _reference({**GROUP_SETTINGS, **FEW_SESSIONS})
+        clusters[Ground.RESTARTED] = [few_sessions, *backings]
+    different = {id(cluster): cluster for of_ground in clusters.values() for cluster in of_ground}
     with ThreadPoolExecutor() as threads:
-        list(threads.map(owned.enter_context, [*references.values(), *backings]))
-    references[Ground.DISABLED] = backings[0]
+        list(threads.map(owned.enter_context, different.values()))
+    clusters[Ground.DISABLED] = [backings[0], *backings]
     return {
-        ground: _targets(references[ground], backings, SETTINGS_ON[ground], owned)
+        ground: _targets(clusters[ground], SETTINGS_ON[ground], owned)
         for ground in Ground
         if ground in grounds
     }
 
 
-def _reference(settings: Settings) -> KafkaCluster:
-    return KafkaCluster(share_groups=True, broker_settings={**BROKER_SETTINGS, **settings})
+def _clusters(settings: Settings, *, brokers: int = 1) -> list[KafkaCluster]:
+    """The reference, then what kproxy stands in front of."""
+    return [
+        _reference(settings, brokers=brokers),
+        *(KafkaCluster(each, brokers=brokers, broker_settings=_without_share_groups()) for each in BACKINGS),
+    ]
 
 
-def _targets(
-    reference: KafkaCluster, backings: Sequence[KafkaCluster], settings: Settings, owned: ExitStack
-) -> Targets:
+def _reference(settings: Settings, *, brokers: int = 1) -> KafkaCluster:
+    return KafkaCluster(brokers=brokers, share_groups=True, broker_settings={**BROKER_SETTINGS, **settings})
+
+
+def _targets(clusters: Sequence[KafkaCluster], settings: Settings, owned: ExitStack) -> Targets:
+    reference, *backings = clusters
     targets = [Target(REFERENCE_NAME, reference)]
     for name, backing in zip(KPROXY_NAMES, backings, strict=True):
         all_settings = {**state_topic_settings(), **OWN_SETTINGS, **settings}
-        kproxy = KproxyProcess(backing.bootstrap_servers, settings=all_settings)
+        kproxy = KproxyProcess(backing.bootstrap_servers, node_ids=backing.node_ids, settings=all_settings)
         targets.append(Target(name, backing, kproxy, all_settings))
         owned.callback(targets[-1].stop)
     for target in targets:

@@ -172,6 +172,23 @@ def where_share_groups_are_switched_off_their_apis_are_answered_unsupported_vers
     assert codes == [ErrorCode.UNSUPPORTED_VERSION] * len(codes)
 
 
+@case(102, lack=Lack.OFFSETS_ADMIN, ground=Ground.DISABLED)
+def where_share_groups_are_switched_off_admin_clients_are_told_so(play: Play) -> None:
+    """The other half of case 90."""
+    topic, group = play.topic(), play.new_name("group")
+    request = ShareGroupDescribeRequest(group_ids=[group])
+    described = play.ask(
+        "describe", ApiKey.SHARE_GROUP_DESCRIBE, DESCRIBE_VERSION, request, ShareGroupDescribeResponse
+    )
+    codes = [
+        described.groups[0].error_code,
+        _describe_offsets(play, {group: None}).groups[0].error_code,
+        _alter_offsets(play, group, topic, 0).error_code,
+        _delete_offsets(play, group, topic).error_code,
+    ]
+    assert codes == [ErrorCode.UNSUPPORTED_VERSION] * len(codes)
+
+
 # ------------------------------------------------ requests
 
 

@@ -154,7 +154,7 @@ def a_topic_that_is_created_after_it_was_subscribed_to_is_assigned_later(play: P
 def a_partition_that_is_added_begins_with_its_first_record(play: Play) -> None:
     topic = play.topic()
     group = play.group(topic, configs={"share.auto.offset.reset": "latest"})
-    admin = AdminClient({"bootstrap.servers": play.target.address})
+    admin = AdminClient({"bootstrap.servers": play.target.address()})
     admin.create_partitions([NewPartitions(topic.name, 2)])[topic.name].result(FUTURE_SECONDS)
     larger = preparation.known_topic(play.helper, topic.name, partitions=2)
     play.produce_batches(larger, 3, partition=1)

@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -24,16 +25,20 @@ from tests.conformance.member import (
     ack,
     acknowledge_errors,
     acquired,
+    partitions,
 )
 from tests.conformance.membership import Membership, settle
 from tests.conformance.scenario import EARLIEST, Play
+from tests.real_kafka import administration
 from tests.real_kafka.share_state_client import Initialize, Read, ShareStateClient, Summarize, Write
 
+LARGEST_MESSAGE: Final = "1048588"
+"""Kafka's default, in bytes."""
 ADMIN_SECONDS: Final = 30.0
 LATE_EPOCH: Final = 50
 UPDATES_PER_SNAPSHOT: Final = 500
 SNAPSHOT_KEY, UPDATE_KEY = 0, 1
-SHORT_LOCK: Final = {**EARLIEST, "share.record.lock.duration.ms": "1000"}
+THREE_SECONDS: Final = {**EARLIEST, "share.record.lock.duration.ms": "3000"}
 AVAILABLE, ACKNOWLEDGED = 0, 2
 QUOTA_BYTES_PER_SECOND: Final = 1_000
 BIG: Final = 100_000
@@ -67,15 +72,36 @@ def what_was_accepted_is_not_delivered_after_a_restart(play: Play) -> Iterator[N
     assert acquired(group.member().fetch_records()) == [(5, 6, 1)]
 
 
-@case(49)
-def what_is_not_loaded_cannot_be_acknowledged(play: Play) -> None:
-    """That a fetch at a broker which does not lead is told who does needs a second broker, see case 102."""
-    topic = play.topic(2)
-    group = play.group(topic, is_loaded=False)
-    member = group.member()
-    member.fetch(wanted=[(topic, 0)], terms=BRIEF)
-    answer = member.acknowledge(ack(0, 0, ACCEPT, partition=1))
+@case(49, ground=Ground.TWO_BROKERS)
+def who_does_not_lead_says_who_does_and_has_nothing_to_acknowledge(play: Play) -> None:
+    topic = play.topic()
+    group_id = play.new_name("group")
+    elsewhere = play.member(group_id, (topic,), member_id="elsewhere", connection=play.connection(node_id=2))
+    play.wait_until(
+        lambda: preparation.is_known(elsewhere.connection, topic.name), what="broker 2 knows the topic"
+    )
+    told = elsewhere.fetch(terms=BRIEF)
+    [partition] = partitions(told)
+    assert partition.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert (partition.current_leader.leader_id, told.node_endpoints[0].node_id) == (1, 1)
+    here = play.member(group_id, (topic,), member_id="here")
+    assert here.fetch(wanted=(), terms=BRIEF).error_code == ErrorCode.NONE
+    answer = here.acknowledge(ack(0, 0, ACCEPT))
     assert acknowledge_errors(answer) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+@case(50, lack=Lack.FAILED_WRITES, ground=Ground.RESTARTED)
+def what_could_not_be_written_is_held_as_before_until_its_lock_ends(play: Play) -> None:
+    topic = play.topic()
+    group = play.group(topic, configs=THREE_SECONDS)
+    holder, other = group.member("holder"), group.member("other")
+    play.produce_batches(topic, 3)
+    assert acquired(holder.fetch()) == [(0, 2, 1)]
+    with _refused_writes(play):
+        failed = holder.acknowledge(ack(0, 2, ACCEPT))
+        assert acknowledge_errors(failed) == [ErrorCode.UNKNOWN_SERVER_ERROR]
+        assert acquired(other.fetch(terms=BRIEF)) == []
+    assert acquired(other.fetch_records()) == [(0, 2, 2)]
 
 
 @case(91, ground=Ground.RESTARTED)
@@ -109,7 +135,7 @@ def a_leader_that_the_state_has_left_behind_says_that_it_does_not_lead(play: Pla
     member = group.member()
     play.produce_batches(topic, 3)
     assert acquired(member.fetch()) == [(0, 2, 1)]
-    with ShareStateClient(play.target.address, group=group.group_id, topic=topic.name) as coordinator:
+    with ShareStateClient(play.target.address(), group=group.group_id, topic=topic.name) as coordinator:
         assert coordinator.ask(Read(LATE_EPOCH)).error_code == ErrorCode.NONE
     answer = member.acknowledge(ack(0, 2, ACCEPT))
     assert acknowledge_errors(answer) == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
@@ -119,14 +145,15 @@ def a_leader_that_the_state_has_left_behind_says_that_it_does_not_lead(play: Pla
 def a_snapshot_is_written_after_so_many_updates(play: Play) -> None:
     topic = play.topic()
     group = play.new_name("group")
-    with ShareStateClient(play.target.address, group=group, topic=topic.name) as coordinator:
+    with ShareStateClient(play.target.address(), group=group, topic=topic.name) as coordinator:
         coordinator.ask(Initialize(0, 0))
         for offset in range(UPDATES_PER_SNAPSHOT + 1):
             batch = (2 * offset, 2 * offset, ACKNOWLEDGED, 1)
             written = coordinator.ask(Write(0, 0, 0, 0, (batch,)))
             assert written.error_code == ErrorCode.NONE
         state = coordinator.ask(Read(0))
-    play.say("state", (state.start_offset, state.state_epoch, state.batches))
+    batches = state.batches or ()
+    play.say("state", (state.start_offset, state.state_epoch, len(batches), batches[0], batches[-1]))
     kinds = Counter(kind for kind, owner in play.state_record_keys() if owner == group)
     play.say("records", sorted(kinds.items()))
     assert kinds == {SNAPSHOT_KEY: 2, UPDATE_KEY: UPDATES_PER_SNAPSHOT}
@@ -135,7 +162,9 @@ def a_snapshot_is_written_after_so_many_updates(play: Play) -> None:
 @case(95)
 def of_overlapping_batches_the_higher_count_counts(play: Play) -> None:
     topic = play.topic()
-    with ShareStateClient(play.target.address, group=play.new_name("group"), topic=topic.name) as coordinator:
+    with ShareStateClient(
+        play.target.address(), group=play.new_name("group"), topic=topic.name
+    ) as coordinator:
         for operation in (
             Initialize(0, 0),
             Write(0, 0, 0, 0, ((0, 9, AVAILABLE, 2),)),
@@ -155,7 +184,7 @@ def a_topic_that_is_created_anew_begins_anew(play: Play) -> None:
     member = group.member()
     play.produce_batches(topic, 3)
     assert acquired(member.fetch()) == [(0, 2, 1)]
-    admin = AdminClient({"bootstrap.servers": play.target.address})
+    admin = AdminClient({"bootstrap.servers": play.target.address()})
     admin.delete_topics([topic.name], operation_timeout=ADMIN_SECONDS)[topic.name].result(ADMIN_SECONDS)
     play.wait_until(
         lambda: not preparation.is_known(play.helper, topic.name), what=f"{topic.name} is deleted"
@@ -207,6 +236,17 @@ def where_there_are_no_dead_letters_a_rejected_record_is_archived(play: Play) ->
     assert acquired(member.fetch()) == [(0, 2, 1)]
     assert acknowledge_errors(member.acknowledge(ack(0, 2, REJECT))) == [ErrorCode.NONE]
     assert acquired(member.fetch(terms=BRIEF)) == []
+
+
+@contextmanager
+def _refused_writes(play: Play) -> Iterator[None]:
+    """A time in which the topic that holds the state takes no record: each is too large for it."""
+    servers, topic = play.target.cluster.bootstrap_servers, play.target.state_topic
+    administration.set_topic_settings(servers, topic, {"max.message.bytes": "1"})
+    try:
+        yield
+    finally:
+        administration.set_topic_settings(servers, topic, {"max.message.bytes": LARGEST_MESSAGE})
 
 
 def _set_quota(play: Play, client_id: str) -> None:

@@ -58,14 +58,14 @@ def a_log_cut_behind_the_start_offset_moves_it_without_an_error(play: Play) -> N
 def a_group_that_reads_committed_records_gets_none_that_was_aborted_or_is_open(play: Play) -> None:
     topic = play.topic()
     member = play.group(topic, configs=READ_COMMITTED).member()
-    with Transaction(play.target.address, play.new_name("aborted")) as aborted:
+    with Transaction(play.target.address(), play.new_name("aborted")) as aborted:
         aborted.write(topic.name, "a", "b")
         aborted.abort()
     play.wait_for_end(topic, 3)
     play.produce_batches(topic, 2)
     assert acquired(member.fetch_records()) == [(2, 4, 1)]
     member.acknowledge(ack(2, 4, GAP, ACCEPT, ACCEPT))
-    with Transaction(play.target.address, play.new_name("open")) as still_open:
+    with Transaction(play.target.address(), play.new_name("open")) as still_open:
         still_open.write(topic.name, "c")
         play.produce_batches(topic, 1)
         assert acquired(member.fetch(terms=BRIEF)) == []
@@ -78,7 +78,7 @@ def a_group_that_reads_committed_records_gets_none_that_was_aborted_or_is_open(p
 def a_group_that_reads_all_records_gets_aborted_ones_too(play: Play) -> None:
     topic = play.topic()
     member = play.group(topic).member()
-    with Transaction(play.target.address, play.new_name("aborted")) as aborted:
+    with Transaction(play.target.address(), play.new_name("aborted")) as aborted:
         aborted.write(topic.name, "a", "b")
         aborted.abort()
     play.wait_for_end(topic, 3)
@@ -89,7 +89,7 @@ def a_group_that_reads_all_records_gets_aborted_ones_too(play: Play) -> None:
 def a_control_record_is_acquired_and_acknowledged_as_a_gap(play: Play) -> None:
     topic = play.topic()
     member = play.group(topic).member()
-    with Transaction(play.target.address, play.new_name("committed")) as committed:
+    with Transaction(play.target.address(), play.new_name("committed")) as committed:
         committed.write(topic.name, "a", "b")
         committed.commit()
     play.wait_for_end(topic, 3)
