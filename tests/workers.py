@@ -21,6 +21,7 @@ FILES_WITH_SPARK: Final = (
 LONGEST_FIRST: Final = (
     SPARK,
     "tests/compatibility/test_matrix.py",
+    "tests/conformance/test_conformance.py",
     "tests/kafka/test_share_semantics.py",
     "tests/kafka/test_state_log_brokers.py",
     "tests/compatibility/test_rolling_restart.py",
