@@ -9,6 +9,7 @@ import pytest
 
 from tests.conformance.answers import AnswersTable
 from tests.conformance.case import Case
+from tests.conformance.grounds import Ground
 from tests.conformance.stage import Stage
 from tests.conformance.target import start_targets
 
@@ -27,7 +28,7 @@ def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
     """All chosen cases, begun."""
     with ExitStack() as owned:
         chosen = _chosen(request.session.items)
-        targets = start_targets({case.ground for case in chosen}, owned)
+        targets = start_targets({Ground.SHARED, *(case.ground for case in chosen)}, owned)
         stage = owned.enter_context(Stage(targets))
         stage.begin(chosen)
         yield stage

@@ -1,9 +1,10 @@
 """Every chosen case at every target, side by side: most of a case is waiting."""
 
 import inspect
+import itertools
 import string
 import traceback
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -16,6 +17,8 @@ from tests.conformance.scenario import Noted, Play
 from tests.conformance.target import Target
 
 SIDE_BY_SIDE: Final = 12
+FIRST_BY_CHANCE: Final = 1_000
+"""The numbers of what is no case of a list."""
 PATIENCE_SECONDS: Final = 240.0
 
 
@@ -30,13 +33,14 @@ class Playing:
     seconds: float = 0.0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Stage:
     """Plays cases in threads; `outcome` waits for one."""
 
     targets: Mapping[Ground, Mapping[str, Target]]
     _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(SIDE_BY_SIDE))
     _playing: dict[tuple[int, str], Future[Playing]] = field(default_factory=dict)
+    _numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(FIRST_BY_CHANCE))
     _played_in_turn: dict[str, Future[dict[int, Playing]]] = field(default_factory=dict)
 
     def begin(self, cases: Collection[Case]) -> None:
@@ -56,6 +60,17 @@ class Stage:
         if case.ground is Ground.RESTARTED:
             return self._played_in_turn[target].result(PATIENCE_SECONDS)[case.number]
         return self._playing[case.number, target].result(PATIENCE_SECONDS)
+
+    def play_at_once(self, scenarios: Iterable[Callable[[Play], None]]) -> list[list[Playing]]:
+        """Play something else at every target that is shared; what came of each, by target."""
+        playing = [
+            [
+                self._pool.submit(_play, case, target, letter)
+                for letter, target in _lettered(self.targets[Ground.SHARED])
+            ]
+            for case in [Case(next(self._numbers), scenario) for scenario in scenarios]
+        ]
+        return [[each.result(PATIENCE_SECONDS) for each in of_one] for of_one in playing]
 
     def __enter__(self) -> Self:
         return self

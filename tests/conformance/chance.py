@@ -1,0 +1,194 @@
+"""What members of a share group do by chance: steps that hypothesis chooses, played alike at every target."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from kproxy.wire.messages.share_fetch_response import AcquiredRecords
+from tests.conformance.member import (
+    ACCEPT,
+    BRIEF,
+    FINAL,
+    GAP,
+    REJECT,
+    RELEASE,
+    RENEW,
+    Ack,
+    Member,
+    Topic,
+    ack,
+    partitions,
+)
+from tests.conformance.scenario import Play
+
+MEMBERS: Final = 3
+LARGEST_OFFSET: Final = 40
+MOST_STEPS: Final = 20
+AT_ONCE: Final = replace(BRIEF, max_wait_ms=500)
+"""Long enough for records that a session's end releases, which is not over when it is answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Produce:
+    """Append a record batch."""
+
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Fetch, with a session that is opened when there is none."""
+
+    member: int
+    max_records: int
+    batch_size: int
+    acquire_mode: int
+
+
+@dataclass(frozen=True, slots=True)
+class AcknowledgeHeld:
+    """Acknowledge a part of what the member acquired last: offsets `skipped` from its ends."""
+
+    member: int
+    skipped: tuple[int, int]
+    how: int
+    rides_on_fetch: bool
+    """Not with RELEASE: whether a fetch delivers at once what it releases is a matter of moments at a broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class AcknowledgeAny:
+    """Acknowledge any offsets, held or not."""
+
+    member: int
+    first: int
+    last: int
+    how: int
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """End the member's session."""
+
+    member: int
+
+
+Step: TypeAlias = Produce | Fetch | AcknowledgeHeld | AcknowledgeAny | Close
+
+members: Final = st.integers(0, MEMBERS - 1)
+ways: Final = st.sampled_from([ACCEPT, RELEASE, RELEASE, RELEASE, REJECT, GAP, RENEW])
+fetches: Final = st.builds(
+    Fetch,
+    members,
+    st.sampled_from([1, 2, 3, 5, 8, 500]),
+    st.sampled_from([1, 2, 4, 500]),
+    st.sampled_from([0, 0, 1]),
+)
+held: Final = st.builds(
+    AcknowledgeHeld,
+    members,
+    st.sampled_from([(0, 0), (0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 3)]),
+    ways,
+    st.booleans(),
+)
+offsets: Final = st.integers(0, LARGEST_OFFSET)
+
+
+def scripts() -> SearchStrategy[list[Step]]:
+    """Steps, in order; there are records from the beginning."""
+    step = st.one_of(
+        st.builds(Produce, st.integers(1, 8)),
+        fetches,
+        fetches,
+        held,
+        held,
+        st.builds(AcknowledgeAny, members, offsets, offsets, ways),
+        st.builds(Close, members),
+    )
+    return st.lists(step, min_size=4, max_size=MOST_STEPS)
+
+
+def play_script(steps: Sequence[Step], play: Play) -> None:
+    """Play the steps at one target; each answer is noted."""
+    _Script(play).run(steps)
+
+
+class _Script:
+    """The steps at one target."""
+
+    def __init__(self, play: Play) -> None:
+        self._play = play
+        self._topic: Topic = play.topic()
+        group = play.group(self._topic)
+        self._members = [group.member() for _ in range(MEMBERS)]
+        self._last_acquired: dict[int, tuple[int, int]] = {}
+        play.produce_batches(self._topic, 5, 3)
+
+    def run(self, steps: Sequence[Step]) -> None:
+        """Play them; each answer is noted."""
+        for step in steps:
+            match step:
+                case Produce():
+                    self._play.produce_batches(self._topic, step.records)
+                case Fetch():
+                    self._fetch(step)
+                case AcknowledgeHeld():
+                    self._acknowledge_held(step)
+                case AcknowledgeAny():
+                    self._acknowledge(step.member, ack(step.first, step.last, step.how))
+                case Close():
+                    self._members[step.member].acknowledge(epoch=FINAL)
+                    self._members[step.member].epoch = 0
+
+    def _fetch(self, step: Fetch, *acks: Ack) -> None:
+        terms = replace(
+            AT_ONCE,
+            max_records=step.max_records,
+            batch_size=step.batch_size,
+            acquire_mode=step.acquire_mode,
+        )
+        member = self._members[step.member]
+        member.send_fetch(*acks, terms=terms)
+        answer = member.receive_fetch(terms=terms, is_noted=False)
+        for partition in partitions(answer):
+            for entry in partition.acquired_records:
+                self._last_acquired[step.member] = (entry.first_offset, entry.last_offset)
+            partition.acquired_records = _joined(partition.acquired_records)
+        self._play.note(f"{member.member_id}: fetch", answer)
+
+    def _acknowledge_held(self, step: AcknowledgeHeld) -> None:
+        if step.member not in self._last_acquired:
+            return
+        first, last = self._last_acquired[step.member]
+        first, last = first + step.skipped[0], last - step.skipped[1]
+        if first > last:
+            return
+        of_them = ack(first, last, step.how)
+        if step.rides_on_fetch and step.how not in {RELEASE, RENEW}:
+            self._fetch(Fetch(step.member, 500, 500, 0), of_them)
+        else:
+            self._acknowledge(step.member, of_them)
+
+    def _acknowledge(self, number: int, of_them: Ack) -> None:
+        member: Member = self._members[number]
+        if member.epoch:
+            member.acknowledge(of_them, is_renew=RENEW in of_them.types)
+
+
+def _joined(entries: Sequence[AcquiredRecords]) -> list[AcquiredRecords]:
+    """The entries of later deliveries with equal neighbours joined: that is `Lack.CACHED_BATCHES`, which case 33 is about."""
+    joined: list[AcquiredRecords] = []
+    for entry in entries:
+        last = joined[-1] if joined else None
+        if (
+            last
+            and entry.delivery_count > 1
+            and (last.last_offset + 1, last.delivery_count) == (entry.first_offset, entry.delivery_count)
+        ):
+            last.last_offset = entry.last_offset
+        else:
+            joined.append(AcquiredRecords(entry.first_offset, entry.last_offset, entry.delivery_count))
+    return joined
