@@ -25,6 +25,7 @@ class Lack(StrEnum):
     THROTTLING = "ThrottleTimeMs: quotas of the backing cluster are not passed on"
     BELOW_START = "records below the start offset, acquired with the record batch in which it lies"
     FAILED_WRITES = "records stay with their member when the write of its acknowledgement was refused"
+    RECORD_LIMIT_WINDOW = "a window that covers the whole record batch in record-limit mode"
     DEAD_LETTERS = "dead letters: only Kafka 4.4 has them"
 
 

@@ -7,12 +7,13 @@ from typing import Final, TypeAlias
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from kproxy.wire.messages.share_fetch_response import AcquiredRecords
+from kproxy.wire.messages.share_fetch_response import AcquiredRecords, ShareFetchResponse
 from tests.conformance.member import (
     ACCEPT,
     BRIEF,
-    FINAL,
     GAP,
+    MANY,
+    OPENING,
     REJECT,
     RELEASE,
     RENEW,
@@ -27,8 +28,11 @@ from tests.conformance.scenario import Play
 MEMBERS: Final = 3
 LARGEST_OFFSET: Final = 40
 MOST_STEPS: Final = 20
-AT_ONCE: Final = replace(BRIEF, max_wait_ms=500)
-"""Long enough for records that a session's end releases, which is not over when it is answered."""
+BATCH_OPTIMIZED: Final = 0
+ACQUIRE_MODES: Final = (BATCH_OPTIMIZED,)
+"""Not by strict record limits, for `Lack.RECORD_LIMIT_WINDOW` (case 103)."""
+AT_ONCE: Final = replace(BRIEF, max_wait_ms=100)
+"""For records that are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +74,26 @@ class AcknowledgeAny:
 
 
 @dataclass(frozen=True, slots=True)
-class Close:
-    """End the member's session."""
+class OpenAgain:
+    """Let the member's next fetch open its session anew.
+
+    Not: end it. What that releases is released after it was answered, and a fetch may be earlier.
+    """
 
     member: int
 
 
-Step: TypeAlias = Produce | Fetch | AcknowledgeHeld | AcknowledgeAny | Close
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """Fetch so often, and release all that was acquired but one entry, or but none: those that are held go on."""
+
+    member: int
+    fetches: int
+    spared: int
+    max_records: int
+
+
+Step: TypeAlias = Produce | Fetch | AcknowledgeHeld | AcknowledgeAny | OpenAgain | Fail
 
 members: Final = st.integers(0, MEMBERS - 1)
 ways: Final = st.sampled_from([ACCEPT, RELEASE, RELEASE, RELEASE, REJECT, GAP, RENEW])
@@ -85,7 +102,7 @@ fetches: Final = st.builds(
     members,
     st.sampled_from([1, 2, 3, 5, 8, 500]),
     st.sampled_from([1, 2, 4, 500]),
-    st.sampled_from([0, 0, 1]),
+    st.sampled_from(ACQUIRE_MODES),
 )
 held: Final = st.builds(
     AcknowledgeHeld,
@@ -106,9 +123,23 @@ def scripts() -> SearchStrategy[list[Step]]:
         held,
         held,
         st.builds(AcknowledgeAny, members, offsets, offsets, ways),
-        st.builds(Close, members),
+        st.builds(OpenAgain, members),
     )
     return st.lists(step, min_size=4, max_size=MOST_STEPS)
+
+
+def failing_scripts() -> SearchStrategy[list[Step]]:
+    """Rounds in which records fail again and again, up to the delivery count limit and beyond."""
+    step = st.builds(
+        Fail,
+        members,
+        st.integers(1, 4),
+        st.sampled_from([-1, -1, -1, 0, 1, 2]),
+        st.sampled_from([1, 2, 3, 500, 500, 500]),
+    )
+    return st.lists(
+        st.one_of(step, step, step, st.builds(Produce, st.integers(1, 8))), min_size=4, max_size=14
+    )
 
 
 def play_script(steps: Sequence[Step], play: Play) -> None:
@@ -139,11 +170,12 @@ class _Script:
                     self._acknowledge_held(step)
                 case AcknowledgeAny():
                     self._acknowledge(step.member, ack(step.first, step.last, step.how))
-                case Close():
-                    self._members[step.member].acknowledge(epoch=FINAL)
-                    self._members[step.member].epoch = 0
+                case Fail():
+                    self._fail(step)
+                case OpenAgain():
+                    self._members[step.member].epoch = OPENING
 
-    def _fetch(self, step: Fetch, *acks: Ack) -> None:
+    def _fetch(self, step: Fetch, *acks: Ack) -> ShareFetchResponse:
         terms = replace(
             AT_ONCE,
             max_records=step.max_records,
@@ -158,6 +190,18 @@ class _Script:
                 self._last_acquired[step.member] = (entry.first_offset, entry.last_offset)
             partition.acquired_records = _joined(partition.acquired_records)
         self._play.note(f"{member.member_id}: fetch", answer)
+        return answer
+
+    def _fail(self, step: Fail) -> None:
+        acquired: list[tuple[int, int]] = []
+        for _ in range(step.fetches):
+            self._last_acquired.pop(step.member, None)
+            answer = self._fetch(Fetch(step.member, step.max_records, MANY, BATCH_OPTIMIZED))
+            entries = [entry for partition in partitions(answer) for entry in partition.acquired_records]
+            acquired += [(entry.first_offset, entry.last_offset) for entry in entries]
+        released = [place for number, place in enumerate(sorted(acquired)) if number != step.spared]
+        if released:
+            self._acknowledge(step.member, *(ack(first, last, RELEASE) for first, last in released))
 
     def _acknowledge_held(self, step: AcknowledgeHeld) -> None:
         if step.member not in self._last_acquired:
@@ -172,14 +216,14 @@ class _Script:
         else:
             self._acknowledge(step.member, of_them)
 
-    def _acknowledge(self, number: int, of_them: Ack) -> None:
+    def _acknowledge(self, number: int, *acks: Ack) -> None:
         member: Member = self._members[number]
         if member.epoch:
-            member.acknowledge(of_them, is_renew=RENEW in of_them.types)
+            member.acknowledge(*acks, is_renew=any(RENEW in each.types for each in acks))
 
 
 def _joined(entries: Sequence[AcquiredRecords]) -> list[AcquiredRecords]:
-    """The entries of later deliveries with equal neighbours joined: that is `Lack.CACHED_BATCHES`, which case 33 is about."""
+    """The entries of later deliveries with equal neighbours joined, for `Lack.CACHED_BATCHES` (case 33)."""
     joined: list[AcquiredRecords] = []
     for entry in entries:
         last = joined[-1] if joined else None

@@ -10,16 +10,17 @@ from typing import Final
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from tests.conformance.answers import AnswersTable
 from tests.conformance.case import LAST_NUMBER, Case
 from tests.conformance.cases.every_case import EVERY_CASE
-from tests.conformance.chance import Step, play_script, scripts
+from tests.conformance.chance import Step, failing_scripts, play_script, scripts
 from tests.conformance.scenario import Noted
 from tests.conformance.stage import Playing, Stage
 from tests.conformance.target import KPROXY_NAMES, REFERENCE_NAME
 
-SCRIPTS: Final = 100
+SCRIPTS: Final = 200
 SIDE_BY_SIDE: Final = 5
 
 
@@ -53,6 +54,26 @@ def test_every_number_of_the_list_is_a_case() -> None:
     assert {case.number for case in EVERY_CASE} >= set(range(1, LAST_NUMBER + 1))
 
 
+@pytest.mark.parametrize("strategy", [scripts(), failing_scripts()], ids=["anything", "failures"])
+def test_what_members_do_by_chance_is_answered_as_kafka_does(
+    stage: Stage, strategy: SearchStrategy[list[Step]]
+) -> None:
+    @settings(max_examples=SCRIPTS // SIDE_BY_SIDE)
+    @given(side_by_side=st.lists(strategy, min_size=1, max_size=SIDE_BY_SIDE))
+    def is_answered_alike(side_by_side: list[list[Step]]) -> None:
+        # When
+        played = stage.play_at_once([partial(play_script, steps) for steps in side_by_side])
+
+        # Then
+        for steps, (reference, *kproxies) in zip(side_by_side, played, strict=True):
+            assert not reference.failure, reference.failure
+            differences = [_difference(reference, kproxy) for kproxy in kproxies]
+            if any(differences):
+                raise AnswersDiffer("\n".join([*map(repr, steps), *differences]))
+
+    is_answered_alike()
+
+
 def _difference(reference: Playing, kproxy: Playing) -> str:
     """What is not alike, in words; empty when all is."""
     if kproxy.failure:
@@ -83,19 +104,3 @@ def _state(case: Case, reference: Playing, differences: list[str]) -> str:
         return "different" if case.lack is None else f"lacks {case.lack}"
     reasons = dict.fromkeys(note.reason for note in reference.notes if note.reason)
     return "; ".join(("same", *reasons))
-
-
-@settings(max_examples=SCRIPTS // SIDE_BY_SIDE)
-@given(side_by_side=st.lists(scripts(), min_size=1, max_size=SIDE_BY_SIDE))
-def test_what_members_do_by_chance_is_answered_as_kafka_does(
-    stage: Stage, side_by_side: list[list[Step]]
-) -> None:
-    # When
-    played = stage.play_at_once([partial(play_script, steps) for steps in side_by_side])
-
-    # Then
-    for steps, (reference, *kproxies) in zip(side_by_side, played, strict=True):
-        assert not reference.failure, reference.failure
-        differences = [_difference(reference, kproxy) for kproxy in kproxies]
-        if any(differences):
-            raise AnswersDiffer("\n".join([*map(repr, steps), *differences]))
