@@ -20,8 +20,9 @@ from tests.conformance.scenario import Noted
 from tests.conformance.stage import Playing, Stage
 from tests.conformance.target import KPROXY_NAMES, REFERENCE_NAME
 
-SCRIPTS: Final = 200
-SIDE_BY_SIDE: Final = 5
+MOST_SIDE_BY_SIDE: Final = 5
+"""Scripts that one example has, so that they wait together."""
+SOAK_SECONDS: Final = 7_200
 
 
 class AnswersDiffer(AssertionError):
@@ -55,11 +56,22 @@ def test_every_number_of_the_list_is_a_case() -> None:
 
 
 @pytest.mark.parametrize("strategy", [scripts(), failing_scripts()], ids=["anything", "failures"])
+@pytest.mark.parametrize(
+    "examples",
+    [
+        pytest.param(settings(max_examples=20), id="some"),
+        pytest.param(
+            settings(max_examples=2_000, derandomize=False),
+            id="many",
+            marks=[pytest.mark.soak, pytest.mark.timeout(SOAK_SECONDS)],
+        ),
+    ],
+)
 def test_what_members_do_by_chance_is_answered_as_kafka_does(
-    stage: Stage, strategy: SearchStrategy[list[Step]]
+    stage: Stage, examples: settings, strategy: SearchStrategy[list[Step]]
 ) -> None:
-    @settings(max_examples=SCRIPTS // SIDE_BY_SIDE)
-    @given(side_by_side=st.lists(strategy, min_size=1, max_size=SIDE_BY_SIDE))
+    @examples
+    @given(side_by_side=st.lists(strategy, min_size=1, max_size=MOST_SIDE_BY_SIDE))
     def is_answered_alike(side_by_side: list[list[Step]]) -> None:
         # When
         played = stage.play_at_once([partial(play_script, steps) for steps in side_by_side])
