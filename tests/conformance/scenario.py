@@ -6,7 +6,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import Message
+from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
+from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
 from tests.conformance import preparation
 from tests.conformance.member import Member, Topic
 from tests.conformance.membership import Membership, settle
@@ -17,6 +20,7 @@ from tests.real_kafka.raw_connection import CLIENT_ID, RawConnection
 
 Answer = TypeVar("Answer", bound=Message)
 
+API_VERSIONS_VERSION: Final = 3
 LOCK_MS: Final = 60_000
 """The longest lock that may be configured: no case ends it by waiting."""
 EARLIEST: Final = {"share.auto.offset.reset": "earliest", "share.record.lock.duration.ms": str(LOCK_MS)}
@@ -201,6 +205,12 @@ class Play:
             lambda: preparation.end_offset(self.helper, topic) == end_offset,
             what=f"{topic.name} ends at {end_offset}",
         )
+
+    def newest_version(self, api_key: int) -> int:
+        """The newest version of an API that the target tells clients of."""
+        request = ApiVersionsRequest(client_software_name="conformance", client_software_version="1")
+        answer = self.helper.ask(ApiKey.API_VERSIONS, API_VERSIONS_VERSION, request, ApiVersionsResponse)
+        return max(api.max_version for api in answer.api_keys if api.api_key == api_key)
 
     def state_record_keys(self) -> list[tuple[int, str]]:
         """Kind and group of every record in the topic that holds the state of share-partitions."""

@@ -146,7 +146,7 @@ def a_snapshot_is_written_after_so_many_updates(play: Play) -> None:
     topic = play.topic()
     group = play.new_name("group")
     with ShareStateClient(play.target.address(), group=group, topic=topic.name) as coordinator:
-        coordinator.ask(Initialize(0, 0))
+        _initialize(play, coordinator)
         for offset in range(UPDATES_PER_SNAPSHOT + 1):
             batch = (2 * offset, 2 * offset, ACKNOWLEDGED, 1)
             written = coordinator.ask(Write(0, 0, 0, 0, (batch,)))
@@ -165,8 +165,8 @@ def of_overlapping_batches_the_higher_count_counts(play: Play) -> None:
     with ShareStateClient(
         play.target.address(), group=play.new_name("group"), topic=topic.name
     ) as coordinator:
+        _initialize(play, coordinator)
         for operation in (
-            Initialize(0, 0),
             Write(0, 0, 0, 0, ((0, 9, AVAILABLE, 2),)),
             Write(0, 0, 0, 0, ((5, 14, AVAILABLE, 3),)),
             Write(0, 0, 0, 0, ((3, 6, ACKNOWLEDGED, 1),)),
@@ -236,6 +236,14 @@ def where_there_are_no_dead_letters_a_rejected_record_is_archived(play: Play) ->
     assert acquired(member.fetch()) == [(0, 2, 1)]
     assert acknowledge_errors(member.acknowledge(ack(0, 2, REJECT))) == [ErrorCode.NONE]
     assert acquired(member.fetch(terms=BRIEF)) == []
+
+
+def _initialize(play: Play, coordinator: ShareStateClient) -> None:
+    """Initialize partition 0, as soon as the share coordinator has heard of the topic."""
+    play.wait_until(
+        lambda: coordinator.ask(Initialize(0, 0)).error_code == ErrorCode.NONE,
+        what="a share-partition is initialized",
+    )
 
 
 @contextmanager
