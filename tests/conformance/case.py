@@ -17,15 +17,10 @@ LAST_NUMBER: Final = 98
 class Lack(StrEnum):
     """What kproxy does not have yet, and what a case that needs it is expected to fail for."""
 
-    GROUP_CONFIGS = "group configurations other than the offset reset and the lock duration"
-    GROUP_ADMIN = "ShareGroupDescribe, ListGroups, DeleteGroups and DescribeGroups for share groups"
     OFFSETS_ADMIN = "the administration of share group offsets"
-    ISOLATION = "share.isolation.level"
-    CACHED_BATCHES = "entries of AcquiredRecords by cached batch when whole batches are delivered again"
     THROTTLING = "ThrottleTimeMs: quotas of the backing cluster are not passed on"
     BELOW_START = "records below the start offset, acquired with the record batch in which it lies"
     FAILED_WRITES = "records stay with their member when the write of its acknowledgement was refused"
-    RECORD_LIMIT_WINDOW = "a window that covers the whole record batch in record-limit mode"
     DEAD_LETTERS = "dead letters: only Kafka 4.4 has them"
 
 

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from kproxy.wire.messages.share_fetch_response import AcquiredRecords, ShareFetchResponse
+from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
 from tests.conformance.member import (
     ACCEPT,
     BRIEF,
@@ -28,9 +28,7 @@ from tests.conformance.scenario import Play
 MEMBERS: Final = 3
 LARGEST_OFFSET: Final = 40
 MOST_STEPS: Final = 20
-BATCH_OPTIMIZED: Final = 0
-ACQUIRE_MODES: Final = (BATCH_OPTIMIZED,)
-"""Not by strict record limits, for `Lack.RECORD_LIMIT_WINDOW` (case 103)."""
+BATCH_OPTIMIZED, RECORD_LIMIT = 0, 1
 AT_ONCE: Final = replace(BRIEF, max_wait_ms=100)
 """For records that are there."""
 
@@ -102,7 +100,7 @@ fetches: Final = st.builds(
     members,
     st.sampled_from([1, 2, 3, 5, 8, 500]),
     st.sampled_from([1, 2, 4, 500]),
-    st.sampled_from(ACQUIRE_MODES),
+    st.sampled_from([BATCH_OPTIMIZED, BATCH_OPTIMIZED, RECORD_LIMIT]),
 )
 held: Final = st.builds(
     AcknowledgeHeld,
@@ -183,13 +181,10 @@ class _Script:
             acquire_mode=step.acquire_mode,
         )
         member = self._members[step.member]
-        member.send_fetch(*acks, terms=terms)
-        answer = member.receive_fetch(terms=terms, is_noted=False)
+        answer = member.fetch(*acks, terms=terms)
         for partition in partitions(answer):
             for entry in partition.acquired_records:
                 self._last_acquired[step.member] = (entry.first_offset, entry.last_offset)
-            partition.acquired_records = _joined(partition.acquired_records)
-        self._play.note(f"{member.member_id}: fetch", answer)
         return answer
 
     def _fail(self, step: Fail) -> None:
@@ -220,19 +215,3 @@ class _Script:
         member: Member = self._members[number]
         if member.epoch:
             member.acknowledge(*acks, is_renew=any(RENEW in each.types for each in acks))
-
-
-def _joined(entries: Sequence[AcquiredRecords]) -> list[AcquiredRecords]:
-    """The entries of later deliveries with equal neighbours joined, for `Lack.CACHED_BATCHES` (case 33)."""
-    joined: list[AcquiredRecords] = []
-    for entry in entries:
-        last = joined[-1] if joined else None
-        if (
-            last
-            and entry.delivery_count > 1
-            and (last.last_offset + 1, last.delivery_count) == (entry.first_offset, entry.delivery_count)
-        ):
-            last.last_offset = entry.last_offset
-        else:
-            joined.append(AcquiredRecords(entry.first_offset, entry.last_offset, entry.delivery_count))
-    return joined

@@ -5,7 +5,7 @@ from typing import Final
 
 from kproxy.error_codes import ErrorCode
 from tests.conformance import preparation
-from tests.conformance.case import Lack, case
+from tests.conformance.case import case
 from tests.conformance.member import (
     ACCEPT,
     BRIEF,
@@ -232,7 +232,7 @@ def a_fetch_that_renews_may_ask_for_no_records(play: Play) -> None:
     assert acknowledge_errors(member.fetch(ack(0, 2, RENEW), epoch=1, terms=RENEWING)) == [ErrorCode.NONE]
 
 
-@case(55, lack=Lack.GROUP_CONFIGS)
+@case(55)
 def where_renewals_are_switched_off_a_renewal_is_refused(play: Play) -> None:
     topic = play.topic()
     group = play.group(topic, configs={"share.renew.acknowledge.enable": "false"})

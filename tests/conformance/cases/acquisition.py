@@ -5,7 +5,7 @@ from typing import Final
 
 from kproxy.error_codes import ErrorCode
 from tests.conformance import preparation
-from tests.conformance.case import Lack, case
+from tests.conformance.case import case
 from tests.conformance.member import (
     ACCEPT,
     BRIEF,
@@ -103,7 +103,7 @@ def a_record_larger_than_the_fetch_may_be_is_delivered(play: Play) -> None:
     assert acquired(member.fetch(terms=replace(PATIENT, max_bytes=1))) == [(0, 0, 1)]
 
 
-@case(28, lack=Lack.GROUP_CONFIGS)
+@case(28)
 def at_the_limit_of_locks_only_what_was_released_is_delivered(play: Play) -> None:
     topic = play.topic()
     member = _limited_member(play, topic)
@@ -114,7 +114,7 @@ def at_the_limit_of_locks_only_what_was_released_is_delivered(play: Play) -> Non
     assert acquired(member.fetch(terms=BRIEF)) == []
 
 
-@case(29, lack=Lack.GROUP_CONFIGS)
+@case(29)
 def one_record_that_is_not_acknowledged_holds_up_all_that_come_after_the_limit(play: Play) -> None:
     topic = play.topic()
     member = _limited_member(play, topic)
@@ -166,7 +166,7 @@ def whole_batches_are_sent_and_only_what_was_acquired_is_listed(play: Play) -> N
     assert len(partitions(again)[0].records) > 0
 
 
-@case(33, lack=Lack.CACHED_BATCHES)
+@case(33)
 def released_neighbours_of_a_batch_are_one_entry_when_their_counts_are_equal(play: Play) -> None:
     topic = play.topic()
     member = play.group(topic).member()

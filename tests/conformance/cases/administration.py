@@ -78,7 +78,7 @@ def a_group_without_offsets_begins_as_a_new_one(play: Play) -> None:
     assert acquired(group.member().fetch_records()) == [(0, 4, 1)]
 
 
-@case(85, lack=Lack.GROUP_ADMIN)
+@case(85)
 def a_group_is_deleted_when_it_has_no_members(play: Play) -> None:
     topic = play.topic()
     group = play.group(topic)
@@ -124,7 +124,7 @@ def as_a_classic_group_a_share_group_is_dead(play: Play) -> None:
         assert described.members == ()
 
 
-@case(88, lack=Lack.GROUP_ADMIN)
+@case(88)
 def share_groups_are_listed_by_their_type_and_state(play: Play) -> None:
     topic = play.topic()
     stable, empty = play.group(topic), play.group(topic)

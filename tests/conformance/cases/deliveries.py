@@ -3,7 +3,7 @@
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
-from tests.conformance.case import Lack, case
+from tests.conformance.case import case
 from tests.conformance.member import BRIEF, PATIENT, RELEASE, ack, acknowledge_errors, acquired
 from tests.conformance.scenario import EARLIEST, Play
 
@@ -34,7 +34,7 @@ def a_record_released_at_its_fifth_delivery_is_archived(play: Play) -> None:
     assert acquired(member.fetch(terms=BRIEF)) == []
 
 
-@case(59, lack=Lack.GROUP_CONFIGS)
+@case(59)
 def a_record_beyond_a_lowered_limit_is_delivered_once_more(play: Play) -> None:
     topic = play.topic()
     group = play.group(topic)

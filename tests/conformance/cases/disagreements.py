@@ -23,7 +23,7 @@ def a_log_cut_within_a_batch_behind_records_that_are_held_gives_the_whole_batch(
     assert acquired(member.fetch_records()) == [(5, 9, 1)]
 
 
-@case(103, lack=Lack.RECORD_LIMIT_WINDOW)
+@case(103)
 def what_a_strict_limit_left_of_a_batch_is_known_and_held_by_nobody(play: Play) -> None:
     topic = play.topic()
     member = play.group(topic).member()

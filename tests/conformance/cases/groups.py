@@ -6,7 +6,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 
 from kproxy.error_codes import ErrorCode
 from tests.conformance import preparation
-from tests.conformance.case import Lack, case
+from tests.conformance.case import case
 from tests.conformance.member import Member, Topic, acquired
 from tests.conformance.membership import JOINING, Membership, assigned_to, settle
 from tests.conformance.scenario import Play
@@ -98,7 +98,7 @@ def what_a_member_that_leaves_had_goes_to_the_others_with_their_next_heartbeats(
     assert one.member.heartbeat(-1).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-@case(76, lack=Lack.GROUP_CONFIGS)
+@case(76)
 def a_member_that_says_nothing_for_the_session_timeout_is_removed(play: Play) -> None:
     topic = play.topic(2)
     silent = _membership(play, topic)

@@ -5,7 +5,7 @@ from typing import Final
 
 from kproxy.error_codes import ErrorCode
 from tests.conformance import preparation
-from tests.conformance.case import Lack, case
+from tests.conformance.case import case
 from tests.conformance.member import ACCEPT, BRIEF, GAP, ack, acknowledge_errors, acquired, partitions
 from tests.conformance.scenario import EARLIEST, Play
 from tests.conformance.transactions import Transaction
@@ -54,7 +54,7 @@ def a_log_cut_behind_the_start_offset_moves_it_without_an_error(play: Play) -> N
     assert acquired(fetched) == [(7, 9, 1)]
 
 
-@case(66, lack=Lack.ISOLATION)
+@case(66)
 def a_group_that_reads_committed_records_gets_none_that_was_aborted_or_is_open(play: Play) -> None:
     topic = play.topic()
     member = play.group(topic, configs=READ_COMMITTED).member()
