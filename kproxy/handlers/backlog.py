@@ -1,12 +1,13 @@
 """The port that tells how much of a topic-partition lies before a share group, and since when.
 
-Only the brokers know both: nobody who serves waits for it. `kproxy.net.reading.backlog_survey` implements it.
+Only the brokers know both: nobody who serves records waits for it. `kproxy.net.reading.backlog_survey` implements it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from kproxy.error_codes import ErrorCode
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.record_times import RecordTime
 
@@ -31,12 +32,14 @@ class Backlog:
     `log_end_offset` is the high watermark, exclusive, as Kafka's share-partition lag counts from (KIP-1226); kproxy
     delivers read_uncommitted, so the last stable offset bounds nothing. `oldest` is of the first record at or above the
     offset asked about, None when there is none below the end. `reason` says in one sentence why something is not
-    known, or is not what one would expect; empty otherwise.
+    known, or is not what one would expect; empty otherwise. `error_code` is what clients are told when the end is not
+    known.
     """
 
     log_end_offset: int | None
     oldest: RecordTime | None = None
     reason: str = ""
+    error_code: ErrorCode = ErrorCode.NONE
 
 
 class Backlogs(Protocol):

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Protocol
 
+from kproxy.error_codes import ErrorCode
 from kproxy.handlers.backlog import Backlog, BacklogQuestion, Backlogs
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.record_times import RecordTime
@@ -69,7 +70,8 @@ async def of_records_that_are_deleted_it_is_said(world: BacklogWorld) -> None:
 
 async def of_a_topic_that_is_gone_nothing_is_known(world: BacklogWorld) -> None:
     answered = await world.backlogs.look([BacklogQuestion(GONE, "deleted", 0, 0)])
-    assert answered == [Backlog(None, None, "the cluster has no topic with this id")]
+    reason = "the cluster has no topic with this id"
+    assert answered == [Backlog(None, None, reason, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
 
 
 BACKLOG_CONTRACT: Final[tuple[Callable[[BacklogWorld], Awaitable[None]], ...]] = (

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from kproxy.error_codes import ErrorCode
 from kproxy.handlers.backlog import Backlog, BacklogQuestion
 from kproxy.share.identifiers import TopicIdPartition
 from kproxy.wire.record_times import time_of_first_record
@@ -23,9 +24,11 @@ class InMemoryBacklogs:
     def _answer(self, question: BacklogQuestion) -> Backlog:
         place = TopicIdPartition(question.topic_id, question.partition)
         if place in self.silent:
-            return Backlog(None, None, "the brokers did not answer within 3 s")
+            reason = "the brokers did not answer within 3 s"
+            return Backlog(None, None, reason, ErrorCode.REQUEST_TIMED_OUT)
         if place not in self.logs:
-            return Backlog(None, None, "the cluster has no topic with this id")
+            reason = "the cluster has no topic with this id"
+            return Backlog(None, None, reason, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         log, first = self.logs[place], question.first_unfinished
         if first is None or first >= log.high_watermark:
             return Backlog(log.high_watermark)

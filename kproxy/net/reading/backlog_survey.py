@@ -100,7 +100,8 @@ class _SurveyRound:
         place = _place(question)
         end = self._ends.ends.get(place)
         if end is None:
-            return Backlog(None, None, self._ends.reasons.get(place) or unanswered)
+            reason = self._ends.reasons.get(place) or unanswered
+            return Backlog(None, None, reason, self._ends.codes.get(place, ErrorCode.REQUEST_TIMED_OUT))
         is_due = question.first_unfinished is not None and question.first_unfinished < end
         reason = self._notes.get(place, "")
         if is_due and place not in self._times:

@@ -37,12 +37,14 @@ class _Located:
 class LogEnds:
     """Finds the ends of logs; each becomes known as soon as its leader has answered.
 
-    `ends` holds what was found; `reasons` why others were not. Whoever runs out of time takes what is there.
+    `ends` holds what was found; `reasons` why others were not, and `codes` what clients are told of that. Whoever runs
+    out of time takes what is there.
     """
 
     def __init__(self, *, metadata: ClusterMetadataCache, connections: ReadConnections) -> None:
         self.ends: dict[TopicIdPartition, int] = {}
         self.reasons: dict[TopicIdPartition, str] = {}
+        self.codes: dict[TopicIdPartition, ErrorCode] = {}
         self._metadata = metadata
         self._connections = connections
         self._doubtful: list[TopicIdPartition] = []
@@ -60,7 +62,8 @@ class LogEnds:
             topic_ids = {each.topic_id for each in wanted}
             await self._metadata.confirm(topic_ids, not_older_than_ms=not_older_than_ms)
         except BrokerUnavailable as failure:
-            self.reasons.update(dict.fromkeys(wanted, str(failure)))
+            for partition in wanted:
+                self._refuse(partition, ErrorCode.NETWORK_EXCEPTION, str(failure))
             return
         async with asyncio.TaskGroup() as tasks:
             for leader_id, located in self._by_leader(wanted).items():
@@ -71,13 +74,12 @@ class LogEnds:
         for partition in wanted:
             topic = self._metadata.describe(partition.topic_id)
             if topic is None:
-                failure = self._metadata.last_failure
-                self.reasons[partition] = str(failure or "the cluster has no topic with this id")
+                self._refuse_unknown(partition)
                 continue
             try:
                 leader = self._metadata.require_leader(topic, partition.partition)
             except BrokerUnavailable as leaderless:
-                self._doubt(partition, str(leaderless))
+                self._doubt(partition, ErrorCode.LEADER_NOT_AVAILABLE, str(leaderless))
             else:
                 by_leader.setdefault(leader.leader_id, []).append(_Located(partition, topic, leader))
         return by_leader
@@ -90,7 +92,7 @@ class LogEnds:
                 response = await client.request(ApiKey.LIST_OFFSETS, _request(part))
             except BrokerUnavailable as failure:
                 for each in part:
-                    self._doubt(each.partition, str(failure))
+                    self._doubt(each.partition, ErrorCode.NETWORK_EXCEPTION, str(failure))
             else:
                 assert isinstance(response, ListOffsetsResponse)
                 self._take(response, part, client.peer)
@@ -107,14 +109,26 @@ class LogEnds:
             if answer is not None and code is ErrorCode.NONE:
                 self.ends[each.partition] = answer.offset
                 self.reasons.pop(each.partition, None)
+                self.codes.pop(each.partition, None)
             elif code in LEADER_DOUBTS:
-                self._doubt(each.partition, f"{peer} answered ListOffsets with {code.name}")
+                self._doubt(each.partition, code, f"{peer} answered ListOffsets with {code.name}")
             else:
-                self.reasons[each.partition] = f"{peer} answered ListOffsets with {code.name}"
+                self._refuse(each.partition, code, f"{peer} answered ListOffsets with {code.name}")
 
-    def _doubt(self, partition: TopicIdPartition, reason: str) -> None:
-        self.reasons[partition] = reason
+    def _refuse_unknown(self, partition: TopicIdPartition) -> None:
+        failure = self._metadata.last_failure
+        if failure is None:
+            reason = "the cluster has no topic with this id"
+            self._refuse(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, reason)
+        else:
+            self._refuse(partition, ErrorCode.NETWORK_EXCEPTION, str(failure))
+
+    def _doubt(self, partition: TopicIdPartition, code: ErrorCode, reason: str) -> None:
+        self._refuse(partition, code, reason)
         self._doubtful.append(partition)
+
+    def _refuse(self, partition: TopicIdPartition, code: ErrorCode, reason: str) -> None:
+        self.reasons[partition], self.codes[partition] = reason, code
 
 
 def _request(located: Sequence[_Located]) -> ListOffsetsRequest:

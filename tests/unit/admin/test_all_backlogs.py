@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from kproxy.admin import all_backlogs
 from kproxy.admin.all_backlogs import MOST_READS, REMEMBERED_MS, AllBacklogs
 from kproxy.admin.progress_views import SharePartitionWindow, unknown_window
+from kproxy.error_codes import ErrorCode
 from kproxy.handlers.backlog import Backlog, BacklogQuestion
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicIdPartition
 from kproxy.wire.record_times import RecordTime
@@ -164,5 +165,6 @@ def test_a_log_of_which_nobody_knows_the_end_says_why() -> None:
     found = world.look(a_window(3))
 
     # Then
-    assert found == [Backlog(None, None, "the brokers did not answer within 3 s")]
+    reason = "the brokers did not answer within 3 s"
+    assert found == [Backlog(None, None, reason, ErrorCode.REQUEST_TIMED_OUT)]
     assert all_backlogs.LOOK_SECONDS > 3

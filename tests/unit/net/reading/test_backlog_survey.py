@@ -131,7 +131,8 @@ async def test_brokers_that_do_not_answer_cost_no_more_than_the_time_there_is() 
 
         # Then
         unanswered = "the brokers did not answer within 0.2 s"
-        assert found == [Backlog(1, None, unanswered), Backlog(None, None, unanswered)]
+        timed_out = Backlog(None, None, unanswered, ErrorCode.REQUEST_TIMED_OUT)
+        assert found == [Backlog(1, None, unanswered), timed_out]
 
 
 async def test_a_cluster_that_is_gone_is_said_of_each_partition() -> None:

@@ -62,7 +62,7 @@ async def test_a_leader_that_moved_is_looked_up_anew() -> None:
         await ends.find([FIRST])
 
         # Then
-        assert (ends.ends, ends.reasons) == ({FIRST: 1}, {})
+        assert (ends.ends, ends.reasons, ends.codes) == ({FIRST: 1}, {}, {})
 
 
 def disowning(request: DecodedRequest) -> ListOffsetsResponse:
@@ -92,6 +92,7 @@ async def test_what_a_leader_refuses_has_its_reason_and_the_others_have_their_en
         address = cluster.brokers[1].address
         assert ends.ends == {SECOND: 0}
         assert ends.reasons == {FIRST: f"{address} answered ListOffsets with TOPIC_AUTHORIZATION_FAILED"}
+        assert ends.codes == {FIRST: ErrorCode.TOPIC_AUTHORIZATION_FAILED}
 
 
 async def test_a_partition_that_nobody_leads_has_a_reason() -> None:
@@ -105,3 +106,4 @@ async def test_a_partition_that_nobody_leads_has_a_reason() -> None:
 
         # Then
         assert (ends.ends, ends.reasons) == ({}, {THIRD: "no leader is known of orders-2"})
+        assert ends.codes == {THIRD: ErrorCode.LEADER_NOT_AVAILABLE}
