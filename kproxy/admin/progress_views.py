@@ -90,7 +90,7 @@ def durable_window(
     start_offset = _first_unfinished(state.start_offset, state.state_batches)
     last_offset = max((batch.last_offset for batch in state.state_batches), default=-1)
     counted = state.delivery_complete_count
-    is_counted = counted >= 0
+    is_counted = counted >= 0 or not state.state_batches
     passed = start_offset - state.start_offset
     return SharePartitionWindow(
         key=key,

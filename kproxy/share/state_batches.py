@@ -11,6 +11,9 @@ from kproxy.share.record_state import RecordState
 UNKNOWN_START_OFFSET: Final = -1
 """The start offset of a share-partition whose `share.auto.offset.reset` was not applied yet."""
 
+UNKNOWN_COMPLETE_COUNT: Final = -1
+"""The delivery-complete count of a state that nobody has written yet, whether it has a start offset or not."""
+
 LARGEST_COUNT: Final = 2**31 - 1
 """What a delivery-complete count says at most: an int32 in the log. A hole in a topic can be larger."""
 

@@ -40,7 +40,7 @@ from kproxy.handlers.ports import (
 from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, StateEpoch
 from kproxy.share.limits import ShareLimits
 from kproxy.share.share_partition import SharePartition
-from kproxy.share.state_batches import UNKNOWN_START_OFFSET, StateDelta
+from kproxy.share.state_batches import UNKNOWN_COMPLETE_COUNT, UNKNOWN_START_OFFSET, StateDelta
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.operations import TAKEOVER
 
@@ -324,7 +324,8 @@ class SharePartitionDirectory:
 
         A choice that only memory knew would be made again after a crash, and "the end of the log" is then behind
         records that members held already. Source: KIP-932, "share.auto.offset.reset"; Kafka's
-        `SharePartition.maybeInitialize` leaves it to the first write.
+        `SharePartition.maybeInitialize` leaves it to the first write. Until that brings the count of what
+        is done with, the state is as it was for who asks about the group (`DescribeShareGroupOffsets`).
         """
         # Again, in the turn in which the configurations are read: the load may have outlived the group's slot.
         self._require_ready(key)
@@ -337,7 +338,7 @@ class SharePartitionDirectory:
         with _told_to_clients(key):
             await self._ports.state_log.persist(
                 key,
-                StateDelta(start_offset, 0, ()),
+                StateDelta(start_offset, UNKNOWN_COMPLETE_COUNT, ()),
                 state_epoch=state.state_epoch,
                 leader_epoch=state.leader_epoch,
                 actors=(TAKEOVER,),

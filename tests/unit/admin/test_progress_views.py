@@ -177,8 +177,13 @@ def test_without_a_start_offset_nothing_but_the_end_is_known(
     assert (view.start_offset, view.lag, view.log_end_offset, view.reason) == (None, None, 5, reason)
 
 
-def test_a_state_that_counts_nothing_has_a_start_offset_and_no_lag() -> None:
+def test_a_state_whose_start_offset_was_merely_chosen_has_nothing_to_count() -> None:
     view = progress(durable_window(KEY, durable(3, -1), "orders"), Backlog(5))
+    assert (view.start_offset, view.lag, view.reason) == (3, 2, "")
+
+
+def test_a_state_that_counts_nothing_has_a_start_offset_and_no_lag() -> None:
+    view = progress(durable_window(KEY, durable(3, -1, available(3, 4)), "orders"), Backlog(5))
     assert (view.start_offset, view.lag) == (3, None)
     assert view.reason == "the durable state does not count the records done with"
 
