@@ -85,6 +85,14 @@ class NonEmptyGroup(ApiError):
     error_code = ErrorCode.NON_EMPTY_GROUP
 
 
+class ImpossiblePartition(ApiError):
+    """A negative partition, or a partition of a group without an id, in a request about the offsets of share groups.
+
+    Told as UNKNOWN_SERVER_ERROR, for groups as a whole: the stock coordinator's persister throws
+    IllegalArgumentException (`DefaultStatePersister.validate`).
+    """
+
+
 class InvalidGroupId(ApiError):
     """A request about a group that names none: the group id is empty."""
 

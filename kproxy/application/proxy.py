@@ -44,6 +44,7 @@ from kproxy.net.cluster.share_support import ShareSupportWatch
 from kproxy.net.cluster.view import ClusterBroker, TopicIdsMissing
 from kproxy.net.deadlines import Deadlines, MonotonicClock, SystemWallClock
 from kproxy.net.observation import ShellObserver
+from kproxy.net.reading.backlog_survey import BacklogSurvey
 from kproxy.net.reading.isolated_availability import IsolatedAvailability
 from kproxy.net.reading.partition_reader import BrokerPartitionReader
 from kproxy.net.relay.answering import TimedApis
@@ -199,6 +200,8 @@ class Proxy:
                 readiness=self._state_log.readiness,
                 waits=HeldRequests(self._clock),
                 namespace=ClusterGroupNamespace(metadata=self._metadata, connections=self._connections),
+                offset_store=self._state_log.states,
+                backlogs=BacklogSurvey(metadata=self._metadata, connections=self._connections),
                 share_state_store=self._share_state_store(),
             ),
             share_group_limits(self._settings),

@@ -11,15 +11,20 @@ from kproxy.handlers.apis.share_acknowledge import ShareAcknowledgeHandler
 from kproxy.handlers.apis.share_fetch import ShareFetchHandler
 from kproxy.handlers.apis.share_group_describe import ShareGroupDescribeHandler, refuse_description
 from kproxy.handlers.apis.share_group_heartbeat import HeartbeatPorts, ShareGroupHeartbeatHandler
+from kproxy.handlers.apis.share_offset_apis import share_offset_apis
+from kproxy.handlers.apis.share_offset_requests import ShareOffsetServices
 from kproxy.handlers.apis.share_state_apis import share_state_apis
 from kproxy.handlers.apis.share_state_requests import ShareStateServices
+from kproxy.handlers.backlog import Backlogs
 from kproxy.handlers.groups.effective_limits import EffectiveLimits
 from kproxy.handlers.groups.group_configs import GroupConfigs
 from kproxy.handlers.groups.group_writes import GroupWrites
 from kproxy.handlers.groups.held_heartbeats import HeldHeartbeats
+from kproxy.handlers.groups.state_deletions import StateDeletions
 from kproxy.handlers.live.acknowledgements import Acknowledgements
 from kproxy.handlers.live.releases import Releases
 from kproxy.handlers.live.share_services import ShareServices
+from kproxy.handlers.offset_store import ShareOffsetStore
 from kproxy.handlers.registry import ServedApi
 from kproxy.handlers.share_state_store import ShareStateStore
 from kproxy.share.group_coordinator import GroupCoordinator
@@ -42,6 +47,9 @@ class ApiParts:
     limits: EffectiveLimits
     fetch_max_bytes: int
     heartbeat_ports: HeartbeatPorts
+    state_deletions: StateDeletions
+    offset_store: ShareOffsetStore
+    backlogs: Backlogs
     share_state_store: ShareStateStore | None
 
 
@@ -71,6 +79,7 @@ def served_apis(parts: ApiParts) -> tuple[ServedApi, ...]:
         ServedApi(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1, heartbeat.serve, ShareGroupHeartbeatResponse),
         ServedApi(ApiKey.SHARE_FETCH, 1, 2, fetch.serve, ShareFetchResponse),
         ServedApi(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, acknowledge.serve, ShareAcknowledgeResponse),
+        *share_offset_apis(_share_offset_services(parts)),
         *_share_state_apis(parts),
     )
 
@@ -98,6 +107,24 @@ def _group_apis(parts: ApiParts) -> Sequence[ServedApi]:
     return (
         ServedApi(ApiKey.LIST_GROUPS, 0, 5, listing.serve, refuse_parts=refuse_listing),
         ServedApi(ApiKey.DELETE_GROUPS, 0, 3, deletion.serve, refuse_parts=refuse_deletions),
+    )
+
+
+def _share_offset_services(parts: ApiParts) -> ShareOffsetServices:
+    ports = parts.heartbeat_ports
+    return ShareOffsetServices(
+        coordinator=parts.coordinator,
+        directory=parts.services.directory,
+        writes=parts.writes,
+        state_deletions=parts.state_deletions,
+        group_deletions=ports.deletions,
+        store=parts.offset_store,
+        backlogs=parts.backlogs,
+        metadata=ports.metadata,
+        group_log=ports.group_log,
+        namespace=ports.namespace,
+        coordinators=ports.coordinators,
+        observer=ports.observer,
     )
 
 

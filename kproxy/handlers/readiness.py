@@ -15,9 +15,12 @@ from kproxy.interception.rewrites.share_group_answers import wants_share_groups
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import Message
+from kproxy.wire.messages.alter_share_group_offsets_request import AlterShareGroupOffsetsRequest
 from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
+from kproxy.wire.messages.delete_share_group_offsets_request import DeleteShareGroupOffsetsRequest
 from kproxy.wire.messages.delete_share_group_state_request import DeleteShareGroupStateRequest
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
+from kproxy.wire.messages.describe_share_group_offsets_request import DescribeShareGroupOffsetsRequest
 from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from kproxy.wire.messages.initialize_share_group_state_request import InitializeShareGroupStateRequest
 from kproxy.wire.messages.list_groups_request import ListGroupsRequest
@@ -56,7 +59,7 @@ class StateNeed:
     patience_ms: int = PATIENCE_MS
     """How long the request waits for it."""
     is_everything: bool = False
-    """Whether every slot is needed."""
+    """Whether every part of the state log is needed, whatever is named."""
 
 
 class Readiness(Protocol):
@@ -151,6 +154,15 @@ def _keys(group_id: str | None, partitions: Iterable[tuple[bytes, int]]) -> tupl
     )
 
 
+def _of_described_offsets(request: DescribeShareGroupOffsetsRequest) -> StateNeed:
+    return StateNeed(tuple(group.group_id for group in request.groups), is_everything=True)
+
+
+def _of_offsets(request: AlterShareGroupOffsetsRequest | DeleteShareGroupOffsetsRequest) -> StateNeed:
+    """The states of a group are in any part of the log, and the request names them by names of topics."""
+    return StateNeed((request.group_id,), is_everything=True)
+
+
 _NEEDS: Final[Mapping[int, Callable[[Any], StateNeed | None]]] = {
     ApiKey.SHARE_GROUP_HEARTBEAT: _of_heartbeat,
     ApiKey.SHARE_GROUP_DESCRIBE: _of_description,
@@ -165,4 +177,7 @@ _NEEDS: Final[Mapping[int, Callable[[Any], StateNeed | None]]] = {
     ApiKey.WRITE_SHARE_GROUP_STATE: _of_states,
     ApiKey.DELETE_SHARE_GROUP_STATE: _of_states,
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: _of_states,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: _of_described_offsets,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: _of_offsets,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: _of_offsets,
 }

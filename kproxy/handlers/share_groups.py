@@ -13,6 +13,7 @@ from functools import cache, partial
 from kproxy.errors import ApiError
 from kproxy.handlers.api_entries import ApiParts, partial_apis, served_apis
 from kproxy.handlers.apis.share_group_heartbeat import HeartbeatPorts
+from kproxy.handlers.backlog import Backlogs
 from kproxy.handlers.callers import Waits
 from kproxy.handlers.groups.effective_limits import EffectiveLimits
 from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
@@ -21,6 +22,7 @@ from kproxy.handlers.groups.group_coordinators import GroupCoordinators, GroupNa
 from kproxy.handlers.groups.group_deletions import GroupDeletions
 from kproxy.handlers.groups.group_writes import GroupWrite, GroupWrites
 from kproxy.handlers.groups.held_heartbeats import HeldHeartbeats
+from kproxy.handlers.groups.state_deletions import StateDeletions
 from kproxy.handlers.groups.topic_deletions import TopicDeletions
 from kproxy.handlers.groups.watched_topics import WatchedTopics
 from kproxy.handlers.live.fetch_signals import HeardAvailability
@@ -31,6 +33,7 @@ from kproxy.handlers.live.releases import Released, Releases
 from kproxy.handlers.live.share_counters import ShareCounters
 from kproxy.handlers.live.share_partitions import DirectoryPorts, SharePartitionDirectory
 from kproxy.handlers.live.share_services import ShareServices
+from kproxy.handlers.offset_store import ShareOffsetStore
 from kproxy.handlers.ports import (
     Alarm,
     Availability,
@@ -86,6 +89,8 @@ class ShareGroupPorts:
     background: Background
     waits: Waits
     namespace: GroupNamespace
+    offset_store: ShareOffsetStore
+    backlogs: Backlogs
     readiness: Readiness = field(default_factory=AlwaysReady)
     share_state_store: ShareStateStore | None = None
     """The share coordinator, where it is served on the wire (API keys 83 to 87); None where it is not."""
@@ -142,13 +147,11 @@ class ShareGroups:
         self._group_writes = GroupWrites(
             self.coordinator, ports.group_log, restore=self._restore, on_given_up=self._held.call_group
         )
+        self.state_deletions = StateDeletions(
+            self.coordinator, self.directory, self._group_writes, ports.state_log
+        )
         self._topic_deletions = TopicDeletions(
-            self.coordinator,
-            self.directory,
-            self._group_writes,
-            metadata=ports.metadata,
-            state_log=ports.state_log,
-            clock=ports.clock,
+            self.coordinator, self.directory, self.state_deletions, metadata=ports.metadata, clock=ports.clock
         )
         self._group_deletions = GroupDeletions(
             self.coordinator, self._group_writes, services=self._services, group_log=ports.group_log
@@ -318,6 +321,9 @@ class ShareGroups:
             limits=self._effective_limits,
             fetch_max_bytes=self._limits.fetch_max_bytes,
             heartbeat_ports=self._heartbeat_ports(),
+            state_deletions=self.state_deletions,
+            offset_store=ports.offset_store,
+            backlogs=ports.backlogs,
             share_state_store=ports.share_state_store,
         )
 

@@ -40,13 +40,13 @@ from kproxy.share.identifiers import (
     MemberEpoch,
     MemberId,
     SharePartitionKey,
+    StateEpoch,
     TopicId,
 )
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group import ShareGroup
 from kproxy.share.share_group_image import ShareGroupImage, ShareGroupState
 from kproxy.share.share_group_member import ShareGroupMember
-from kproxy.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,8 +313,23 @@ class GroupCoordinator:
         """Return the group; raise GroupIdNotFound if there is none, NonEmptyGroup if it has members."""
         group = self._group(group_id)
         if group.members:
-            raise NonEmptyGroup(f"share group {group_id!r} has {counted(len(group.members), 'member')}")
+            raise NonEmptyGroup("The group is not empty.")
         return group
+
+    def begin_alteration(self, group_id: GroupId, topics: Mapping[str, TopicPartitions]) -> StateEpoch:
+        """Take note that share-partitions of `topics`, by name, are about to get start offsets; `initialized` ends it.
+
+        The group is made for some topic when there is none. Returns the lowest state epoch that is theirs from then on.
+        Raises NonEmptyGroup if the group has members.
+        """
+        if not topics and group_id not in self._groups:
+            return StateEpoch(0)
+        self._groups.setdefault(group_id, ShareGroup(group_id))
+        group = self.require_empty(group_id)
+        begun = [group.topics.state_partitions.begin_alteration(*named) for named in topics.items()]
+        if any(begun):
+            group.note_change()
+        return StateEpoch(group.group_epoch)
 
     def describe(self, group_id: GroupId) -> ShareGroupView:
         """Return a frozen picture of the group.
@@ -335,7 +350,7 @@ class GroupCoordinator:
     def _group(self, group_id: GroupId) -> ShareGroup:
         group = self._groups.get(group_id)
         if group is None:
-            raise GroupIdNotFound(f"there is no share group {group_id!r}")
+            raise GroupIdNotFound(f"Group {group_id} not found.")
         return group
 
     def _note_round(self, group: ShareGroup) -> None:

@@ -34,12 +34,11 @@ from kproxy.share.identifiers import (
     SharePartitionKey,
     StateEpoch,
     TopicId,
-    TopicIdPartition,
 )
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_image import MemberImage, ShareGroupImage, ShareGroupState
 from kproxy.share.share_group_member import ShareGroupMember
-from kproxy.share.state_partition_metadata import StatePartitionMetadata
+from kproxy.share.state_partition_metadata import StatePartitionMetadata, partitions_of
 
 
 class ShareGroup:
@@ -243,7 +242,7 @@ class ShareGroup:
         if self._is_stale and self._assignment.may_compute(now_ms):
             self._assignment.compute(now_ms)
             self.assignment_epoch = AssignmentEpoch(self.group_epoch)
-            self._note_change()
+            self.note_change()
         self._assignment.end_round(now_ms)
 
     def take_called(self) -> tuple[MemberId, ...]:
@@ -277,12 +276,12 @@ class ShareGroup:
 
     def initialized(self, keys: Iterable[SharePartitionKey]) -> None:
         """Allow `keys`, whose durable state now exists, to be assigned; not those whose topic was deleted."""
-        if self.topics.state_partitions.finish(_partitions(keys)):
-            self._note_change()
+        if self.topics.state_partitions.finish(partitions_of(keys)):
+            self.note_change()
 
     def initialization_failed(self, keys: Iterable[SharePartitionKey]) -> None:
         """Let the next heartbeat ask again for `keys`, which may have durable state or not."""
-        self.topics.state_partitions.fail(_partitions(keys))
+        self.topics.state_partitions.fail(partitions_of(keys))
 
     def begin_deletion(self) -> tuple[SharePartitionKey, ...]:
         """Give up the group, which has no members; return the share-partitions whose durable state must be deleted."""
@@ -290,7 +289,7 @@ class ShareGroup:
         if not self.is_being_deleted:
             self.is_being_deleted = True
             self.topics.begin_deletion(tuple(self.state_topic_names))
-            self._note_change()
+            self.note_change()
         return tuple(each.in_group(self.group_id) for each in self.topics.state_partitions.partitions)
 
     def delete_topics(self, topic_ids: Collection[TopicId]) -> tuple[SharePartitionKey, ...]:
@@ -301,13 +300,13 @@ class ShareGroup:
         """
         partitions = self.topics.begin_deletion(topic_ids)
         if partitions:
-            self._note_change()
+            self.note_change()
         return tuple(each.in_group(self.group_id) for each in partitions)
 
     def topics_deleted(self, topic_ids: Iterable[TopicId]) -> None:
         """Forget topics of which no durable state is left."""
         if self.topics.state_partitions.finish_deletion(topic_ids):
-            self._note_change()
+            self.note_change()
 
     def assignment_of(self, member: ShareGroupMember) -> tuple[AssignedTopic, ...]:
         """Return what `member` was assigned, by topic name; a topic deleted meanwhile is left out."""
@@ -347,7 +346,7 @@ class ShareGroup:
         """Mark as initializing, and return, what is neither initialized nor recently begun."""
         begun = tuple(self.topics.begin_initializations(limits, now_ms))
         if begun:
-            self._note_change()
+            self.note_change()
         key, epoch = partial(SharePartitionKey, self.group_id), StateEpoch(self.group_epoch)
         return tuple(
             PartitionInitialization(key(topic_id, new.number), epoch, new.start_offset)
@@ -378,22 +377,19 @@ class ShareGroup:
 
     def _raise_group_epoch(self) -> None:
         self.group_epoch = GroupEpoch(self.group_epoch + 1)
-        self._note_change()
+        self.note_change()
 
     def _note_member(self, member: ShareGroupMember) -> None:
         """Let the group's image follow the member's. Only this one is made anew: groups are large."""
         image = member.image()
         if self._member_images.get(member.member_id) != image:
             self._member_images[member.member_id] = image
-            self._note_change()
+            self.note_change()
 
-    def _note_change(self) -> None:
+    def note_change(self) -> None:
+        """Let the image be made anew, as another revision."""
         self.revision += 1
         self._image = None
 
     def _unknown(self, member_id: MemberId) -> UnknownMemberId:
         return UnknownMemberId(f"{member_id!r} is no member of group {self.group_id!r}")
-
-
-def _partitions(keys: Iterable[SharePartitionKey]) -> Iterable[TopicIdPartition]:
-    return (TopicIdPartition(key.topic_id, key.partition) for key in keys)

@@ -7,11 +7,11 @@ Every step is made durable before the state itself is touched, so that an interr
 Source: `ShareGroupStatePartitionMetadata` records, `GroupMetadataManager.java`.
 """
 
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kproxy.share.heartbeat import TopicPartitions
-from kproxy.share.identifiers import TopicId, TopicIdPartition
+from kproxy.share.identifiers import SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.share.share_group_image import StatePartitions, StateTopics
 from kproxy.share.state_batches import UNKNOWN_START_OFFSET
 
@@ -154,6 +154,20 @@ class StatePartitionMetadata:
             begun.append(NewPartition(number, start_offset))
         return tuple(begun)
 
+    def begin_alteration(self, name: str, topic: TopicPartitions) -> bool:
+        """Mark as initializing all of a topic that is not initialized; tell whether there was any.
+
+        Some of these are about to get start offsets. The others get none: they begin where they would have, and are
+        not taken for partitions that were added since. Nothing may be deleting of the topic.
+        """
+        assert topic.topic_id not in self._deleting, f"the state of {name} is being deleted"
+        self._names[topic.topic_id] = name
+        begun = set(range(topic.partition_count)) - self.initialized_of(topic.topic_id)
+        places = (TopicIdPartition(topic.topic_id, number) for number in sorted(begun))
+        added = [place for place in places if place not in self._initializing]
+        self._initializing.update((place, _Initializing(UNKNOWN_START_OFFSET, None)) for place in added)
+        return bool(added)
+
     def finish(self, partitions: Iterable[TopicIdPartition]) -> bool:
         """Let those of `partitions` that are initializing be initialized; tell whether there were any.
 
@@ -204,3 +218,8 @@ class StatePartitionMetadata:
             topic_id: StatePartitions(self._names[topic_id], numbers)
             for topic_id, numbers in partitions.items()
         }
+
+
+def partitions_of(keys: Iterable[SharePartitionKey]) -> Iterator[TopicIdPartition]:
+    """Yield the partitions of share-partitions of one group."""
+    return (TopicIdPartition(key.topic_id, key.partition) for key in keys)

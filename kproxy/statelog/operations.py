@@ -40,6 +40,16 @@ class Initialize:
 
 
 @dataclass(slots=True)
+class Move:
+    """Begin the state anew at another offset, as `ShareCoordinator.move_state`. The ticket's response is None."""
+
+    key: SharePartitionKey
+    state_epoch: StateEpoch
+    start_offset: int
+    actor: Actor
+
+
+@dataclass(slots=True)
 class Load:
     """Take the share-partition over: the leader epoch becomes stored + 1.
 
@@ -86,7 +96,7 @@ class ColdSnapshots:
     actor: Actor = HOUSEKEEPING
 
 
-KeyedOperation: TypeAlias = Write | Initialize | Load | Read | Delete | ReadSummary
+KeyedOperation: TypeAlias = Write | Initialize | Move | Load | Read | Delete | ReadSummary
 Operation: TypeAlias = KeyedOperation | ColdSnapshots
 
 

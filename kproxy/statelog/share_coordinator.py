@@ -144,6 +144,29 @@ class ShareCoordinator:
             key, state_epoch=state_epoch, start_offset=start_offset, now_ms=now_ms, actor=actor
         )
 
+    def move_state(
+        self,
+        key: SharePartitionKey,
+        *,
+        state_epoch: StateEpoch,
+        start_offset: int,
+        now_ms: int,
+        actor: Actor,
+    ) -> CoordinatorResult[None]:
+        """Begin anew at `start_offset`, under a higher epoch than the stored one: whoever holds that is fenced.
+
+        The epoch is `state_epoch` when that is higher already, and after the last one the last again.
+
+        Raises:
+            InvalidRequest: as `initialize_state`.
+        """
+        state = self.fold.states.get(key)
+        if state is not None:
+            state_epoch = StateEpoch(min(max(state_epoch, state.state_epoch + 1), LAST_EPOCH))
+        return self.initialize_state(
+            key, state_epoch=state_epoch, start_offset=start_offset, now_ms=now_ms, actor=actor
+        )
+
     def read_state(
         self, key: SharePartitionKey, *, leader_epoch: LeaderEpoch, now_ms: int, actor: Actor
     ) -> CoordinatorResult[DurableShareState | None]:

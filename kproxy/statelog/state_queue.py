@@ -13,6 +13,7 @@ How the shell drives it:
 """
 
 from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 from kproxy.errors import ApiError, CoordinatorNotAvailable, InvalidRequest, UnwritableStateRecord
@@ -25,11 +26,12 @@ from kproxy.statelog.operations import (
     Initialize,
     KeyedOperation,
     Load,
+    Move,
     Operation,
     Read,
     Write,
 )
-from kproxy.statelog.share_coordinator import ShareCoordinator, require_possible_write
+from kproxy.statelog.share_coordinator import CoordinatorResult, ShareCoordinator, require_possible_write
 from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 from kproxy.statelog.tickets import Append, Ticket, refuse_all, settle_all
 from kproxy.wording import counted
@@ -221,9 +223,8 @@ class StateQueue:
                 return coordinator.read_state(
                     key, leader_epoch=operation.leader_epoch, now_ms=now_ms, actor=operation.actor
                 )
-            case Initialize():
-                begin = coordinator.begin_state if operation.keeps_progress else coordinator.initialize_state
-                return begin(
+            case Initialize() | Move():
+                return self._beginning(operation)(
                     key,
                     state_epoch=operation.state_epoch,
                     start_offset=operation.start_offset,
@@ -234,6 +235,14 @@ class StateQueue:
                 return coordinator.delete_state(key, actor=operation.actor)
             case _:
                 return coordinator.read_summary(key)
+
+    def _beginning(self, operation: Initialize | Move) -> Callable[..., CoordinatorResult[None]]:
+        """Return the way in which the state begins."""
+        if isinstance(operation, Move):
+            return self._coordinator.move_state
+        return (
+            self._coordinator.begin_state if operation.keeps_progress else self._coordinator.initialize_state
+        )
 
     def _draft_cold_snapshots(self, draft: AppendDraft) -> None:
         """Fill what room is left in `draft` with snapshots."""

@@ -14,10 +14,10 @@ from tests.in_memory.in_memory_state_log import InMemoryStateLog
 
 
 class BreakableStateLog:
-    """Implements `StateLog`.
+    """Implements `StateLog` and `ShareOffsetStore`.
 
-    While `persist_failure` is set, writes are refused with it; while `is_away`, loads, initializations and deletions
-    are. While `hold_writes` is set, writes become durable only when it is. `unreadiness` is raised by `require_ready`
+    While `persist_failure` is set, writes are refused with it; while `is_away`, whatever else changes or reads states
+    is. While `hold_writes` is set, writes become durable only when it is. `unreadiness` is raised by `require_ready`
     for the share-partitions that it holds.
     """
 
@@ -29,6 +29,7 @@ class BreakableStateLog:
         self.hold_loads: asyncio.Event | None = None
         self.hold_initializations: asyncio.Event | None = None
         self.hold_deletions: asyncio.Event | None = None
+        self.hold_moves: asyncio.Event | None = None
         self.loads: list[SharePartitionKey] = []
         self.contradiction: DurableShareState | None = None
         """What every load returns instead of the truth."""
@@ -109,6 +110,21 @@ class BreakableStateLog:
             await self.hold_deletions.wait()
         refused = {key: refusal for key in keys if (refusal := self._refusal(key))}
         return {**refused, **await self.memory.delete([key for key in keys if key not in refused])}
+
+    async def summaries(
+        self, keys: Collection[SharePartitionKey]
+    ) -> Mapping[SharePartitionKey, DurableShareState | ApiError | None]:
+        found = await self.memory.summaries(keys)
+        return {key: self._refusal(key) or state for key, state in found.items()}
+
+    async def move(
+        self, moves: Sequence[PartitionInitialization], actor: Actor
+    ) -> Mapping[SharePartitionKey, ApiError]:
+        refused = {move.key: refusal for move in moves if (refusal := self._refusal(move.key))}
+        failures = await self.memory.move([move for move in moves if move.key not in refused], actor)
+        if self.hold_moves is not None:
+            await self.hold_moves.wait()
+        return {**refused, **failures}
 
     def _refusal(self, key: SharePartitionKey) -> ApiError | None:
         if self.is_away:

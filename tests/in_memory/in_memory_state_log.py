@@ -11,7 +11,7 @@ from kproxy.share.state_batches import StateDelta
 from kproxy.statelog.actors import Actor
 from kproxy.statelog.claims import STATE_FORMAT_VERSION, Claim
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.operations import Delete, Initialize, Load, Operation, Write
+from kproxy.statelog.operations import Delete, Initialize, Load, Move, Operation, Write
 from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
 from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.statelog.state_queue import StateQueue
@@ -23,7 +23,10 @@ _LARGEST_APPEND_BYTES = 2**20
 
 
 class InMemoryStateLog:
-    """Implements `StateLog`. `records` is the log, `fold` what it says; `now_ms` stands until a test moves it."""
+    """Implements `StateLog` and `ShareOffsetStore`.
+
+    `records` is the log, `fold` what it says; `now_ms` stands until a test moves it.
+    """
 
     def __init__(self, limits: CoordinatorLimits | None = None) -> None:
         self.records: list[Record] = []
@@ -76,6 +79,20 @@ class InMemoryStateLog:
 
     async def delete(self, keys: Collection[SharePartitionKey]) -> Mapping[SharePartitionKey, ApiError]:
         refusals = {key: self._run(Delete(key)).refusal for key in keys}
+        return {key: refusal for key, refusal in refusals.items() if refusal is not None}
+
+    async def summaries(
+        self, keys: Collection[SharePartitionKey]
+    ) -> Mapping[SharePartitionKey, DurableShareState | ApiError | None]:
+        return {key: self.fold.states.get(key) for key in keys}
+
+    async def move(
+        self, moves: Sequence[PartitionInitialization], actor: Actor
+    ) -> Mapping[SharePartitionKey, ApiError]:
+        refusals = {
+            move.key: self.run(Move(move.key, move.state_epoch, move.start_offset, actor)).refusal
+            for move in moves
+        }
         return {key: refusal for key, refusal in refusals.items() if refusal is not None}
 
     def run(self, operation: Operation) -> Ticket:

@@ -33,6 +33,7 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/handlers/backlog.py": "a port; tests/unit/net/reading/test_backlog_survey.py holds implementations to it",
     "kproxy/handlers/live/share_services.py": "data only",
     "kproxy/handlers/share_state_store.py": "a port; tests/unit/net/state_log/test_durable_state_log.py",
+    "kproxy/handlers/offset_store.py": "a port; tests/unit/net/state_log/test_durable_state_log.py",
     "kproxy/interception/gathering.py": "tests/unit/interception/test_translations.py",
     "kproxy/interception/known_versions.py": "a table; tests/unit/interception/test_routing.py reads it",
     "kproxy/interception/response_slots.py": "data only",

@@ -18,7 +18,7 @@ from kproxy.handlers.share_state_store import ShareStateStore
 from kproxy.net.background import BackgroundTasks
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.heartbeat import PartitionInitialization
-from kproxy.share.identifiers import GroupId, SharePartitionKey, StateEpoch, TopicId
+from kproxy.share.identifiers import GroupId, SharePartitionKey, StateEpoch, TopicId, TopicIdPartition
 from kproxy.share.share_partition import SharePartition
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
@@ -32,6 +32,7 @@ from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartb
 from tests.in_memory.breakable_group_log import BreakableGroupLog
 from tests.in_memory.breakable_state_log import BreakableStateLog
 from tests.in_memory.in_memory_availability import InMemoryAvailability
+from tests.in_memory.in_memory_backlogs import InMemoryBacklogs
 from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
 from tests.in_memory.in_memory_waits import InMemoryWaits
 from tests.in_memory.manual_clock import ManualClock
@@ -68,6 +69,7 @@ class ShareGroupWorld:
         self.waits = InMemoryWaits(self.clock, passes_time=passes_time)
         self.state_log = BreakableStateLog()
         self.group_log = BreakableGroupLog()
+        self.backlogs = InMemoryBacklogs()
         self.alarm = RecordingAlarm()
         self.namespace = UncheckedGroupNamespace()
         self.background = BackgroundTasks(TaskKeeper())
@@ -100,6 +102,8 @@ class ShareGroupWorld:
                 background=self.background,
                 waits=self.waits,
                 namespace=namespace or self.namespace,
+                offset_store=self.state_log,
+                backlogs=self.backlogs,
                 readiness=readiness or AlwaysReady(),
                 share_state_store=self.share_state_store,
             ),
@@ -128,7 +132,9 @@ class ShareGroupWorld:
         return next(self._connection_ids)
 
     def log(self, topic_id: TopicId = ORDERS, partition: int = 0) -> InMemoryLog:
-        return self.reader.log(topic_id, partition)
+        log = self.reader.log(topic_id, partition)
+        self.backlogs.logs[TopicIdPartition(topic_id, partition)] = log
+        return log
 
     def produce(
         self, record_count: int, *, topic_id: TopicId = ORDERS, partition: int = 0, size_bytes: int = 8
@@ -376,9 +382,8 @@ def acquired(
 ) -> list[tuple[int, int, int]]:
     """Return first offset, last offset and delivery count of what was acquired from a partition."""
     data = partitions_of(answer).get((topic_id, partition))
-    if data is None:
-        return []
-    return [(run.first_offset, run.last_offset, run.delivery_count) for run in data.acquired_records]
+    runs = [] if data is None else data.acquired_records
+    return [(run.first_offset, run.last_offset, run.delivery_count) for run in runs]
 
 
 def acknowledge_errors(answer: ShareAcknowledgeResponse) -> dict[tuple[TopicId, int], int]:

@@ -13,6 +13,7 @@ from kproxy.share.identifiers import GroupId, SharePartitionKey
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.partitioning import group_partition, state_partition
 from kproxy.wire.codecs import DecodedRequest, Message
+from tests.in_memory.in_memory_backlogs import InMemoryBacklogs
 from tests.in_memory.recording_observer import RecordingAlarm, RecordingObserver
 from tests.in_memory.unchecked_group_namespace import UncheckedGroupNamespace
 from tests.worlds.backing import ORDERS
@@ -57,6 +58,8 @@ class SharingProcess(Process):
                 observer=self.observer,
                 background=BackgroundTasks(backing.tasks),
                 waits=HeldRequests(backing.clock),
+                offset_store=self.service.states,
+                backlogs=InMemoryBacklogs(),
                 readiness=self.service.readiness,
                 share_state_store=self.service.states,
             ),

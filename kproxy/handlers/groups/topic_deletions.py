@@ -2,22 +2,21 @@
 
 1. A topic that the cluster's metadata do not have any more has no live share-partitions: nothing of it is in flight.
 2. One that is missing for `CONFIRMATION_MS` is gone for good; before that it may come back, and goes on where it was.
-3. Each group that consumed it says durably that the state is being deleted. 4. The state is deleted. 5. The group
-forgets the topic. Whatever is interrupted in between is found in the group, and goes on from step 4.
+3. In each group that consumed it its state is deleted (`state_deletions`); what was interrupted of that goes on.
 
 Source: `GroupCoordinatorService.onPartitionsDeleted`, `ShareCoordinatorService.onTopicsDeleted`.
 """
 
 from collections.abc import Collection
+from contextlib import suppress
 from typing import Final
 
 from kproxy.errors import ApiError, BrokerUnavailable
-from kproxy.handlers.groups.group_writes import GroupWrites
+from kproxy.handlers.groups.state_deletions import StateDeletions
 from kproxy.handlers.live.share_partitions import SharePartitionDirectory
-from kproxy.handlers.ports import Clock, ClusterMetadata, StateLog
+from kproxy.handlers.ports import Clock, ClusterMetadata
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import TopicId
-from kproxy.share.share_group import ShareGroup
 
 CONFIRMATION_MS: Final = 10_000
 """How long a topic must have been missing before its state is deleted.
@@ -33,28 +32,25 @@ class TopicDeletions:
     __slots__ = (
         "_clock",
         "_coordinator",
+        "_deletions",
         "_directory",
         "_metadata",
         "_missing_since_ms",
-        "_state_log",
-        "_writes",
     )
 
-    def __init__(  # what a deletion touches
+    def __init__(
         self,
         coordinator: GroupCoordinator,
         directory: SharePartitionDirectory,
-        writes: GroupWrites,
+        deletions: StateDeletions,
         *,
         metadata: ClusterMetadata,
-        state_log: StateLog,
         clock: Clock,
     ) -> None:
         self._coordinator = coordinator
         self._directory = directory
-        self._writes = writes
+        self._deletions = deletions
         self._metadata = metadata
-        self._state_log = state_log
         self._clock = clock
         self._missing_since_ms: dict[TopicId, int] = {}
 
@@ -84,7 +80,8 @@ class TopicDeletions:
                 continue
             topic_ids = {*group.deleting_topic_ids, *(gone & group.state_topic_names.keys())}
             if topic_ids:
-                await self._delete(group, sorted(topic_ids))
+                with suppress(ApiError):  # the group says what is left to do
+                    await self._deletions.delete(group, sorted(topic_ids))
         return CONFIRMATION_MS if self._has_more_to_do() else None
 
     def _has_more_to_do(self) -> bool:
@@ -109,20 +106,3 @@ class TopicDeletions:
             for topic_id, since_ms in self._missing_since_ms.items()
             if now_ms - since_ms >= CONFIRMATION_MS
         )
-
-    async def _delete(self, group: ShareGroup, topic_ids: Collection[TopicId]) -> None:
-        group_id = group.group_id
-        keys = group.delete_topics(topic_ids)
-        write = self._writes.begin(group_id)
-        try:
-            await write.settle()
-            failures = await self._state_log.delete(keys)
-            write.require_current()
-            failed = {key.topic_id for key in failures}
-            self._coordinator.topics_deleted(group_id, [done for done in topic_ids if done not in failed])
-            await self._writes.begin(group_id).settle()
-        except ApiError:
-            return  # the group says what is left to do
-        finally:
-            for key in keys:
-                self._directory.discard(key)

@@ -1,4 +1,4 @@
-"""The ports of the state log over its slots: `StateLog`, `GroupLog` and `ShareStateStore`.
+"""The ports of the state log over its slots: `StateLog`, `GroupLog`, `ShareOffsetStore` and `ShareStateStore`.
 
 An operation is queued in the call and awaited afterwards; what is never awaited becomes durable all the same.
 """
@@ -23,6 +23,7 @@ from kproxy.statelog.operations import (
     Delete,
     Initialize,
     Load,
+    Move,
     Operation,
     Read,
     ReadSummary,
@@ -145,7 +146,7 @@ class SlotDirectory:
 
 
 class DurableStateLog:
-    """Implements `StateLog` and `ShareStateStore`."""
+    """Implements `StateLog`, `ShareOffsetStore` and `ShareStateStore`."""
 
     def __init__(self, directory: SlotDirectory) -> None:
         self._directory = directory
@@ -191,6 +192,23 @@ class DurableStateLog:
     async def delete(self, keys: Collection[SharePartitionKey]) -> Mapping[SharePartitionKey, ApiError]:
         """Delete these states; return those that failed."""
         return await self._all_of({key: Delete(key) for key in keys})
+
+    # ------------------------------------------------ ShareOffsetStore
+
+    async def summaries(
+        self, keys: Collection[SharePartitionKey]
+    ) -> Mapping[SharePartitionKey, DurableShareState | ApiError | None]:
+        """Return of each of `keys` its state, None when there is none, or why it cannot be read."""
+        outcomes = await self._outcomes({key: ReadSummary(key) for key in keys})
+        return cast("Mapping[SharePartitionKey, DurableShareState | ApiError | None]", outcomes)
+
+    async def move(
+        self, moves: Sequence[PartitionInitialization], actor: Actor
+    ) -> Mapping[SharePartitionKey, ApiError]:
+        """Begin these states anew at other offsets, all at once; return those that failed."""
+        return await self._all_of(
+            {each.key: Move(each.key, each.state_epoch, each.start_offset, actor) for each in moves}
+        )
 
     # ------------------------------------------------ ShareStateStore
 
@@ -244,20 +262,27 @@ class DurableStateLog:
     async def _all_of(
         self, operations: Mapping[SharePartitionKey, Operation]
     ) -> Mapping[SharePartitionKey, ApiError]:
-        """Submit all in one turn of the loop, so that those of one slot become durable together."""
-        failures: dict[SharePartitionKey, ApiError] = {}
+        """Submit all in one turn of the loop, so that those of one slot become durable together; return what failed."""
+        outcomes = await self._outcomes(operations)
+        return {key: outcome for key, outcome in outcomes.items() if isinstance(outcome, ApiError)}
+
+    async def _outcomes(
+        self, operations: Mapping[SharePartitionKey, Operation]
+    ) -> Mapping[SharePartitionKey, object]:
+        """Submit all in one turn of the loop; return what each answers, or why it failed."""
+        outcomes: dict[SharePartitionKey, object] = {}
         queued: dict[SharePartitionKey, Ticket] = {}
         for key, operation in operations.items():
             try:
                 queued[key] = self._directory.of_key(key).submit(operation)
             except ApiError as refusal:
-                failures[key] = refusal
+                outcomes[key] = refusal
         for key, ticket in queued.items():
             try:
-                await Settlement[object](ticket)
+                outcomes[key] = await Settlement[object](ticket)
             except ApiError as refusal:
-                failures[key] = refusal
-        return failures
+                outcomes[key] = refusal
+        return outcomes
 
 
 class DurableGroupLog:

@@ -5,8 +5,14 @@ import pytest
 from kproxy.handlers.readiness import MOST_KEYS, PATIENCE_MS, AlwaysReady, StateNeed, state_need
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.alter_share_group_offsets_request import AlterShareGroupOffsetsRequest
 from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
+from kproxy.wire.messages.delete_share_group_offsets_request import DeleteShareGroupOffsetsRequest
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
+from kproxy.wire.messages.describe_share_group_offsets_request import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+)
 from kproxy.wire.messages.incremental_alter_configs_request import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
@@ -112,3 +118,18 @@ async def test_nobody_waits_for_what_is_always_ready() -> None:
     ready.end()
 
     assert await ready.wait(StateNeed(("g",)), 1) == 0
+
+
+def test_what_administrators_ask_about_offsets_needs_all_of_the_log() -> None:
+    described = DescribeShareGroupOffsetsRequest(
+        groups=[DescribeShareGroupOffsetsRequestGroup("g"), DescribeShareGroupOffsetsRequestGroup("h")]
+    )
+
+    assert state_need(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, described) == StateNeed(
+        ("g", "h"), is_everything=True
+    )
+    for api_key, request in (
+        (ApiKey.ALTER_SHARE_GROUP_OFFSETS, AlterShareGroupOffsetsRequest(group_id="g")),
+        (ApiKey.DELETE_SHARE_GROUP_OFFSETS, DeleteShareGroupOffsetsRequest(group_id="g")),
+    ):
+        assert state_need(api_key, request) == StateNeed(("g",), is_everything=True)

@@ -41,6 +41,9 @@ def test_the_share_apis_are_advertised_and_those_for_configurations_are_not() ->
         ApiKey.SHARE_GROUP_DESCRIBE: (1, 1),
         ApiKey.SHARE_FETCH: (1, 2),
         ApiKey.SHARE_ACKNOWLEDGE: (1, 2),
+        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (0, 1),
+        ApiKey.ALTER_SHARE_GROUP_OFFSETS: (0, 0),
+        ApiKey.DELETE_SHARE_GROUP_OFFSETS: (0, 0),
     }
 
 

@@ -194,3 +194,39 @@ def test_the_last_known_topics_count_what_is_initializing_too() -> None:
 
     # Then
     assert topics == {"paid": TopicPartitions(TOPIC, 5)}
+
+
+def test_what_an_alteration_leaves_out_begins_where_it_would_have() -> None:
+    """Else partitions of a topic of which one was altered would be taken for added ones, and begin at 0."""
+    # Given
+    metadata = StatePartitionMetadata()
+    has_begun = metadata.begin_alteration("paid", TopicPartitions(TOPIC, 3))
+    metadata.finish(partitions_of(TOPIC, [1]))
+
+    # When
+    begun = begin(restored(metadata), 4)
+
+    # Then
+    assert has_begun
+    assert begun == (NewPartition(0, -1), NewPartition(2, -1), NewPartition(3, 0))
+
+
+def test_an_alteration_of_what_is_initialized_begins_nothing() -> None:
+    metadata = with_initialized(2)
+
+    assert not metadata.begin_alteration("paid", TopicPartitions(TOPIC, 2))
+    assert metadata.initializing == {}
+
+
+def test_an_alteration_keeps_the_choice_of_an_initialization_that_failed() -> None:
+    # Given
+    metadata = with_initialized(1)
+    begin(metadata, 2)
+    metadata.fail(partitions_of(TOPIC, [1]))
+
+    # When
+    has_begun = metadata.begin_alteration("paid", TopicPartitions(TOPIC, 2))
+
+    # Then
+    assert not has_begun
+    assert begin(metadata, 2) == (NewPartition(1, 0),)

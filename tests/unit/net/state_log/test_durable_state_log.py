@@ -26,7 +26,8 @@ from kproxy.share.identifiers import (
 from kproxy.share.record_state import RecordState
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.share.state_batches import StateBatch, StateDelta
-from kproxy.statelog.actors import Cause
+from kproxy.statelog.actors import Actor, Cause
+from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.state_records import decode_state_record
 from kproxy.statelog.tickets import Ticket
 from tests.event_loops import async_fixture
@@ -201,6 +202,10 @@ async def test_without_slots_everything_is_refused_with_the_reason() -> None:
     for write in writes:
         with pytest.raises(CoordinatorNotAvailable, match=reason):
             await write
+    moves = [PartitionInitialization(HERE, StateEpoch(0), 0)]
+    moved, seen = await states.move(moves, Actor(Cause.ALTER_OFFSETS)), await states.summaries([HERE])
+    assert reason in str(moved[HERE])
+    assert reason in str(seen[HERE])
     with pytest.raises(CoordinatorNotAvailable, match=reason):
         states.require_ready(HERE)
     with pytest.raises(CoordinatorNotAvailable, match=reason):
@@ -370,3 +375,22 @@ async def test_a_group_is_durable_as_it_was_last(ports: Ports) -> None:
     assert before is None
     assert ports.groups.durable_image(IMAGE.group_id) == IMAGE
     assert loaded.groups.durable_images() == {IMAGE.group_id: IMAGE}
+
+
+async def test_offsets_are_moved_in_all_slots_and_seen_without_taking_anything_over(ports: Ports) -> None:
+    # Given
+    await ports.initialize(HERE, state_epoch=4)
+    moves = [PartitionInitialization(key, StateEpoch(2), 7) for key in (HERE, THERE)]
+
+    # When
+    failures = await ports.states.move(moves, Actor(Cause.ALTER_OFFSETS))
+
+    # Then
+    missing = SharePartitionKey(GroupId("nobody"), HERE.topic_id, 0)
+    states = await ports.states.summaries([HERE, THERE, missing])
+    epochs = [
+        (each.state_epoch, each.leader_epoch)
+        for each in states.values()
+        if isinstance(each, DurableShareState)
+    ]
+    assert (failures, epochs, states[missing]) == ({}, [(5, 0), (2, 0)], None)

@@ -1,0 +1,104 @@
+"""What the three requests about the offsets of share groups (API keys 90 to 92) have in common."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kproxy.errors import (
+    BrokerUnavailable,
+    CoordinatorNotAvailable,
+    ImpossiblePartition,
+    InvalidGroupId,
+    InvalidRequest,
+)
+from kproxy.handlers.backlog import Backlogs
+from kproxy.handlers.groups.group_coordinators import GroupCoordinators, GroupNamespace
+from kproxy.handlers.groups.group_deletions import GroupDeletions
+from kproxy.handlers.groups.group_writes import GroupWrites
+from kproxy.handlers.groups.state_deletions import StateDeletions
+from kproxy.handlers.live.share_partitions import SharePartitionDirectory
+from kproxy.handlers.offset_store import ShareOffsetStore
+from kproxy.handlers.ports import ClusterMetadata, GroupLog, Observer, RequestContext, TopicDescription
+from kproxy.share.group_coordinator import GroupCoordinator
+from kproxy.share.identifiers import GroupId, TopicId, require_storable_group_id
+from kproxy.wording import counted
+
+MOST_OFFSETS_PER_REQUEST: Final = 100_000
+"""Groups, topics and partitions that one request may name, together. So many take some seconds."""
+
+NO_SUCH_PARTITION: Final = "This server does not host this topic-partition."
+"""What Kafka says of topics and partitions that are not there, and its tools show."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareOffsetServices:
+    """What the handlers stand on."""
+
+    coordinator: GroupCoordinator
+    directory: SharePartitionDirectory
+    writes: GroupWrites
+    state_deletions: StateDeletions
+    group_deletions: GroupDeletions
+    store: ShareOffsetStore
+    backlogs: Backlogs
+    metadata: ClusterMetadata
+    group_log: GroupLog
+    namespace: GroupNamespace
+    coordinators: GroupCoordinators
+    observer: Observer
+
+    async def require_group(self, group_id: str, context: RequestContext) -> GroupId:
+        """Return the id of a group that requests on this port may be about.
+
+        Raises:
+            InvalidGroupId: it is empty.
+            InvalidRequest: it is too long for the state log.
+            NotCoordinator: another broker coordinates the group, or another process owns its slot.
+            CoordinatorLoadInProgress: the group is being restored.
+        """
+        if not group_id:
+            raise InvalidGroupId("The group id is invalid.")
+        require_storable_group_id(group_id)
+        await self.coordinators.require(group_id, context.node_id)
+        self.group_log.require_ready(group_id)
+        return GroupId(group_id)
+
+    async def require_settled(self, group_id: GroupId) -> None:
+        """Return when the group is not on its way out, or gone. Raises ApiError when its deletion goes on later."""
+        await self.group_deletions.complete(group_id)
+
+    async def topics_named(self, names: Collection[str]) -> Mapping[str, TopicDescription]:
+        """Return those of `names` that the cluster has. Raises CoordinatorNotAvailable when it cannot be asked."""
+        try:
+            return await self.metadata.topics_named(names) if names else {}
+        except BrokerUnavailable as failure:
+            raise _unasked(failure) from failure
+
+    async def topics_with_ids(self, topic_ids: Collection[TopicId]) -> Mapping[TopicId, TopicDescription]:
+        """Return those of `topic_ids` that the cluster has. Raises CoordinatorNotAvailable likewise."""
+        try:
+            return await self.metadata.topics_with_ids(topic_ids) if topic_ids else {}
+        except BrokerUnavailable as failure:
+            raise _unasked(failure) from failure
+
+
+def require_few(count: int) -> None:
+    """Raise InvalidRequest when a request names more than `MOST_OFFSETS_PER_REQUEST` things."""
+    if count > MOST_OFFSETS_PER_REQUEST:
+        raise InvalidRequest(
+            f"{counted(count, 'group')}, topics and partitions in one request, "
+            f"expected {MOST_OFFSETS_PER_REQUEST} at most: ask for them in several requests"
+        )
+
+
+def require_possible(group_id: str, topic_name: str, partitions: Iterable[int]) -> None:
+    """Raise ImpossiblePartition unless the group has an id, and all `partitions` are 0 or higher."""
+    if not group_id:
+        raise ImpossiblePartition(f"partitions of {topic_name!r} in a group whose id is empty")
+    for number in partitions:
+        if number < 0:
+            raise ImpossiblePartition(f"partition {number} of {topic_name!r}, expected 0 or higher")
+
+
+def _unasked(failure: BrokerUnavailable) -> CoordinatorNotAvailable:
+    return CoordinatorNotAvailable(f"the cluster cannot be asked about topics: {failure}")

@@ -1,0 +1,240 @@
+"""DescribeShareGroupOffsets: where groups stand, and how much lies before them (conformance case 86)."""
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import CoordinatorLoadInProgress
+from kproxy.handlers.apis.share_offset_requests import MOST_OFFSETS_PER_REQUEST
+from kproxy.handlers.ports import PartitionLeader
+from kproxy.share.identifiers import TopicIdPartition
+from kproxy.wire.message_schema import ZERO_UUID
+from tests.worlds.group_coordinators import coordinate_groups_at
+from tests.worlds.share_group_world import ORDERS, PAYMENTS, ShareGroupWorld
+from tests.worlds.share_offset_requests import (
+    OFFSETS_OF_NOTHING,
+    a_group_that_accepted,
+    describe_all,
+    offsets_of,
+)
+
+
+async def test_the_lag_is_what_lies_behind_the_start_offset_and_is_not_done_with() -> None:
+    # Given
+    world = await a_group_that_accepted(4)
+    alice = world.member()
+    await alice.heartbeat(0, ["orders"])
+    await alice.open(max_records=6)
+    await alice.acknowledge({(ORDERS, 0): [(6, 7, [1])]})
+
+    # When
+    offsets = await offsets_of(world)
+
+    # Then
+    assert offsets == {("orders", 0): (4, 0, 4, ErrorCode.NONE)}
+
+
+async def test_a_group_of_which_nobody_fetches_is_described_after_a_restart_too() -> None:
+    # Given
+    world = await a_group_that_accepted(4)
+    world.restart()
+
+    # When
+    offsets = await offsets_of(world)
+
+    # Then
+    assert world.groups.share_partition_count == 0
+    assert offsets == {("orders", 0): (4, 0, 6, ErrorCode.NONE)}
+
+
+async def test_null_topics_are_all_that_are_initialized_and_still_there() -> None:
+    # Given
+    world = await a_group_that_accepted(4, partition_count=2)
+    world.metadata.create_topic("payments", PAYMENTS)
+    world.log(PAYMENTS)
+    bob = world.member("bob")
+    await bob.heartbeat(0, ["payments"])
+    await bob.heartbeat(-1)
+    world.metadata.create_topic("orders", ORDERS, partition_count=3)
+    before = await offsets_of(world)
+    world.metadata.delete_topic(PAYMENTS)
+
+    # When
+    after = await offsets_of(world)
+
+    # Then
+    assert before == {
+        ("orders", 0): (4, 0, 6, 0),
+        ("orders", 1): OFFSETS_OF_NOTHING,
+        ("payments", 0): OFFSETS_OF_NOTHING,
+    }
+    assert after == {("orders", 0): (4, 0, 6, 0), ("orders", 1): OFFSETS_OF_NOTHING}
+
+
+async def test_what_is_not_there_is_no_error() -> None:
+    # Given
+    world = await a_group_that_accepted(4)
+
+    # When
+    known, empty, unknown_group, nameless = await describe_all(
+        world,
+        {"g": {"orders": [0, 7], "unknown": [0, -1]}, "h": {}, "nobody": None, "": None},
+    )
+
+    # Then
+    orders, unknown = known.topics
+    assert (orders.topic_id, unknown.topic_id) == (ORDERS, ZERO_UUID)
+    assert [(each.start_offset, each.lag, each.error_code) for each in orders.partitions] == [
+        (4, 6, 0),
+        (-1, -1, 0),
+    ]
+    assert [(each.start_offset, each.lag, each.error_code) for each in unknown.partitions] == [
+        (-1, -1, 0)
+    ] * 2
+    assert [
+        (group.group_id, group.topics, group.error_code) for group in (empty, unknown_group, nameless)
+    ] == [
+        ("h", [], 0),
+        ("nobody", [], 0),
+        ("", [], 0),
+    ]
+
+
+async def test_what_no_topic_and_no_group_can_have_is_an_error_of_the_group() -> None:
+    # Given
+    world = await a_group_that_accepted(4)
+
+    # When
+    groups = await describe_all(world, {"g": {"orders": [0, -1]}, "": {"orders": [0]}, "h": {"orders": [0]}})
+
+    # Then
+    assert [(group.error_code, len(group.topics)) for group in groups] == [
+        (ErrorCode.UNKNOWN_SERVER_ERROR, 0),
+        (ErrorCode.UNKNOWN_SERVER_ERROR, 0),
+        (ErrorCode.NONE, 1),
+    ]
+
+
+async def test_a_start_offset_that_was_merely_chosen_is_not_told() -> None:
+    """A stock broker chooses again when it loads the share-partition anew, until something was written."""
+    # Given
+    world = ShareGroupWorld()
+    world.configure("share.auto.offset.reset", "earliest")
+    world.produce(10)
+    alice = world.member()
+    await alice.heartbeat(0, ["orders"])
+    await alice.open(max_records=10)
+    chosen = await offsets_of(world)
+
+    # When
+    await alice.acknowledge({(ORDERS, 0): [(4, 4, [1])]})
+
+    # Then
+    assert chosen == {("orders", 0): OFFSETS_OF_NOTHING}
+    assert await offsets_of(world) == {("orders", 0): (0, 0, 9, 0)}
+
+
+async def test_an_end_that_nobody_names_is_an_error_of_its_partition() -> None:
+    # Given
+    world = await a_group_that_accepted(4, partition_count=2)
+    world.backlogs.silent.add(TopicIdPartition(ORDERS, 0))
+
+    # When
+    offsets = await offsets_of(world)
+
+    # Then
+    assert offsets == {
+        ("orders", 0): (0, 0, -1, ErrorCode.REQUEST_TIMED_OUT),
+        ("orders", 1): OFFSETS_OF_NOTHING,
+    }
+
+
+async def test_a_state_that_cannot_be_read_is_told_as_one_that_is_not_there() -> None:
+    # Given
+    world = await a_group_that_accepted(4)
+    world.state_log.unreadiness[world.key()] = CoordinatorLoadInProgress("replaying")
+
+    # When
+    offsets = await offsets_of(world)
+
+    # Then
+    assert offsets == {("orders", 0): OFFSETS_OF_NOTHING}
+    assert world.observer.reasons == ["coordinator_load_in_progress"]
+
+
+async def test_the_leader_epoch_is_that_of_kafkas_leader_once_it_has_loaded_the_state() -> None:
+    # Given
+    world = await a_group_that_accepted(4, partition_count=2)
+    for partition in range(2):
+        world.metadata.move_leader(ORDERS, partition, PartitionLeader(1, 9))
+
+    # When
+    offsets = await offsets_of(world)
+
+    # Then
+    assert offsets == {("orders", 0): (4, 9, 6, 0), ("orders", 1): OFFSETS_OF_NOTHING}
+
+
+async def test_each_group_is_answered_in_its_place_and_no_log_is_asked_for_twice() -> None:
+    # Given
+    world = await a_group_that_accepted(4)
+    await world.initialize("h", start_offset=7)
+
+    # When
+    groups = await describe_all(world, {"h": {"orders": [0]}, "g": None, "i": {"orders": [0]}})
+
+    # Then
+    told = [(group.group_id, group.topics[0].partitions[0].lag) for group in groups]
+    assert told == [("h", 3), ("g", 6), ("i", -1)]
+    assert [question.partition for question in world.backlogs.asked] == [0]
+
+
+async def test_all_of_a_group_is_told_by_its_coordinator_only() -> None:
+    # Given
+    world = await a_group_that_accepted(4)
+    coordinate_groups_at(world, 2)
+
+    # When
+    everything, named = await describe_all(world, {"g": None, "h": {"orders": [0]}}, node_id=1)
+
+    # Then
+    assert (everything.error_code, everything.topics) == (ErrorCode.NOT_COORDINATOR, [])
+    assert named.error_code == ErrorCode.NONE
+    assert world.observer.reasons == ["not_coordinator"]
+
+
+async def test_a_group_that_is_being_restored_is_told_so_and_others_are_described() -> None:
+    # Given
+    world = await a_group_that_accepted(4)
+    world.group_log.unreadiness = CoordinatorLoadInProgress("replaying")
+
+    # When
+    loading, named = await describe_all(world, {"g": None, "h": {"orders": [0]}})
+
+    # Then
+    assert loading.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert named.error_code == ErrorCode.NONE
+
+
+async def test_while_the_cluster_cannot_be_asked_groups_are_told_to_ask_again() -> None:
+    # Given
+    world = await a_group_that_accepted(4)
+    world.metadata.is_unavailable = True
+
+    # When
+    groups = await describe_all(world, {"g": {"orders": [0]}, "h": {}})
+
+    # Then
+    assert [group.error_code for group in groups] == [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NONE]
+
+
+async def test_an_answer_gives_others_a_turn_and_too_large_a_request_is_refused() -> None:
+    # Given
+    world = await a_group_that_accepted(4)
+
+    # When
+    [many] = await describe_all(world, {"g": {"orders": [0] * 1_200}})
+    [too_many] = await describe_all(world, {"g": {"orders": [0] * MOST_OFFSETS_PER_REQUEST}})
+
+    # Then
+    assert len(many.topics[0].partitions) == 1_200
+    assert (too_many.error_code, too_many.topics) == (ErrorCode.INVALID_REQUEST, [])
+    assert too_many.error_message is not None
+    assert "100000 at most" in too_many.error_message

@@ -1,0 +1,84 @@
+"""The state of topics is deleted, in steps, of whoever has begun it."""
+
+import asyncio
+
+import pytest
+
+from kproxy.errors import StateLogUnavailable
+from kproxy.handlers.groups.state_deletions import StateDeletions
+from kproxy.share.identifiers import GroupId
+from kproxy.share.share_group import ShareGroup
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, until_all_wait
+from tests.worlds.share_offset_requests import a_group_that_accepted
+
+GROUP = GroupId("g")
+
+
+def deletions_of(world: ShareGroupWorld) -> StateDeletions:
+    return world.groups.state_deletions
+
+
+def group_of(world: ShareGroupWorld) -> ShareGroup:
+    group = world.groups.coordinator.find(GROUP)
+    assert group is not None
+    return group
+
+
+async def test_a_group_has_nothing_of_the_topics_afterwards() -> None:
+    # Given
+    world = await a_group_that_accepted(8, partition_count=2)
+
+    # When
+    failures = await deletions_of(world).delete(group_of(world), [ORDERS])
+
+    # Then
+    image = world.group_log.replayed().durable_images()[GROUP]
+    assert failures == {}
+    assert (image.initialized, image.deleting) == ({}, {})
+    assert world.state_log.memory.fold.states == {}
+
+
+async def test_a_topic_with_a_share_partition_that_failed_goes_on_being_deleted() -> None:
+    # Given
+    world = await a_group_that_accepted(8, partition_count=2)
+    failing = world.key(partition=1)
+    world.state_log.unreadiness[failing] = StateLogUnavailable("no quorum")
+
+    # When
+    failures = await deletions_of(world).delete(group_of(world), [ORDERS])
+
+    # Then
+    assert set(failures) == {failing}
+    assert group_of(world).deleting_topic_ids == (ORDERS,)
+    assert world.state_log.state(world.key()) is None
+
+
+async def test_nothing_is_deleted_while_the_group_has_not_said_so_durably() -> None:
+    # Given
+    world = await a_group_that_accepted(8)
+    world.group_log.persist_failure = StateLogUnavailable("no quorum")
+
+    # When
+    with pytest.raises(StateLogUnavailable):
+        await deletions_of(world).delete(group_of(world), [ORDERS])
+
+    # Then
+    assert world.state_log.state(world.key()) is not None
+
+
+async def test_what_somebody_else_has_deleted_meanwhile_is_not_deleted_again() -> None:
+    # Given
+    world = await a_group_that_accepted(8)
+    world.group_log.hold_writes = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        late = tasks.create_task(deletions_of(world).delete(group_of(world), [ORDERS]))
+        await until_all_wait()
+        group_of(world).topics_deleted([ORDERS])
+        before = len(world.state_log.memory.records)
+
+        # When
+        world.group_log.hold_writes.set()
+
+    # Then
+    assert late.result() == {}
+    assert len(world.state_log.memory.records) == before
