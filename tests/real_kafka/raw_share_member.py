@@ -21,7 +21,10 @@ from kproxy.wire.messages.share_acknowledge_response import ShareAcknowledgeResp
 from kproxy.wire.messages.share_fetch_request import FetchPartition, FetchTopic, ShareFetchRequest
 from kproxy.wire.messages.share_fetch_response import PartitionData, ShareFetchResponse
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
-from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
+from kproxy.wire.messages.share_group_heartbeat_response import (
+    ShareGroupHeartbeatResponse,
+    TopicPartitions,
+)
 from tests.real_kafka.raw_connection import RawConnection
 
 METADATA_VERSION: Final = 11
@@ -78,6 +81,27 @@ class RawShareMember:
             time.sleep(PAUSE_SECONDS)
         assert response.error_code == ErrorCode.NONE, response
         return response
+
+    def join_until_assigned(self, *, partitions: int) -> None:
+        """Join, and send heartbeats until so many partitions are assigned to this member."""
+        told = self.join()
+        deadline = time.monotonic() + JOIN_SECONDS
+        while sum(len(topic.partitions) for topic in assigned_topics(told)) < partitions:
+            assert time.monotonic() < deadline, told
+            time.sleep(PAUSE_SECONDS)
+            told = self.heartbeat(
+                ShareGroupHeartbeatRequest(
+                    group_id=self._group, member_id=self._member_id, member_epoch=told.member_epoch
+                )
+            )
+
+    def leave_group(self) -> None:
+        """Close the share session, then leave the group."""
+        self.leave()
+        leaving = ShareGroupHeartbeatRequest(
+            group_id=self._group, member_id=self._member_id, member_epoch=FINAL_EPOCH
+        )
+        assert self.heartbeat(leaving).error_code == ErrorCode.NONE
 
     def heartbeat(self, request: ShareGroupHeartbeatRequest) -> ShareGroupHeartbeatResponse:
         """Send any heartbeat."""
@@ -178,3 +202,8 @@ class RawShareMember:
         [topic] = response.topics
         assert topic.error_code == ErrorCode.NONE, topic
         return topic.topic_id
+
+
+def assigned_topics(answer: ShareGroupHeartbeatResponse) -> Sequence[TopicPartitions]:
+    """Return what a heartbeat was told; nothing when it was told no assignment."""
+    return () if answer.assignment is None else answer.assignment.topic_partitions
