@@ -16,6 +16,7 @@ from tests.real_kafka import administration, tools
 from tests.real_kafka.consumption import consume_together, settled
 from tests.real_kafka.raw_share_member import RawShareMember
 from tests.real_kafka.share_endpoint import (
+    KPROXY_OLDEST,
     KPROXY_REFERENCE,
     KPROXY_THREE_BROKERS,
     KPROXY_WITHOUT_SHARE_GROUPS,
@@ -40,7 +41,7 @@ def answered_by_stock(share_endpoint: EndpointsOfSession) -> Sequence[Step]:
     return list(Scenario(share_endpoint(NATIVE)).play())
 
 
-@pytest.mark.parametrize("behind", [KPROXY_REFERENCE, KPROXY_WITHOUT_SHARE_GROUPS])
+@pytest.mark.parametrize("behind", [KPROXY_REFERENCE, KPROXY_WITHOUT_SHARE_GROUPS, KPROXY_OLDEST])
 def test_administrators_are_answered_as_by_a_stock_broker(
     share_endpoint: EndpointsOfSession, answered_by_stock: Sequence[Step], behind: str
 ) -> None:

@@ -20,7 +20,15 @@ from tests.real_kafka.share_members import ConfluentShareMember
 from tests.real_kafka.versions import EVERYDAY_RELEASES, PINNED_RELEASES
 
 SHARE_KEYS: Final = {76, 77, 78, 79, 83, 84, 85, 86, 87, 90, 91, 92}
-SERVED_VERSIONS: Final = {76: (1, 1), 77: (1, 1), 78: (1, 2), 79: (1, 2)}
+SERVED_VERSIONS: Final = {
+    76: (1, 1),
+    77: (1, 1),
+    78: (1, 2),
+    79: (1, 2),
+    90: (0, 1),
+    91: (0, 0),
+    92: (0, 0),
+}
 
 
 @pytest.fixture(scope="module")

@@ -117,10 +117,15 @@ class DescribeShareGroupOffsetsHandler:
         checked_id = await self._services.require_group(group_id, context)
         group = self._services.coordinator.find(checked_id)
         initialized = {} if group is None else group.image().initialized
-        topics = await self._services.topics_with_ids(initialized.keys())
+        # By name: brokers before Kafka 3.1 cannot be asked by id.
+        found = await self._services.topics_named({topic.topic_name for topic in initialized.values()})
+        ids = {topic.topic_id for topic in found.values()}
         return [
-            _AskedTopic(topic.name, topic_id, topic.partition_count, sorted(initialized[topic_id].partitions))
-            for topic_id, topic in topics.items()
+            _AskedTopic(
+                topic.topic_name, topic_id, found[topic.topic_name].partition_count, sorted(topic.partitions)
+            )
+            for topic_id, topic in initialized.items()
+            if topic_id in ids
         ]
 
     async def _named(

@@ -20,7 +20,7 @@ from kproxy.handlers.live.share_partitions import SharePartitionDirectory
 from kproxy.handlers.offset_store import ShareOffsetStore
 from kproxy.handlers.ports import ClusterMetadata, GroupLog, Observer, RequestContext, TopicDescription
 from kproxy.share.group_coordinator import GroupCoordinator
-from kproxy.share.identifiers import GroupId, TopicId, require_storable_group_id
+from kproxy.share.identifiers import GroupId, require_storable_group_id
 from kproxy.wording import counted
 
 MOST_OFFSETS_PER_REQUEST: Final = 100_000
@@ -72,14 +72,7 @@ class ShareOffsetServices:
         try:
             return await self.metadata.topics_named(names) if names else {}
         except BrokerUnavailable as failure:
-            raise _unasked(failure) from failure
-
-    async def topics_with_ids(self, topic_ids: Collection[TopicId]) -> Mapping[TopicId, TopicDescription]:
-        """Return those of `topic_ids` that the cluster has. Raises CoordinatorNotAvailable likewise."""
-        try:
-            return await self.metadata.topics_with_ids(topic_ids) if topic_ids else {}
-        except BrokerUnavailable as failure:
-            raise _unasked(failure) from failure
+            raise CoordinatorNotAvailable(f"the cluster cannot be asked about topics: {failure}") from failure
 
 
 def require_few(count: int) -> None:
@@ -98,7 +91,3 @@ def require_possible(group_id: str, topic_name: str, partitions: Iterable[int]) 
     for number in partitions:
         if number < 0:
             raise ImpossiblePartition(f"partition {number} of {topic_name!r}, expected 0 or higher")
-
-
-def _unasked(failure: BrokerUnavailable) -> CoordinatorNotAvailable:
-    return CoordinatorNotAvailable(f"the cluster cannot be asked about topics: {failure}")

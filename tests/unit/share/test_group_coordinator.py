@@ -10,7 +10,6 @@ from kproxy.errors import (
     CoordinatorLoadInProgress,
     GroupIdNotFound,
     InvalidRequest,
-    NonEmptyGroup,
     UnknownMemberId,
 )
 from kproxy.share.group_coordinator import (
@@ -397,19 +396,3 @@ def test_a_group_that_is_put_back_again_and_again_is_watched_no_more_than_once()
     assert len(coordinator._session_checks) == 2
     assert coordinator.expire_sessions(44_999) == ()
     assert {each.member_id for each in coordinator.expire_sessions(45_000)} == {ALICE, BOB}
-
-
-def test_an_alteration_makes_a_group_for_a_topic_and_needs_one_without_members() -> None:
-    # Given
-    coordinator = GroupCoordinator()
-    coordinator.begin_alteration(GroupId("nobody"), {})
-
-    # When
-    epoch = coordinator.begin_alteration(ORDERS, {"paid": TopicPartitions(TOPIC, 2)})
-
-    # Then
-    assert (epoch, coordinator.group_ids) == (0, (ORDERS,))
-    assert coordinator.require_empty(ORDERS).image().initializing[TOPIC].partitions == {0, 1}
-    serve(coordinator, said_by(ALICE, 0, "paid"))
-    with pytest.raises(NonEmptyGroup):
-        coordinator.begin_alteration(ORDERS, {"paid": TopicPartitions(TOPIC, 2)})
