@@ -19,7 +19,7 @@ from kproxy.handlers.live.acknowledgements import (
 )
 from kproxy.handlers.live.leadership import PartitionRefusal
 from kproxy.handlers.live.share_services import ShareServices
-from kproxy.handlers.live.share_session_requests import session_claim
+from kproxy.handlers.live.share_session_requests import require_own_session, session_claim
 from kproxy.handlers.ports import PartitionLeader, RequestContext
 from kproxy.share.identifiers import TopicIdPartition
 from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
@@ -54,12 +54,13 @@ class ShareAcknowledgeHandler:
 
         Raises:
             InvalidRequest: no group id, no usable member id, or more partitions than a session may have.
-            ShareSessionNotFound: the session is not open.
+            ShareSessionNotFound: the session is not open, or is of another connection and the client is gone.
             InvalidShareSessionEpoch: the epoch is 0, or not the expected one.
         """
         claim = session_claim(request, context)
         requested = requested_partitions(request.topics)
         self._services.sessions.require_possible(requested)
+        require_own_session(self._services.sessions, claim, context)
         if claim.closes:
             session = self._services.sessions.find(claim.key)
         else:

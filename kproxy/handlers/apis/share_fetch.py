@@ -22,7 +22,12 @@ from kproxy.handlers.live.acknowledgements import (
     requested_partitions,
 )
 from kproxy.handlers.live.share_services import ShareServices
-from kproxy.handlers.live.share_session_requests import SessionClaim, is_open, session_claim
+from kproxy.handlers.live.share_session_requests import (
+    SessionClaim,
+    is_open,
+    require_own_session,
+    session_claim,
+)
 from kproxy.handlers.ports import RequestContext
 from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.share.share_session import ShareSession
@@ -60,7 +65,7 @@ class ShareFetchHandler:
         Raises:
             InvalidRequest: no group id, no usable member id, a renewal that asks for records, or an opening
                 request that acknowledges.
-            ShareSessionNotFound: the session is not open.
+            ShareSessionNotFound: the session is not open, or is of another connection and the client is gone.
             InvalidShareSessionEpoch: the epoch is not the expected one.
             ShareSessionLimitReached: there is no room for another session; raised when MaxWaitMs is over.
         """
@@ -99,6 +104,7 @@ class ShareFetchHandler:
         deadline_ms: int,
     ) -> ShareSession:
         """Open the session, find it for the last time, or move it on to the next epoch."""
+        require_own_session(self._services.sessions, claim, context)
         if claim.closes:
             return self._services.sessions.find(claim.key)
         if not claim.opens:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from kproxy.errors import ShareSessionNotFound
 from kproxy.handlers.ports import RequestContext
 from kproxy.share.identifiers import (
     GroupId,
@@ -58,6 +59,21 @@ def session_claim(request: SessionRequest, context: RequestContext) -> SessionCl
     member_id: MemberId = require_member_id(request.member_id)
     key = ShareSessionKey(context.node_id, group_id, member_id)
     return SessionClaim(key, ShareSessionEpoch(request.share_session_epoch))
+
+
+def require_own_session(sessions: ShareSessionCache, claim: SessionClaim, context: RequestContext) -> None:
+    """Raise ShareSessionNotFound when the client is gone and `claim` is not about a session of its connection.
+
+    Its member may have begun anew on another connection, under the same key, and what it left behind on this one
+    (acknowledgements, the end of a session) is served after that. Nobody is left to open a session for.
+    """
+    if not context.caller.is_gone:
+        return
+    session = sessions.get(claim.key)
+    if claim.opens or session is None or session.connection_id != context.connection_id:
+        raise ShareSessionNotFound(
+            f"the connection of this request is gone and has no share session for {claim.key}"
+        )
 
 
 def is_open(sessions: ShareSessionCache, session: ShareSession) -> bool:

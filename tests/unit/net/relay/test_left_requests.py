@@ -253,3 +253,36 @@ async def test_acknowledgements_behind_a_fetch_that_waits_for_records_are_served
         durable = await world.state_log.load(world.key())
         assert durable is not None
         assert durable.start_offset == 3
+
+
+async def test_an_opening_fetch_that_waits_for_the_broker_takes_nothing_from_its_member_on_a_new_connection() -> (
+    None
+):
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    await world.initialize()
+    world.produce(5)
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        under_test.relay.apis = world.groups.apis
+        _, first = await under_test.connect()
+        first.write(request(1) + fetch_of_orders(2, 0, max_wait_ms=0))
+        await broker.until_received(len(request(1)))
+        broker_of_first = broker.writers[-1]
+        first.close()
+        await until(lambda: not under_test.relay.connections)
+        _, second = await under_test.connect()
+        second.write(fetch_of_orders(1, 0, max_wait_ms=0) + fetch_of_orders(2, 1, max_wait_ms=0))
+        await until(lambda: acquired_count(world) == 5)
+
+        # When
+        broker_of_first.write(response(1))
+        await until(lambda: bool(world.observer.refusals))
+
+        # Then
+        assert acquired_count(world) == 5
+        second.write(acceptance(3, 2, last_offset=4))
+        await until(lambda: acquired_count(world) == 0)
+        durable = await world.state_log.load(world.key())
+        assert durable is not None
+        assert durable.delivery_complete_count == 5
+        second.close()
