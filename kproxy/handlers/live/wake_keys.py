@@ -1,13 +1,23 @@
 """Keys that name no share-partition: what one fetch sleeps on, it alone, so that it alone can be woken."""
 
-from itertools import count
-from typing import Final
-
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 
-_NUMBERS: Final = count(1)
+
+class WakeKey(SharePartitionKey):
+    """A key that equals nothing but itself: whatever a client writes, it names another one."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    def __hash__(self) -> int:
+        return id(self)
 
 
-def wake_key() -> SharePartitionKey:
-    """Return a key that was never returned before, and that no share-partition has: its partition is negative."""
-    return SharePartitionKey(GroupId(""), TopicId(bytes(16)), -next(_NUMBERS))
+def wake_key() -> WakeKey:
+    """Return a key of its own, which no share-partition has."""
+    return WakeKey(GroupId(""), TopicId(b""), -1)

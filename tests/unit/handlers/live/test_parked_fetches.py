@@ -128,11 +128,10 @@ async def test_a_fetch_that_is_called_wakes_none_that_waits_for_no_share_partiti
     called = FetchSignals()
     FetchSignals().owe_call(ShareGroupWorld.key(), called)
     assert called.call_key is not None
-    connection = replace(CONTEXT, connection_id=-1 - called.call_key.partition)
 
     # When
     async with asyncio.TaskGroup() as tasks:
-        waiting = tasks.create_task(parked.wait({}, 60_000, connection))
+        waiting = tasks.create_task(parked.wait({}, 60_000, CONTEXT))
         await until_all_wait()
         availability.signal(called.call_key)
         await until_all_wait()
