@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kproxy.handlers.isolation_levels import IsolationLevel
+from kproxy.handlers.live.wake_keys import WakeKey
 from kproxy.share.identifiers import SharePartitionKey, TopicId
 from tests.in_memory.manual_clock import ManualClock
 
@@ -35,6 +36,7 @@ class InMemoryAvailability:
     def __init__(self, clock: ManualClock, *, passes_time: bool = False) -> None:
         self.signalled: list[SharePartitionKey] = []
         self.waits: list[tuple[Mapping[SharePartitionKey, int | None], int]] = []
+        """The share-partitions that each wait was for, and until when."""
         self._clock = clock
         self._passes_time = passes_time
         self._high_watermarks: dict[tuple[TopicId, int], int] = {}
@@ -67,7 +69,8 @@ class InMemoryAvailability:
         until_ms: int,
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> Collection[SharePartitionKey]:
-        self.waits.append((dict(interest), until_ms))
+        awaited = {key: offset for key, offset in interest.items() if not isinstance(key, WakeKey)}
+        self.waits.append((awaited, until_ms))
         if available := self._available(interest, isolation):
             return available
         waiter = _Waiter(interest, isolation, asyncio.get_running_loop().create_future())

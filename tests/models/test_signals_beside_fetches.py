@@ -27,11 +27,9 @@ async def a_world_of_two(*, is_second_initialized: bool = True) -> ShareGroupWor
 
 
 async def test_signals_of_a_partition_that_was_refused_do_not_make_a_fetch_read_without_end() -> None:
-    """Anybody can have them given: a session is opened and closed."""
+    """They are given to all of a slot when that is loaded again."""
     # Given
     world = await a_world_of_two(is_second_initialized=False)
-    bob = world.member("bob")
-    await bob.open(*BOTH)
 
     async def end_an_endless_loop() -> None:
         if len(world.reader.reads) > 20:
@@ -44,7 +42,7 @@ async def test_signals_of_a_partition_that_was_refused_do_not_make_a_fetch_read_
         tasks.create_task(world.member("alice").fetch(add=BOTH, max_wait_ms=500))
         await until_all_wait(50)
         read_count = len(world.reader.reads)
-        await bob.disconnect()
+        world.groups.discard_share_partitions([world.key(partition=partition) for partition in range(2)])
         await until_all_wait(50)
         read_count_after = len(world.reader.reads)
         world.clock.advance(500)
@@ -97,16 +95,12 @@ async def a_fetch_asleep(partition_count: int, *, min_bytes: int = 1) -> tuple[S
 
 
 async def test_a_fetch_that_is_woken_for_one_partition_reads_that_one() -> None:
-    """Anybody can have thousands of partitions woken, one by one, by opening and closing a session."""
+    """Anybody can have thousands of partitions woken, one by one, by releasing records."""
     # Given
     world, task = await a_fetch_asleep(10)
-    bob = world.member("bob")
-    await bob.open((ORDERS, 7))
-    await until_all_wait(50)
-    world.reader.reads.clear()
 
     # When
-    await bob.acknowledge(epoch=-1)
+    world.groups.discard_share_partitions([world.key(partition=7)])
     await until_all_wait(50)
     after_the_signal = [read.partition for read in world.reader.reads]
     world.produce(1, partition=3)

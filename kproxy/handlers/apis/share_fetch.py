@@ -129,13 +129,9 @@ class ShareFetchHandler:
             await self._services.parked.wait({}, deadline_ms, context)
             raise
         if replaced is not None:
-            self._wake_fetch_of(replaced)
+            # A fetch of it may be asleep, and has to notice that nobody waits for it any more.
+            self._services.availability.end_session(claim.key)
         return session
-
-    def _wake_fetch_of(self, replaced: ShareSession) -> None:
-        """Let a fetch of a session that was replaced notice that nobody waits for it any more."""
-        for partition in replaced.partitions:
-            self._services.availability.signal(partition.in_group(replaced.key.group_id))
 
     def _terms(
         self, request: ShareFetchRequest, context: RequestContext, session: ShareSession, deadline_ms: int

@@ -20,9 +20,13 @@ class FetchLoads:
         self._services = services
         self._under_way: dict[SharePartitionKey, LoadUnderWay] = {}
 
-    def __bool__(self) -> bool:
-        """Whether there are any: those that ended count until `begin` looks at them."""
-        return bool(self._under_way)
+    def __len__(self) -> int:
+        """How many there are: those that ended count until `begin` or `forget` is told of them."""
+        return len(self._under_way)
+
+    def forget(self, key: SharePartitionKey) -> None:
+        """Wait no more for `key`, which is live, if it was waited for."""
+        self._under_way.pop(key, None)
 
     def begin(self, key: SharePartitionKey) -> PartitionRefusal | None:
         """See to it that `key`, which is not live, is being loaded; return why it cannot be, None when it can."""

@@ -25,6 +25,7 @@ from kproxy.errors import ShareSessionNotFound
 from kproxy.handlers.fetching.fetch_loads import FetchLoads
 from kproxy.handlers.fetching.fetch_terms import FetchedPartition, FetchTerms
 from kproxy.handlers.fetching.found_bytes import FoundBytes
+from kproxy.handlers.fetching.partition_looks import PartitionLooks
 from kproxy.handlers.fetching.read_batches import ReadBatches
 from kproxy.handlers.fetching.read_offsets import acquirable_from, had_no_room, missing_offset
 from kproxy.handlers.fetching.record_acquisition import RecordAcquisition
@@ -53,11 +54,10 @@ class PartitionFetch:
         "_found",
         "_has_failed_read",
         "_has_left_out",
-        "_interest",
         "_isolation",
         "_loads",
+        "_looks",
         "_must_look_again",
-        "_quiet",
         "_refused",
         "_report",
         "_services",
@@ -74,11 +74,10 @@ class PartitionFetch:
         self._refused: dict[TopicIdPartition, FetchedPartition] = {}
         self._fetched: dict[TopicIdPartition, FetchedPartition] = {}
         self._report = RefusalReport(services.observer, terms.context)
-        self._interest: dict[SharePartitionKey, int | None] = {}
         self._loads = FetchLoads(services)
-        self._quiet: set[SharePartitionKey] = set()
         self._found = FoundBytes()
         self._signals = FetchSignals()
+        self._looks = PartitionLooks({}, self._signals.own_key)
         self._bytes_left_behind = 0
         self._isolation = IsolationLevel.READ_UNCOMMITTED
         self._has_failed_read = False
@@ -103,12 +102,18 @@ class PartitionFetch:
         return self._fetched | self._refused
 
     async def _fetch_listening(self) -> None:
-        keys = [self._terms.key(partition) for partition in self._pending()]
-        self._signals = self._services.availability.listen(keys)
+        terms, availability = self._terms, self._services.availability
+        keys = {
+            terms.key(partition): partition
+            for partition in terms.partitions
+            if partition not in self._refused
+        }
+        self._signals = availability.listen(keys, terms.session_key)
+        self._looks = PartitionLooks(keys, self._signals.own_key)
         try:
             await self._fetch()
         finally:
-            self._services.availability.silence(self._signals, keys)
+            availability.silence(self._signals, keys, terms.session_key)
 
     async def _fetch(self) -> None:
         if self._begin_loads():
@@ -126,15 +131,14 @@ class PartitionFetch:
 
     async def _wait(self) -> None:
         """Sleep until there may be something new of the share-partitions that are still looked at."""
-        if self._signals.call_key is not None:
-            self._interest[self._signals.call_key] = None
+        self._require_session()
         self._found.may_begin_anew = self._signals.is_asleep = True
         terms = self._terms
         woken = await self._services.parked.wait(
-            self._interest, terms.deadline_ms, terms.context, self._isolation
+            self._looks.interest, terms.deadline_ms, terms.context, self._isolation
         )
         self._signals.is_asleep = False
-        self._quiet.difference_update(woken)
+        self._looks.hear(woken)
         self._require_session()
 
     def _is_over(self) -> bool:
@@ -155,14 +159,13 @@ class PartitionFetch:
 
     def _begin_loads(self) -> bool:
         """Take note of the loads that ended, and begin those of what is not live; tell whether there are only such."""
-        looked_at = self._begin_look()
-        is_any_live = bool(self._quiet)
-        for partition, key in looked_at:
+        for partition, key in self._looks.begin(self._signals.look_at_all()):
             if self._services.directory.find(key) is not None:
-                is_any_live = True
+                self._loads.forget(key)
             elif (refusal := self._loads.begin(key)) is not None:
                 self._refused[partition] = self._reported(partition, FetchedPartition(refusal))
-        return bool(self._loads) and not is_any_live
+                self._looks.refuse(key)
+        return 0 < len(self._loads) == len(self._looks)
 
     async def _read_round(self) -> None:
         self._isolation = self._services.isolation_of(self._terms.session_key.group_id)
@@ -209,7 +212,7 @@ class PartitionFetch:
         self._bytes_left_behind = found_bytes
         for partition, data in results.items():
             key = self._terms.key(partition)
-            self._interest[key] = max(offsets[partition], data.readable_end)
+            self._looks.interest[key] = max(offsets[partition], data.readable_end)
             if data.readable_end <= offsets[partition]:
                 self._leave_quiet(key)
             else:
@@ -227,29 +230,14 @@ class PartitionFetch:
             for partition, live in found.items()
         )
 
-    def _begin_look(self) -> list[tuple[TopicIdPartition, SharePartitionKey]]:
-        """Return the share-partitions to look at now: not those that were read, had no records, and told of no news.
-
-        These are waited for as before. A session may have thousands, and is woken for one of them.
-        """
-        self._quiet.difference_update(self._signals.look_at_all())
-        keys = ((partition, self._terms.key(partition)) for partition in self._pending())
-        looked_at = [(partition, key) for partition, key in keys if key not in self._quiet]
-        self._interest = {key: self._interest[key] for key in self._quiet}
-        self._interest.update(dict.fromkeys((key for _, key in looked_at), None))
-        return looked_at
-
     def _leave_quiet(self, key: SharePartitionKey) -> None:
-        self._quiet.add(key)
+        self._looks.leave_quiet(key)
         self._must_look_again |= self._has_left_out  # there is room for a read of another one
-
-    def _pending(self) -> list[TopicIdPartition]:
-        return [partition for partition in self._terms.partitions if partition not in self._refused]
 
     def _begin_reads(self) -> dict[TopicIdPartition, int]:
         """Take the turns of this round; return where to read: the first ones if there are fewer bytes than these."""
         offsets: dict[TopicIdPartition, int] = {}
-        for partition, key in self._begin_look():
+        for partition, key in self._looks.begin(self._signals.look_at_all()):
             share_partition = self._services.directory.with_current_limits(key)
             if share_partition is None or not share_partition.can_acquire():
                 continue
@@ -257,6 +245,8 @@ class PartitionFetch:
                 self._has_left_out = True
             elif self._services.turns.take(key, self._signals):
                 offsets[partition] = share_partition.next_fetch_offset()
+            else:
+                self._looks.leave_quiet(key)  # whoever reads it owes this fetch a call
         return offsets
 
     def _shared_out(
@@ -323,11 +313,11 @@ class PartitionFetch:
             self._fetched[partition] = self._reported(partition, fetched)
             self._signals.look_at(share_partition.key)
             is_left_behind = size.is_first_due and is_enough
-            self._interest[share_partition.key] = (
+            self._looks.interest[share_partition.key] = (
                 read.offset if is_left_behind else missing_offset(share_partition, read, data)
             )
             has_nothing = data.error_code is ErrorCode.NONE and not data.records and not size.is_first_due
-            if has_nothing and self._interest[share_partition.key] == read.offset:
+            if has_nothing and self._looks.interest[share_partition.key] == read.offset:
                 self._leave_quiet(share_partition.key)
             if data.readable_end > read.offset and not is_enough:
                 self._services.availability.call_next(self._signals, share_partition.key)

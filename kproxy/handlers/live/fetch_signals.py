@@ -10,23 +10,27 @@ would have them wake each other, and the caller itself, without end.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TypeVar
 
 from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.live.wake_keys import wake_key
 from kproxy.handlers.ports import Availability
 from kproxy.share.identifiers import SharePartitionKey
+from kproxy.share.share_session import ShareSessionKey
+
+K = TypeVar("K", SharePartitionKey, ShareSessionKey)
 
 
 class FetchSignals:
     """What was signalled of the share-partitions of one fetch since it looked at each of them."""
 
-    __slots__ = ("_askers", "_heard", "call_key", "is_asleep", "is_listening")
+    __slots__ = ("_askers", "_heard", "is_asleep", "is_listening", "own_key")
 
     def __init__(self) -> None:
         self._heard: set[SharePartitionKey] = set()
         self._askers: dict[SharePartitionKey, dict[FetchSignals, None]] = {}
-        self.call_key: SharePartitionKey | None = None
-        """No share-partition: what this fetch alone sleeps on. None until it is owed a call."""
+        self.own_key = wake_key()
+        """No share-partition: what this fetch alone sleeps on."""
         self.is_asleep = False
         self.is_listening = False
 
@@ -48,10 +52,7 @@ class FetchSignals:
 
     def owe_call(self, key: SharePartitionKey, *askers: "FetchSignals") -> None:
         """Remember that these fetches are to be called for `key`, behind those that are already."""
-        for asker in askers:
-            if asker.call_key is None:
-                asker.call_key = wake_key()
-            self._askers.setdefault(key, {})[asker] = None
+        self._askers.setdefault(key, {}).update(dict.fromkeys(askers))
 
     def paid_calls(self, key: SharePartitionKey) -> Iterable["FetchSignals"]:
         """Return whom to call now for `key`: who is awake will look anyway; the first asleep owes the rest a call."""
@@ -75,11 +76,12 @@ class FetchSignals:
 class HeardAvailability:
     """The port `Availability`, and who listens to its signals without sleeping on it."""
 
-    __slots__ = ("_availability", "_listeners", "generation")
+    __slots__ = ("_availability", "_listeners", "_of_sessions", "generation")
 
     def __init__(self, availability: Availability) -> None:
         self._availability = availability
         self._listeners: dict[SharePartitionKey, set[FetchSignals]] = {}
+        self._of_sessions: dict[ShareSessionKey, set[FetchSignals]] = {}
         self.generation = 0
         """Another number whenever some fetch listens to more than was listened to."""
 
@@ -87,23 +89,27 @@ class HeardAvailability:
         """Return the keys of all share-partitions that some fetch listens to."""
         return self._listeners
 
-    def listen(self, keys: Collection[SharePartitionKey]) -> FetchSignals:
-        """Return what notes the signals of `keys` from now on; `silence` must be called in the end."""
+    def listen(self, keys: Collection[SharePartitionKey], session_key: ShareSessionKey) -> FetchSignals:
+        """Return what notes the signals of `keys` from now on, for a fetch of the session.
+
+        `silence` must be called in the end.
+        """
         signals = FetchSignals()
         signals.is_listening = True
         self.generation += 1
+        self._of_sessions.setdefault(session_key, set()).add(signals)
         for key in keys:
             self._listeners.setdefault(key, set()).add(signals)
         return signals
 
-    def silence(self, signals: FetchSignals, keys: Collection[SharePartitionKey]) -> None:
-        """End what `listen` began for the same `keys`, and call whoever is owed a call."""
+    def silence(
+        self, signals: FetchSignals, keys: Collection[SharePartitionKey], session_key: ShareSessionKey
+    ) -> None:
+        """End what `listen` began for the same `keys` and session, and call whoever is owed a call."""
         signals.is_listening = False
+        _take_out(self._of_sessions, session_key, signals)
         for key in keys:
-            listeners = self._listeners[key]
-            listeners.discard(signals)
-            if not listeners:
-                del self._listeners[key]
+            _take_out(self._listeners, key, signals)
         for key in signals.owed_keys:
             self.call_next(signals, key)
 
@@ -111,8 +117,12 @@ class HeardAvailability:
         """Wake the next fetch that asked the one of `signals` for the turn to read `key`."""
         for asker in signals.paid_calls(key):
             asker.hear(key)
-            if asker.call_key is not None:
-                self._availability.signal(asker.call_key)
+            self._availability.signal(asker.own_key)
+
+    def end_session(self, session_key: ShareSessionKey) -> None:
+        """Wake the fetches of a session that was closed, evicted or replaced: nobody waits for them any more."""
+        for signals in tuple(self._of_sessions.get(session_key, ())):
+            self._availability.signal(signals.own_key)
 
     async def wait(
         self,
@@ -133,3 +143,10 @@ class HeardAvailability:
         """Signal every share-partition that some fetch listens to and that `belongs`: there is news of its slot."""
         for key in [key for key in self._listeners if belongs(key)]:
             self.signal(key)
+
+
+def _take_out(listeners: dict[K, set[FetchSignals]], key: K, signals: FetchSignals) -> None:
+    of_key = listeners[key]
+    of_key.discard(signals)
+    if not of_key:
+        del listeners[key]

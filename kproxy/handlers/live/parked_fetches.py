@@ -34,7 +34,10 @@ class ParkedFetches:
         context: RequestContext,
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> Collection[SharePartitionKey]:
-        """Sleep as `Availability.wait` does; return at once when it is the end, or the client is gone."""
+        """Sleep as `Availability.wait` does; return at once when it is the end, or the client is gone.
+
+        The first key of `interest`, if there is any, is one that this fetch alone sleeps on.
+        """
         if self.is_ending or context.caller.is_gone:
             return ()
         connection_id = context.connection_id
@@ -49,13 +52,12 @@ class ParkedFetches:
                 del self._interests[connection_id]
 
     def forsake(self, connection_id: int) -> None:
-        """Wake the fetches of a connection that went away. Who sleeps on the same share-partition only looks again."""
+        """Wake the fetches of a connection that went away."""
         for interest in tuple(self._interests.get(connection_id, {}).values()):
             self._availability.signal(next(iter(interest)))
 
     def end(self) -> None:
         """Wake everybody, and let nobody sleep again."""
         self.is_ending = True
-        interests = [each for of_connection in self._interests.values() for each in of_connection.values()]
-        for key in {key for interest in interests for key in interest}:
-            self._availability.signal(key)
+        for connection_id in tuple(self._interests):
+            self.forsake(connection_id)

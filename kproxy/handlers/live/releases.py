@@ -82,15 +82,17 @@ class Releases:
             member_id = session.key.member_id
             client = self._services.clients.of(session.key.group_id, member_id)
             groups[session.key.group_id] = None
+            self._services.availability.end_session(session.key)
             for partition in session.partitions:
                 key = partition.in_group(session.key.group_id)
                 share_partition = self._services.directory.with_current_limits(key)
-                if share_partition is not None:
-                    delta = share_partition.release(member_id, node_id=session.key.node_id)
+                if share_partition is None:
+                    continue
+                delta = share_partition.release(member_id, node_id=session.key.node_id)
+                if not delta.is_empty:
                     self._services.counters.released(delta)
                     writes.add(key, delta, released_by(member_id, client, delta))
-                # Also without a change: the session's own fetch may be asleep, and has to notice that it is over.
-                self._services.availability.signal(key)
+                    self._services.availability.signal(key)
         return Released(self._services.directory, writes, groups)
 
 

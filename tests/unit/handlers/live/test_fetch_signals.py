@@ -1,13 +1,23 @@
 """Signals that come while a fetch is awake: heard by those who listen, forgotten with each look."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from kproxy.error_codes import ErrorCode
 from kproxy.handlers.live.fetch_signals import HeardAvailability
-from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
+from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId
+from kproxy.share.share_session import ShareSessionKey
 from tests.in_memory.in_memory_availability import InMemoryAvailability
 from tests.in_memory.manual_clock import ManualClock
+from tests.worlds.share_group_world import Member, until_all_wait, world_with_orders
 
 HERE, THERE = (
     SharePartitionKey(GroupId("g"), TopicId(b"topic-id-orders."), partition) for partition in range(2)
 )
+
+SESSION = ShareSessionKey(1, GroupId("g"), MemberId("alice"))
 
 
 def an_availability() -> tuple[HeardAvailability, InMemoryAvailability]:
@@ -18,7 +28,7 @@ def an_availability() -> tuple[HeardAvailability, InMemoryAvailability]:
 def test_a_signal_is_news_to_whoever_listens_and_goes_on_to_the_sleepers() -> None:
     # Given
     availability, port = an_availability()
-    here, there = availability.listen([HERE]), availability.listen([THERE])
+    here, there = availability.listen([HERE], SESSION), availability.listen([THERE], SESSION)
 
     # When
     availability.signal(HERE)
@@ -31,7 +41,7 @@ def test_a_signal_is_news_to_whoever_listens_and_goes_on_to_the_sleepers() -> No
 def test_a_look_makes_old_what_was_signalled_before_of_that_share_partition_only() -> None:
     # Given
     availability, _ = an_availability()
-    signals = availability.listen([HERE, THERE])
+    signals = availability.listen([HERE, THERE], SESSION)
     availability.signal(HERE)
     availability.signal(THERE)
 
@@ -47,12 +57,12 @@ def test_a_look_makes_old_what_was_signalled_before_of_that_share_partition_only
 def test_who_listens_no_more_hears_nothing_and_leaves_nothing_behind() -> None:
     # Given
     availability, _ = an_availability()
-    gone, still_there = availability.listen([HERE]), availability.listen([HERE])
+    gone, still_there = availability.listen([HERE], SESSION), availability.listen([HERE], SESSION)
 
     # When
-    availability.silence(gone, [HERE])
+    availability.silence(gone, [HERE], SESSION)
     availability.signal(HERE)
-    availability.silence(still_there, [HERE])
+    availability.silence(still_there, [HERE], SESSION)
 
     # Then
     assert (gone.is_news, still_there.is_news) == (False, True)
@@ -62,7 +72,7 @@ def test_who_listens_no_more_hears_nothing_and_leaves_nothing_behind() -> None:
 def test_news_of_a_slot_reaches_those_who_listen_to_what_belongs_to_it_asleep_or_not() -> None:
     # Given
     availability, port = an_availability()
-    here, there = availability.listen([HERE]), availability.listen([THERE])
+    here, there = availability.listen([HERE], SESSION), availability.listen([THERE], SESSION)
 
     # When
     availability.signal_all(lambda key: key == THERE)
@@ -75,7 +85,7 @@ def test_news_of_a_slot_reaches_those_who_listen_to_what_belongs_to_it_asleep_or
 def test_a_look_at_everything_makes_old_whatever_was_signalled() -> None:
     # Given
     availability, _ = an_availability()
-    signals = availability.listen([HERE, THERE])
+    signals = availability.listen([HERE, THERE], SESSION)
     availability.signal(HERE)
 
     # When
@@ -91,7 +101,7 @@ def test_a_look_at_everything_makes_old_whatever_was_signalled() -> None:
 def test_a_call_wakes_the_first_sleeper_alone_which_owes_the_next_a_call() -> None:
     # Given
     availability, port = an_availability()
-    caller, first, second = (availability.listen([HERE]) for _ in range(3))
+    caller, first, second = (availability.listen([HERE], SESSION) for _ in range(3))
     first.is_asleep = second.is_asleep = True
     caller.owe_call(HERE, first, second)
 
@@ -100,14 +110,14 @@ def test_a_call_wakes_the_first_sleeper_alone_which_owes_the_next_a_call() -> No
 
     # Then
     assert (caller.is_news, first.is_news, second.is_news) == (False, True, False)
-    assert port.signalled == [first.call_key]
+    assert port.signalled == [first.own_key]
     assert (caller.owed_keys, first.owed_keys) == ((), (HERE,))
 
 
 def test_a_call_does_not_wait_for_a_fetch_that_is_awake_and_may_read_elsewhere_for_long() -> None:
     # Given
     availability, port = an_availability()
-    caller, awake, sleeper = (availability.listen([HERE]) for _ in range(3))
+    caller, awake, sleeper = (availability.listen([HERE], SESSION) for _ in range(3))
     sleeper.is_asleep = True
     caller.owe_call(HERE, awake, sleeper)
 
@@ -116,20 +126,66 @@ def test_a_call_does_not_wait_for_a_fetch_that_is_awake_and_may_read_elsewhere_f
 
     # Then
     assert (awake.is_news, sleeper.is_news) == (True, True)
-    assert sleeper.call_key in port.signalled
+    assert sleeper.own_key in port.signalled
 
 
 def test_a_fetch_that_is_over_is_not_called_and_calls_whom_it_owes() -> None:
     # Given
     availability, port = an_availability()
-    caller, gone, sleeper = (availability.listen([HERE]) for _ in range(3))
+    caller, gone, sleeper = (availability.listen([HERE], SESSION) for _ in range(3))
     sleeper.is_asleep = True
     caller.owe_call(HERE, gone, sleeper)
-    availability.silence(gone, [HERE])
+    availability.silence(gone, [HERE], SESSION)
 
     # When
-    availability.silence(caller, [HERE])
+    availability.silence(caller, [HERE], SESSION)
 
     # Then
     assert (gone.is_news, sleeper.is_news) == (False, True)
-    assert port.signalled == [sleeper.call_key]
+    assert port.signalled == [sleeper.own_key]
+
+
+# ---- sessions that end
+
+
+async def begins_anew(member: Member) -> None:
+    """Open the session again, as a client does that lost an answer; on another connection, for this one is busy."""
+    member.connection_id = member.world.new_connection()
+    await member.open()
+
+
+async def closes(member: Member) -> None:
+    """End the session from another connection."""
+    member.connection_id = member.world.new_connection()
+    await member.fetch(epoch=-1, max_records=0)
+
+
+async def disconnects(member: Member) -> None:
+    await member.disconnect()
+
+
+@pytest.mark.parametrize("ends", [begins_anew, closes, disconnects])
+async def test_a_session_that_ends_without_records_wakes_its_own_fetch_and_no_other(
+    ends: Callable[[Member], Awaitable[None]],
+) -> None:
+    # Given
+    world = await world_with_orders(passes_time=False)
+    alice, bob = world.member("alice"), world.member("bob")
+    await alice.open()
+    await bob.open()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(bob.fetch(max_wait_ms=500))
+        fetch = tasks.create_task(alice.fetch(max_wait_ms=500))
+        await until_all_wait()
+        wait_count = len(world.availability.waits)
+        await ends(alice)
+        await until_all_wait()
+        is_answered, woken_count = fetch.done(), len(world.availability.waits) - wait_count
+        world.clock.advance(500)
+
+    # Then
+    assert is_answered
+    assert fetch.result().error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+    assert woken_count == 0

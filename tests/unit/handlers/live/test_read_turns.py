@@ -4,7 +4,13 @@ import asyncio
 
 from kproxy.handlers.live.fetch_signals import FetchSignals
 from kproxy.handlers.live.read_turns import ReadTurns
-from tests.worlds.share_group_world import ShareGroupWorld, acquired, until_all_wait
+from tests.worlds.share_group_world import (
+    ORDERS,
+    ShareGroupWorld,
+    acquired,
+    until_all_wait,
+    world_with_orders,
+)
 
 KEY = ShareGroupWorld.key()
 
@@ -92,6 +98,30 @@ async def test_fetches_that_find_nothing_do_not_wake_each_other_for_ever() -> No
 
     # Then
     assert read_count == 1
+
+
+async def test_who_waits_for_other_readers_looks_at_what_is_signalled_and_reads_nothing_else() -> None:
+    # Given
+    world = await world_with_orders(passes_time=False, partition_count=3)
+    alice, bob, carol = (world.member(name) for name in ("alice", "bob", "carol"))
+    world.produce(1, partition=1)
+    await alice.open((ORDERS, 1), max_records=1)
+    for member in (bob, carol):
+        await member.open(*((ORDERS, partition) for partition in range(3)))
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        for member in (bob, carol):
+            tasks.create_task(member.fetch(max_wait_ms=500))
+        await until_all_wait()
+        read_count = len(world.reader.reads)
+        await alice.acknowledge({(ORDERS, 1): [(0, 0, [2])]})
+        await until_all_wait()
+        read_partitions = {read.partition for read in world.reader.reads[read_count:]}
+        world.clock.advance(500)
+
+    # Then
+    assert read_partitions == {1}
 
 
 async def test_who_waits_for_another_reader_is_called_when_that_fetch_ends_without_records() -> None:
