@@ -182,9 +182,10 @@ class ShareGroups:
         await released.settle()
 
     def expire(self, now_ms: int) -> Coroutine[object, object, None]:
-        """End every acquisition lock and every membership that ran out by `now_ms` (Clock); look at assignments.
+        """End acquisition locks and every membership that ran out by `now_ms` (Clock); look at assignments.
 
-        All of that has happened when this returns. What it returns is to be awaited, by whoever has the time:
+        When there are very many locks some are left, and `next_deadline_ms` has come still: others have a turn first.
+        It has happened when this returns. What it returns is to be awaited, by whoever has the time:
         it is over when all is durable, or discarded and forgotten.
         """
         expired = self.coordinator.expire_sessions(now_ms)

@@ -5,6 +5,7 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Final
 
+from kproxy.handlers.live.pauses import MOST_AT_ONCE
 from kproxy.share.identifiers import SharePartitionKey
 
 _MOST_VOID_DEADLINES: Final = 64
@@ -35,10 +36,13 @@ class LockDeadlines:
         """Note that `key` has no locks, or is not live any more."""
         self._noted_ms.pop(key, None)
 
-    def take_due(self, now_ms: int) -> Sequence[SharePartitionKey]:
-        """Return the share-partitions in which a lock may have ended by `now_ms`, each once, and forget them."""
+    def take_due(self, now_ms: int, *, most: int = MOST_AT_ONCE) -> Sequence[SharePartitionKey]:
+        """Return the share-partitions in which a lock may have ended by `now_ms`, each once, and forget them.
+
+        There are `most` of them at most; `next_ms` tells that others are left.
+        """
         keys: list[SharePartitionKey] = []
-        while self._heap and self._heap[0][0] <= now_ms:
+        while self._heap and self._heap[0][0] <= now_ms and len(keys) < most:
             deadline_ms, _, key = heappop(self._heap)
             if self._noted_ms.get(key) == deadline_ms:
                 del self._noted_ms[key]

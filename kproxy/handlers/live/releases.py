@@ -47,7 +47,7 @@ class Releases:
         return self._release(sessions)
 
     def expire_locks(self, now_ms: int) -> "Released":
-        """Take back every record whose lock ended by `now_ms`."""
+        """Take back records whose lock ended by `now_ms`, those of `MOST_AT_ONCE` share-partitions at most."""
         writes = StateWrites(self._services.directory, self._services.state_log)
         for key in self._services.directory.take_due(now_ms):
             share_partition = self._services.directory.with_current_limits(key)

@@ -266,7 +266,8 @@ class SharePartitionDirectory:
     def take_due(self, now_ms: int) -> Sequence[SharePartitionKey]:
         """Return the share-partitions in which a lock may have ended by `now_ms`, each once.
 
-        The caller expires their locks and calls `note_deadline` for each.
+        The caller expires their locks and calls `note_deadline` for each. There may be others, which
+        `next_deadline_ms` tells: locks that were taken together end together.
         """
         return self._deadlines.take_due(now_ms)
 

@@ -60,3 +60,18 @@ def test_ends_that_are_void_do_not_pile_up() -> None:
     # Then
     assert len(deadlines._heap) <= 65
     assert deadlines.next_ms() == 2_000
+
+
+def test_no_more_are_taken_at_once_than_asked_for_and_the_others_stay_due() -> None:
+    # Given
+    deadlines = LockDeadlines()
+    for key, deadline_ms in ((SECOND, 150), (FIRST, 100)):
+        deadlines.note(key, deadline_ms)
+
+    # When
+    due = deadlines.take_due(200, most=1)
+
+    # Then
+    assert due == [FIRST]
+    assert deadlines.next_ms() == 150
+    assert deadlines.take_due(200, most=1) == [SECOND]

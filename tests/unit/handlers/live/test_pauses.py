@@ -101,3 +101,19 @@ async def test_what_is_cut_short_in_between_leaves_no_share_partition_in_doubt()
     # Then
     assert first.is_fenced
     assert world.groups.directory.find(world.key(partition=PARTITION_COUNT - 1)) is not None
+
+
+async def test_locks_of_very_many_share_partitions_that_end_at_once_end_bit_by_bit() -> None:
+    # Given
+    world, _ = await a_member_that_holds_very_much()
+    world.clock.advance(60_000)
+
+    # When
+    ended: list[int] = []
+    while (deadline_ms := world.groups.next_deadline_ms()) is not None and len(ended) < PARTITION_COUNT:
+        assert deadline_ms <= world.clock.now_ms()
+        await world.expire()
+        ended.append(world.observer.counts["share_lock_timeouts",])
+
+    # Then
+    assert ended == [MOST_AT_ONCE, 2 * MOST_AT_ONCE, PARTITION_COUNT]
