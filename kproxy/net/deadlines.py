@@ -34,7 +34,7 @@ class DeadlineSource(Protocol):
         ...
 
     def expire(self, now_ms: int) -> Coroutine[object, object, None]:
-        """End what has fallen due by `now_ms`; return what is left to wait for."""
+        """End what has fallen due by `now_ms`, or some of it; return what is left to wait for."""
         ...
 
 

@@ -32,6 +32,7 @@ from kproxy.handlers.fetching.record_acquisition import RecordAcquisition
 from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.live.fetch_signals import FetchSignals
 from kproxy.handlers.live.leadership import PartitionRefusal
+from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.live.read_sizes import SMALLEST_READ_BYTES
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.state_writes import StateWrites
@@ -116,9 +117,9 @@ class PartitionFetch:
             availability.silence(self._signals, keys, terms.session_key)
 
     async def _fetch(self) -> None:
-        if self._begin_loads():
+        if await self._begin_loads() and not self._signals.is_news:
             await self._wait()
-            self._begin_loads()
+            await self._begin_loads()
         while True:
             await self._read_round()
             if self._is_over():
@@ -127,7 +128,7 @@ class PartitionFetch:
                 await self._wait()
                 if self._is_time_up() and not self._bytes_left_behind:
                     return
-            self._begin_loads()
+            await self._begin_loads()
 
     async def _wait(self) -> None:
         """Sleep until there may be something new of the share-partitions that are still looked at."""
@@ -157,36 +158,43 @@ class PartitionFetch:
         if not self._terms.is_session_open():
             raise ShareSessionNotFound("the share session ended while its fetch waited")
 
-    def _begin_loads(self) -> bool:
+    async def _pause(self) -> None:
+        """Let others go on, who may change everything: what was looked up before is looked up anew."""
+        await let_others_go_on()
+        self._require_session()
+
+    async def _begin_loads(self) -> bool:
         """Take note of the loads that ended, and begin those of what is not live; tell whether there are only such."""
+        pace = Pace()
         for partition, key in self._looks.begin(self._signals.look_at_all()):
             if self._services.directory.find(key) is not None:
                 self._loads.forget(key)
             elif (refusal := self._loads.begin(key)) is not None:
                 self._refused[partition] = self._reported(partition, FetchedPartition(refusal))
                 self._looks.refuse(key)
+            else:
+                self._looks.leave_quiet(key)  # its end is signalled, or that its slot is ready
+            if pace.is_pause_due():
+                await self._pause()
         return 0 < len(self._loads) == len(self._looks)
 
     async def _read_round(self) -> None:
         self._isolation = self._services.isolation_of(self._terms.session_key.group_id)
         self._bytes_left_behind = 0
         self._has_failed_read = self._has_left_out = self._must_look_again = False
-        offsets = self._begin_reads()
-        if not offsets:
-            return
         try:
-            if await self._is_still_too_little(offsets):
+            offsets = await self._begin_reads()
+            if not offsets or await self._is_still_too_little(offsets):
                 return
             reads, max_bytes = self._shared_out(offsets)
             results = await self._services.reader.read(
                 list(reads.values()), max_bytes=max_bytes, isolation=self._isolation
             )
+            self._require_session()
+            found = dict(zip(reads, results, strict=True))
+            await self._take(reads, found)
         finally:
-            for partition in offsets:
-                self._services.turns.give_back(self._terms.key(partition))
-        self._require_session()
-        found = dict(zip(reads, results, strict=True))
-        self._take(reads, found)
+            self._services.turns.give_all_back(self._signals)
         if not self._acquisition.acquired_count:
             self._terms.context.answer_budget.give_back()
         codes = {partition: data.error_code for partition, data in found.items()}
@@ -234,10 +242,13 @@ class PartitionFetch:
         self._looks.leave_quiet(key)
         self._must_look_again |= self._has_left_out  # there is room for a read of another one
 
-    def _begin_reads(self) -> dict[TopicIdPartition, int]:
+    async def _begin_reads(self) -> dict[TopicIdPartition, int]:
         """Take the turns of this round; return where to read: the first ones if there are fewer bytes than these."""
         offsets: dict[TopicIdPartition, int] = {}
+        pace = Pace()
         for partition, key in self._looks.begin(self._signals.look_at_all()):
+            if pace.is_pause_due():
+                await self._pause()
             share_partition = self._services.directory.with_current_limits(key)
             if share_partition is None or not share_partition.can_acquire():
                 continue
@@ -282,13 +293,18 @@ class PartitionFetch:
         share_partition = self._services.directory.with_current_limits(key)
         return 0 if share_partition is None else acquirable_from(share_partition, offset)
 
-    def _take(
+    async def _take(
         self,
         reads: Mapping[TopicIdPartition, PartitionRead],
         results: Mapping[TopicIdPartition, PartitionData],
     ) -> None:
         """Acquire from what was read, unless it is less than the client is willing to wait for."""
-        batches = {partition: self._batches(read, results[partition]) for partition, read in reads.items()}
+        pace = Pace()
+        batches: dict[TopicIdPartition, ReadBatches] = {}
+        for partition, read in reads.items():
+            batches[partition] = self._batches(read, results[partition])
+            if pace.is_pause_due(batches[partition].work):
+                await self._pause()
         self._has_failed_read = any(
             batches[partition].is_corrupt or data.error_code not in _EXPECTED
             for partition, data in results.items()
@@ -298,29 +314,42 @@ class PartitionFetch:
         self._bytes_left_behind = 0 if is_enough else found_bytes
         has_no_room = any(had_no_room(read, results[partition]) for partition, read in reads.items())
         self._must_look_again = has_no_room and not is_enough and self._found.begin_anew()
+        pace = Pace()
         for partition, read in reads.items():
-            share_partition = self._services.directory.with_current_limits(self._terms.key(partition))
-            if share_partition is None:
-                self._must_look_again = True  # discarded during the read: it is loaded again first
-                continue
-            data = results[partition]
-            size = self._services.directory.read_size(share_partition.key)
-            size.is_first_due = had_no_room(read, data)
-            fetched = self._taken(share_partition, read, data, batches[partition] if is_enough else None)
-            if share_partition.is_fenced:
-                self._must_look_again = True  # a write of its start was refused: nobody holds anything
-                continue
-            self._fetched[partition] = self._reported(partition, fetched)
-            self._signals.look_at(share_partition.key)
-            is_left_behind = size.is_first_due and is_enough
-            self._looks.interest[share_partition.key] = (
-                read.offset if is_left_behind else missing_offset(share_partition, read, data)
-            )
-            has_nothing = data.error_code is ErrorCode.NONE and not data.records and not size.is_first_due
-            if has_nothing and self._looks.interest[share_partition.key] == read.offset:
-                self._leave_quiet(share_partition.key)
-            if data.readable_end > read.offset and not is_enough:
-                self._services.availability.call_next(self._signals, share_partition.key)
+            self._take_one(partition, read, results[partition], batches[partition] if is_enough else None)
+            self._services.turns.give_back(self._terms.key(partition), self._signals)
+            if pace.is_pause_due(batches[partition].work):
+                await self._pause()
+
+    def _take_one(
+        self,
+        partition: TopicIdPartition,
+        read: PartitionRead,
+        data: PartitionData,
+        batches: ReadBatches | None,
+    ) -> None:
+        """Acquire from `batches`, which are None where they are not enough, and note what is waited for then."""
+        share_partition = self._services.directory.with_current_limits(self._terms.key(partition))
+        if share_partition is None:
+            self._must_look_again = True  # discarded during the read: it is loaded again first
+            return
+        size = self._services.directory.read_size(share_partition.key)
+        size.is_first_due = had_no_room(read, data)
+        fetched = self._taken(share_partition, read, data, batches)
+        if share_partition.is_fenced:
+            self._must_look_again = True  # a write of its start was refused: nobody holds anything
+            return
+        self._fetched[partition] = self._reported(partition, fetched)
+        self._signals.look_at(share_partition.key)
+        is_left_behind = size.is_first_due and batches is not None
+        self._looks.interest[share_partition.key] = (
+            read.offset if is_left_behind else missing_offset(share_partition, read, data)
+        )
+        has_nothing = data.error_code is ErrorCode.NONE and not data.records and not size.is_first_due
+        if has_nothing and self._looks.interest[share_partition.key] == read.offset:
+            self._leave_quiet(share_partition.key)
+        if data.readable_end > read.offset and batches is None:
+            self._services.availability.call_next(self._signals, share_partition.key)
 
     def _batches(self, read: PartitionRead, data: PartitionData) -> ReadBatches:
         """Return the batches of a read as far as they can be acquired, and note what was found."""

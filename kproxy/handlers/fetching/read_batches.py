@@ -4,8 +4,13 @@ A mebibyte holds fifteen thousand batches of one small record. Of these a fetch 
 room for; what lies behind is neither looked at nor judged.
 """
 
+from typing import Final
+
 from kproxy.errors import MalformedMessage
 from kproxy.wire.record_batches import BatchExtent, walk_extents
+
+_EXTENTS_OF_ONE: Final = 16
+"""So many further batches of a read are as much work as the look at another share-partition."""
 
 
 class ReadBatches:
@@ -33,6 +38,11 @@ class ReadBatches:
             self.extents.append(extent)
             if extent.last_offset - max(self.extents[0].first_offset, fetch_offset) + 1 >= offset_count:
                 return
+
+    @property
+    def work(self) -> int:
+        """How much work they are, where one batch of a share-partition counts as 1 (`Pace`)."""
+        return 1 + len(self.extents) // _EXTENTS_OF_ONE
 
     @property
     def is_corrupt(self) -> bool:

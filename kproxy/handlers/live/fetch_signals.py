@@ -24,7 +24,7 @@ K = TypeVar("K", SharePartitionKey, ShareSessionKey)
 class FetchSignals:
     """What was signalled of the share-partitions of one fetch since it looked at each of them."""
 
-    __slots__ = ("_askers", "_heard", "is_asleep", "is_listening", "own_key")
+    __slots__ = ("_askers", "_heard", "is_asleep", "is_listening", "own_key", "turns")
 
     def __init__(self) -> None:
         self._heard: set[SharePartitionKey] = set()
@@ -33,6 +33,8 @@ class FetchSignals:
         """No share-partition: what this fetch alone sleeps on."""
         self.is_asleep = False
         self.is_listening = False
+        self.turns: set[SharePartitionKey] = set()
+        """What the fetch reads at this moment (`ReadTurns`)."""
 
     def hear(self, key: SharePartitionKey) -> None:
         """Note that `key` was signalled."""

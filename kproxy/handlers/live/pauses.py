@@ -12,3 +12,20 @@ MOST_AT_ONCE: Final = 500
 def let_others_go_on() -> Generator[None, None, None]:
     """Return in the next turn of the event loop."""
     yield
+
+
+class Pace:
+    """Tells whoever goes through very many share-partitions when it is time for a pause."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = MOST_AT_ONCE
+
+    def is_pause_due(self, work: int = 1) -> bool:
+        """Count `work`, about as much as so many share-partitions; tell whether others should go on now."""
+        self._left -= work
+        if self._left > 0:
+            return False
+        self._left = MOST_AT_ONCE
+        return True

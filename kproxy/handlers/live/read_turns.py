@@ -25,8 +25,17 @@ class ReadTurns:
             reader.owe_call(key, asker)
             return False
         self._reading[key] = asker
+        asker.turns.add(key)
         return True
 
-    def give_back(self, key: SharePartitionKey) -> None:
-        """End the read of `key`."""
-        del self._reading[key]
+    def give_back(self, key: SharePartitionKey, reader: FetchSignals) -> None:
+        """End the read of `key`, if `reader` has the turn."""
+        if key in reader.turns:
+            reader.turns.discard(key)
+            del self._reading[key]
+
+    def give_all_back(self, reader: FetchSignals) -> None:
+        """End every read of `reader`."""
+        for key in reader.turns:
+            del self._reading[key]
+        reader.turns.clear()

@@ -200,8 +200,9 @@ class SharePartitionDirectory:
         return load
 
     def read_size(self, key: SharePartitionKey) -> ReadSize:
-        """Return what is known of the size of the records of a live share-partition."""
-        return self._live[key].read_size
+        """Return what is known of the size of the records of a share-partition: nothing of one that is not live."""
+        live = self._live.get(key)
+        return ReadSize() if live is None else live.read_size
 
     def discard(self, key: SharePartitionKey, doubted: SharePartition | None = None) -> None:
         """Fence the live share-partition and forget it, unless it is another than `doubted`.

@@ -74,3 +74,13 @@ def test_a_log_without_a_whole_batch_has_no_bytes_that_are_known() -> None:
 
     # Then
     assert (batches.size_bytes, batches.bytes_in_log(100)) == (0, 0)
+
+
+def test_many_small_batches_are_as_much_work_as_many_share_partitions() -> None:
+    # When
+    work = [
+        ReadBatches(memoryview(batches_of_two(count)), 0, offset_count=2_000).work for count in (0, 1, 160)
+    ]
+
+    # Then
+    assert work == [1, 1, 11]

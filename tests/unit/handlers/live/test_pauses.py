@@ -5,13 +5,14 @@ import asyncio
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.handlers.live.pauses import MOST_AT_ONCE, let_others_go_on
+from kproxy.handlers.live.pauses import MOST_AT_ONCE, Pace, let_others_go_on
 from tests.worlds.share_group_world import (
     ORDERS,
     Acks,
     Member,
     ShareGroupWorld,
     acknowledge_errors,
+    loaded,
     partitions_of,
     until_all_wait,
 )
@@ -37,7 +38,20 @@ async def test_others_have_a_turn() -> None:
     assert events == ["before", "other", "after"]
 
 
-async def a_member_that_holds_very_much() -> tuple[ShareGroupWorld, Member]:
+def test_a_pause_is_due_after_so_much_work_and_then_again() -> None:
+    # Given
+    pace = Pace()
+
+    # When
+    due = [number for number in range(1, 2 * MOST_AT_ONCE + 1) if pace.is_pause_due()]
+
+    # Then
+    assert due == [MOST_AT_ONCE, 2 * MOST_AT_ONCE]
+    assert [pace.is_pause_due(work) for work in (MOST_AT_ONCE - 1, 1)] == [False, True]
+
+
+async def a_member_of_very_many_partitions() -> tuple[ShareGroupWorld, Member]:
+    """Each of them has one record."""
     world = ShareGroupWorld()
     numbers = range(PARTITION_COUNT)
     world.metadata.create_topic("orders", ORDERS, partition_count=PARTITION_COUNT)
@@ -46,6 +60,11 @@ async def a_member_that_holds_very_much() -> tuple[ShareGroupWorld, Member]:
         world.produce(1, partition=number)
     alice = world.member()
     await alice.open(*((ORDERS, number) for number in numbers))
+    return world, alice
+
+
+async def a_member_that_holds_very_much() -> tuple[ShareGroupWorld, Member]:
+    world, alice = await a_member_of_very_many_partitions()
     taken: set[int] = set()
     while len(taken) < PARTITION_COUNT:
         answer = await alice.fetch(max_records=10_000)
@@ -117,3 +136,66 @@ async def test_locks_of_very_many_share_partitions_that_end_at_once_end_bit_by_b
 
     # Then
     assert ended == [MOST_AT_ONCE, 2 * MOST_AT_ONCE, PARTITION_COUNT]
+
+
+async def a_member_that_may_acquire_very_much() -> tuple[ShareGroupWorld, Member]:
+    """All share-partitions are live."""
+    world, alice = await a_member_of_very_many_partitions()
+    for number in range(PARTITION_COUNT):
+        await loaded(world.groups.directory, world.key(partition=number))
+    return world, alice
+
+
+async def test_a_fetch_of_very_many_partitions_lets_others_go_on_in_between() -> None:
+    # Given
+    world, alice = await a_member_that_may_acquire_very_much()
+    seen: list[int] = []
+
+    # When
+    task = asyncio.get_running_loop().create_task(alice.fetch(max_records=10_000))
+    while not task.done():
+        await asyncio.sleep(0)
+        seen.append(world.groups.in_flight_count)
+    answer = await task
+
+    # Then
+    assert [count for count in dict.fromkeys(seen) if count] == [
+        MOST_AT_ONCE,
+        2 * MOST_AT_ONCE,
+        PARTITION_COUNT,
+    ]
+    assert all(data.acquired_records for data in partitions_of(answer).values())
+    assert len(partitions_of(answer)) == PARTITION_COUNT
+
+
+async def test_nothing_is_acquired_for_a_session_that_ends_while_others_have_a_turn() -> None:
+    # Given
+    world, alice = await a_member_that_may_acquire_very_much()
+    task = asyncio.get_running_loop().create_task(alice.fetch(max_records=10_000))
+    while world.groups.in_flight_count == 0:  # noqa: ASYNC110 - the scenario is bounded
+        await asyncio.sleep(0)
+
+    # When
+    await alice.disconnect()
+    answer = await task
+
+    # Then
+    assert answer.error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+    assert world.groups.in_flight_count == 0
+
+
+async def test_a_share_partition_that_is_discarded_while_others_have_a_turn_is_loaded_and_read_again() -> (
+    None
+):
+    # Given
+    world, alice = await a_member_that_may_acquire_very_much()
+    task = asyncio.get_running_loop().create_task(alice.fetch(max_records=10_000))
+    while world.groups.in_flight_count == 0:  # noqa: ASYNC110 - the scenario is bounded
+        await asyncio.sleep(0)
+
+    # When
+    world.groups.discard_share_partitions([world.key(partition=PARTITION_COUNT - 2)])
+    taken = partitions_of(await task).keys() | partitions_of(await alice.fetch(max_records=10_000)).keys()
+
+    # Then
+    assert len(taken) == PARTITION_COUNT

@@ -38,13 +38,32 @@ def test_only_one_fetch_reads_a_share_partition_and_it_owes_the_other_a_call() -
 def test_a_turn_that_was_given_back_can_be_taken_by_another() -> None:
     # Given
     turns = ReadTurns()
-    turns.take(KEY, FetchSignals())
+    reader = FetchSignals()
+    turns.take(KEY, reader)
 
     # When
-    turns.give_back(KEY)
+    turns.give_back(KEY, reader)
 
     # Then
     assert turns.take(KEY, FetchSignals())
+
+
+def test_turns_are_given_back_by_whoever_has_them() -> None:
+    # Given
+    turns = ReadTurns()
+    reader, other = FetchSignals(), FetchSignals()
+    keys = [ShareGroupWorld.key(partition=partition) for partition in range(3)]
+    for key in keys:
+        turns.take(key, reader)
+    turns.give_back(keys[0], reader)
+    turns.take(keys[0], other)
+
+    # When
+    turns.give_all_back(reader)
+    turns.give_back(keys[0], reader)
+
+    # Then
+    assert [turns.take(key, FetchSignals()) for key in keys] == [False, True, True]
 
 
 async def test_a_partition_that_another_fetch_reads_is_not_read_twice() -> None:
