@@ -27,7 +27,7 @@ from kproxy.handlers.fetching.fetch_terms import FetchedPartition, FetchTerms
 from kproxy.handlers.fetching.found_bytes import FoundBytes
 from kproxy.handlers.fetching.partition_looks import PartitionLooks
 from kproxy.handlers.fetching.read_batches import ReadBatches
-from kproxy.handlers.fetching.read_offsets import acquirable_from, had_no_room, missing_offset
+from kproxy.handlers.fetching.read_offsets import acquirable_from, missing_offset, without_room
 from kproxy.handlers.fetching.record_acquisition import RecordAcquisition
 from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.live.fetch_signals import FetchSignals
@@ -301,8 +301,9 @@ class PartitionFetch:
         """Acquire from what was read, unless it is less than the client is willing to wait for."""
         pace = Pace()
         batches: dict[TopicIdPartition, ReadBatches] = {}
+        left_behind = without_room(reads, results)
         for partition, read in reads.items():
-            batches[partition] = self._batches(read, results[partition])
+            batches[partition] = self._batches(read, results[partition], has_no_room=partition in left_behind)
             if pace.is_pause_due(batches[partition].work):
                 await self._pause()
         self._has_failed_read = any(
@@ -312,8 +313,7 @@ class PartitionFetch:
         found_bytes = self._found.total(reads)
         is_enough = found_bytes >= self._terms.min_bytes or self._has_failed_read or self._is_time_up()
         self._bytes_left_behind = 0 if is_enough else found_bytes
-        has_no_room = any(had_no_room(read, results[partition]) for partition, read in reads.items())
-        self._must_look_again = has_no_room and not is_enough and self._found.begin_anew()
+        self._must_look_again = bool(left_behind) and not is_enough and self._found.begin_anew()
         pace = Pace()
         for partition, read in reads.items():
             self._take_one(partition, read, results[partition], batches[partition] if is_enough else None)
@@ -334,7 +334,6 @@ class PartitionFetch:
             self._must_look_again = True  # discarded during the read: it is loaded again first
             return
         size = self._services.directory.read_size(share_partition.key)
-        size.is_first_due = had_no_room(read, data)
         fetched = self._taken(share_partition, read, data, batches)
         if share_partition.is_fenced:
             self._must_look_again = True  # a write of its start was refused: nobody holds anything
@@ -346,19 +345,21 @@ class PartitionFetch:
             read.offset if is_left_behind else missing_offset(share_partition, read, data)
         )
         has_nothing = data.error_code is ErrorCode.NONE and not data.records and not size.is_first_due
-        if has_nothing and self._looks.interest[share_partition.key] == read.offset:
+        if has_nothing and self._looks.interest[share_partition.key] == max(read.offset, data.readable_end):
             self._leave_quiet(share_partition.key)
-        if data.readable_end > read.offset and batches is None:
+        elif data.readable_end > read.offset and batches is None:
             self._services.availability.call_next(self._signals, share_partition.key)
 
-    def _batches(self, read: PartitionRead, data: PartitionData) -> ReadBatches:
+    def _batches(self, read: PartitionRead, data: PartitionData, *, has_no_room: bool) -> ReadBatches:
         """Return the batches of a read as far as they can be acquired, and note what was found."""
         partition = TopicIdPartition(read.topic_id, read.partition)
         key = self._terms.key(partition)
         batches = ReadBatches(data.records, read.offset, self._acquirable_from(key, read.offset))
         found_bytes = batches.bytes_in_log(data.readable_end)
-        if not batches.extents and self._services.directory.find(key) is not None:
-            found_bytes = self._services.directory.read_size(key).bytes_of(data.readable_end - read.offset)
+        size = self._services.directory.read_size(key)
+        size.is_first_due = has_no_room
+        if has_no_room:
+            found_bytes = size.bytes_of(data.readable_end - read.offset)
         self._found.note(partition, read.offset, max(data.readable_end, read.offset), found_bytes)
         return batches
 

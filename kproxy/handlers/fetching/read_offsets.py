@@ -1,7 +1,10 @@
 """Offsets around a read: how many of them are of use, and which one is waited for afterwards."""
 
+from collections.abc import Collection, Mapping
+
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.ports import PartitionData, PartitionRead
+from kproxy.share.identifiers import TopicIdPartition
 from kproxy.share.share_partition import SharePartition
 
 
@@ -14,9 +17,19 @@ def acquirable_from(share_partition: SharePartition, offset: int) -> int:
     return max(share_partition.start_offset + most_in_flight - offset, 0)
 
 
-def had_no_room(read: PartitionRead, data: PartitionData) -> bool:
-    """Tell whether there are records which the read had no room for."""
-    return data.error_code is ErrorCode.NONE and not data.records and data.readable_end > read.offset
+def without_room(
+    reads: Mapping[TopicIdPartition, PartitionRead], results: Mapping[TopicIdPartition, PartitionData]
+) -> Collection[TopicIdPartition]:
+    """Return those of which there are records that the reads, in the order of the request, had no room for.
+
+    A broker sends the first batch of the first partition that has any, of any size (`ReplicaManager.readFromLog`).
+    So where the first one is empty, or all are, their logs hold nothing from there to the end of what may be read: the
+    records were compacted away.
+    """
+    first = next(iter(reads), None)
+    if not any(data.records for data in results.values()):
+        return ()
+    return {each for each, read in reads.items() if each != first and _had_no_room(read, results[each])}
 
 
 def missing_offset(share_partition: SharePartition, read: PartitionRead, data: PartitionData) -> int | None:
@@ -32,3 +45,7 @@ def missing_offset(share_partition: SharePartition, read: PartitionRead, data: P
     if not share_partition.can_acquire() or data.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
         return None
     return max(next_fetch_offset, data.readable_end)
+
+
+def _had_no_room(read: PartitionRead, data: PartitionData) -> bool:
+    return data.error_code is ErrorCode.NONE and not data.records and data.readable_end > read.offset

@@ -14,6 +14,7 @@ from tests.worlds.share_group_world import (
     ORDERS,
     ShareGroupWorld,
     acquired,
+    loaded,
     partitions_of,
     until_all_wait,
     world_with_orders,
@@ -159,6 +160,36 @@ async def test_less_than_min_bytes_is_waited_on_and_given_out_when_the_time_is_u
     assert acquired(answer) == [(0, 2, 1)]
     assert world.clock.now_ms() == 1_500
     assert world.availability.waits[-1] == ({world.key(): 3}, 1_500)
+
+
+@pytest.mark.parametrize("partition_count", [1, 3])
+async def test_a_log_that_ends_with_offsets_that_hold_nothing_is_not_read_again_before_it_grows(
+    partition_count: int,
+) -> None:
+    """Compaction leaves such an end, where the last records were tombstones."""
+    # Given
+    world = await world_with_orders(passes_time=False, partition_count=partition_count)
+    for partition in range(partition_count):
+        world.log(partition=partition).append_gap(3)
+        world.availability.raise_high_watermark(ORDERS, partition, 3)
+    alice = world.member()
+    await alice.open(*((ORDERS, partition) for partition in range(partition_count)))
+    for partition in range(partition_count):
+        await loaded(world.groups.directory, world.key(partition=partition))
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(alice.fetch(max_wait_ms=500))
+        await until_all_wait(500)
+        read_count, waited_for = len(world.reader.reads), awaited(world)
+        world.produce(2)
+        await until_all_wait()
+        world.clock.advance(500)
+
+    # Then
+    assert waited_for == {world.key(partition=partition): 3 for partition in range(partition_count)}
+    assert read_count == partition_count
+    assert acquired(fetch.result()) == [(3, 4, 1)]
 
 
 async def test_min_bytes_of_zero_does_not_wait() -> None:

@@ -3,9 +3,9 @@
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.handlers.fetching.read_offsets import acquirable_from, had_no_room, missing_offset
+from kproxy.handlers.fetching.read_offsets import acquirable_from, missing_offset, without_room
 from kproxy.handlers.ports import PartitionData, PartitionRead
-from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId
+from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.share.limits import ShareLimits
 from kproxy.share.share_partition import SharePartition
 
@@ -91,10 +91,41 @@ def test_no_offset_is_waited_for_that_no_read_can_reach() -> None:
     assert missing_offset(a_share_partition(), a_read(), data) is None
 
 
-def test_a_read_had_no_room_when_it_brought_nothing_although_there_is_something() -> None:
-    assert had_no_room(a_read(), what_was_read(high_watermark=11))
-    assert not had_no_room(a_read(), what_was_read(high_watermark=10))
-    assert not had_no_room(a_read(), what_was_read(high_watermark=11, records=b"x"))
-    assert not had_no_room(
-        a_read(), what_was_read(high_watermark=11, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    )
+FIRST, SECOND, THIRD = (TopicIdPartition(TOPIC_ID, partition) for partition in range(3))
+
+
+def test_a_read_behind_the_first_had_no_room_when_it_brought_nothing_although_there_is_something() -> None:
+    # Given
+    reads = {partition: PartitionRead(*partition, 10, 100) for partition in (FIRST, SECOND, THIRD)}
+    something, nothing = what_was_read(high_watermark=11, records=b"x"), what_was_read(high_watermark=11)
+    failed = what_was_read(high_watermark=11, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    at_its_end = what_was_read(high_watermark=10)
+
+    # When
+    without = [
+        without_room(reads, dict(zip(reads, results, strict=True)))
+        for results in (
+            (something, nothing, nothing),
+            (something, something, at_its_end),
+            (something, failed, nothing),
+        )
+    ]
+
+    # Then
+    assert without == [{SECOND, THIRD}, set(), {THIRD}]
+
+
+def test_a_broker_sends_the_first_batch_there_is_so_what_is_empty_then_holds_nothing() -> None:
+    # Given
+    reads = {partition: PartitionRead(*partition, 10, 100) for partition in (FIRST, SECOND)}
+    something, nothing = what_was_read(high_watermark=11, records=b"x"), what_was_read(high_watermark=11)
+
+    # When
+    without = [
+        without_room(reads, {FIRST: nothing, SECOND: something}),
+        without_room(reads, {FIRST: nothing, SECOND: nothing}),
+        without_room({FIRST: reads[FIRST]}, {FIRST: nothing}),
+    ]
+
+    # Then
+    assert [set(each) for each in without] == [set(), set(), set()]
