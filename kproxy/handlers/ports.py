@@ -179,6 +179,10 @@ class PartitionData:
         return self.last_stable_offset if is_committed else self.high_watermark
 
 
+OnEarly: TypeAlias = Callable[[PartitionRead, PartitionData], None]
+"""Told of a read that was answered before others of the same request."""
+
+
 class PartitionReader(Protocol):
     """Plain reads of the backing log, from each partition's leader."""
 
@@ -188,13 +192,15 @@ class PartitionReader(Protocol):
         *,
         max_bytes: int,
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+        on_early: OnEarly | None = None,
     ) -> Sequence[PartitionData]:
         """Read up to the high watermark, or the last stable offset, without waiting for new data.
 
         One result per read, in order.
 
         No partition is named twice. An error of one partition (leader moved, broker away, out of range) is
-        that result's error code; nothing is raised.
+        that result's error code; nothing is raised. `on_early` is told what a leader has sent while others, which may
+        take long, have not.
         """
         ...
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.isolation_levels import IsolationLevel
-from kproxy.handlers.ports import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, PartitionData, PartitionRead
+from kproxy.handlers.ports import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, OnEarly, PartitionData, PartitionRead
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.messages.fetch_response import AbortedTransaction
 from tests.in_memory.record_batch_bytes import record_batch, transaction_marker, transactional_batch
@@ -134,6 +134,8 @@ class ScriptedPartitionReader:
     def __init__(self) -> None:
         self.reads: list[PartitionRead] = []
         self.before_read: Callable[[], Awaitable[None]] | None = None
+        self.held: dict[tuple[TopicId, int], asyncio.Event] = {}
+        """Reads of these end when the event is set: they have a leader of their own, which hangs."""
         self._logs: dict[tuple[TopicId, int], InMemoryLog] = {}
         self._failures: dict[tuple[TopicId, int], ErrorCode] = {}
 
@@ -151,6 +153,7 @@ class ScriptedPartitionReader:
         *,
         max_bytes: int,
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+        on_early: OnEarly | None = None,
     ) -> Sequence[PartitionData]:
         assert len({(read.topic_id, read.partition) for read in reads}) == len(reads), (
             "a partition is named twice"
@@ -160,6 +163,13 @@ class ScriptedPartitionReader:
         else:
             await asyncio.sleep(0)
         self.reads.extend(reads)
+
+        def tell(read: PartitionRead) -> None:
+            data = self._read_one(read, max_bytes, at_least_one=True, isolation=isolation)
+            if on_early is not None and data.error_code is ErrorCode.NONE:
+                on_early(read, data)
+
+        await self._wait_for_late_leaders(reads, tell)
         results: list[PartitionData] = []
         bytes_left = max_bytes
         for read in reads:
@@ -168,6 +178,22 @@ class ScriptedPartitionReader:
             bytes_left -= len(result.records)
             results.append(result)
         return results
+
+    async def _wait_for_late_leaders(
+        self, reads: Sequence[PartitionRead], tell: Callable[[PartitionRead], None]
+    ) -> None:
+        late = [read for read in reads if self._is_held(read)]
+        early = [read for read in reads if read not in late]
+        while late:
+            for read in early:
+                tell(read)
+            await self.held[late[0].topic_id, late[0].partition].wait()
+            early = [read for read in late if not self._is_held(read)]
+            late = [read for read in late if self._is_held(read)]
+
+    def _is_held(self, read: PartitionRead) -> bool:
+        event = self.held.get((read.topic_id, read.partition))
+        return event is not None and not event.is_set()
 
     async def find_offset(self, topic_id: TopicId, partition: int, timestamp: int) -> int:
         failure = self._failure(topic_id, partition)

@@ -27,7 +27,8 @@ from kproxy.handlers.fetching.fetch_terms import FetchedPartition, FetchTerms
 from kproxy.handlers.fetching.found_bytes import FoundBytes
 from kproxy.handlers.fetching.partition_looks import PartitionLooks
 from kproxy.handlers.fetching.read_batches import ReadBatches
-from kproxy.handlers.fetching.read_offsets import acquirable_from, missing_offset, without_room
+from kproxy.handlers.fetching.read_offsets import missing_offset, without_room
+from kproxy.handlers.fetching.read_shares import acquirable_offsets, reads_of
 from kproxy.handlers.fetching.record_acquisition import RecordAcquisition
 from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.live.fetch_signals import FetchSignals
@@ -186,9 +187,12 @@ class PartitionFetch:
             offsets = await self._begin_reads()
             if not offsets or await self._is_still_too_little(offsets):
                 return
-            reads, max_bytes = self._shared_out(offsets)
+            reads, max_bytes = reads_of(self._services, self._terms, offsets)
             results = await self._services.reader.read(
-                list(reads.values()), max_bytes=max_bytes, isolation=self._isolation
+                list(reads.values()),
+                max_bytes=max_bytes,
+                isolation=self._isolation,
+                on_early=self._leave_to_others,
             )
             self._require_session()
             found = dict(zip(reads, results, strict=True))
@@ -200,13 +204,22 @@ class PartitionFetch:
         codes = {partition: data.error_code for partition, data in found.items()}
         await self._services.leadership.look_again_after(codes)
 
+    def _leave_to_others(self, read: PartitionRead, data: PartitionData) -> None:
+        """Let others read what has come from one leader: another one, which this fetch waits for, may take long."""
+        key = self._terms.key(TopicIdPartition(read.topic_id, read.partition))
+        self._services.turns.give_back(key, self._signals)
+        if data.records:
+            self._services.availability.call_next(self._signals, key)
+
     async def _is_still_too_little(self, offsets: Mapping[TopicIdPartition, int]) -> bool:
         """Tell whether what the last round found, and what was added, is less than MinBytes: this one is over then."""
         if self._is_time_up() or not self._found.is_known_from(offsets) or not self._found.total(offsets):
             return False  # where nothing was found, a read of what was added is a read of all
         added = self._found.reads_of_added(tuple(offsets))
         max_bytes = self._terms.context.answer_budget.grant(SMALLEST_READ_BYTES)
-        read_data = await self._services.reader.read(added, max_bytes=max_bytes, isolation=self._isolation)
+        read_data = await self._services.reader.read(
+            added, max_bytes=max_bytes, isolation=self._isolation, on_early=self._leave_to_others
+        )
         results = dict(zip(offsets, read_data, strict=True))
         self._require_session()
         self._terms.context.answer_budget.give_back()
@@ -259,39 +272,6 @@ class PartitionFetch:
             else:
                 self._looks.leave_quiet(key)  # whoever reads it owes this fetch a call
         return offsets
-
-    def _shared_out(
-        self, offsets: Mapping[TopicIdPartition, int]
-    ) -> tuple[dict[TopicIdPartition, PartitionRead], int]:
-        """Return the reads, and how much they may bring together: what is asked for, wanted, and granted to the answer.
-
-        The bytes are shared out evenly.
-        """
-        wanted = {
-            partition: self._wanted_bytes(self._terms.key(partition), offset)
-            for partition, offset in offsets.items()
-        }
-        most_bytes = min(self._terms.max_bytes, max(wanted.values()))
-        max_bytes = self._terms.context.answer_budget.grant(most_bytes)
-        share_bytes = max(min(self._terms.max_bytes // len(offsets), max_bytes), 1)
-        reads = {
-            partition: PartitionRead(
-                partition.topic_id, partition.partition, offset, min(share_bytes, wanted[partition])
-            )
-            for partition, offset in offsets.items()
-        }
-        return dict(sorted(reads.items(), key=self._is_not_first_due)), max_bytes
-
-    def _is_not_first_due(self, read: tuple[TopicIdPartition, PartitionRead]) -> bool:
-        return not self._services.directory.read_size(self._terms.key(read[0])).is_first_due
-
-    def _wanted_bytes(self, key: SharePartitionKey, offset: int) -> int:
-        size = self._services.directory.read_size(key)
-        return size.bytes_for(min(self._terms.max_records, self._acquirable_from(key, offset)))
-
-    def _acquirable_from(self, key: SharePartitionKey, offset: int) -> int:
-        share_partition = self._services.directory.with_current_limits(key)
-        return 0 if share_partition is None else acquirable_from(share_partition, offset)
 
     async def _take(
         self,
@@ -354,7 +334,7 @@ class PartitionFetch:
         """Return the batches of a read as far as they can be acquired, and note what was found."""
         partition = TopicIdPartition(read.topic_id, read.partition)
         key = self._terms.key(partition)
-        batches = ReadBatches(data.records, read.offset, self._acquirable_from(key, read.offset))
+        batches = ReadBatches(data.records, read.offset, acquirable_offsets(self._services, key, read.offset))
         found_bytes = batches.bytes_in_log(data.readable_end)
         size = self._services.directory.read_size(key)
         size.is_first_due = has_no_room

@@ -16,6 +16,7 @@ from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.ports import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
+    OnEarly,
     PartitionData,
     PartitionLeader,
     PartitionRead,
@@ -94,9 +95,10 @@ class BrokerPartitionReader:
         *,
         max_bytes: int,
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+        on_early: OnEarly | None = None,
     ) -> Sequence[PartitionData]:
         """Read what is there without waiting; one result per read, in order. Raises nothing."""
-        results = await self._read_once(reads, max_bytes, isolation)
+        results = await self._read_once(reads, max_bytes, isolation, on_early)
         doubtful = [position for position, data in enumerate(results) if data.error_code in LEADER_DOUBTS]
         if doubtful and await self._look_again({reads[position].topic_id for position in doubtful}):
             bytes_left = max(1, max_bytes - sum(len(data.records) for data in results))
@@ -120,7 +122,11 @@ class BrokerPartitionReader:
     # ------------------------------------------------ private: reading
 
     async def _read_once(
-        self, reads: Sequence[PartitionRead], max_bytes: int, isolation: IsolationLevel
+        self,
+        reads: Sequence[PartitionRead],
+        max_bytes: int,
+        isolation: IsolationLevel,
+        on_early: OnEarly | None = None,
     ) -> list[PartitionData]:
         await self._learn({read.topic_id for read in reads})
         # What stays as it is now belongs to a leader that did not answer.
@@ -133,9 +139,15 @@ class BrokerPartitionReader:
             else:
                 by_leader.setdefault(located.leader.leader_id, []).append(located)
         share = _Share(max(1, max_bytes // max(1, len(by_leader))), isolation)
-        await _all_of(
-            [self._fetch(leader_id, group, share, results) for leader_id, group in by_leader.items()]
-        )
+        silent = set(by_leader)
+
+        async def fetch(leader_id: int, located: Sequence[_LocatedRead]) -> None:
+            await self._fetch(leader_id, located, share, results)
+            silent.discard(leader_id)
+            if silent and on_early is not None:
+                _tell_early(on_early, located, results)
+
+        await _all_of([fetch(leader_id, located) for leader_id, located in by_leader.items()])
         return results
 
     async def _learn(self, topic_ids: Collection[TopicId]) -> None:
@@ -242,6 +254,13 @@ class BrokerPartitionReader:
         except BrokerUnavailable as failure:
             log.debug("range_lookup_failed", partition=read.partition, detail=failure)
             data.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def _tell_early(on_early: OnEarly, located: Sequence[_LocatedRead], results: Sequence[PartitionData]) -> None:
+    """Tell what needs no second look."""
+    for one in located:
+        if results[one.position].error_code is ErrorCode.NONE:
+            on_early(one.read, results[one.position])
 
 
 async def _all_of(steps: Sequence[Coroutine[object, object, None]]) -> None:

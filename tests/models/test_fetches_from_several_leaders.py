@@ -1,0 +1,95 @@
+"""Reads from several leaders, of which one may hang."""
+
+import asyncio
+
+from kproxy.handlers.ports import PartitionLeader
+from kproxy.share.identifiers import BOOTSTRAP_NODE_ID
+from tests.worlds.share_group_world import (
+    ORDERS,
+    Member,
+    ShareGroupWorld,
+    acquired,
+    loaded,
+    until_all_wait,
+)
+
+BOTH = ((ORDERS, 0), (ORDERS, 1))
+
+
+async def a_world_with_two_leaders() -> tuple[ShareGroupWorld, Member, Member]:
+    """Alice fetches both partitions on the bootstrap port, Bob the first."""
+    world = ShareGroupWorld(passes_time=False, node_ids=(1, 2))
+    world.metadata.create_topic("orders", ORDERS, partition_count=2)
+    world.metadata.move_leader(ORDERS, 1, PartitionLeader(leader_id=2, leader_epoch=7))
+    alice, bob = world.member("alice", node_id=BOOTSTRAP_NODE_ID), world.member("bob")
+    for _, partition in BOTH:
+        await world.initialize(partition=partition)
+    await alice.open(*BOTH)
+    await bob.open((ORDERS, 0))
+    for _, partition in BOTH:
+        await loaded(world.groups.directory, world.key(partition=partition))
+    return world, alice, bob
+
+
+async def test_a_leader_that_hangs_keeps_no_other_member_from_the_records_of_one_that_answers() -> None:
+    # Given
+    world, alice, bob = await a_world_with_two_leaders()
+    world.reader.held[ORDERS, 1] = asyncio.Event()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(alice.fetch(max_wait_ms=500))
+        await until_all_wait()
+        world.produce(3)
+        fetch = tasks.create_task(bob.fetch(max_wait_ms=500))
+        await until_all_wait(50)
+        is_answered = fetch.done()
+        world.clock.advance(500)
+        world.reader.held[ORDERS, 1].set()
+
+    # Then
+    assert is_answered
+    assert acquired(fetch.result()) == [(0, 2, 1)]
+
+
+async def test_who_waits_for_the_turn_is_called_when_the_leader_has_answered_and_another_one_has_not() -> (
+    None
+):
+    # Given
+    world, alice, bob = await a_world_with_two_leaders()
+    world.produce(3)
+    for _, partition in BOTH:
+        world.reader.held[ORDERS, partition] = asyncio.Event()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(alice.fetch(max_wait_ms=500))
+        await until_all_wait()
+        fetch = tasks.create_task(bob.fetch(max_wait_ms=500))
+        await until_all_wait()
+        world.reader.held[ORDERS, 0].set()
+        await until_all_wait(50)
+        is_answered = fetch.done()
+        world.clock.advance(500)
+        world.reader.held[ORDERS, 1].set()
+
+    # Then
+    assert is_answered
+    assert acquired(fetch.result()) == [(0, 2, 1)]
+
+
+async def test_what_several_leaders_bring_is_acquired_in_one_fetch() -> None:
+    # Given
+    world, alice, _ = await a_world_with_two_leaders()
+    for _, partition in BOTH:
+        world.produce(2 + partition, partition=partition)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(alice.fetch(max_wait_ms=500))
+
+    # Then
+    assert [acquired(fetch.result(), partition=partition) for _, partition in BOTH] == [
+        [(0, 1, 1)],
+        [(0, 2, 1)],
+    ]
