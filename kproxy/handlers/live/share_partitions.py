@@ -25,6 +25,7 @@ from kproxy.errors import (
     ShareStateNotReadable,
     ShareStateStillLoading,
 )
+from kproxy.handlers.live.load_queue import LoadQueue
 from kproxy.handlers.live.lock_deadlines import LockDeadlines
 from kproxy.handlers.live.offset_reset import OffsetReset
 from kproxy.handlers.live.read_sizes import ReadSize
@@ -120,6 +121,7 @@ class SharePartitionDirectory:
         "_limits_of",
         "_live",
         "_loading",
+        "_loads",
         "_offset_reset_of",
         "_ports",
         "generation",
@@ -139,6 +141,7 @@ class SharePartitionDirectory:
         self._offset_reset_of = offset_reset_of
         self._live: dict[SharePartitionKey, _Live] = {}
         self._loading: dict[SharePartitionKey, LoadUnderWay] = {}
+        self._loads = LoadQueue(self._begin_load)
         self._deadlines = LockDeadlines()
         self.generation = 0
         """Another number whenever there is a share-partition among `known_keys` that was not."""
@@ -174,7 +177,8 @@ class SharePartitionDirectory:
     def begin_load(self, key: SharePartitionKey) -> LoadUnderWay:
         """Begin to load a share-partition that is not live, unless that is under way; return at once.
 
-        It goes on whoever leaves, and `key` is signalled when it is over. Its failure is then one of these:
+        When very many are loaded it waits for its turn, and is given up once nobody fetches for the group. What has
+        begun goes on whoever leaves, and `key` is signalled when it is over. Its failure is then one of these:
 
         - ShareStateStillLoading: the slot of the share-partition, or of its group with its configurations, is being
           replayed; or the state was changed while it was loaded; or nobody fetches for the group any more.
@@ -196,7 +200,7 @@ class SharePartitionDirectory:
             return load
         self._loading[key] = load
         self.generation += 1
-        self._ports.background.begin(partial(self._load, key, load), name=f"load {key}")
+        self._loads.put(key)
         return load
 
     def read_size(self, key: SharePartitionKey) -> ReadSize:
@@ -228,6 +232,10 @@ class SharePartitionDirectory:
         unwanted = {group_id for group_id in group_ids if not self._is_wanted(group_id)}
         if not unwanted:
             return
+        for key in self._loads.drop(unwanted):
+            self._loading.pop(key).end(
+                ShareStateStillLoading(f"nobody fetches for the group of {key} any more")
+            )
         for key in [key for key in self._live if key.group_id in unwanted]:
             self._live[key].is_unwanted = True
             self._drop_if_unwanted(key)
@@ -276,6 +284,9 @@ class SharePartitionDirectory:
         """Return a moment no later than the first end of a lock (maybe earlier), None without locks."""
         return self._deadlines.next_ms()
 
+    def _begin_load(self, key: SharePartitionKey) -> None:
+        self._ports.background.begin(partial(self._load, key, self._loading[key]), name=f"load {key}")
+
     async def _load(self, key: SharePartitionKey, load: LoadUnderWay) -> None:
         failure: Exception | None = None
         try:
@@ -290,6 +301,7 @@ class SharePartitionDirectory:
             del self._loading[key]
             load.end(failure)
             self._ports.availability.signal(key)
+        self._loads.end()  # not when it is cancelled: then the process ends
 
     def _require_wanted(self, key: SharePartitionKey) -> None:
         """Raise ShareStateStillLoading when the last session of the group has left: nobody would unload it again."""

@@ -1,0 +1,50 @@
+"""`LoadQueue`: which share-partitions are loaded next, when very many are to be.
+
+A session may be opened over thousands of them in some kilobytes, and left at once, while the state log takes seconds
+to answer. What waits here is a key; what is under way is a task.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Final
+
+from kproxy.share.identifiers import GroupId, SharePartitionKey
+
+MOST_LOADS: Final = 1_000
+"""How many are under way at the same time. They wait for brokers, so a few that hang must not hold up the rest."""
+
+
+class LoadQueue:
+    """Calls `begin` with each key that was put in, one group's after another's, `MOST_LOADS` at the same time."""
+
+    __slots__ = ("_begin", "_under_way_count", "_waiting")
+
+    def __init__(self, begin: Callable[[SharePartitionKey], None]) -> None:
+        self._begin = begin
+        self._under_way_count = 0
+        self._waiting: dict[GroupId, dict[SharePartitionKey, None]] = {}
+
+    def put(self, key: SharePartitionKey) -> None:
+        """Begin to load `key` in its turn: at once if there is room. It was not put in before, or its load is over."""
+        self._waiting.setdefault(key.group_id, {})[key] = None
+        self._begin_next()
+
+    def end(self) -> None:
+        """Note that one that was begun is over."""
+        self._under_way_count -= 1
+        self._begin_next()
+
+    def drop(self, group_ids: Collection[GroupId]) -> Sequence[SharePartitionKey]:
+        """Forget, and return, what waits for these groups: nobody fetches for them any more."""
+        return [key for group_id in group_ids for key in self._waiting.pop(group_id, ())]
+
+    def _begin_next(self) -> None:
+        if not self._waiting or self._under_way_count >= MOST_LOADS:
+            return
+        group_id = next(iter(self._waiting))
+        keys = self._waiting.pop(group_id)
+        key = next(iter(keys))
+        del keys[key]
+        if keys:
+            self._waiting[group_id] = keys  # behind the other groups
+        self._under_way_count += 1
+        self._begin(key)
