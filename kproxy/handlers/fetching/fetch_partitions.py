@@ -115,6 +115,8 @@ class PartitionFetch:
         try:
             await self._fetch()
         finally:
+            self._end_turns()
+            self._services.turns.leave(self._signals)
             availability.silence(self._signals, keys, terms.session_key)
 
     async def _fetch(self) -> None:
@@ -198,7 +200,7 @@ class PartitionFetch:
             found = dict(zip(reads, results, strict=True))
             await self._take(reads, found)
         finally:
-            self._services.turns.give_all_back(self._signals)
+            self._end_turns()
         if not self._acquisition.acquired_count:
             self._terms.context.answer_budget.give_back()
         codes = {partition: data.error_code for partition, data in found.items()}
@@ -263,9 +265,11 @@ class PartitionFetch:
             if pace.is_pause_due():
                 await self._pause()
             share_partition = self._services.directory.with_current_limits(key)
-            if share_partition is None or not share_partition.can_acquire():
+            if share_partition is None:
                 continue
-            if len(offsets) >= self._terms.max_bytes:
+            if not share_partition.can_acquire():
+                self._services.turns.wait_for_room(key, self._signals)
+            elif len(offsets) >= self._terms.max_bytes:
                 self._has_left_out = True
             elif self._services.turns.take(key, self._signals):
                 offsets[partition] = share_partition.next_fetch_offset()
@@ -297,9 +301,22 @@ class PartitionFetch:
         pace = Pace()
         for partition, read in reads.items():
             self._take_one(partition, read, results[partition], batches[partition] if is_enough else None)
-            self._services.turns.give_back(self._terms.key(partition), self._signals)
+            self._leave_room(self._terms.key(partition))
             if pace.is_pause_due(batches[partition].work):
                 await self._pause()
+
+    def _end_turns(self) -> None:
+        for key in tuple(self._signals.turns):
+            self._leave_room(key)
+
+    def _leave_room(self, key: SharePartitionKey) -> None:
+        """Let others read `key`: first those who have waited for room in its window, if there is some left."""
+        turns, share_partition = self._services.turns, self._services.directory.find(key)
+        turns.give_back(key, self._signals)
+        if share_partition is not None and share_partition.can_acquire():
+            first = turns.hand_on(key)
+            if first is not None:
+                self._services.availability.call(first, key)
 
     def _take_one(
         self,

@@ -256,9 +256,18 @@ class Acknowledgements:
         self._services.directory.note_deadline(key)
         self._services.counters.acknowledged(batches, delta, start_offset=start_offset)
         has_returned = any(batch.state is RecordState.AVAILABLE for batch in delta.batches)
-        if has_returned or (was_full and share_partition.can_acquire()):
+        if was_full and share_partition.can_acquire():
+            self._hand_room_on(key)
+        elif has_returned:
             self._services.availability.signal(key)
         return delta
+
+    def _hand_room_on(self, key: SharePartitionKey) -> None:
+        first = self._services.turns.hand_on(key)
+        if first is None:
+            self._services.availability.signal(key)
+        else:
+            self._services.availability.call(first, key)
 
     def _require_ours(self, key: SharePartitionKey) -> None:
         try:

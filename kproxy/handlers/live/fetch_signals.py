@@ -24,7 +24,7 @@ K = TypeVar("K", SharePartitionKey, ShareSessionKey)
 class FetchSignals:
     """What was signalled of the share-partitions of one fetch since it looked at each of them."""
 
-    __slots__ = ("_askers", "_heard", "is_asleep", "is_listening", "own_key", "turns")
+    __slots__ = ("_askers", "_heard", "full", "is_asleep", "is_listening", "own_key", "turns")
 
     def __init__(self) -> None:
         self._heard: set[SharePartitionKey] = set()
@@ -35,6 +35,8 @@ class FetchSignals:
         self.is_listening = False
         self.turns: set[SharePartitionKey] = set()
         """What the fetch reads at this moment (`ReadTurns`)."""
+        self.full: set[SharePartitionKey] = set()
+        """Where it waits until there is room in the window (`ReadTurns`)."""
 
     def hear(self, key: SharePartitionKey) -> None:
         """Note that `key` was signalled."""
@@ -118,8 +120,12 @@ class HeardAvailability:
     def call_next(self, signals: FetchSignals, key: SharePartitionKey) -> None:
         """Wake the next fetch that asked the one of `signals` for the turn to read `key`."""
         for asker in signals.paid_calls(key):
-            asker.hear(key)
-            self._availability.signal(asker.own_key)
+            self.call(asker, key)
+
+    def call(self, signals: FetchSignals, key: SharePartitionKey) -> None:
+        """Wake the fetch of `signals` alone, to look at `key`."""
+        signals.hear(key)
+        self._availability.signal(signals.own_key)
 
     def end_session(self, session_key: ShareSessionKey) -> None:
         """Wake the fetches of a session that was closed, evicted or replaced: nobody waits for them any more."""

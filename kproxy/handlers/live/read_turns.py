@@ -1,9 +1,12 @@
-"""One read in flight per share-partition.
+"""One read in flight per share-partition, and room in a full window for one fetch after the other.
 
 A second fetch would read the same bytes and acquire nothing of them. It goes to sleep instead, and the
 fetch that it found reading owes it a call: when that one leaves records to others (it acquired some and there may be
 more, or they are too few for it), or at the latest when it ends. A read that found nothing calls nobody, or sleepers
 would wake each other for ever.
+
+Where the window is full the next turn belongs to the fetch that has waited longest. A member that acknowledges and
+fetches in one request would else take the room that it makes before any other wakes up.
 """
 
 from kproxy.handlers.live.fetch_signals import FetchSignals
@@ -11,22 +14,45 @@ from kproxy.share.identifiers import SharePartitionKey
 
 
 class ReadTurns:
-    """Who reads which share-partition at this moment."""
+    """Who reads which share-partition at this moment, or is about to, and who waits until there is room in one."""
 
-    __slots__ = ("_reading",)
+    __slots__ = ("_reading", "_waiting")
 
     def __init__(self) -> None:
         self._reading: dict[SharePartitionKey, FetchSignals] = {}
+        self._waiting: dict[SharePartitionKey, dict[FetchSignals, None]] = {}
 
     def take(self, key: SharePartitionKey, asker: FetchSignals) -> bool:
         """Begin to read `key`, or tell that another fetch does; that one then owes `asker` a call."""
         reader = self._reading.get(key)
-        if reader is not None:
+        if reader is not None and reader is not asker:
             reader.owe_call(key, asker)
             return False
         self._reading[key] = asker
         asker.turns.add(key)
+        if key in asker.full:
+            self._stop_waiting(key, asker)
         return True
+
+    def wait_for_room(self, key: SharePartitionKey, asker: FetchSignals) -> None:
+        """Stand in line for the turn to read `key`, whose window is full."""
+        self._waiting.setdefault(key, {})[asker] = None
+        asker.full.add(key)
+
+    def hand_on(self, key: SharePartitionKey) -> FetchSignals | None:
+        """Give the turn to read `key`, where there is room, to whoever has waited longest, and return it: to be called.
+
+        It is None when nobody sleeps on it, or somebody reads.
+        """
+        if key in self._reading:
+            return None
+        waiting = self._waiting.get(key, ())
+        first = next((asker for asker in waiting if asker.is_asleep and asker.is_listening), None)
+        if first is not None:
+            self._stop_waiting(key, first)
+            self._reading[key] = first
+            first.turns.add(key)
+        return first
 
     def give_back(self, key: SharePartitionKey, reader: FetchSignals) -> None:
         """End the read of `key`, if `reader` has the turn."""
@@ -34,8 +60,16 @@ class ReadTurns:
             reader.turns.discard(key)
             del self._reading[key]
 
-    def give_all_back(self, reader: FetchSignals) -> None:
-        """End every read of `reader`."""
-        for key in reader.turns:
-            del self._reading[key]
-        reader.turns.clear()
+    def leave(self, asker: FetchSignals) -> None:
+        """End every read of a fetch that is over, and let it wait for nothing."""
+        for key in tuple(asker.turns):
+            self.give_back(key, asker)
+        for key in tuple(asker.full):
+            self._stop_waiting(key, asker)
+
+    def _stop_waiting(self, key: SharePartitionKey, asker: FetchSignals) -> None:
+        waiting = self._waiting[key]
+        del waiting[asker]
+        asker.full.discard(key)
+        if not waiting:
+            del self._waiting[key]

@@ -4,8 +4,11 @@ import asyncio
 
 from kproxy.handlers.live.fetch_signals import FetchSignals
 from kproxy.handlers.live.read_turns import ReadTurns
+from kproxy.handlers.share_groups import ShareGroupLimits
+from kproxy.share.limits import ShareLimits
 from tests.worlds.share_group_world import (
     ORDERS,
+    Member,
     ShareGroupWorld,
     acquired,
     until_all_wait,
@@ -59,7 +62,7 @@ def test_turns_are_given_back_by_whoever_has_them() -> None:
     turns.take(keys[0], other)
 
     # When
-    turns.give_all_back(reader)
+    turns.leave(reader)
     turns.give_back(keys[0], reader)
 
     # Then
@@ -167,3 +170,105 @@ async def test_who_waits_for_another_reader_is_called_when_that_fetch_ends_witho
     # Then
     assert acquired(fetch.result()) == [(0, 1, 1)]
     assert world.clock.now_ms() == 1_100
+
+
+# ---- room in a full window
+
+
+async def alice_holds_the_whole_window() -> tuple[ShareGroupWorld, Member, Member]:
+    limits = ShareGroupLimits(share=ShareLimits(partition_max_record_locks=10))
+    world = await world_with_orders(passes_time=False, limits=limits)
+    for _ in range(10):
+        world.produce(5)
+    alice, bob = world.member("alice"), world.member("bob")
+    await alice.open()
+    await bob.open()
+    assert acquired(await alice.fetch(max_records=10)) == [(0, 9, 1)]
+    return world, alice, bob
+
+
+async def test_room_that_a_member_makes_with_its_fetch_goes_to_the_one_that_has_waited_for_it() -> None:
+    # Given
+    world, alice, bob = await alice_holds_the_whole_window()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        waiting = tasks.create_task(bob.fetch(max_records=10))
+        await until_all_wait()
+        fetch = tasks.create_task(alice.fetch(acks={(ORDERS, 0): [(0, 9, [1])]}, max_records=10))
+        await until_all_wait()
+        are_answered = waiting.done(), fetch.done()
+        await bob.acknowledge({(ORDERS, 0): [(10, 19, [1])]})
+        await until_all_wait()
+        world.clock.advance(500)
+
+    # Then
+    assert are_answered == (True, False)
+    assert acquired(waiting.result()) == [(10, 19, 1)]
+    assert acquired(fetch.result()) == [(20, 29, 1)]
+
+
+async def test_room_goes_to_as_many_as_it_is_enough_for_the_longest_waiting_first() -> None:
+    # Given
+    world, alice, bob = await alice_holds_the_whole_window()
+    carol, dave = world.member("carol"), world.member("dave")
+    await carol.open()
+    await dave.open()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        waiting = []
+        for member in (carol, bob, dave):
+            waiting.append(tasks.create_task(member.fetch(max_records=5)))
+            await until_all_wait()
+        await alice.acknowledge({(ORDERS, 0): [(0, 9, [1])]})
+        await until_all_wait()
+        are_answered = [each.done() for each in waiting]
+        world.clock.advance(500)
+
+    # Then
+    assert are_answered == [True, True, False]
+    assert [acquired(each.result()) for each in waiting] == [[(10, 14, 1)], [(15, 19, 1)], []]
+
+
+async def test_room_that_nobody_waits_for_any_more_is_not_kept_for_anybody() -> None:
+    # Given
+    world, alice, bob = await alice_holds_the_whole_window()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        waiting = tasks.create_task(bob.fetch(max_records=10))
+        await until_all_wait()
+        bob.caller.is_gone = True
+        fetch = tasks.create_task(alice.fetch(acks={(ORDERS, 0): [(0, 9, [1])]}, max_records=10))
+        await until_all_wait()
+        is_answered = fetch.done()
+        world.clock.advance(500)
+
+    # Then
+    assert is_answered
+    assert acquired(fetch.result()) == [(10, 19, 1)]
+    assert acquired(waiting.result()) == []
+
+
+async def test_room_is_handed_on_by_a_fetch_that_ends_in_that_moment() -> None:
+    # Given
+    world, alice, bob = await alice_holds_the_whole_window()
+    carol = world.member("carol")
+    await carol.open()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(bob.fetch(max_records=10))
+        await until_all_wait()
+        waiting = tasks.create_task(carol.fetch(max_records=10))
+        await until_all_wait()
+        bob.caller.is_gone = True
+        await alice.acknowledge({(ORDERS, 0): [(0, 9, [1])]})
+        await until_all_wait()
+        is_answered = waiting.done()
+        world.clock.advance(500)
+
+    # Then
+    assert is_answered
+    assert acquired(waiting.result()) == [(10, 19, 1)]
