@@ -10,8 +10,8 @@ Source: KIP-932, "Share sessions"; `ShareSession.java`, `ShareSessionCache.java`
 
 from collections import Counter
 from collections.abc import Iterable, Sized
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from kproxy.errors import (
     InvalidRequest,
@@ -43,9 +43,8 @@ class ShareSessionLimits:
     max_partitions: int = 200_000
 
 
-@dataclass(frozen=True, slots=True)
-class ShareSessionKey:
-    """Whose session, and on which virtual broker."""
+class ShareSessionKey(NamedTuple):
+    """Whose session, and on which virtual broker. A named tuple, because each request looks it up several times."""
 
     node_id: int
     group_id: GroupId
@@ -176,7 +175,7 @@ class ShareSessionCache:
         if key not in self._sessions and len(self._sessions) >= self.limits.max_share_sessions:
             raise ShareSessionLimitReached(f"{counted(len(self._sessions), 'share session')} open already")
         # Of a text of up to 32 kB that comes with each request, all that is kept of a group has one.
-        key = replace(key, group_id=self._group_ids.get(key.group_id, key.group_id))
+        key = key._replace(group_id=self._group_ids.get(key.group_id, key.group_id))
         session = ShareSession(key, connection_id=connection_id, partitions=partitions)
         replaced = self._sessions.get(key)
         self._require_room(len(session), instead_of=0 if replaced is None else len(replaced))

@@ -3,7 +3,7 @@
 A session may have thousands of them, and its fetch is woken for one.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from kproxy.share.identifiers import SharePartitionKey, TopicIdPartition
 
@@ -30,16 +30,19 @@ class PartitionLooks:
         """How many there are."""
         return len(self._partitions)
 
-    def begin(self, heard: Iterable[SharePartitionKey]) -> list[tuple[TopicIdPartition, SharePartitionKey]]:
+    def begin(self, heard: Collection[SharePartitionKey]) -> list[tuple[TopicIdPartition, SharePartitionKey]]:
         """Return, in turn, what to look at now: what something was `heard` of, and all that is not quiet."""
-        self.hear(heard)
+        if heard:
+            self.hear(heard)
         if len(self._due) == len(self._partitions):
             keys: Iterable[SharePartitionKey] = self._partitions
         else:
             self._places = self._places or {key: place for place, key in enumerate(self._partitions)}
             keys = sorted(self._due, key=self._places.__getitem__)
-        looked_at = [(self._partitions[key], key) for key in keys]
-        self.interest.update(dict.fromkeys(key for _, key in looked_at))
+        looked_at = []
+        for key in keys:
+            looked_at.append((self._partitions[key], key))
+            self.interest[key] = None
         return looked_at
 
     def hear(self, keys: Iterable[SharePartitionKey]) -> None:

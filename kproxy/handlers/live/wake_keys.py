@@ -1,6 +1,10 @@
 """Keys that name no share-partition: what one fetch sleeps on, it alone, so that it alone can be woken."""
 
+from typing import Final
+
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
+
+_NOBODY: Final = (GroupId(""), TopicId(b""), -1)
 
 
 class WakeKey(SharePartitionKey):
@@ -20,4 +24,4 @@ class WakeKey(SharePartitionKey):
 
 def wake_key() -> WakeKey:
     """Return a key of its own, which no share-partition has."""
-    return WakeKey(GroupId(""), TopicId(b""), -1)
+    return WakeKey._make(_NOBODY)
