@@ -16,9 +16,9 @@ from tests.worlds.share_group_world import (
     ShareGroupWorld,
     acknowledge_errors,
     acquired,
-    until_all_wait,
 )
 from tests.worlds.share_offset_requests import a_group_that_accepted, alter, altered, delete, offsets_of
+from tests.worlds.waiting import until_all_wait
 
 crash_points = pytest.mark.parametrize("write", range(1, MOST_WRITES + 1))
 landings = pytest.mark.parametrize("does_land", [True, False], ids=["landed", "lost"])

@@ -15,9 +15,9 @@ from tests.worlds.share_group_world import (
     ShareGroupWorld,
     acknowledge_errors,
     acquired,
-    until_all_wait,
     world_with_orders,
 )
+from tests.worlds.waiting import until_all_wait
 
 ISOLATION = "share.isolation.level"
 GAP, ACCEPT, RELEASE = 0, 1, 2

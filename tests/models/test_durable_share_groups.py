@@ -8,7 +8,8 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, CoordinatorLoadInProgress, NotCoordinator, StateLogUnavailable
 from kproxy.share.identifiers import GroupId, MemberId
 from tests.in_memory.unchecked_group_namespace import UncheckedGroupNamespace
-from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, assigned, until_all_wait
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, assigned
+from tests.worlds.waiting import until_all_wait
 
 
 async def test_a_member_is_answered_when_all_that_it_is_told_is_durable() -> None:

@@ -10,8 +10,8 @@ from tests.worlds.share_group_world import (
     ShareGroupWorld,
     acquired,
     loaded,
-    until_all_wait,
 )
+from tests.worlds.waiting import until_all_wait
 
 BOTH = ((ORDERS, 0), (ORDERS, 1))
 

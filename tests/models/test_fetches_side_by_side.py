@@ -14,9 +14,9 @@ from tests.worlds.share_group_world import (
     acquired,
     loaded,
     partitions_of,
-    until_all_wait,
     world_with_orders,
 )
+from tests.worlds.waiting import until_all_wait
 
 
 async def test_what_comes_back_in_one_partition_while_another_is_read_is_not_slept_on() -> None:

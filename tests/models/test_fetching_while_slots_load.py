@@ -19,8 +19,8 @@ from tests.worlds.share_group_world import (
     acquired,
     loaded,
     partitions_of,
-    until_all_wait,
 )
+from tests.worlds.waiting import until_all_wait
 
 
 async def test_a_partition_whose_slot_is_loading_is_left_out_and_the_others_are_fetched() -> None:

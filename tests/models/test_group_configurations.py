@@ -9,9 +9,9 @@ from tests.worlds.share_group_world import (
     ORDERS,
     acknowledge_errors,
     acquired,
-    until_all_wait,
     world_with_orders,
 )
+from tests.worlds.waiting import until_all_wait
 
 RELEASE, RENEW = 2, 4
 

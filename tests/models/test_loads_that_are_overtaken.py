@@ -8,7 +8,8 @@ from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import StateEpoch, TopicId
 from tests.in_memory.in_memory_state_log import InMemoryStateLog
 from tests.in_memory.scripted_partition_reader import ScriptedPartitionReader
-from tests.worlds.share_group_world import ShareGroupWorld, loaded, until_all_wait
+from tests.worlds.share_group_world import ShareGroupWorld, loaded
+from tests.worlds.waiting import until_all_wait
 
 
 class AskedReader(ScriptedPartitionReader):

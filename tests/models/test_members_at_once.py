@@ -28,8 +28,8 @@ from tests.worlds.share_group_world import (
     acknowledge_errors,
     acquired,
     partitions_of,
-    until_all_wait,
 )
+from tests.worlds.waiting import until_all_wait
 
 PARTITIONS = (0, 1, 2)
 ACCEPT, RELEASE = 1, 2

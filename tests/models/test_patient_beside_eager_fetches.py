@@ -10,9 +10,9 @@ from tests.worlds.share_group_world import (
     ShareGroupWorld,
     acquired,
     loaded,
-    until_all_wait,
     world_with_orders,
 )
+from tests.worlds.waiting import until_all_wait
 
 BOTH = ((ORDERS, 0), (ORDERS, 1))
 

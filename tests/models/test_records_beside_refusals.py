@@ -11,7 +11,8 @@ from kproxy.wire.codecs import DecodedRequest
 from kproxy.wire.messages.share_fetch_request import FetchPartition, FetchTopic, ShareFetchRequest
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
 from tests.in_memory.in_memory_waits import InMemoryWaits
-from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, acquired, until_all_wait
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, acquired
+from tests.worlds.waiting import until_all_wait
 
 FETCH = 78
 PRODUCED_MS = 3_000

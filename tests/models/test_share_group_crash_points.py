@@ -10,7 +10,8 @@ from kproxy.error_codes import ErrorCode
 from kproxy.handlers.groups.topic_deletions import CONFIRMATION_MS
 from kproxy.share.identifiers import MemberId
 from tests.worlds.mortal_world import GROUP, MOST_WRITES, MortalWorld
-from tests.worlds.share_group_world import ORDERS, until_all_wait
+from tests.worlds.share_group_world import ORDERS
+from tests.worlds.waiting import until_all_wait
 
 ALICE = MemberId("alice")
 

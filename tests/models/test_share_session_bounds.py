@@ -19,11 +19,11 @@ from tests.worlds.share_builders import ALICE, BOB, ORDERS, OTHER_TOPIC, TOPIC, 
 from tests.worlds.share_group_world import (
     NO_SUCH_TOPIC,
     ShareGroupWorld,
-    until_all_wait,
 )
 from tests.worlds.share_group_world import (
     ORDERS as ORDERS_TOPIC,
 )
+from tests.worlds.waiting import until_all_wait
 
 P0, P1, P2 = partitions_of(TOPIC, [0, 1, 2])
 

@@ -1,6 +1,5 @@
 """Share groups over in-memory ports, and members that speak to them as clients do."""
 
-import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -39,6 +38,7 @@ from tests.in_memory.manual_clock import ManualClock
 from tests.in_memory.recording_observer import RecordingAlarm, RecordingObserver
 from tests.in_memory.scripted_partition_reader import InMemoryLog, ScriptedPartitionReader
 from tests.in_memory.unchecked_group_namespace import UncheckedGroupNamespace
+from tests.worlds.waiting import until_all_wait
 
 ORDERS: Final = TopicId(b"topic-id-orders.")
 PAYMENTS: Final = TopicId(b"topic-id-payment")
@@ -360,12 +360,6 @@ async def loaded(directory: SharePartitionDirectory, key: SharePartitionKey) -> 
         if load.failure is not None:
             raise load.failure
     return found
-
-
-async def until_all_wait(turns: int = 20) -> None:
-    """Let every other task of the loop run until none can go on by itself."""
-    for _ in range(turns):
-        await asyncio.sleep(0)
 
 
 def partitions_of(answer: ShareFetchResponse) -> dict[tuple[TopicId, int], PartitionData]:

@@ -9,7 +9,8 @@ from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.limits import GroupLimits
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
-from tests.worlds.share_group_world import ORDERS, Member, ShareGroupWorld, until_all_wait
+from tests.worlds.share_group_world import ORDERS, Member, ShareGroupWorld
+from tests.worlds.waiting import until_all_wait
 
 DELAY_MS = 50
 LIMITS = ShareGroupLimits(group=GroupLimits(assignment_delay_ms=DELAY_MS, max_heartbeat_wait_ms=15_000))

@@ -34,7 +34,8 @@ from tests.unit.handlers.held_refusals_world import (
     NODE_ID,
     World,
 )
-from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, partitions_of, until_all_wait
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, partitions_of
+from tests.worlds.waiting import until_all_wait
 
 
 def fetched(*partitions: share_fetch_response.PartitionData, lock_ms: int = 0) -> ShareFetchResponse:

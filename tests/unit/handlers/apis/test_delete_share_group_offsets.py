@@ -9,8 +9,9 @@ from kproxy.share.identifiers import GroupId
 from kproxy.wire.message_schema import ZERO_UUID
 from kproxy.wire.messages.delete_share_group_offsets_response import DeleteShareGroupOffsetsResponse
 from tests.worlds.group_coordinators import coordinate_groups_at
-from tests.worlds.share_group_world import ORDERS, PAYMENTS, acquired, until_all_wait
+from tests.worlds.share_group_world import ORDERS, PAYMENTS, acquired
 from tests.worlds.share_offset_requests import a_group_that_accepted, alter, delete, offsets_of
+from tests.worlds.waiting import until_all_wait
 
 GROUP = GroupId("g")
 

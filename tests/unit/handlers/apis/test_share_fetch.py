@@ -22,9 +22,9 @@ from tests.worlds.share_group_world import (
     acknowledge_errors,
     acquired,
     partitions_of,
-    until_all_wait,
     world_with_orders,
 )
+from tests.worlds.waiting import until_all_wait
 
 BOTH = ((ORDERS, 0), (ORDERS, 1))
 

@@ -6,9 +6,9 @@ from kproxy.error_codes import ErrorCode
 from tests.worlds.share_group_world import (
     ORDERS,
     acquired,
-    until_all_wait,
     world_with_orders,
 )
+from tests.worlds.waiting import until_all_wait
 
 
 async def test_a_share_partition_that_is_discarded_during_its_read_is_loaded_and_read_again() -> None:

@@ -16,9 +16,9 @@ from tests.worlds.share_group_world import (
     acquired,
     loaded,
     partitions_of,
-    until_all_wait,
     world_with_orders,
 )
+from tests.worlds.waiting import until_all_wait
 
 
 def awaited(world: ShareGroupWorld) -> Mapping[SharePartitionKey, int | None]:

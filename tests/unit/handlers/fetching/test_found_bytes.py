@@ -3,7 +3,8 @@
 import asyncio
 
 from kproxy.error_codes import ErrorCode
-from tests.worlds.share_group_world import ORDERS, Member, ShareGroupWorld, acquired, until_all_wait
+from tests.worlds.share_group_world import ORDERS, Member, ShareGroupWorld, acquired
+from tests.worlds.waiting import until_all_wait
 
 MEBIBYTE = 1 << 20
 

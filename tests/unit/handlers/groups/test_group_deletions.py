@@ -19,8 +19,8 @@ from tests.worlds.share_group_world import (
     acquired,
     assigned,
     partitions_of,
-    until_all_wait,
 )
+from tests.worlds.waiting import until_all_wait
 
 GROUP = GroupId("g")
 

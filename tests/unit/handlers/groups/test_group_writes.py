@@ -19,7 +19,8 @@ from kproxy.share.identifiers import GroupId
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group import ShareGroup
 from kproxy.share.share_group_image import ShareGroupImage
-from tests.worlds.share_group_world import ShareGroupWorld, until_all_wait
+from tests.worlds.share_group_world import ShareGroupWorld
+from tests.worlds.waiting import until_all_wait
 
 GROUP = GroupId("g")
 

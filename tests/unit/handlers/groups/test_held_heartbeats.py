@@ -6,7 +6,7 @@ from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.identifiers import GroupId
 from kproxy.share.limits import GroupLimits
 from tests.unit.handlers.held_heartbeat_world import DELAY_MS, HeldWorld
-from tests.worlds.share_group_world import until_all_wait
+from tests.worlds.waiting import until_all_wait
 
 
 def covered(world: HeldWorld) -> list[int]:

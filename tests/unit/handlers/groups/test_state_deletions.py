@@ -8,8 +8,9 @@ from kproxy.errors import StateLogUnavailable
 from kproxy.handlers.groups.state_deletions import StateDeletions
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group import ShareGroup
-from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, until_all_wait
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
 from tests.worlds.share_offset_requests import a_group_that_accepted
+from tests.worlds.waiting import until_all_wait
 
 GROUP = GroupId("g")
 

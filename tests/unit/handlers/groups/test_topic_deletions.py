@@ -14,8 +14,8 @@ from tests.worlds.share_group_world import (
     PAYMENTS,
     ShareGroupWorld,
     partitions_of,
-    until_all_wait,
 )
+from tests.worlds.waiting import until_all_wait
 
 GROUP = GroupId("g")
 

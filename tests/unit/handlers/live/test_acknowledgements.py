@@ -22,8 +22,8 @@ from tests.worlds.share_group_world import (
     acknowledge_errors,
     acquired,
     partitions_of,
-    until_all_wait,
 )
+from tests.worlds.waiting import until_all_wait
 
 ACCEPT, RELEASE = 1, 2
 

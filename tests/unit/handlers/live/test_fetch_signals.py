@@ -11,7 +11,8 @@ from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, Topic
 from kproxy.share.share_session import ShareSessionKey
 from tests.in_memory.in_memory_availability import InMemoryAvailability
 from tests.in_memory.manual_clock import ManualClock
-from tests.worlds.share_group_world import Member, until_all_wait, world_with_orders
+from tests.worlds.share_group_world import Member, world_with_orders
+from tests.worlds.waiting import until_all_wait
 
 HERE, THERE = (
     SharePartitionKey(GroupId("g"), TopicId(b"topic-id-orders."), partition) for partition in range(2)

@@ -4,7 +4,8 @@ import asyncio
 
 from kproxy.handlers.live.load_queue import MOST_LOADS, LoadQueue
 from kproxy.share.identifiers import GroupId, SharePartitionKey
-from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, until_all_wait
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
+from tests.worlds.waiting import until_all_wait
 
 MORE = 5
 

@@ -10,8 +10,8 @@ from tests.worlds.share_group_world import (
     ShareGroupWorld,
     acknowledge_errors,
     acquired,
-    until_all_wait,
 )
+from tests.worlds.waiting import until_all_wait
 
 PARTITION = TopicIdPartition(ORDERS, 0)
 

@@ -8,7 +8,8 @@ from kproxy.handlers.live.parked_fetches import ParkedFetches
 from kproxy.handlers.ports import RequestContext
 from tests.in_memory.in_memory_availability import InMemoryAvailability
 from tests.in_memory.manual_clock import ManualClock
-from tests.worlds.share_group_world import ShareGroupWorld, until_all_wait
+from tests.worlds.share_group_world import ShareGroupWorld
+from tests.worlds.waiting import until_all_wait
 
 CONTEXT = RequestContext(7, 1, 78, 2, "client", "/127.0.0.1")
 

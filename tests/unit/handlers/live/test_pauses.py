@@ -14,8 +14,8 @@ from tests.worlds.share_group_world import (
     acknowledge_errors,
     loaded,
     partitions_of,
-    until_all_wait,
 )
+from tests.worlds.waiting import until_all_wait
 
 PARTITION_COUNT = 2 * MOST_AT_ONCE + 1
 

@@ -11,9 +11,9 @@ from tests.worlds.share_group_world import (
     Member,
     ShareGroupWorld,
     acquired,
-    until_all_wait,
     world_with_orders,
 )
+from tests.worlds.waiting import until_all_wait
 
 KEY = ShareGroupWorld.key()
 

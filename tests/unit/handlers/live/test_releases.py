@@ -14,8 +14,8 @@ from tests.worlds.share_group_world import (
     ShareGroupWorld,
     acknowledge_errors,
     acquired,
-    until_all_wait,
 )
+from tests.worlds.waiting import until_all_wait
 
 
 async def two_members(world: ShareGroupWorld, record_count: int = 5) -> tuple[Member, Member]:

@@ -21,8 +21,8 @@ from tests.worlds.share_group_world import (
     acquired,
     loaded,
     partitions_of,
-    until_all_wait,
 )
+from tests.worlds.waiting import until_all_wait
 
 KEY = ShareGroupWorld.key()
 NEVER_MS = 1_000_000

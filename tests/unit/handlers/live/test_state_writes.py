@@ -9,7 +9,8 @@ from kproxy.share.identifiers import SharePartitionKey
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import NO_CHANGE, StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause
-from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, until_all_wait
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
+from tests.worlds.waiting import until_all_wait
 
 BY_ALICE = (Actor(Cause.ACKNOWLEDGE, "alice", offset_ranges=((1, 1),)),)
 DELTA = StateDelta(0, 1, (StateBatch(1, 1, RecordState.ACKNOWLEDGED, 1),))
