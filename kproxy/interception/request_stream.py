@@ -170,7 +170,7 @@ class RequestStream:
 
     def passes(self, size: int) -> bool:
         """Tell whether the next `size` bytes only have to be sent on, by the caller; if so, they count as received."""
-        if size > self._body_left or self.for_broker:
+        if size > self._body_left or self.for_broker or self.is_paused:
             return False
         self._body_left -= size
         return True

@@ -199,6 +199,25 @@ def test_nothing_passes_by_a_frame_that_begins_or_is_held(received: bytes) -> No
     assert not heard.stream.passes(10)
 
 
+def test_nothing_passes_ahead_of_what_waits_for_another_turn() -> None:
+    # Given a turn that ends in the middle of a large Produce, the rest of which has come already
+    small, large = produce(1, 0), produce(2, 0, bytes(100_000))
+    flow = small * (HELD_BYTES_A_TURN // 2 - 1) + large
+    begun = len(flow) - len(large) + 40
+    heard = Heard()
+    heard.stream.receive(flow[:begun])
+    heard.stream.receive(flow[begun : begun + 20_000])
+
+    # When
+    heard.stream.go_on()
+    heard.stream.for_broker = []
+
+    # Then
+    assert heard.stream.is_paused
+    assert heard.stream.is_mid_frame
+    assert not heard.stream.passes(40_000)
+
+
 def test_requests_behind_one_that_is_being_answered_wait_unread() -> None:
     heard = Heard(bar=True)
 
