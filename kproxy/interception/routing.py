@@ -129,7 +129,7 @@ class RoutingTable:
 
     def is_shared(self, api_key: int) -> bool:
         """Whether kproxy and the broker answer such a request together, if it is examined at all."""
-        return api_key in GROUP_CONFIG_KEYS or (bool(self._served) and api_key in _GROUP_KEYS)
+        return api_key in GROUP_CONFIG_KEYS or (self.is_feature_on and api_key in _GROUP_KEYS)
 
     def rows(self) -> Mapping[tuple[int, int], Disposition]:
         """Return the whole table, for people and tests."""

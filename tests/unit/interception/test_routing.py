@@ -77,6 +77,8 @@ def test_while_share_groups_are_disabled_only_their_own_apis_are_kproxys() -> No
     assert table.disposition(ApiKey.SHARE_GROUP_HEARTBEAT, 1) is Disposition.SERVE
     assert table.disposition(ApiKey.DESCRIBE_CONFIGS, 4) is Disposition.FORWARD
     assert table.disposition(ApiKey.JOIN_GROUP, 9) is Disposition.FORWARD
+    assert not table.is_shared(ApiKey.LIST_GROUPS)
+    assert not table.is_shared(ApiKey.DELETE_GROUPS)
     assert not table.is_feature_on
 
 
