@@ -3,7 +3,9 @@
 import asyncio
 
 from kproxy.handlers.ports import PartitionLeader
+from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID
+from kproxy.share.limits import ShareLimits
 from tests.worlds.share_group_world import (
     ORDERS,
     Member,
@@ -16,9 +18,14 @@ from tests.worlds.waiting import until_all_wait
 BOTH = ((ORDERS, 0), (ORDERS, 1))
 
 
-async def a_world_with_two_leaders() -> tuple[ShareGroupWorld, Member, Member]:
+SMALL_WINDOW = ShareGroupLimits(share=ShareLimits(partition_max_record_locks=10))
+
+
+async def a_world_with_two_leaders(
+    limits: ShareGroupLimits | None = None,
+) -> tuple[ShareGroupWorld, Member, Member]:
     """Alice fetches both partitions on the bootstrap port, Bob the first."""
-    world = ShareGroupWorld(passes_time=False, node_ids=(1, 2))
+    world = ShareGroupWorld(passes_time=False, node_ids=(1, 2), limits=limits)
     world.metadata.create_topic("orders", ORDERS, partition_count=2)
     world.metadata.move_leader(ORDERS, 1, PartitionLeader(leader_id=2, leader_epoch=7))
     alice, bob = world.member("alice", node_id=BOOTSTRAP_NODE_ID), world.member("bob")
@@ -93,3 +100,62 @@ async def test_what_several_leaders_bring_is_acquired_in_one_fetch() -> None:
         [(0, 1, 1)],
         [(0, 2, 1)],
     ]
+
+
+async def test_a_fetch_whose_room_another_took_while_its_other_leader_hung_waits_in_line_for_the_next() -> (
+    None
+):
+    # Given
+    world, alice, carol = await a_world_with_two_leaders(SMALL_WINDOW)
+    dave = world.member("dave")
+    await dave.open((ORDERS, 0))
+    for _ in range(10):
+        world.produce(5)
+    world.reader.held[ORDERS, 1] = asyncio.Event()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        hung = tasks.create_task(alice.fetch(max_records=5, max_wait_ms=30_000))
+        await until_all_wait()
+        assert acquired(await carol.fetch(max_records=10)) == [(0, 9, 1)]
+        behind = tasks.create_task(dave.fetch(max_records=5, max_wait_ms=30_000))
+        await until_all_wait()
+        world.reader.held[ORDERS, 1].set()
+        await until_all_wait(100)
+        await carol.acknowledge({(ORDERS, 0): [(0, 9, [1])]})
+        await until_all_wait(200)
+        are_answered = (hung.done(), behind.done())
+        world.clock.advance(30_000)
+
+    # Then
+    assert are_answered == (True, True)
+    assert sorted(acquired(fetch.result()) for fetch in (hung, behind)) == [[(10, 14, 1)], [(15, 19, 1)]]
+
+
+async def test_room_that_a_fetch_leaves_which_waits_for_another_leader_is_handed_on() -> None:
+    # Given
+    world, bob, alice = await a_world_with_two_leaders(SMALL_WINDOW)
+    carol = world.member("carol")
+    await carol.open((ORDERS, 0))
+    for _ in range(10):
+        world.produce(5)
+    assert acquired(await alice.fetch(max_records=10)) == [(0, 9, 1)]
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        hung = tasks.create_task(bob.fetch(max_records=5, max_wait_ms=30_000))
+        await until_all_wait()
+        behind = tasks.create_task(carol.fetch(max_records=5, max_wait_ms=30_000))
+        await until_all_wait()
+        world.reader.held[ORDERS, 1] = asyncio.Event()
+        world.produce(1, partition=1)
+        await alice.acknowledge({(ORDERS, 0): [(0, 9, [1])]})
+        await until_all_wait(200)
+        are_answered = (hung.done(), behind.done())
+        world.reader.held[ORDERS, 1].set()
+        await until_all_wait(100)
+        world.clock.advance(30_000)
+
+    # Then
+    assert are_answered == (False, True)
+    assert acquired(behind.result()) == [(10, 14, 1)]

@@ -209,7 +209,7 @@ class PartitionFetch:
     def _leave_to_others(self, read: PartitionRead, data: PartitionData) -> None:
         """Let others read what has come from one leader: another one, which this fetch waits for, may take long."""
         key = self._terms.key(TopicIdPartition(read.topic_id, read.partition))
-        self._services.turns.give_back(key, self._signals)
+        self._leave_room(key)
         if data.records:
             self._services.availability.call_next(self._signals, key)
 
@@ -219,9 +219,7 @@ class PartitionFetch:
             return False  # where nothing was found, a read of what was added is a read of all
         added = self._found.reads_of_added(tuple(offsets))
         max_bytes = self._terms.context.answer_budget.grant(SMALLEST_READ_BYTES)
-        read_data = await self._services.reader.read(
-            added, max_bytes=max_bytes, isolation=self._isolation, on_early=self._leave_to_others
-        )
+        read_data = await self._services.reader.read(added, max_bytes=max_bytes, isolation=self._isolation)
         results = dict(zip(offsets, read_data, strict=True))
         self._require_session()
         self._terms.context.answer_budget.give_back()
@@ -310,13 +308,15 @@ class PartitionFetch:
             self._leave_room(key)
 
     def _leave_room(self, key: SharePartitionKey) -> None:
-        """Let others read `key`: first those who have waited for room in its window, if there is some left."""
+        """Let others read `key`: first those who have waited for room in its window; if there is none, wait in line."""
         turns, share_partition = self._services.turns, self._services.directory.find(key)
         turns.give_back(key, self._signals)
-        if share_partition is not None and share_partition.can_acquire():
-            first = turns.hand_on(key)
-            if first is not None:
-                self._services.availability.call(first, key)
+        if share_partition is None:
+            return
+        if not share_partition.can_acquire():
+            turns.wait_for_room(key, self._signals)
+        elif (first := turns.hand_on(key)) is not None:
+            self._services.availability.call(first, key)
 
     def _take_one(
         self,
