@@ -103,10 +103,10 @@ class SharePartition:
         return self._ranges.first_available()
 
     def can_acquire(self) -> bool:
-        """Tell whether a fetch could acquire anything: something is AVAILABLE, or the window is not full."""
+        """Tell whether a fetch could acquire: something is AVAILABLE, or the window is not full, or all done with."""
         self._refuse_if_fenced()
         is_window_open = self.in_flight_count < self.limits.partition_max_record_locks
-        return is_window_open or self._ranges.available_count > 0
+        return is_window_open or self._ranges.available_count > 0 or self._is_done_with()
 
     def next_deadline_ms(self) -> int | None:
         """Return a moment no later than the first at which a lock ends; None when nothing is acquired.
@@ -154,6 +154,7 @@ class SharePartition:
         self._refuse_if_fenced()
         if max_records <= 0 or not extents or fetch_offset > self._ranges.end_offset:
             return []
+        self._pass_full_window()
         self._archive_missing(fetch_offset, extents[0][0] - 1)
         room, last_offset = self._room_from(fetch_offset, extents[-1][1])
         lock = AcquisitionLock(member_id, now_ms + self.limits.record_lock_duration_ms, node_id=node_id)
@@ -331,11 +332,17 @@ class SharePartition:
         done with, there would never be one: then it is passed at once.
         """
         archive_aborted(self._ranges, aborted)
-        is_full = self.in_flight_count >= self.limits.partition_max_record_locks
-        if is_full and self.in_flight_count == self._ranges.terminal_count:
-            self._pass_terminal_prefix()
+        self._pass_full_window()
         self._forget_void_locks()
         return without_aborted(acquired, aborted)
+
+    def _is_done_with(self) -> bool:
+        return self.in_flight_count == self._ranges.terminal_count
+
+    def _pass_full_window(self) -> None:
+        """Move the start offset past a window that is full, and all done with. The limit may have been lowered."""
+        if self._is_done_with() and self.in_flight_count >= self.limits.partition_max_record_locks:
+            self._pass_terminal_prefix()
 
     def _acquire_new(self, pieces: Sequence[AcquiredRange], window_last: int, lock: AcquisitionLock) -> None:
         """Let the window grow up to `window_last`. Each piece is a delivery batch, the last one with what is left."""

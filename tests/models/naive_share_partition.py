@@ -104,6 +104,7 @@ class NaiveSharePartition:
         """Return first offset, last offset and delivery count of what a member is told."""
         if reach.max_records <= 0 or not extents or fetch_offset > self.end:
             return []
+        self._pass_full_window()
         missing = [
             self.records[offset] for offset in range(fetch_offset, extents[0][0]) if offset in self.records
         ]
@@ -144,8 +145,14 @@ class NaiveSharePartition:
                 record = self.records.get(offset)
                 if record is not None and record.state is ACQUIRED:
                     record.state, record.member, record.deadline_ms = ARCHIVED, None, -1
-        is_full = self.end - self.start >= self.limits.partition_max_record_locks
-        if is_full and all(record.is_terminal for record in self.records.values()):
+        self._pass_full_window()
+
+    def is_done_with(self) -> bool:
+        """Whether nobody is to get anything of the window any more."""
+        return all(record.is_terminal for record in self.records.values())
+
+    def _pass_full_window(self) -> None:
+        if self.is_done_with() and self.end - self.start >= self.limits.partition_max_record_locks:
             self.pass_prefix()
 
     def _again(

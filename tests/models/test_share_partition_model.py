@@ -308,7 +308,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
         available = [r for r in naive.records.values() if r.state is AVAILABLE]
         assert self.partition.available_count == len(available)
         is_open = naive.end - naive.start < naive.limits.partition_max_record_locks
-        assert self.partition.can_acquire() == (is_open or bool(available))
+        assert self.partition.can_acquire() == (is_open or bool(available) or naive.is_done_with())
 
     @invariant()
     def every_transition_is_permitted(self) -> None:

@@ -47,6 +47,14 @@ def test_a_window_full_of_aborted_records_does_not_stand_still() -> None:
     assert fetch(share_partition, ALICE, (10, 14)) == [AcquiredRange(10, 14, 1)]
 
 
+def test_a_window_of_aborted_records_that_a_lowered_limit_makes_full_does_not_stand_still() -> None:
+    share_partition = a_share_partition(limits=ShareLimits(partition_max_record_locks=20))
+    fetch(share_partition, ALICE, (0, 9), aborted=[(0, 9)])
+    share_partition.limits = ShareLimits(partition_max_record_locks=5)
+    assert share_partition.can_acquire()
+    assert fetch(share_partition, ALICE, (10, 14)) == [AcquiredRange(10, 14, 1)]
+
+
 def test_a_record_released_before_the_group_reads_committed_records_is_judged_anew() -> None:
     share_partition = a_share_partition()
     fetch(share_partition, ALICE, (0, 4), (5, 9))
