@@ -184,7 +184,7 @@ def test_looks_at_a_cluster_in_which_nothing_changes_are_not_read(
     topics = [endpoint.new_topic(partitions=10, replicas=len(endpoint.cluster.node_ids)) for _ in range(3)]
     assert endpoint.kproxy is not None
     kproxy = endpoint.kproxy
-    address = next(iter(kproxy.broker_addresses.values()))
+    address = kproxy.bootstrap_servers  # which stands for the coordinator of any group
 
     def looks(result: str) -> float:
         return kproxy.metrics().value("kproxy_metadata_looks_total", result=result)
