@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from kproxy.errors import CoordinatorLoadInProgress, GroupIdNotFound, NonEmptyGroup
+from kproxy.errors import CoordinatorLoadInProgress, CoordinatorNotAvailable, GroupIdNotFound, NonEmptyGroup
 from kproxy.share.assignor import ASSIGNOR_NAME
 from kproxy.share.heartbeat import (
     LEAVE_EPOCH,
@@ -320,12 +320,19 @@ class GroupCoordinator:
         """Take note that share-partitions of `topics`, by name, are about to get start offsets; `initialized` ends it.
 
         The group is made for some topic when there is none. Returns the lowest state epoch that is theirs from then on.
-        Raises NonEmptyGroup if the group has members.
+
+        Raises:
+            NonEmptyGroup: the group has members.
+            CoordinatorNotAvailable: the group is being deleted.
         """
         if not topics and group_id not in self._groups:
             return StateEpoch(0)
-        self._groups.setdefault(group_id, ShareGroup(group_id))
+        if group_id not in self._groups:
+            self._groups[group_id] = ShareGroup(group_id)
+            self.generation += 1
         group = self.require_empty(group_id)
+        if group.is_being_deleted:
+            raise CoordinatorNotAvailable(f"group {group_id!r} is being deleted")
         begun = [group.topics.state_partitions.begin_alteration(*named) for named in topics.items()]
         if any(begun):
             group.note_change()

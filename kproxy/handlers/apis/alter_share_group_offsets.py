@@ -149,12 +149,19 @@ class AlterShareGroupOffsetsHandler:
         raise CoordinatorNotAvailable(f"offsets of group {group_id!r} are being deleted all the time")
 
     def _require_kept(self, group_id: GroupId, topics: Mapping[str, TopicPartitions]) -> None:
-        """Raise CoordinatorNotAvailable if the group, or what it has of a topic, is being deleted by now."""
+        """Look at the group again, which was written meanwhile.
+
+        Raises:
+            NonEmptyGroup: somebody joined.
+            CoordinatorNotAvailable: the group, or what it has of a topic, is being deleted by now.
+        """
         group = self._services.coordinator.find(group_id)
-        deleting = () if group is None else group.deleting_topic_ids
-        if group is not None and group.is_being_deleted:
+        if group is None:
+            return
+        self._services.coordinator.require_empty(group_id)
+        if group.is_being_deleted:
             raise CoordinatorNotAvailable(f"group {group_id!r} is being deleted")
-        if any(topic.topic_id in deleting for topic in topics.values()):
+        if any(topic.topic_id in group.deleting_topic_ids for topic in topics.values()):
             raise CoordinatorNotAvailable(f"offsets of group {group_id!r} are being deleted")
 
     async def _move(

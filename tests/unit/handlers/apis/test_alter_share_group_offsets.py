@@ -1,5 +1,7 @@
 """AlterShareGroupOffsets: an empty group begins elsewhere (conformance case 83)."""
 
+import asyncio
+
 import pytest
 
 from kproxy.error_codes import ErrorCode
@@ -25,6 +27,7 @@ from tests.worlds.share_offset_requests import (
     describe_all,
     offsets_of,
 )
+from tests.worlds.waiting import until_all_wait
 
 GROUP = GroupId("g")
 NO_SUCH_GROUP = "nobody"
@@ -74,10 +77,13 @@ async def test_a_group_that_is_not_there_is_made_and_has_nothing_but_the_offsets
     for partition in range(3):
         world.produce(10, partition=partition)
 
+    generation = world.groups.coordinator.generation
+
     # When
     answer = await alter(world, {"orders": {1: 6}}, group_id="new")
 
     # Then
+    assert world.groups.coordinator.generation > generation
     image = durable_group(world, "new")
     assert altered(answer) == {("orders", 1): ErrorCode.NONE}
     assert image is not None
@@ -331,3 +337,59 @@ async def test_several_topics_are_altered_together() -> None:
     # Then
     [group] = await describe_all(world, {"g": {"orders": [0], "payments": [0]}})
     assert [topic.partitions[0].start_offset for topic in group.topics] == [0, 2]
+
+
+async def test_a_group_whose_deletion_began_while_the_id_was_looked_up_is_left_alone() -> None:
+    # Given
+    class Slow(UncheckedGroupNamespace):
+        may_answer: asyncio.Event | None = None
+
+        async def is_foreign(self, group_id: str) -> bool:  # noqa: ARG002  # the answer is the same for all
+            if self.may_answer is not None:
+                await self.may_answer.wait()
+            return False
+
+    world = ShareGroupWorld()
+    slow = Slow()
+    world.groups = world.new_process(slow)
+    may_go_on = slow.may_answer = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        altering = tasks.create_task(alter(world, {"orders": {0: 3}}))
+        await until_all_wait()
+        slow.may_answer = None
+        alice = world.member()
+        await alice.heartbeat(0, ["unknown"])
+        await alice.heartbeat(-1)
+        before = durable_group(world)
+        world.groups.coordinator.require_empty(GROUP).begin_deletion()
+
+        # When
+        may_go_on.set()
+
+    # Then
+    answer = altering.result()
+    assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert answer.error_message == "group 'g' is being deleted"
+    assert durable_group(world) == before
+    assert world.state_log.state(world.key()) is None
+
+
+async def test_a_group_that_somebody_joined_while_it_was_written_keeps_its_offsets() -> None:
+    # Given
+    world = await a_group_that_accepted(4)
+    world.metadata.create_topic("orders", ORDERS, partition_count=2)
+    world.log(partition=1)
+    may_go_on = world.group_log.hold_writes = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        altering = tasks.create_task(alter(world, {"orders": {0: 0}}))
+        await until_all_wait()
+        world.group_log.hold_writes = None
+        await world.member().heartbeat(0, ["orders"])
+
+        # When
+        may_go_on.set()
+
+    # Then
+    answer = altering.result()
+    assert (answer.error_code, answer.responses) == (ErrorCode.NON_EMPTY_GROUP, [])
+    assert (await offsets_of(world))["orders", 0] == (4, 0, 6, ErrorCode.NONE)
