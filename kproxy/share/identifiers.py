@@ -97,9 +97,14 @@ def require_group_id(text: str | None) -> GroupId:
     return GroupId(text)
 
 
+def is_storable_group_id(group_id: str) -> bool:
+    """Tell whether the key of a log record has room for a group id."""
+    return len(group_id.encode()) <= MAX_GROUP_ID_BYTES
+
+
 def require_storable_group_id(group_id: str) -> None:
     """Raise InvalidRequest when a group id is too long for the key of a log record."""
-    if len(group_id.encode()) > MAX_GROUP_ID_BYTES:
+    if not is_storable_group_id(group_id):
         raise InvalidRequest(f"a group id of more than {MAX_GROUP_ID_BYTES} bytes")
 
 

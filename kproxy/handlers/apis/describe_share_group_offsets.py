@@ -6,23 +6,33 @@ is -1 and no error; so is a start offset that was chosen and of which nothing wa
 cannot be asked for is an error. Topics that are named are answered on every port, all of a group on its coordinator's
 only.
 Known differences from a stock broker: topics and partitions are answered in the order of the request, as often as
-named.
+named; an answer ends at `MOST_ENTRIES`, and groups that come then are refused with INVALID_REQUEST.
 
 Source: `GroupCoordinatorService.describeShareGroupOffsets`, `computeShareGroupLagAndBuildResponse`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError
+from kproxy.errors import ApiError, CoordinatorNotAvailable, InvalidRequest
 from kproxy.handlers.apis.share_offset_requests import ShareOffsetServices, require_few, require_possible
 from kproxy.handlers.backlog import Backlog, BacklogQuestion
-from kproxy.handlers.live.pauses import MOST_AT_ONCE, let_others_go_on
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.groups.group_coordinators import not_coordinator
+from kproxy.handlers.live.pauses import Pace, let_others_go_on
+from kproxy.handlers.ports import RequestContext, TopicDescription
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.registry import ServedApi
-from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId, TopicIdPartition
+from kproxy.share.identifiers import (
+    GroupId,
+    SharePartitionKey,
+    TopicId,
+    TopicIdPartition,
+    is_storable_group_id,
+    require_storable_group_id,
+)
+from kproxy.share.share_group_image import StateTopics
 from kproxy.share.state_batches import UNKNOWN_COMPLETE_COUNT, UNKNOWN_START_OFFSET
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.wire.api_keys import ApiKey
@@ -38,6 +48,11 @@ from kproxy.wire.messages.describe_share_group_offsets_response import (
     DescribeShareGroupOffsetsResponsePartition,
     DescribeShareGroupOffsetsResponseTopic,
 )
+
+MOST_ENTRIES: Final = 250_000
+"""Topics and partitions that one answer names, some 30 MB; a request may name a large group again and again."""
+_STATES_AT_ONCE: Final = 5_000
+"""So many states are looked up before others have a turn: some 20 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +71,29 @@ class _AskedGroup:
     topics: Sequence[_AskedTopic] = ()
     refusal: ApiError | None = None
 
-    def keys(self) -> Iterator[tuple[SharePartitionKey, str]]:
+    def possible_keys(self) -> Iterator[tuple[SharePartitionKey, str]]:
         """Yield what may have a state, each with the name of its topic."""
         for topic in self.topics:
             for number in topic.partitions:
                 if 0 <= number < topic.partition_count:
                     yield SharePartitionKey(GroupId(self.group_id), topic.topic_id, number), topic.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Cluster:
+    """What the cluster says of all groups and topics of a request, which it is asked once.
+
+    `coordinator_ids` are those of groups that other brokers coordinate. Without `topics` it could not be asked.
+    """
+
+    coordinator_ids: Mapping[str, int]
+    topics: Mapping[str, TopicDescription] | CoordinatorNotAvailable
+
+    def topics_named(self) -> Mapping[str, TopicDescription]:
+        """Return the topics that there are. Raises CoordinatorNotAvailable."""
+        if isinstance(self.topics, CoordinatorNotAvailable):
+            raise self.topics
+        return self.topics
 
 
 @dataclass(slots=True)
@@ -92,90 +124,143 @@ class DescribeShareGroupOffsetsHandler:
         """Answer group by group. Raises InvalidRequest when there are too many groups, topics and partitions."""
         require_few(_count_of(request))
         report = RefusalReport(self._services.observer, context)
-        groups = [await self._asked(group, context, report) for group in request.groups]
+        cluster = await self._ask_cluster(request.groups, context)
+        groups = await self._asked(request.groups, cluster, report)
         found = await self._find(groups, report)
         report.tell()
+        pace = Pace()
         return DescribeShareGroupOffsetsResponse(
-            groups=[await self._answer(group, found) for group in groups]
+            groups=[await self._answer(group, found, pace) for group in groups]
         )
 
-    async def _asked(
-        self, group: DescribeShareGroupOffsetsRequestGroup, context: RequestContext, report: RefusalReport
-    ) -> _AskedGroup:
+    async def _ask_cluster(
+        self, groups: Sequence[DescribeShareGroupOffsetsRequestGroup], context: RequestContext
+    ) -> _Cluster:
+        """Ask for the coordinators of groups that are to be told whole, and for all topics."""
+        whole = dict.fromkeys(GroupId(group.group_id) for group in groups if group.topics is None)
+        askable = [group_id for group_id in whole if group_id and is_storable_group_id(group_id)]
+        elsewhere = self._services.coordinators.elsewhere
+        coordinator_ids = await elsewhere(askable, context.node_id) if askable else {}
+        names = {topic.topic_name for group in groups for topic in group.topics or ()}
+        pace = Pace()
+        for group_id in askable:
+            initialized = self._initialized_topics(group_id).values()
+            # By name: brokers before Kafka 3.1 cannot be asked by id.
+            names.update(topic.topic_name for topic in initialized)
+            if pace.is_pause_due(1 + len(initialized)):
+                await let_others_go_on()
         try:
-            if group.topics is None:
-                return _AskedGroup(group.group_id, await self._initialized(group.group_id, context))
-            return _AskedGroup(group.group_id, await self._named(group.group_id, group.topics))
-        except ApiError as refusal:
-            report.add(refusal.error_code, f"offsets of group {group.group_id!r}: {refusal}")
-            return _AskedGroup(group.group_id, refusal=refusal)
+            return _Cluster(coordinator_ids, await self._services.topics_named(names))
+        except CoordinatorNotAvailable as failure:
+            return _Cluster(coordinator_ids, failure)
 
-    async def _initialized(self, group_id: str, context: RequestContext) -> Sequence[_AskedTopic]:
+    async def _asked(
+        self,
+        groups: Sequence[DescribeShareGroupOffsetsRequestGroup],
+        cluster: _Cluster,
+        report: RefusalReport,
+    ) -> Sequence[_AskedGroup]:
+        """Return what is to be told of each group, in order, or why nothing is."""
+        asked: list[_AskedGroup] = []
+        entry_count = 0
+        pace = Pace()
+        for group in groups:
+            try:
+                if entry_count >= MOST_ENTRIES:
+                    raise InvalidRequest(
+                        f"an answer with more than {MOST_ENTRIES} entries: ask for fewer groups"
+                    )
+                asked.append(_AskedGroup(group.group_id, self._topics_of(group, cluster)))
+            except ApiError as refusal:
+                report.add(refusal.error_code, f"offsets of group {group.group_id!r}: {refusal}")
+                asked.append(_AskedGroup(group.group_id, refusal=refusal))
+            group_size = sum(1 + len(topic.partitions) for topic in asked[-1].topics)
+            entry_count += group_size
+            if pace.is_pause_due(1 + group_size):
+                await let_others_go_on()
+        return asked
+
+    def _topics_of(
+        self, group: DescribeShareGroupOffsetsRequestGroup, cluster: _Cluster
+    ) -> Sequence[_AskedTopic]:
+        if group.topics is None:
+            return self._initialized(group.group_id, cluster)
+        return _named(group.group_id, group.topics, cluster)
+
+    def _initialized(self, group_id: str, cluster: _Cluster) -> Sequence[_AskedTopic]:
         """Return what the group has initialized of topics that exist; nothing of a group that does not."""
         if not group_id:
             return ()
-        checked_id = await self._services.require_group(group_id, context)
-        group = self._services.coordinator.find(checked_id)
-        initialized = {} if group is None else group.image().initialized
-        # By name: brokers before Kafka 3.1 cannot be asked by id.
-        found = await self._services.topics_named({topic.topic_name for topic in initialized.values()})
-        ids = {topic.topic_id for topic in found.values()}
+        require_storable_group_id(group_id)
+        coordinator_id = cluster.coordinator_ids.get(group_id)
+        if coordinator_id is not None:
+            raise not_coordinator(group_id, coordinator_id)
+        self._services.group_log.require_ready(group_id)
+        initialized = self._initialized_topics(GroupId(group_id))
+        found = cluster.topics_named() if initialized else {}
         return [
-            _AskedTopic(
-                topic.topic_name, topic_id, found[topic.topic_name].partition_count, sorted(topic.partitions)
-            )
+            _AskedTopic(topic.topic_name, topic_id, known.partition_count, sorted(topic.partitions))
             for topic_id, topic in initialized.items()
-            if topic_id in ids
+            if (known := found.get(topic.topic_name)) is not None and known.topic_id == topic_id
         ]
 
-    async def _named(
-        self, group_id: str, topics: Sequence[DescribeShareGroupOffsetsRequestTopic]
-    ) -> Sequence[_AskedTopic]:
-        """Return what is named. Raises ImpossiblePartition for what no topic can have."""
-        found = await self._services.topics_named({topic.topic_name for topic in topics})
-        asked: list[_AskedTopic] = []
-        for topic in topics:
-            known = found.get(topic.topic_name)
-            if known is None:
-                asked.append(_AskedTopic(topic.topic_name, TopicId(ZERO_UUID), 0, topic.partitions))
-                continue
-            require_possible(group_id, topic.topic_name, topic.partitions)
-            located = (known.topic_id, known.partition_count)
-            asked.append(_AskedTopic(topic.topic_name, *located, topic.partitions))
-        return asked
+    def _initialized_topics(self, group_id: GroupId) -> StateTopics:
+        group = self._services.coordinator.find(group_id)
+        return {} if group is None else group.image().initialized
 
     async def _find(self, groups: Sequence[_AskedGroup], report: RefusalReport) -> _Found:
         found = _Found()
-        names = {key: name for group in groups for key, name in group.keys()}  # noqa: SIM118 - no mapping
-        for key, summary in (await self._services.store.summaries(names)).items():
+        names: dict[SharePartitionKey, str] = {}
+        pace = Pace()
+        for key, name in (pair for group in groups for pair in group.possible_keys()):
+            names[key] = name
+            if pace.is_pause_due():
+                await let_others_go_on()
+        keys = tuple(names)
+        for begin in range(0, len(keys), _STATES_AT_ONCE):
+            await self._find_states(found, keys[begin : begin + _STATES_AT_ONCE], report)
+            await let_others_go_on()
+        await self._find_backlogs(found, names)
+        return found
+
+    async def _find_states(
+        self, found: _Found, keys: Collection[SharePartitionKey], report: RefusalReport
+    ) -> None:
+        for key, summary in (await self._services.store.summaries(keys)).items():
             if isinstance(summary, ApiError):
                 report.add(summary.error_code, f"state of {key}: {summary}")
             elif summary is not None:
                 found.states[key] = summary
-        questions = {
-            TopicIdPartition(key.topic_id, key.partition): BacklogQuestion(
-                key.topic_id, names[key], key.partition, first_unfinished=None
-            )
-            for key, state in found.states.items()
-            if _has_lag(state)
-        }
+
+    async def _find_backlogs(self, found: _Found, names: Mapping[SharePartitionKey, str]) -> None:
+        questions: dict[TopicIdPartition, BacklogQuestion] = {}
+        pace = Pace()
+        for key, state in found.states.items():
+            if _has_lag(state):
+                place = TopicIdPartition(key.topic_id, key.partition)
+                questions[place] = BacklogQuestion(
+                    key.topic_id, names[key], key.partition, first_unfinished=None
+                )
+            if pace.is_pause_due():
+                await let_others_go_on()
         if questions:
             backlogs = await self._services.backlogs.look(tuple(questions.values()))
             found.backlogs.update(zip(questions, backlogs, strict=True))
-        return found
 
-    async def _answer(self, group: _AskedGroup, found: _Found) -> DescribeShareGroupOffsetsResponseGroup:
+    async def _answer(
+        self, group: _AskedGroup, found: _Found, pace: Pace
+    ) -> DescribeShareGroupOffsetsResponseGroup:
+        if pace.is_pause_due():
+            await let_others_go_on()
         if group.refusal is not None:
             return _refused_group(group.group_id, group.refusal.error_code, str(group.refusal))
         topics = []
-        count = 0
         for topic in group.topics:
             partitions = []
             for number in topic.partitions:
                 key = SharePartitionKey(GroupId(group.group_id), topic.topic_id, number)
                 partitions.append(self._partition(key, found))
-                count += 1
-                if count % MOST_AT_ONCE == 0:
+                if pace.is_pause_due():
                     await let_others_go_on()
             topics.append(DescribeShareGroupOffsetsResponseTopic(topic.name, topic.topic_id, partitions))
         return DescribeShareGroupOffsetsResponseGroup(group.group_id, topics)
@@ -204,6 +289,23 @@ class DescribeShareGroupOffsetsHandler:
         """
         leader = self._services.metadata.leader_of(key.topic_id, key.partition)
         return max(leader.leader_epoch, 0) if leader is not None and state.leader_epoch > 0 else 0
+
+
+def _named(
+    group_id: str, topics: Sequence[DescribeShareGroupOffsetsRequestTopic], cluster: _Cluster
+) -> Sequence[_AskedTopic]:
+    """Return what is named. Raises ImpossiblePartition for what no topic can have."""
+    found = cluster.topics_named() if topics else {}
+    asked: list[_AskedTopic] = []
+    for topic in topics:
+        known = found.get(topic.topic_name)
+        if known is None:
+            asked.append(_AskedTopic(topic.topic_name, TopicId(ZERO_UUID), 0, topic.partitions))
+            continue
+        require_possible(group_id, topic.topic_name, topic.partitions)
+        located = (known.topic_id, known.partition_count)
+        asked.append(_AskedTopic(topic.topic_name, *located, topic.partitions))
+    return asked
 
 
 def _told_start_offset(state: DurableShareState) -> int:

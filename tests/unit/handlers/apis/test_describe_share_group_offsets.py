@@ -1,11 +1,25 @@
 """DescribeShareGroupOffsets: where groups stand, and how much lies before them (conformance case 86)."""
 
+import asyncio
+from collections.abc import Mapping, Sequence
+
+import pytest
+
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress
+from kproxy.handlers.apis import describe_share_group_offsets
 from kproxy.handlers.apis.share_offset_requests import MOST_OFFSETS_PER_REQUEST
+from kproxy.handlers.live.pauses import MOST_AT_ONCE
 from kproxy.handlers.ports import PartitionLeader
 from kproxy.share.identifiers import TopicIdPartition
+from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.message_schema import ZERO_UUID
+from kproxy.wire.messages.describe_share_group_offsets_request import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+)
+from kproxy.wire.messages.describe_share_group_offsets_response import DescribeShareGroupOffsetsResponse
+from tests.in_memory.unchecked_group_namespace import UncheckedGroupNamespace
 from tests.worlds.group_coordinators import coordinate_groups_at
 from tests.worlds.share_group_world import ORDERS, PAYMENTS, ShareGroupWorld
 from tests.worlds.share_offset_requests import (
@@ -238,3 +252,77 @@ async def test_an_answer_gives_others_a_turn_and_too_large_a_request_is_refused(
     assert (too_many.error_code, too_many.topics) == (ErrorCode.INVALID_REQUEST, [])
     assert too_many.error_message is not None
     assert "100000 at most" in too_many.error_message
+
+
+async def test_an_answer_ends_where_it_would_take_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request of some kilobytes may name a large group again and again."""
+    # Given
+    monkeypatch.setattr(describe_share_group_offsets, "MOST_ENTRIES", 4)
+    world = await a_group_that_accepted(4, partition_count=2)
+    asked = [DescribeShareGroupOffsetsRequestGroup("g", None)] * 4
+
+    # When
+    answer = await world.serve(
+        DescribeShareGroupOffsetsRequest(groups=asked), ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 1
+    )
+
+    # Then
+    assert isinstance(answer, DescribeShareGroupOffsetsResponse)
+    assert [(group.error_code, len(group.topics)) for group in answer.groups] == [
+        (ErrorCode.NONE, 1),
+        (ErrorCode.NONE, 1),
+        (ErrorCode.INVALID_REQUEST, 0),
+        (ErrorCode.INVALID_REQUEST, 0),
+    ]
+    assert answer.groups[2].error_message == "an answer with more than 4 entries: ask for fewer groups"
+    assert world.observer.reasons == ["invalid_request"]
+
+
+async def test_the_cluster_is_asked_once_for_all_groups() -> None:
+    # Given
+    class Counting(UncheckedGroupNamespace):
+        questions: list[Sequence[str]]
+
+        async def coordinators_of(self, group_ids: Sequence[str]) -> Mapping[str, int]:
+            self.questions.append(group_ids)
+            return dict.fromkeys(group_ids, 1)
+
+    world = await a_group_that_accepted(4)
+    coordinate_groups_at(world, 2)
+    namespace = Counting()
+    namespace.questions = []
+    world.groups = world.new_process(namespace)
+    world.restore_groups()
+    world.metadata.asked_names.clear()
+
+    # When
+    groups = await describe_all(
+        world, {"g": None, "": None, "x" * 40_000: None, "h": None, "i": {"orders": [0], "payments": [0]}}
+    )
+
+    # Then
+    assert [group.error_code for group in groups] == [0, 0, ErrorCode.INVALID_REQUEST, 0, 0]
+    assert namespace.questions == [("g", "h")]
+    assert sorted(world.metadata.asked_names) == ["orders", "payments"]
+
+
+async def test_others_have_turns_while_very_many_partitions_are_described() -> None:
+    # Given
+    world = await a_group_that_accepted(4, partition_count=10 * MOST_AT_ONCE)
+    turn_count = 0
+
+    async def count_turns() -> None:
+        nonlocal turn_count
+        while True:  # until it is cancelled
+            turn_count += 1
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as tasks:
+        counting = tasks.create_task(count_turns())
+
+        # When
+        await offsets_of(world)
+        counting.cancel()
+
+    # Then
+    assert turn_count > 20
