@@ -53,6 +53,7 @@ class ShareGroup:
         "group_epoch",
         "group_id",
         "is_being_deleted",
+        "is_deleted",
         "members",
         "revision",
         "round_check_ms",
@@ -72,6 +73,7 @@ class ShareGroup:
         """When the coordinator looks next whether a round is due."""
         self.is_being_deleted = False
         """Nobody joins any more: once it has no durable state, it is gone."""
+        self.is_deleted = False  # and its id is free, maybe another group's
         self.topics = GroupTopics(StatePartitionMetadata())
         self._assignment = GroupAssignment(self.topics, self.members)
         self._image: ShareGroupImage | None = None

@@ -27,6 +27,8 @@ class BreakableGroupLog:
         self.persist_failure: ApiError | None = None
         self.does_land = False
         self.hold_writes: asyncio.Event | None = None
+        self.hold_removals: dict[GroupId, asyncio.Event] = {}
+        """Records of these groups are removed only when their event is set."""
         self.unreadiness: ApiError | None = None
         self.images: list[ShareGroupImage] = []
         """Every picture that was to be written, in order."""
@@ -56,7 +58,8 @@ class BreakableGroupLog:
         return self._promise(ImageWrite(image), on_refused, self.persist_failure, self.hold_writes)
 
     def remove(self, group_id: GroupId) -> Awaitable[None]:
-        return self._promise(GroupRemoval(group_id), None, self.persist_failure, self.hold_writes)
+        held = self.hold_removals.get(group_id, self.hold_writes)
+        return self._promise(GroupRemoval(group_id), None, self.persist_failure, held)
 
     def persist_configs(
         self, group_id: str, values: Mapping[str, str], *, on_refused: OnRefused | None = None

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from kproxy.errors import ApiError, StateLogUnavailable
 from kproxy.handlers.ports import OnRefused
 from kproxy.share.heartbeat import PartitionInitialization
-from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, StateEpoch
+from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, StateEpoch
 from kproxy.share.state_batches import StateDelta
 from kproxy.statelog.actors import Actor
 from kproxy.statelog.durable_state import DurableShareState
@@ -29,6 +29,8 @@ class BreakableStateLog:
         self.hold_loads: asyncio.Event | None = None
         self.hold_initializations: asyncio.Event | None = None
         self.hold_deletions: asyncio.Event | None = None
+        self.hold_deletions_of: dict[GroupId, asyncio.Event] = {}
+        """States of these groups are deleted only when their event is set, after those of other groups."""
         self.hold_moves: asyncio.Event | None = None
         self.loads: list[SharePartitionKey] = []
         self.contradiction: DurableShareState | None = None
@@ -109,7 +111,15 @@ class BreakableStateLog:
         if self.hold_deletions is not None:
             await self.hold_deletions.wait()
         refused = {key: refusal for key in keys if (refusal := self._refusal(key))}
-        return {**refused, **await self.memory.delete([key for key in keys if key not in refused])}
+        sound = [key for key in keys if key not in refused]
+        failures = await self.memory.delete(
+            [key for key in sound if key.group_id not in self.hold_deletions_of]
+        )
+        for group_id, event in self.hold_deletions_of.items():
+            if held := [key for key in sound if key.group_id == group_id]:
+                await event.wait()
+                failures = {**failures, **await self.memory.delete(held)}
+        return {**refused, **failures}
 
     async def summaries(
         self, keys: Collection[SharePartitionKey]

@@ -3,11 +3,14 @@
 Behaviour: answers for the groups named that are share groups, and for those that may be because their slot is not
 loaded; the rest is the backing cluster's (`rewrites.share_group_answers`). A group with members is not deleted; one
 without goes with the states of its share-partitions, and then its id is free. A group named twice is answered once.
+A request that names more than `MOST_GROUPS` is refused, and the backing cluster is not asked.
 Version notes: 1 and 2 have the same fields, 3 adds a message to each error.
 """
 
+from typing import Final
+
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError
+from kproxy.errors import ApiError, InvalidRequest
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators, not_coordinator
 from kproxy.handlers.groups.group_deletions import GroupDeletions
 from kproxy.handlers.ports import GroupLog, Observer, RequestContext
@@ -16,6 +19,10 @@ from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId
 from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
 from kproxy.wire.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
+from kproxy.wording import counted
+
+MOST_GROUPS: Final = 10_000
+"""Groups that one request may name."""
 
 
 class DeleteGroupsHandler:
@@ -39,7 +46,15 @@ class DeleteGroupsHandler:
         self._observer = observer
 
     async def serve(self, request: DeleteGroupsRequest, context: RequestContext) -> DeleteGroupsResponse:
-        """Answer one result per share group, when it is durably gone; none for a group that is none."""
+        """Answer one result per share group, when it is durably gone; none for a group that is none.
+
+        Raises InvalidRequest when too many are named.
+        """
+        if len(request.groups_names) > MOST_GROUPS:
+            raise InvalidRequest(
+                f"{counted(len(request.groups_names), 'group')} in one request, "
+                f"expected {MOST_GROUPS} at most: delete them in several requests"
+            )
         known: list[GroupId] = []
         refusals: dict[str, ApiError] = {}
         for name in dict.fromkeys(request.groups_names):

@@ -8,18 +8,23 @@ group as it was; what is interrupted later is found in the group, and goes on fr
 What a group has configured stays. Source: `GroupCoordinatorService.deleteGroups`, `GroupMetadataManager`.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Final
 
 from kproxy.errors import ApiError, CoordinatorLoadInProgress, CoordinatorNotAvailable
 from kproxy.handlers.groups.group_writes import GroupWrite, GroupWrites
-from kproxy.handlers.live.pauses import MOST_AT_ONCE, let_others_go_on
+from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.ports import GroupLog
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, SharePartitionKey
 from kproxy.share.share_group import ShareGroup
+from kproxy.share.share_session import ShareSession
+
+_GROUPS_AT_ONCE: Final = 100
+"""So many go through the rounds of writes together, and begin in one turn."""
 
 
 @dataclass(slots=True, eq=False)
@@ -39,7 +44,7 @@ class _Deletion:
 
 
 class GroupDeletions:
-    """Deletes share groups, many in three rounds of writes."""
+    """Deletes share groups, `_GROUPS_AT_ONCE` in three rounds of writes."""
 
     __slots__ = ("_coordinator", "_group_log", "_services", "_writes")
 
@@ -63,6 +68,13 @@ class GroupDeletions:
         some state could not be deleted is on its way out, and goes on with the next try, or the next start.
         """
         refusals: dict[GroupId, ApiError] = {}
+        for some in _in_batches(tuple(group_ids)):
+            refusals.update(await self._delete(some))
+            await let_others_go_on()
+        return refusals
+
+    async def _delete(self, group_ids: Iterable[GroupId]) -> Mapping[GroupId, ApiError]:
+        refusals: dict[GroupId, ApiError] = {}
         deletions: list[_Deletion] = []
         for group_id in group_ids:
             try:
@@ -75,14 +87,16 @@ class GroupDeletions:
 
     async def complete(self, group_id: GroupId) -> None:
         """Go on with the deletion of a group if it was interrupted; return when the id is free. Raises ApiError."""
-        group = self._coordinator.find(group_id)
-        if group is not None and group.is_being_deleted:
+        if self._is_being_deleted(group_id):
             for refusal in (await self.delete((group_id,))).values():
                 raise refusal
 
     async def tend(self) -> None:
         """Go on with every deletion that was interrupted. Raises nothing; what fails is tried again another time."""
-        await self.delete(self._coordinator.being_deleted())
+        for some in _in_batches(self._coordinator.being_deleted()):
+            # While others were deleted these may have gone, and new groups may have their ids.
+            await self._delete([group_id for group_id in some if self._is_being_deleted(group_id)])
+            await let_others_go_on()
 
     def _begin(self, group_id: GroupId) -> _Deletion:
         """Queue that the group is being deleted, and let go of what is live of it. Nothing happened when this raises.
@@ -101,14 +115,12 @@ class GroupDeletions:
 
     async def _go_on(self, deletions: Collection[_Deletion]) -> None:
         try:
-            for deletion in deletions:
-                await self._let_go(deletion.group_id)
+            await self._let_go(deletions)
         finally:
             await self._settle(deletions)
         await self._delete_states(self._unfinished(deletions))
         await self._remove(self._unfinished(deletions))
-        for deletion in deletions:
-            await self._let_go(deletion.group_id)
+        await self._let_go([deletion for deletion in deletions if self._is_there(deletion)])
 
     async def _settle(self, deletions: Iterable[_Deletion]) -> None:
         for deletion in deletions:
@@ -127,7 +139,7 @@ class GroupDeletions:
                     break
 
     async def _remove(self, deletions: Iterable[_Deletion]) -> None:
-        """Remove the records of groups, and forget these groups."""
+        """Remove the records of groups, and forget these groups with what is live of them."""
         removals = [(deletion, self._group_log.remove(deletion.group_id)) for deletion in deletions]
         for deletion, removal in removals:
             try:
@@ -136,7 +148,18 @@ class GroupDeletions:
                 self._end(deletion, refusal)
             else:
                 if self._is_there(deletion):
-                    self._coordinator.forget(deletion.group_id)
+                    await self._signal(self._forget(deletion))
+
+    def _forget(self, deletion: _Deletion) -> Collection[ShareSession]:
+        """Forget the group and what is live of it, all in this turn: from now on the id may be another group's.
+
+        Returns the share sessions that were closed.
+        """
+        self._coordinator.forget(deletion.group_id)
+        deletion.group.is_deleted = True
+        for key in deletion.keys:  # nothing is live without a state
+            self._services.directory.discard(key)
+        return self._services.sessions.close_group(deletion.group_id)
 
     def _unfinished(self, deletions: Iterable[_Deletion]) -> Collection[_Deletion]:
         """Return those to go on with, to be done in this turn: what comes after others are done is another group's."""
@@ -150,29 +173,54 @@ class GroupDeletions:
     def _end(self, deletion: _Deletion, refusal: ApiError) -> None:
         """Go no further, because of `refusal`; which is none when another request has finished the deletion."""
         deletion.is_over = True
-        if self._is_there(deletion) or not self._is_gone(deletion.group_id):
+        if self._is_there(deletion) or not self._is_gone(deletion):
             deletion.refusal = refusal
 
     def _is_there(self, deletion: _Deletion) -> bool:
         return self._coordinator.find(deletion.group_id) is deletion.group
 
-    def _is_gone(self, group_id: GroupId) -> bool:
-        """Whether nothing of the group is in memory, nor in the log."""
+    def _is_being_deleted(self, group_id: GroupId) -> bool:
+        group = self._coordinator.find(group_id)
+        return group is not None and group.is_being_deleted
+
+    def _is_gone(self, deletion: _Deletion) -> bool:
+        """Whether the group was deleted, there may be a new one; or nothing of it is in memory, nor in the log."""
+        if deletion.group.is_deleted:
+            return True
+        group_id = deletion.group_id
         with suppress(ApiError):
             return (
                 self._coordinator.find(group_id) is None and self._group_log.durable_image(group_id) is None
             )
         return False
 
-    async def _let_go(self, group_id: GroupId) -> None:
-        """Discard what is live of a group, and close its share sessions; its fetches notice."""
-        for key in self._services.directory.known_keys():
-            if key.group_id == group_id:
+    async def _let_go(self, deletions: Collection[_Deletion]) -> None:
+        """Discard what is live of groups as long as they are there, and close their share sessions."""
+        of_ids = {deletion.group_id: deletion for deletion in deletions}
+        if not of_ids:
+            return
+        pace = Pace()
+        for key in [key for key in self._services.directory.known_keys() if key.group_id in of_ids]:
+            if self._is_there(of_ids[key.group_id]):
                 self._services.directory.discard(key)
-        count = 0
-        for session in self._services.sessions.close_group(group_id):
+            if pace.is_pause_due():
+                await let_others_go_on()
+        for deletion in deletions:
+            if self._is_there(deletion):
+                await self._signal(self._services.sessions.close_group(deletion.group_id))
+
+    async def _signal(self, closed: Collection[ShareSession]) -> None:
+        """Let the fetches of share sessions that were closed notice."""
+        pace = Pace()
+        for session in closed:
             for partition in session.partitions:
-                self._services.availability.signal(partition.in_group(group_id))
-                count += 1
-                if count % MOST_AT_ONCE == 0:
+                self._services.availability.signal(partition.in_group(session.key.group_id))
+                if pace.is_pause_due():
                     await let_others_go_on()
+        if closed:  # to find them took a look at every session
+            await let_others_go_on()
+
+
+def _in_batches(group_ids: Sequence[GroupId]) -> Iterator[Sequence[GroupId]]:
+    for start in range(0, len(group_ids), _GROUPS_AT_ONCE):
+        yield group_ids[start : start + _GROUPS_AT_ONCE]

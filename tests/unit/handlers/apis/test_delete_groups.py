@@ -1,7 +1,16 @@
 """DeleteGroups: share groups without members go, with all that is theirs; of other groups nothing is said."""
 
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress
+from kproxy.handlers.apis.delete_groups import MOST_GROUPS
+from kproxy.handlers.live.pauses import MOST_AT_ONCE
+from kproxy.handlers.live.share_partitions import SharePartitionDirectory
+from kproxy.share.identifiers import SharePartitionKey
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
 from kproxy.wire.messages.delete_groups_response import DeleteGroupsResponse
@@ -75,3 +84,56 @@ async def test_a_fault_is_told_of_every_group() -> None:
         ("a", ErrorCode.UNKNOWN_SERVER_ERROR, "fault"),
         ("b", ErrorCode.UNKNOWN_SERVER_ERROR, "fault"),
     ]
+
+
+async def test_others_have_turns_while_very_many_groups_are_deleted() -> None:
+    world = ShareGroupWorld()
+    group_ids = [f"g{number}" for number in range(2 * MOST_AT_ONCE)]
+    for group_id in group_ids:
+        await left_group(world, group_id)
+    turns: list[int] = []
+
+    async def watch() -> None:
+        while left := len(world.groups.coordinator.group_ids):
+            turns.append(left)
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(watch())
+        await asyncio.sleep(0)
+        answered = await deleted(world, *group_ids)
+
+    assert set(answered.values()) == {ErrorCode.NONE}
+    assert min(turns) <= MOST_AT_ONCE
+
+
+async def test_share_partitions_are_gone_through_once_for_many_groups(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = ShareGroupWorld()
+    group_ids = [f"g{number}" for number in range(20)]
+    for group_id in group_ids:
+        await left_group(world, group_id)
+    passes: list[None] = []
+    known_keys = SharePartitionDirectory.known_keys
+
+    def counted(directory: SharePartitionDirectory) -> Mapping[SharePartitionKey, object]:
+        passes.append(None)
+        return known_keys(directory)
+
+    monkeypatch.setattr(SharePartitionDirectory, "known_keys", counted)
+
+    await deleted(world, *group_ids)
+
+    assert len(passes) <= 2
+
+
+async def test_a_request_that_names_too_many_groups_is_refused_as_a_whole() -> None:
+    world = ShareGroupWorld()
+    await left_group(world)
+
+    answered = await deleted(world, "g", *(f"g{number}" for number in range(MOST_GROUPS)))
+
+    assert set(answered.values()) == {ErrorCode.INVALID_REQUEST}
+    assert len(answered) == MOST_GROUPS + 1
+    assert world.groups.coordinator.group_ids == ("g",)

@@ -20,6 +20,7 @@ from tests.worlds.share_group_world import (
     assigned,
     partitions_of,
 )
+from tests.worlds.share_offset_requests import alter, altered
 from tests.worlds.waiting import until_all_wait
 
 GROUP = GroupId("g")
@@ -290,3 +291,75 @@ async def test_share_sessions_of_other_groups_go_on() -> None:
     await delete(world)
 
     assert (await other.fetch()).error_code == ErrorCode.NONE
+
+
+async def test_a_share_session_that_was_opened_during_the_deletion_ends_with_the_group() -> None:
+    world = ShareGroupWorld()
+    await left_group(world)
+    await world.initialize(start_offset=0)
+    lingering = world.member()
+    world.group_log.hold_removals[GROUP] = release = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(delete(world))
+        await until_all_wait()
+        await lingering.open()
+        release.set()
+
+    assert world.groups.session_count == 0
+    assert len(world.groups.directory) == 0
+
+
+async def test_a_new_group_keeps_what_is_live_while_a_deletion_waits_for_others() -> None:
+    """The id of the first group is free, by its own removal or by a join, before the second is gone."""
+    for held in ("removals", "states"):
+        world = ShareGroupWorld()
+        await left_groups(world, "g", "slow")
+        release = asyncio.Event()
+        hold(world, held, GroupId("slow"), release)
+        async with asyncio.TaskGroup() as tasks:
+            deletion = tasks.create_task(deletions(world).delete([GROUP, GroupId("slow")]))
+            await until_all_wait()
+            member = world.member("new")
+            await member.heartbeat(0, ["orders"])
+            await world.initialize(start_offset=0)
+            world.produce(3)
+            await member.open()
+            assert acquired(await member.fetch()) == [(0, 2, 1)]
+            release.set()
+
+        acknowledged = await member.acknowledge({(ORDERS, 0): [(0, 2, [1])]})
+        assert deletion.result() == {}, held
+        assert (acknowledged.error_code, world.groups.session_count) == (ErrorCode.NONE, 1), held
+        assert world.groups.directory.keys() == (world.key(),), held
+
+
+async def test_a_group_that_was_deleted_is_called_gone_though_there_is_a_new_one() -> None:
+    """Else the client would try again, and delete the new one."""
+    world = ShareGroupWorld()
+    await left_groups(world, "g", "slow")
+    release = asyncio.Event()
+    hold(world, "states", GroupId("slow"), release)
+    async with asyncio.TaskGroup() as tasks:
+        deletion = tasks.create_task(deletions(world).delete([GROUP, GroupId("slow")]))
+        await until_all_wait()
+        assert altered(await alter(world, {"orders": {0: 3}})) == {("orders", 0): ErrorCode.NONE}
+        release.set()
+
+    state = world.state_log.state(world.key())
+    assert deletion.result() == {}
+    assert state is not None
+    assert state.start_offset == 3
+
+
+async def left_groups(world: ShareGroupWorld, *group_ids: str) -> None:
+    """Groups with the state of one share-partition each, whose members have left."""
+    world.log()
+    for group_id in group_ids:
+        member = world.member(group_id=group_id)
+        await member.heartbeat(0, ["orders"])
+        await member.heartbeat(-1)
+
+
+def hold(world: ShareGroupWorld, step: str, group_id: GroupId, release: asyncio.Event) -> None:
+    held = world.group_log.hold_removals if step == "removals" else world.state_log.hold_deletions_of
+    held[group_id] = release
