@@ -96,6 +96,13 @@ class StatePartitionMetadata:
         """Whether somebody is initializing partitions at this moment."""
         return any(under_way.since_ms is not None for under_way in self._initializing.values())
 
+    def is_under_way_of(self, topic_ids: Container[TopicId]) -> bool:
+        """Tell whether somebody is initializing partitions of one of these topics at this moment."""
+        return any(
+            under_way.since_ms is not None and partition.topic_id in topic_ids
+            for partition, under_way in self._initializing.items()
+        )
+
     @property
     def partitions(self) -> tuple[TopicIdPartition, ...]:
         """Every partition that has state, or may have."""

@@ -52,7 +52,7 @@ class DeleteShareGroupOffsetsHandler:
             InvalidGroupId: the group id is empty.
             InvalidRequest: there are too many topics, or the group id is too long.
             NotCoordinator: another broker coordinates the group.
-            CoordinatorLoadInProgress: the group is being restored.
+            CoordinatorLoadInProgress: the group is being restored, or initializes share-partitions of the topics.
             GroupIdNotFound: there is no such share group.
             NonEmptyGroup: the group has members.
             CoordinatorNotAvailable: the cluster cannot be asked, or what the group becomes is not durable.

@@ -8,7 +8,7 @@ Source: `GroupMetadataManager.sharePartitionsEligibleForOffsetDeletion`, `comple
 
 from collections.abc import Collection, Mapping, Sequence
 
-from kproxy.errors import ApiError, CoordinatorNotAvailable
+from kproxy.errors import ApiError, CoordinatorLoadInProgress, CoordinatorNotAvailable
 from kproxy.handlers.groups.group_writes import GroupWrites
 from kproxy.handlers.live.share_partitions import SharePartitionDirectory
 from kproxy.handlers.ports import StateLog
@@ -42,9 +42,11 @@ class StateDeletions:
         A topic with one of those goes on being deleted.
 
         Raises:
+            CoordinatorLoadInProgress: share-partitions of the topics are being initialized: nothing happened.
             ApiError: what the group was to say, or the group itself, is in doubt, or on its way out.
         """
         _require_kept(group)
+        _require_initialized(group, topic_ids)
         group_id = group.group_id
         group.delete_topics(topic_ids)
         write = self._writes.begin(group_id)
@@ -72,6 +74,12 @@ def _require_kept(group: ShareGroup) -> None:
     """Raise CoordinatorNotAvailable if the group is on its way out: what is written now would come back to life."""
     if group.is_being_deleted:
         raise CoordinatorNotAvailable(f"group {group.group_id!r} is being deleted")
+
+
+def _require_initialized(group: ShareGroup, topic_ids: Collection[TopicId]) -> None:
+    """Raise CoordinatorLoadInProgress if somebody is about to initialize a state: it would come after its deletion."""
+    if group.topics.state_partitions.is_under_way_of(frozenset(topic_ids)):
+        raise CoordinatorLoadInProgress(f"share-partitions of group {group.group_id!r} are being initialized")
 
 
 def _deleting_keys(group: ShareGroup, topic_ids: Collection[TopicId]) -> Sequence[SharePartitionKey]:

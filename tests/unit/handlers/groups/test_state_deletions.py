@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from kproxy.errors import StateLogUnavailable
+from kproxy.errors import CoordinatorLoadInProgress, StateLogUnavailable
 from kproxy.handlers.groups.state_deletions import StateDeletions
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group import ShareGroup
-from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
+from tests.worlds.share_group_world import ORDERS, PAYMENTS, ShareGroupWorld
 from tests.worlds.share_offset_requests import a_group_that_accepted
 from tests.worlds.waiting import until_all_wait
 
@@ -83,3 +83,40 @@ async def test_what_somebody_else_has_deleted_meanwhile_is_not_deleted_again() -
     # Then
     assert late.result() == {}
     assert len(world.state_log.memory.records) == before
+
+
+async def test_states_that_are_being_initialized_are_waited_for() -> None:
+    """The member has left while its heartbeat initializes: the state would come after its deletion."""
+    world = ShareGroupWorld()
+    world.state_log.hold_initializations = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(world.member().heartbeat(0, ["orders"]))
+        await until_all_wait()
+        await world.member().heartbeat(-1)
+        with pytest.raises(CoordinatorLoadInProgress):
+            await deletions_of(world).delete(group_of(world), [ORDERS])
+        world.state_log.hold_initializations.set()
+
+    # When
+    failures = await deletions_of(world).delete(group_of(world), [ORDERS])
+
+    assert failures == {}
+    assert world.state_log.memory.fold.states == {}
+
+
+async def test_initializations_of_other_topics_are_not_waited_for() -> None:
+    # Given
+    world = await a_group_that_accepted(8)
+    world.metadata.create_topic("payments", PAYMENTS, partition_count=1)
+    world.state_log.hold_initializations = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(world.member().heartbeat(0, ["payments"]))
+        await until_all_wait()
+
+        # When
+        failures = await deletions_of(world).delete(group_of(world), [ORDERS])
+        world.state_log.hold_initializations.set()
+
+    # Then
+    assert failures == {}
+    assert world.state_log.state(world.key()) is None
