@@ -21,6 +21,7 @@ from kproxy.handlers.apis.share_offset_requests import (
     require_few,
     require_possible,
 )
+from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.ports import RequestContext, TopicDescription
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.registry import ServedApi
@@ -82,9 +83,16 @@ class AlterShareGroupOffsetsHandler:
                 numbers = (partition.partition_index for partition in topic.partitions)
                 require_possible(group_id, topic.topic_name, numbers)
         actor = Actor(Cause.ALTER_OFFSETS, client_id=context.client_id, client_host=context.client_host)
-        failures = await self._alter(group_id, topics, _offsets(group_id, request, topics), actor)
+        offsets = await _offsets(group_id, request, topics)
+        failures = await self._alter(group_id, topics, offsets, actor)
         report = RefusalReport(self._services.observer, context)
-        answered = [_answer(group_id, topic, topics, failures, report) for topic in request.topics]
+        pace = Pace()
+        answered: list[AlterShareGroupOffsetsResponseTopic] = []
+        for topic in request.topics:
+            known = topics.get(topic.topic_name)
+            answered.append(
+                await _answer(group_id, topic, known, failures=failures, report=report, pace=pace)
+            )
         report.tell()
         return AlterShareGroupOffsetsResponse(responses=answered)
 
@@ -185,31 +193,43 @@ class AlterShareGroupOffsetsHandler:
             coordinator.initialized(group_id, [key for key in keys if key not in failures])
 
 
-def _offsets(
+async def _offsets(
     group_id: GroupId, request: AlterShareGroupOffsetsRequest, topics: Mapping[str, TopicDescription]
 ) -> Mapping[SharePartitionKey, int]:
     """Return the new start offsets of partitions that there may be; of one that is named twice the last counts."""
-    return {
-        SharePartitionKey(group_id, topic.topic_id, asked.partition_index): asked.start_offset
-        for named in request.topics
-        if (topic := topics.get(named.topic_name)) is not None
-        for asked in named.partitions
-        if asked.partition_index < topic.partition_count
-    }
+    offsets: dict[SharePartitionKey, int] = {}
+    pace = Pace()
+    for named in request.topics:
+        topic = topics.get(named.topic_name)
+        if topic is None:
+            continue
+        for asked in named.partitions:
+            if asked.partition_index < topic.partition_count:
+                offsets[SharePartitionKey(group_id, topic.topic_id, asked.partition_index)] = (
+                    asked.start_offset
+                )
+            if pace.is_pause_due():
+                await let_others_go_on()
+    return offsets
 
 
-def _answer(
+async def _answer(
     group_id: GroupId,
     asked: AlterShareGroupOffsetsRequestTopic,
-    topics: Mapping[str, TopicDescription],
+    topic: TopicDescription | None,
+    *,
     failures: Mapping[SharePartitionKey, ApiError],
     report: RefusalReport,
+    pace: Pace,
 ) -> AlterShareGroupOffsetsResponseTopic:
-    topic = topics.get(asked.topic_name)
     topic_id = TopicId(ZERO_UUID) if topic is None else topic.topic_id
     partition_count = 0 if topic is None else topic.partition_count
+    if pace.is_pause_due():
+        await let_others_go_on()
     answers = []
     for number in (partition.partition_index for partition in asked.partitions):
+        if pace.is_pause_due():
+            await let_others_go_on()
         code, message = ErrorCode.NONE, None
         failure = failures.get(SharePartitionKey(group_id, topic_id, number))
         if topic is None or number >= partition_count:

@@ -1,6 +1,5 @@
 """DescribeShareGroupOffsets: where groups stand, and how much lies before them (conformance case 86)."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -28,6 +27,7 @@ from tests.worlds.share_offset_requests import (
     describe_all,
     offsets_of,
 )
+from tests.worlds.waiting import turns_during
 
 
 async def test_the_lag_is_what_lies_behind_the_start_offset_and_is_not_done_with() -> None:
@@ -309,20 +309,9 @@ async def test_the_cluster_is_asked_once_for_all_groups() -> None:
 async def test_others_have_turns_while_very_many_partitions_are_described() -> None:
     # Given
     world = await a_group_that_accepted(4, partition_count=10 * MOST_AT_ONCE)
-    turn_count = 0
 
-    async def count_turns() -> None:
-        nonlocal turn_count
-        while True:  # until it is cancelled
-            turn_count += 1
-            await asyncio.sleep(0)
-
-    async with asyncio.TaskGroup() as tasks:
-        counting = tasks.create_task(count_turns())
-
-        # When
-        await offsets_of(world)
-        counting.cancel()
+    # When
+    turn_count = await turns_during(offsets_of(world))
 
     # Then
     assert turn_count > 20
