@@ -21,19 +21,32 @@ class EffectiveLimits:
     What the operator set for all groups stands in `share` and `group`, and as the defaults of `configs`.
     """
 
-    __slots__ = ("_by_choice", "_configs", "_group", "_share")
+    __slots__ = ("_by_choice", "_by_group", "_configs", "_generation", "_group", "_share")
 
     def __init__(self, share: ShareLimits, configs: GroupConfigs, group: GroupLimits | None = None) -> None:
         self._share = share
         self._group = group or GroupLimits()
         self._configs = configs
         self._by_choice: dict[tuple[int, int, int, bool], ShareLimits] = {}
+        self._by_group: dict[GroupId, ShareLimits] = {}
+        self._generation = configs.generation
 
     def of(self, group_id: GroupId) -> ShareLimits:
         """Return what a group, whether or not it exists, allows on each of its share-partitions."""
         configs = self._configs
-        if not configs.has_values(group_id):
-            return self._share
+        if configs.generation != self._generation:
+            self._generation = configs.generation
+            self._by_group.clear()
+        limits = self._by_group.get(group_id)
+        if limits is None:
+            # Of groups that have set nothing no text is kept.
+            if not configs.has_values(group_id):
+                return self._share
+            limits = self._by_group[group_id] = self._chosen(group_id)
+        return limits
+
+    def _chosen(self, group_id: GroupId) -> ShareLimits:
+        configs = self._configs
         choice = (
             configs.number(group_id, DELIVERY_COUNT_LIMIT),
             configs.number(group_id, RECORD_LOCK_DURATION_MS),

@@ -79,7 +79,7 @@ class GroupConfigs:
     A number that was set under other bounds is brought within those of today whenever it is used.
     """
 
-    __slots__ = ("_bounds", "_values", "on_altered")
+    __slots__ = ("_bounds", "_values", "generation", "on_altered")
 
     def __init__(
         self, bounds: GroupConfigBounds, *, on_altered: Callable[[str], None] = lambda _group_id: None
@@ -87,6 +87,8 @@ class GroupConfigs:
         self.on_altered = on_altered
         self._bounds = bounds
         self._values: dict[str, dict[str, str]] = {}
+        self.generation = 0
+        """Another number whenever what any group has set may have changed."""
 
     def alter(self, group_id: str, changes: Sequence[ConfigChange], *, validate_only: bool) -> None:
         """Apply all of `changes`, or none. With `validate_only` nothing is applied.
@@ -106,6 +108,7 @@ class GroupConfigs:
         self._require_consistent(values)
         if validate_only:
             return
+        self.generation += 1
         self._values[group_id] = values
         if not values:
             del self._values[group_id]
@@ -118,12 +121,14 @@ class GroupConfigs:
     def restore(self, group_id: str, values: Mapping[str, str]) -> None:
         """Take what is durable for what the group has set, but for keys and values that mean nothing here."""
         known = {name: value for name, value in values.items() if self._is_usable(name, value)}
+        self.generation += 1
         self._values.pop(group_id, None)
         if known:
             self._values[group_id] = known
 
     def forget_all(self, belongs: Callable[[str], bool]) -> None:
         """Forget what was set by every group whose id `belongs` to a slot that is about to be restored."""
+        self.generation += 1
         for group_id in [group_id for group_id in self._values if belongs(group_id)]:
             del self._values[group_id]
 

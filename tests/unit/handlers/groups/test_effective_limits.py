@@ -1,5 +1,9 @@
 """The limits of a group: the operator's, with what the group chose for itself."""
 
+from collections.abc import Callable
+
+import pytest
+
 from kproxy.handlers.groups.effective_limits import EffectiveLimits
 from kproxy.handlers.groups.group_config_keys import GroupConfigBounds
 from kproxy.handlers.groups.group_configs import ConfigChange, GroupConfigs
@@ -34,6 +38,32 @@ def test_a_changed_configuration_takes_effect_at_once_and_for_its_group_alone() 
     assert before == ShareLimits()
     assert limits.of(G) == ShareLimits(3, 15_000, 100, is_renew_enabled=False)
     assert limits.of(H) is before
+
+
+@pytest.mark.parametrize(
+    ("become_durable_again", "lock_ms"),
+    [
+        (lambda configs: configs.restore(G, {"share.record.lock.duration.ms": "20000"}), 20_000),
+        (lambda configs: configs.restore(G, {}), ShareLimits().record_lock_duration_ms),
+        (lambda configs: configs.forget_all(lambda _: True), ShareLimits().record_lock_duration_ms),
+    ],
+    ids=["others are restored", "none are restored", "all are forgotten"],
+)
+def test_what_is_restored_takes_effect_at_once(
+    become_durable_again: Callable[[GroupConfigs], None], lock_ms: int
+) -> None:
+    # Given
+    configs = GroupConfigs(GroupConfigBounds())
+    limits = EffectiveLimits(ShareLimits(), configs)
+    set_all(configs, record_lock_duration_ms="15000")
+    before = limits.of(G)
+
+    # When
+    become_durable_again(configs)
+
+    # Then
+    assert before.record_lock_duration_ms == 15_000
+    assert limits.of(G).record_lock_duration_ms == lock_ms
 
 
 def test_what_a_group_allows_its_members_is_its_own_choice_too() -> None:
