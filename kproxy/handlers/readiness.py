@@ -61,6 +61,11 @@ class StateNeed:
     is_everything: bool = False
     """Whether every part of the state log is needed, whatever is named."""
 
+    @property
+    def is_nothing_of_it(self) -> bool:
+        """Whether the log has to be found, and no part of it to be loaded."""
+        return not (self.is_everything or self.group_ids or self.keys)
+
 
 class Readiness(Protocol):
     """Waiting until the state log can be used."""

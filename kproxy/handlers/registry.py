@@ -154,7 +154,7 @@ class ServedApis:
     @property
     def is_off(self) -> bool:
         """Whether they are not served and will not be before somebody changes something."""
-        return self._service in {Service.OFF, Service.DISABLED}
+        return self._service is Service.OFF or self._service is Service.DISABLED
 
     def set_available(self) -> None:
         """Serve from now on."""

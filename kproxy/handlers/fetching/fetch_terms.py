@@ -1,7 +1,7 @@
 """What one ShareFetch asks for, and what it is told of each partition."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from kproxy.handlers.live.leadership import PartitionRefusal
 from kproxy.handlers.ports import RequestContext
@@ -27,6 +27,12 @@ class FetchTerms:
     is_record_limit: bool
     is_session_open: Callable[[], bool]
     context: RequestContext
+    _keys: Mapping[TopicIdPartition, SharePartitionKey] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        group_id = self.session_key.group_id
+        keys = {partition: partition.in_group(group_id) for partition in self.partitions}
+        object.__setattr__(self, "_keys", keys)
 
     @property
     def wants_nothing(self) -> bool:
@@ -34,8 +40,8 @@ class FetchTerms:
         return self.max_records <= 0 or self.max_bytes <= 0 or self.context.caller.is_gone
 
     def key(self, partition: TopicIdPartition) -> SharePartitionKey:
-        """Return the share-partition that is meant."""
-        return partition.in_group(self.session_key.group_id)
+        """Return the share-partition that is meant by one of `partitions`."""
+        return self._keys[partition]
 
 
 @dataclass(slots=True)

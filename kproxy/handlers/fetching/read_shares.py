@@ -17,22 +17,21 @@ def reads_of(
     These are what is asked for, wanted, and granted to the answer, and they are shared out evenly. A share-partition
     whose next batch had no room comes first.
     """
-    directory = services.directory
-    sizes = {partition: directory.read_size(terms.key(partition)) for partition in offsets}
-    wanted = {
-        partition: sizes[partition].bytes_for(
-            min(terms.max_records, acquirable_offsets(services, terms.key(partition), offset))
-        )
-        for partition, offset in offsets.items()
-    }
+    wanted: dict[TopicIdPartition, int] = {}
+    due: list[TopicIdPartition] = []
+    others: list[TopicIdPartition] = []
+    for partition, offset in offsets.items():
+        key = terms.key(partition)
+        size = services.directory.read_size(key)
+        wanted[partition] = size.bytes_for(min(terms.max_records, acquirable_offsets(services, key, offset)))
+        (due if size.is_first_due else others).append(partition)
     max_bytes = terms.context.answer_budget.grant(min(terms.max_bytes, max(wanted.values())))
     share_bytes = max(min(terms.max_bytes // len(offsets), max_bytes), 1)
-    in_order = sorted(offsets, key=lambda partition: not sizes[partition].is_first_due)
     reads = {
         partition: PartitionRead(
             partition.topic_id, partition.partition, offsets[partition], min(share_bytes, wanted[partition])
         )
-        for partition in in_order
+        for partition in (*due, *others)
     }
     return reads, max_bytes
 

@@ -1,13 +1,19 @@
 """What happened to records, counted: the one place that knows the counters of share groups and their labels."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from kproxy.handlers.ports import Observer
 from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.record_state import AcknowledgeType, RecordState
 from kproxy.share.state_batches import StateDelta
+
+# Keys that are no members of an Enum: hashing one is a call of a Python function.
+_LABELS: Final[Mapping[int, str]] = {each.value: each.name.lower() for each in AcknowledgeType}
+_GAP: Final = AcknowledgeType.GAP.value
+_REJECT: Final = AcknowledgeType.REJECT.value
 
 
 class ShareCounters:
@@ -20,11 +26,17 @@ class ShareCounters:
 
     def delivered(self, acquired: Iterable[AcquiredRange]) -> None:
         """Count records that a member was given, first deliveries apart from repeated ones."""
-        counts: Counter[bool] = Counter()
+        first_count = repeated_count = 0
         for run in acquired:
-            counts[run.delivery_count == 1] += run.last_offset - run.first_offset + 1
-        for is_first, count in counts.items():
-            self._observer.count("share_deliveries", count, "true" if is_first else "false")
+            count = run.last_offset - run.first_offset + 1
+            if run.delivery_count == 1:
+                first_count += count
+            else:
+                repeated_count += count
+        if first_count:
+            self._observer.count("share_deliveries", first_count, "true")
+        if repeated_count:
+            self._observer.count("share_deliveries", repeated_count, "false")
 
     def acknowledged(
         self, batches: Iterable[AcknowledgementBatch], delta: StateDelta, *, start_offset: int
@@ -41,10 +53,8 @@ class ShareCounters:
             else:
                 counts.update(batch.types[first_offset - batch.first_offset :])
         for acknowledge_type, count in counts.items():
-            self._observer.count(
-                "share_acknowledgements", count, AcknowledgeType(acknowledge_type).name.lower()
-            )
-        rejected, gaps = counts[AcknowledgeType.REJECT], counts[AcknowledgeType.GAP]
+            self._observer.count("share_acknowledgements", count, _LABELS[acknowledge_type])
+        rejected, gaps = counts[_REJECT], counts[_GAP]
         self._archived("rejected", rejected)
         self._archived("gap", gaps)
         self._archived("delivery_limit", _count(delta, RecordState.ARCHIVED) - rejected - gaps)

@@ -46,16 +46,11 @@ def acknowledged_by(
         is_at_limit = is_release and batch.state is RecordState.ARCHIVED
         common = _common(said, batch)
         ranges.setdefault((said.acknowledge_type, is_at_limit), []).append(common)
-    actor = Actor(Cause.ACKNOWLEDGE, member_id, client.client_id, client.client_host)
+    who = (Cause.ACKNOWLEDGE, member_id, client.client_id, client.client_host)
     return tuple(
-        replace(
-            actor,
-            acknowledge_type=acknowledge_type,
-            is_at_delivery_limit=is_at_limit,
-            offset_ranges=_joined(of_type),
-        )
+        Actor(*who, _joined(of_type), acknowledge_type, is_at_limit)
         for (acknowledge_type, is_at_limit), of_type in ranges.items()
-    ) or (actor,)
+    ) or (Actor(*who),)
 
 
 def released_by(member_id: MemberId, client: Client, delta: StateDelta) -> tuple[Actor, ...]:

@@ -92,7 +92,9 @@ def _promise(submit: Callable[[], Ticket], on_refused: OnRefused | None) -> Awai
         tell(ticket)
     else:
         ticket.on_done = tell
-    return Settlement[None](ticket)
+    # A generic alias that is called costs several times what it makes.
+    settlement: Settlement[None] = Settlement(ticket)
+    return settlement
 
 
 class SlotDirectory:

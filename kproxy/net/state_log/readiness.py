@@ -94,7 +94,7 @@ class LogReadiness:
         slots = self._directory.slots
         if slots is None:
             return not self._directory.is_hopeless
-        if not any(slot.state.is_under_way for slot in slots.all()):
+        if need.is_nothing_of_it or not any(slot.state.is_under_way for slot in slots.all()):
             return False
         return any(slot.state.is_under_way for slot in _needed(slots, need))
 

@@ -15,7 +15,7 @@ RECORD_LIMIT = 1
 def terms(*, max_records: int, max_bytes: int) -> FetchTerms:
     return FetchTerms(
         session_key=ShareSessionKey(1, GroupId("g"), MemberId("alice")),
-        partitions=(),
+        partitions=(TopicIdPartition(ORDERS, 4),),
         deadline_ms=0,
         min_bytes=1,
         max_bytes=max_bytes,
