@@ -164,15 +164,16 @@ class StatePartitionMetadata:
     def begin_alteration(self, name: str, topic: TopicPartitions) -> bool:
         """Mark as initializing all of a topic that is not initialized; tell whether there was any.
 
-        Some of these are about to get start offsets. The others get none: they begin where they would have, and are
-        not taken for partitions that were added since. Nothing may be deleting of the topic.
+        Some of these are about to get start offsets. The others get none: they begin where `begin` would have let
+        them, and are not taken for partitions that were added since. Nothing may be deleting of the topic.
         """
         assert topic.topic_id not in self._deleting, f"the state of {name} is being deleted"
         self._names[topic.topic_id] = name
-        begun = set(range(topic.partition_count)) - self.initialized_of(topic.topic_id)
-        places = (TopicIdPartition(topic.topic_id, number) for number in sorted(begun))
-        added = [place for place in places if place not in self._initializing]
-        self._initializing.update((place, _Initializing(UNKNOWN_START_OFFSET, None)) for place in added)
+        done = self.initialized_of(topic.topic_id)
+        places = (TopicIdPartition(topic.topic_id, number) for number in range(topic.partition_count))
+        added = [place for place in places if place.partition not in done and place not in self._initializing]
+        start_offset = 0 if done else UNKNOWN_START_OFFSET
+        self._initializing.update((place, _Initializing(start_offset, None)) for place in added)
         return bool(added)
 
     def finish(self, partitions: Iterable[TopicIdPartition]) -> bool:

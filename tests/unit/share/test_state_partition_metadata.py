@@ -218,6 +218,21 @@ def test_an_alteration_of_what_is_initialized_begins_nothing() -> None:
     assert metadata.initializing == {}
 
 
+def test_partitions_that_were_added_before_an_alteration_begin_at_0() -> None:
+    """Else records that were produced to them before the next member joins would be missed."""
+    # Given
+    metadata = with_initialized(2)
+    has_begun = metadata.begin_alteration("paid", TopicPartitions(TOPIC, 3))
+    metadata.finish(partitions_of(TOPIC, [0]))
+
+    # When
+    begun = begin(restored(metadata), 3)
+
+    # Then
+    assert has_begun
+    assert begun == (NewPartition(2, 0),)
+
+
 def test_an_alteration_keeps_the_choice_of_an_initialization_that_failed() -> None:
     # Given
     metadata = with_initialized(1)
