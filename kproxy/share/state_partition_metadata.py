@@ -114,6 +114,14 @@ class StatePartitionMetadata:
         )
 
     @property
+    def partition_count(self) -> int:
+        """How many `partitions` there are."""
+        settled = sum(
+            len(numbers) for stage in (self._initialized, self._deleting) for numbers in stage.values()
+        )
+        return len(self._initializing) + settled
+
+    @property
     def topic_names(self) -> Mapping[TopicId, str]:
         """Every topic with share-partitions in some stage but deleting."""
         return {topic_id: name for topic_id, name in self._names.items() if topic_id not in self._deleting}

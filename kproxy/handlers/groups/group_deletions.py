@@ -24,7 +24,11 @@ from kproxy.share.share_group import ShareGroup
 from kproxy.share.share_session import ShareSession
 
 _GROUPS_AT_ONCE: Final = 100
-"""So many go through the rounds of writes together, and begin in one turn."""
+"""So many at most go through the rounds of writes together, and begin in one turn."""
+
+_SHARE_PARTITIONS_AT_ONCE: Final = 5_000
+"""So many at most the groups of a round have together, unless it is one group: their deletions are queued in one turn,
+which takes some 20 ms."""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,7 +48,7 @@ class _Deletion:
 
 
 class GroupDeletions:
-    """Deletes share groups, `_GROUPS_AT_ONCE` in three rounds of writes."""
+    """Deletes share groups, some of them in three rounds of writes, then the next ones."""
 
     __slots__ = ("_coordinator", "_group_log", "_services", "_writes")
 
@@ -68,7 +72,7 @@ class GroupDeletions:
         some state could not be deleted is on its way out, and goes on with the next try, or the next start.
         """
         refusals: dict[GroupId, ApiError] = {}
-        for some in _in_batches(tuple(group_ids)):
+        for some in self._in_batches(tuple(group_ids)):
             refusals.update(await self._delete(some))
             await let_others_go_on()
         return refusals
@@ -93,10 +97,25 @@ class GroupDeletions:
 
     async def tend(self) -> None:
         """Go on with every deletion that was interrupted. Raises nothing; what fails is tried again another time."""
-        for some in _in_batches(self._coordinator.being_deleted()):
+        for some in self._in_batches(self._coordinator.being_deleted()):
             # While others were deleted these may have gone, and new groups may have their ids.
             await self._delete([group_id for group_id in some if self._is_being_deleted(group_id)])
             await let_others_go_on()
+
+    def _in_batches(self, group_ids: Iterable[GroupId]) -> Iterator[Sequence[GroupId]]:
+        """Yield groups that are deleted together, judged by how large they are when it is their turn."""
+        some: list[GroupId] = []
+        left = _SHARE_PARTITIONS_AT_ONCE
+        for group_id in group_ids:
+            group = self._coordinator.find(group_id)
+            size = 0 if group is None else group.topics.state_partitions.partition_count
+            if some and (len(some) == _GROUPS_AT_ONCE or size > left):
+                yield some
+                some, left = [], _SHARE_PARTITIONS_AT_ONCE
+            some.append(group_id)
+            left -= size
+        if some:
+            yield some
 
     def _begin(self, group_id: GroupId) -> _Deletion:
         """Queue that the group is being deleted, and let go of what is live of it. Nothing happened when this raises.
@@ -219,8 +238,3 @@ class GroupDeletions:
                     await let_others_go_on()
         if closed:  # to find them took a look at every session
             await let_others_go_on()
-
-
-def _in_batches(group_ids: Sequence[GroupId]) -> Iterator[Sequence[GroupId]]:
-    for start in range(0, len(group_ids), _GROUPS_AT_ONCE):
-        yield group_ids[start : start + _GROUPS_AT_ONCE]

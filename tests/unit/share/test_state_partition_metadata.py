@@ -245,3 +245,13 @@ def test_an_alteration_keeps_the_choice_of_an_initialization_that_failed() -> No
     # Then
     assert not has_begun
     assert begin(metadata, 2) == (NewPartition(1, 0),)
+
+
+def test_partitions_of_every_stage_are_counted() -> None:
+    metadata = with_initialized(2)
+    begin(metadata, 3)
+    metadata.begin_deletion([TOPIC])
+    metadata.begin_alteration("other", TopicPartitions(OTHER_TOPIC, 2))
+    metadata.finish(partitions_of(OTHER_TOPIC, [1]))
+
+    assert metadata.partition_count == len(metadata.partitions) == 5

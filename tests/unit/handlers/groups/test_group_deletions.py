@@ -21,7 +21,7 @@ from tests.worlds.share_group_world import (
     partitions_of,
 )
 from tests.worlds.share_offset_requests import alter, altered
-from tests.worlds.waiting import until_all_wait
+from tests.worlds.waiting import turns_during, until_all_wait
 
 GROUP = GroupId("g")
 
@@ -349,6 +349,21 @@ async def test_a_group_that_was_deleted_is_called_gone_though_there_is_a_new_one
     assert deletion.result() == {}
     assert state is not None
     assert state.start_offset == 3
+
+
+async def test_others_have_turns_while_large_groups_are_deleted() -> None:
+    # Given
+    world = ShareGroupWorld()
+    world.metadata.create_topic("orders", ORDERS, partition_count=2_500)
+    group_ids = [GroupId(f"group-{number}") for number in range(6)]
+    await left_groups(world, *group_ids)
+
+    # When
+    turn_count = await turns_during(deletions(world).delete(group_ids))
+
+    # Then
+    assert world.state_log.memory.fold.states == {}
+    assert turn_count >= 3
 
 
 async def left_groups(world: ShareGroupWorld, *group_ids: str) -> None:
