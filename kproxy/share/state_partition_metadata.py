@@ -39,7 +39,7 @@ class _Initializing:
 class StatePartitionMetadata:
     """The share-partitions of one group by stage; each is in one stage at most."""
 
-    __slots__ = ("_deleting", "_initialized", "_initializing", "_names", "revision")
+    __slots__ = ("_deleting", "_deletions", "_initialized", "_initializing", "_names", "revision")
 
     def __init__(self) -> None:
         self.revision = 0
@@ -48,6 +48,7 @@ class StatePartitionMetadata:
         self._initializing: dict[TopicIdPartition, _Initializing] = {}
         self._initialized: dict[TopicId, frozenset[int]] = {}
         self._deleting: dict[TopicId, frozenset[int]] = {}
+        self._deletions: dict[TopicId, int] = {}
 
     @classmethod
     def restore(
@@ -59,6 +60,7 @@ class StatePartitionMetadata:
             restored._names.update({topic_id: state.topic_name for topic_id, state in stage.items()})
         restored._initialized = {topic_id: state.partitions for topic_id, state in initialized.items()}
         restored._deleting = {topic_id: state.partitions for topic_id, state in deleting.items()}
+        restored._deletions = dict.fromkeys(deleting, restored.revision)
         for topic_id, state in initializing.items():
             for number in sorted(state.partitions):
                 partition = TopicIdPartition(topic_id, number)
@@ -215,17 +217,22 @@ class StatePartitionMetadata:
             numbers |= {partition.partition for partition in under_way}
             if numbers:
                 self._deleting[topic_id] = numbers
+                self._deletions.setdefault(topic_id, self.revision)
         return tuple(
             TopicIdPartition(topic_id, number)
             for topic_id in topic_ids
             for number in sorted(self._deleting.get(topic_id, ()))
         )
 
+    def deletions_of(self, topic_ids: Iterable[TopicId]) -> Mapping[TopicId, int]:
+        """Return which deletion each of these topics is in, of those that are in one: none has two of one number."""
+        return {topic_id: self._deletions[topic_id] for topic_id in topic_ids if topic_id in self._deletions}
+
     def finish_deletion(self, topic_ids: Iterable[TopicId]) -> bool:
         """Forget the topics whose state is gone; tell whether there were any."""
         gone = [topic_id for topic_id in topic_ids if topic_id in self._deleting]
         for topic_id in gone:
-            del self._deleting[topic_id]
+            del self._deleting[topic_id], self._deletions[topic_id]
             del self._names[topic_id]
         return bool(gone)
 

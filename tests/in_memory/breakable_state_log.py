@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from kproxy.errors import ApiError, StateLogUnavailable
 from kproxy.handlers.ports import OnRefused
 from kproxy.share.heartbeat import PartitionInitialization
-from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, StateEpoch
+from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, StateEpoch, TopicId
 from kproxy.share.state_batches import StateDelta
 from kproxy.statelog.actors import Actor
 from kproxy.statelog.durable_state import DurableShareState
@@ -31,6 +31,7 @@ class BreakableStateLog:
         self.hold_deletions: asyncio.Event | None = None
         self.hold_deletions_of: dict[GroupId, asyncio.Event] = {}
         """States of these groups are deleted only when their event is set, after those of other groups."""
+        self.hold_deletions_of_topics: dict[TopicId, asyncio.Event] = {}
         self.hold_moves: asyncio.Event | None = None
         self.loads: list[SharePartitionKey] = []
         self.contradiction: DurableShareState | None = None
@@ -112,13 +113,11 @@ class BreakableStateLog:
             await self.hold_deletions.wait()
         refused = {key: refusal for key in keys if (refusal := self._refusal(key))}
         sound = [key for key in keys if key not in refused]
-        failures = await self.memory.delete(
-            [key for key in sound if key.group_id not in self.hold_deletions_of]
-        )
-        for group_id, event in self.hold_deletions_of.items():
-            if held := [key for key in sound if key.group_id == group_id]:
-                await event.wait()
-                failures = {**failures, **await self.memory.delete(held)}
+        failures = await self.memory.delete([key for key in sound if self._deletion_hold(key) is None])
+        for key in sound:
+            if (hold := self._deletion_hold(key)) is not None:
+                await hold.wait()
+                failures = {**failures, **await self.memory.delete([key])}
         return {**refused, **failures}
 
     async def summaries(
@@ -135,6 +134,9 @@ class BreakableStateLog:
         if self.hold_moves is not None:
             await self.hold_moves.wait()
         return {**refused, **failures}
+
+    def _deletion_hold(self, key: SharePartitionKey) -> asyncio.Event | None:
+        return self.hold_deletions_of.get(key.group_id) or self.hold_deletions_of_topics.get(key.topic_id)
 
     def _refusal(self, key: SharePartitionKey) -> ApiError | None:
         if self.is_away:

@@ -51,17 +51,19 @@ class StateDeletions:
         group.delete_topics(topic_ids)
         write = self._writes.begin(group_id)
         await write.settle()
-        # What somebody else finished meanwhile may have begun anew, and is not to be touched.
+        # What somebody else finished meanwhile may have begun anew, and is not to be touched, here and below.
         keys = _deleting_keys(group, topic_ids)
+        deletions = group.topics.state_partitions.deletions_of(topic_ids)
         try:
             self._discard(keys)
             failures = await self._state_log.delete(keys)
         finally:
-            self._discard(keys)
+            going_on = group.topics.state_partitions.deletions_of(topic_ids).items() & deletions.items()
+            left = {topic_id for topic_id, _ in going_on}
+            self._discard([key for key in keys if key.topic_id in left])
         write.require_current()
         _require_kept(group)
-        failed = {key.topic_id for key in failures}
-        self._coordinator.topics_deleted(group_id, [done for done in topic_ids if done not in failed])
+        self._coordinator.topics_deleted(group_id, left - {key.topic_id for key in failures})
         await self._writes.begin(group_id).settle()
         return failures
 

@@ -4,12 +4,13 @@ import asyncio
 
 import pytest
 
+from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress, StateLogUnavailable
 from kproxy.handlers.groups.state_deletions import StateDeletions
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group import ShareGroup
-from tests.worlds.share_group_world import ORDERS, PAYMENTS, ShareGroupWorld
-from tests.worlds.share_offset_requests import a_group_that_accepted
+from tests.worlds.share_group_world import ORDERS, PAYMENTS, ShareGroupWorld, acknowledge_errors
+from tests.worlds.share_offset_requests import a_group_that_accepted, alter, altered
 from tests.worlds.waiting import until_all_wait
 
 GROUP = GroupId("g")
@@ -120,3 +121,54 @@ async def test_initializations_of_other_topics_are_not_waited_for() -> None:
     # Then
     assert failures == {}
     assert world.state_log.state(world.key()) is None
+
+
+async def test_a_deletion_that_waits_for_another_topic_does_not_end_a_later_one() -> None:
+    """Else the later one would find nothing to delete, and call deleted what the next member finds."""
+    # Given
+    world = await a_group_that_accepted(8)
+    async with asyncio.TaskGroup() as tasks:
+        release = await a_deletion_that_waits_for_payments(world, tasks)
+        assert altered(await alter(world, {"orders": {0: 3}})) == {("orders", 0): ErrorCode.NONE}
+        world.group_log.hold_writes = asyncio.Event()
+        later = tasks.create_task(deletions_of(world).delete(group_of(world), [ORDERS]))
+        await until_all_wait()
+
+        # When
+        release.set()
+        await until_all_wait()
+        world.group_log.hold_writes.set()
+
+    # Then
+    assert later.result() == {}
+    assert world.state_log.memory.fold.states == {}
+
+
+async def test_what_is_live_anew_stays_live_when_a_deletion_ends_that_waits_for_another_topic() -> None:
+    # Given
+    world = await a_group_that_accepted(8)
+    alice = world.member()
+    async with asyncio.TaskGroup() as tasks:
+        release = await a_deletion_that_waits_for_payments(world, tasks)
+        await alice.heartbeat(0, ["orders"])
+        await alice.open(max_records=10)
+
+        # When
+        release.set()
+
+    # Then
+    acknowledged = await alice.acknowledge({(ORDERS, 0): [(0, 9, [1])]})
+    assert acknowledge_errors(acknowledged)[ORDERS, 0] == ErrorCode.NONE
+
+
+async def a_deletion_that_waits_for_payments(
+    world: ShareGroupWorld, tasks: asyncio.TaskGroup
+) -> asyncio.Event:
+    """Begin a deletion of two topics, of which another one has finished the first; it goes on with what is returned."""
+    world.metadata.create_topic("payments", PAYMENTS, partition_count=1)
+    await alter(world, {"payments": {0: 0}})
+    release = world.state_log.hold_deletions_of_topics[PAYMENTS] = asyncio.Event()
+    tasks.create_task(deletions_of(world).delete(group_of(world), [ORDERS, PAYMENTS]))
+    await until_all_wait()
+    assert await deletions_of(world).delete(group_of(world), [ORDERS]) == {}
+    return release
