@@ -186,6 +186,10 @@ class StatePartitionMetadata:
         self._initializing.update((place, _Initializing(start_offset, None)) for place in added)
         return bool(added)
 
+    def attempts(self) -> Mapping[TopicIdPartition, object]:
+        """Return what is initializing now, each with an object that is another one once it was begun anew."""
+        return dict(self._initializing)
+
     def finish(self, partitions: Iterable[TopicIdPartition]) -> bool:
         """Let those of `partitions` that are initializing be initialized; tell whether there were any.
 

@@ -8,7 +8,7 @@ import asyncio
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError
+from kproxy.errors import ApiError, StateLogUnavailable
 from kproxy.share.share_group import ShareGroup
 from tests.worlds.mortal_world import GROUP, MOST_WRITES, MortalWorld
 from tests.worlds.share_group_world import (
@@ -16,6 +16,7 @@ from tests.worlds.share_group_world import (
     ShareGroupWorld,
     acknowledge_errors,
     acquired,
+    assigned,
 )
 from tests.worlds.share_offset_requests import a_group_that_accepted, alter, altered, delete, offsets_of
 from tests.worlds.waiting import until_all_wait
@@ -204,6 +205,35 @@ async def test_a_group_whose_deletion_was_interrupted_has_no_offsets_to_delete()
 
     # Then
     assert answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+async def test_a_state_that_an_alteration_made_and_a_deletion_took_is_not_called_initialized() -> None:
+    """The next member begins it anew, and that may fail: it would be assigned, and every fetch refused."""
+    # Given
+    world = await a_group_that_accepted(8)
+    world.metadata.create_topic("orders", ORDERS, partition_count=2)
+    world.state_log.hold_moves = asyncio.Event()
+    world.state_log.hold_initializations = asyncio.Event()
+    alice = world.member()
+    async with asyncio.TaskGroup() as tasks:
+        altering = tasks.create_task(alter(world, {"orders": {1: 3}}))
+        await until_all_wait()
+        await delete(world, "orders")
+        joining = tasks.create_task(alice.heartbeat(0, ["orders"]))
+        await until_all_wait()
+        world.state_log.hold_moves.set()
+        await until_all_wait()
+
+        # When
+        world.state_log.unreadiness[world.key(partition=1)] = StateLogUnavailable("no quorum")
+        world.state_log.hold_initializations.set()
+
+    # Then
+    image = world.group_log.replayed().durable_images()[GROUP]
+    assert altered(altering.result()) == {("orders", 1): ErrorCode.NONE}
+    assert assigned(joining.result()) == {ORDERS: [0]}
+    assert image.initializing[ORDERS].partitions == {1}
+    assert image.initialized[ORDERS].partitions == {0}
 
 
 @crash_points

@@ -26,7 +26,7 @@ from kproxy.handlers.ports import RequestContext, TopicDescription
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.registry import ServedApi
 from kproxy.share.heartbeat import PartitionInitialization, TopicPartitions
-from kproxy.share.identifiers import GroupId, SharePartitionKey, StateEpoch, TopicId
+from kproxy.share.identifiers import GroupId, SharePartitionKey, StateEpoch, TopicId, TopicIdPartition
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.message_schema import ZERO_UUID
@@ -125,13 +125,12 @@ class AlterShareGroupOffsetsHandler:
         }
         state_epoch = services.coordinator.begin_alteration(group_id, described)
         write = services.writes.begin(group_id)
-        failures: Mapping[SharePartitionKey, ApiError] | None = None
-        try:
-            await write.settle()
-            self._require_kept(group_id, described)
-            failures = await self._move(offsets, state_epoch, actor)
-        finally:
-            self._note_moved(group_id, offsets, failures)
+        await write.settle()
+        self._require_kept(group_id, described)
+        attempts = self._attempts(group_id)
+        failures = await self._move(offsets, state_epoch, actor)
+        moved = [key for key in offsets if key not in failures]
+        self._note_moved(group_id, moved, attempts)
         write.require_current()
         await services.writes.begin(group_id).settle()
         return failures
@@ -181,16 +180,22 @@ class AlterShareGroupOffsetsHandler:
         moves = [PartitionInitialization(key, state_epoch, offset) for key, offset in offsets.items()]
         return await self._services.store.move(moves, actor)
 
+    def _attempts(self, group_id: GroupId) -> Mapping[TopicIdPartition, object]:
+        group = self._services.coordinator.find(group_id)
+        return {} if group is None else group.topics.state_partitions.attempts()
+
     def _note_moved(
         self,
         group_id: GroupId,
-        keys: Collection[SharePartitionKey],
-        failures: Mapping[SharePartitionKey, ApiError] | None,
+        moved: Collection[SharePartitionKey],
+        attempts: Mapping[TopicIdPartition, object],
     ) -> None:
-        """Take note of what became of `keys`; `failures` is None when nobody knows of any."""
-        coordinator = self._services.coordinator
-        if failures is not None and coordinator.find(group_id) is not None:
-            coordinator.initialized(group_id, [key for key in keys if key not in failures])
+        """Let what was `moved` be initialized, but for what was deleted meanwhile and has begun anew: it may fail."""
+        present = self._attempts(group_id)
+        places = {key: TopicIdPartition(key.topic_id, key.partition) for key in moved}
+        done = [key for key, place in places.items() if present.get(place) is attempts.get(place)]
+        if done and self._services.coordinator.find(group_id) is not None:
+            self._services.coordinator.initialized(group_id, done)
 
 
 async def _offsets(
