@@ -24,9 +24,7 @@ LONGEST_FIRST: Final = (
     "tests/conformance/test_conformance.py",
     "tests/kafka/test_share_semantics.py",
     "tests/kafka/test_state_log_brokers.py",
-    "tests/compatibility/test_rolling_restart.py",
     "tests/kafka/test_clusters.py",
-    "tests/kafka/test_demo.py",
     "tests/kafka/test_share_accounting.py",
     "tests/properties/test_codecs.py",
 )

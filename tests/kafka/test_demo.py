@@ -7,6 +7,7 @@ import sys
 from typing import Final
 
 import psutil
+import pytest
 
 from tests.real_kafka import processes
 from tests.real_kafka.paths import PROJECT_ROOT
@@ -20,6 +21,7 @@ def environment(**settings: str) -> dict[str, str]:
     return {**os.environ, "DEMO_RECORDS": "300", **settings}
 
 
+@pytest.mark.soak  # continuous integration runs `make demo` itself, and reads how it ends
 def test_the_demo_ends_with_sums_that_add_up() -> None:
     # When
     demo = subprocess.run(

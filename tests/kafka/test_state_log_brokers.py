@@ -65,6 +65,7 @@ def load(three_brokers: KafkaCluster, tmp_path: Path) -> Iterator[tuple[KproxyPr
         yield kproxy, acceptances
 
 
+@pytest.mark.soak
 def test_each_broker_is_killed_and_comes_back(load: tuple[KproxyProcess, Acceptances]) -> None:
     # Given
     kproxy, acceptances = load
