@@ -19,7 +19,8 @@ from kproxy.jobs.history.silver import CORRUPT, MISSING
 from kproxy.jobs.run_report import RunReport
 from kproxy.jobs.sources.local_rows import local_frame
 from kproxy.jobs.sources.log_reader import Gap
-from kproxy.jobs.times import TIME, TIME_FORMS
+from kproxy.jobs.times import TIME
+from kproxy.notation import TIME_FORMS
 from kproxy.share.identifiers import topic_id_of
 
 SELECTION_OPTIONS: Final = (
