@@ -1,14 +1,20 @@
-"""`kproxy groups`: the share groups of a running kproxy."""
+"""`kproxy groups`: the share groups of a running kproxy, or of any cluster."""
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 import click
 
-from kproxy.cli.admin_port import require_whole, with_admin_url
+from kproxy.cli.admin_port import require_whole
 from kproxy.cli.ages import age_text
+from kproxy.cli.cluster_groups import groups_of_cluster, listed_groups
 from kproxy.cli.described_groups import described_groups
+from kproxy.cli.group_choice import with_groups
+from kproxy.cli.group_configs import configs
+from kproxy.cli.group_deletions import delete, delete_offsets
+from kproxy.cli.group_resets import reset_offsets
+from kproxy.cli.group_source import AdminPort, Cluster, with_source
 from kproxy.cli.output import Column, Output, partitions_text, with_output
 from kproxy.clients.admin_port import Item, answer_of, items_of
 from kproxy.wording import counted
@@ -16,6 +22,13 @@ from kproxy.wording import counted
 _REASONS_SHOWN: Final = 10
 _LIST_TIMEOUT_S: Final = 10.0
 """A look at all groups takes four and a half seconds where brokers do not answer."""
+
+
+def _coordinator(group: Item) -> str | None:
+    """Return the broker that coordinates a group as Kafka's tools write it; None as the admin port tells it."""
+    broker = group.get("coordinator")
+    return broker and f"{broker['host']}:{broker['port']} ({broker['nodeId']})"
+
 
 _LIST = (
     Column("GROUP", "groupId"),
@@ -39,6 +52,19 @@ _OFFSETS = (
     Column("IN-FLIGHT", "inFlightCount", is_wide=True),
     Column("COMPLETE", "deliveryCompleteCount", is_wide=True),
 )
+_LIST_OF_CLUSTER = (
+    Column("GROUP", "groupId"),
+    Column("STATE", "state"),
+    Column("COORDINATOR (ID)", _coordinator, is_wide=True),
+)
+_OFFSETS_OF_CLUSTER = (
+    Column("GROUP", "groupId"),
+    Column("TOPIC", "topicName"),
+    Column("PARTITION", "partition"),
+    Column("LEADER-EPOCH", "leaderEpoch", is_wide=True),
+    Column("START-OFFSET", "startOffset"),
+    Column("LAG", "lag"),
+)
 _MEMBERS = (
     Column("GROUP", "groupId"),
     Column("CONSUMER-ID", "memberId"),
@@ -50,8 +76,8 @@ _MEMBERS = (
 )
 _STATE = (
     Column("GROUP", "groupId"),
-    # The coordinator is kproxy itself, behind whichever of its ports a client found.
-    Column("COORDINATOR (ID)", lambda _: None),
+    # To the admin port the coordinator is kproxy itself, behind whichever of its ports a client found.
+    Column("COORDINATOR (ID)", _coordinator),
     Column("STATE", "state"),
     Column("GROUP-EPOCH", "groupEpoch", is_wide=True),
     Column("ASSIGNMENT-EPOCH", "assignmentEpoch", is_wide=True),
@@ -61,7 +87,13 @@ _STATE = (
 
 @click.group()
 def groups() -> None:
-    """Show the share groups of a running kproxy."""
+    """Show and change share groups: of a running kproxy, or of any cluster.
+
+    Without -b the admin port of a running kproxy is asked (--admin-url), which knows more than Kafka's protocol tells:
+    how far behind all groups are, OLDEST-AGE, what is in flight. With -b any cluster with share groups is asked over
+    the wire: kproxy, or Kafka from 4.2 on; the columns are those of kafka-share-groups.sh. Configurations and changes
+    go over the wire only, and nothing is changed without --execute.
+    """
 
 
 @groups.command(
@@ -70,21 +102,33 @@ def groups() -> None:
 
 \b
   kproxy groups list -o wide
+  kproxy groups list -b localhost:9092 --state Empty
   kproxy groups list -o json | jq -r '.items[] | select((.oldestAgeMs // 0) > 600000) | .groupId'
 """,
 )
-@with_admin_url
+@click.option(
+    "--state",
+    "states",
+    type=click.Choice(["Empty", "Stable", "Dead"], case_sensitive=False),
+    multiple=True,
+    help="Of groups in this state only; may be repeated.",
+)
+@with_source
 @with_output
-def list_(admin_url: str, output: str, *, no_headers: bool) -> None:
+def list_(source: AdminPort | Cluster, /, states: Sequence[str], output: str, *, no_headers: bool) -> None:
     """List every share group with its state, and how far behind it is.
 
-    LAG and OLDEST-AGE are those of kproxy groups describe, over all share-partitions of the group: how many records it
-    has not finished, up to the ends of the logs, and how long ago the first of them was written. >12 is at least 12,
-    because of some share-partitions it is not known; then why stands on standard error.
+    LAG and OLDEST-AGE, which only the admin port tells, are those of kproxy groups describe, over all share-partitions
+    of the group: how many records it has not finished, up to the ends of the logs, and how long ago the first of them
+    was written. >12 is at least 12, because of some share-partitions it is not known; why, stands on standard error.
     """
-    answer = answer_of(admin_url, "groups", query={"lag": "true"}, timeout_s=_LIST_TIMEOUT_S)
-    found = items_of(answer)
-    Output(output, not no_headers).show(answer, found, _LIST)
+    if isinstance(source, Cluster):
+        answer = listed_groups(source, states)
+        Output(output, not no_headers).show(answer, items_of(answer), _LIST_OF_CLUSTER)
+        return
+    answer = answer_of(source.url, "groups", query={"lag": "true"}, timeout_s=_LIST_TIMEOUT_S)
+    found = [group for group in items_of(answer) if not states or group["state"] in states]
+    Output(output, not no_headers).show({**answer, "items": found}, found, _LIST)
     _say_why((group["groupId"], group["reason"]) for group in found)
     require_whole(answer)
 
@@ -95,49 +139,89 @@ def list_(admin_url: str, output: str, *, no_headers: bool) -> None:
 \b
   kproxy groups describe orders-workers
   kproxy groups describe -g orders-workers -g auditors --members
-  kproxy groups describe --all-groups --state
+  kproxy groups describe --all-groups --state -b localhost:9092
 
 The exit code is 3 when there is no such group; of several, the others are shown.
 """
 )
-@click.argument("group_ids", metavar="[GROUP]...", nargs=-1)
-@click.option("-g", "--group", "more_ids", metavar="GROUP", multiple=True, help="The same; may be repeated.")
-@click.option("--all-groups", is_flag=True, help="Every share group.")
+@with_groups
 @click.option("--offsets", "aspect", flag_value="offsets", default=True, help="Share-partitions (default).")
 @click.option("--members", "aspect", flag_value="members", help="Members and what they are assigned.")
 @click.option("--state", "aspect", flag_value="state", help="State, epochs and number of members.")
-@with_admin_url
+@with_source
 @with_output
-def describe(aspect: str, admin_url: str, output: str, *, no_headers: bool, **chosen: Any) -> None:
+def describe(
+    source: AdminPort | Cluster,
+    wanted: Sequence[str] | None,
+    /,
+    aspect: str,
+    output: str,
+    *,
+    no_headers: bool,
+) -> None:
     """Describe share groups.
 
-    The columns are those of kafka-share-groups.sh, then ours. LAG counts from START-OFFSET to LOG-END-OFFSET, without
-    what is done with in between (KIP-1226). OLDEST-AGE is how long ago the first record was written that is not done
-    with, by its timestamp; >5m00s is at least that. A group that nobody fetches from is shown as the state log has it
-    (LIVE no). With -o wide, WINDOW-END is the last offset in flight. What is not known is -, and why stands on standard
-    error.
+    The columns are those of kafka-share-groups.sh, then, from the admin port, ours. LAG counts from START-OFFSET to the
+    end of the log, without what is done with in between (KIP-1226). OLDEST-AGE is how long ago the first record was
+    written that is not done with, by its timestamp; >5m00s is at least that. A group that nobody fetches from is shown
+    as the state log has it (LIVE no). With -o wide, WINDOW-END is the last offset in flight. What is not known is -,
+    and why stands on standard error.
     """
-    described = described_groups(admin_url, _wanted(**chosen), has_lag=aspect == "offsets")
+    _describe(source, wanted, aspect, Output(output, not no_headers))
+
+
+@groups.command(epilog="As kproxy groups describe --members.")
+@with_groups
+@with_source
+@with_output
+def members(
+    source: AdminPort | Cluster, wanted: Sequence[str] | None, /, output: str, *, no_headers: bool
+) -> None:
+    """Show the members of share groups, and what they are assigned."""
+    _describe(source, wanted, "members", Output(output, not no_headers))
+
+
+@groups.command(epilog="As kproxy groups describe --offsets.")
+@with_groups
+@with_source
+@with_output
+def offsets(
+    source: AdminPort | Cluster, wanted: Sequence[str] | None, /, output: str, *, no_headers: bool
+) -> None:
+    """Show where share groups stand in the partitions that they consume."""
+    _describe(source, wanted, "offsets", Output(output, not no_headers))
+
+
+for _command in (configs, reset_offsets, delete_offsets, delete):
+    groups.add_command(_command)
+
+
+def _describe(source: AdminPort | Cluster, wanted: Sequence[str] | None, aspect: str, output: Output) -> None:
+    """Show one aspect of groups, None for all."""
+    if isinstance(source, Cluster):
+        described = groups_of_cluster(source, wanted, has_offsets=aspect == "offsets")
+        offset_columns: Sequence[Column] = _OFFSETS_OF_CLUSTER
+    else:
+        described = described_groups(source.url, wanted, has_lag=aspect == "offsets")
+        offset_columns = _OFFSETS
     found = items_of(described.answer)
-    columns = {"offsets": _OFFSETS, "members": _MEMBERS, "state": _STATE}[aspect]
+    columns = {"offsets": offset_columns, "members": _MEMBERS, "state": _STATE}[aspect]
     rows = [row for group in found for row in _rows(group, aspect)]
-    if aspect == "members":
-        for group in found:
-            if not group["members"]:
-                click.echo(f"Share group {group['groupId']!r} has no active members.", err=True)
-    Output(output, not no_headers).show(described.answer, rows, columns)
+    for group in found:
+        _say_if_empty(group, aspect)
+    output.show(described.answer, rows, columns)
     if aspect == "offsets":
         _say_why((_place(row, is_alone=len(found) == 1), row["reason"]) for row in rows)
     described.complain()
     require_whole(described.answer)
 
 
-def _wanted(*, group_ids: Sequence[str], more_ids: Sequence[str], all_groups: bool) -> Sequence[str] | None:
-    """Return the groups to describe, each once; None for all."""
-    given = dict.fromkeys([*group_ids, *more_ids])
-    if bool(given) == all_groups:
-        raise click.UsageError("give one GROUP or more, or --all-groups")
-    return None if all_groups else list(given)
+def _say_if_empty(group: Item, aspect: str) -> None:
+    """Say of a group that it has no rows, in the words of kafka-share-groups."""
+    if aspect == "members" and not group["members"]:
+        click.echo(f"Share group {group['groupId']!r} has no active members.", err=True)
+    if aspect == "offsets" and not group["sharePartitions"]:
+        click.echo(f"Share group {group['groupId']!r} has no offset information.", err=True)
 
 
 def _place(window: Item, *, is_alone: bool) -> str:

@@ -31,7 +31,7 @@ class LazyCommand:
 COMMANDS: Final[Mapping[str, LazyCommand]] = {
     "run": LazyCommand("kproxy.cli.run", "run", "Run the proxy in front of a Kafka cluster."),
     "status": LazyCommand("kproxy.cli.status", "status", "Show what a running kproxy is and does."),
-    "groups": LazyCommand("kproxy.cli.groups", "groups", "Show the share groups of a running kproxy."),
+    "groups": LazyCommand("kproxy.cli.groups", "groups", "Show and change share groups."),
     "sessions": LazyCommand(
         "kproxy.cli.sessions", "sessions", "Show the share sessions of a running kproxy."
     ),

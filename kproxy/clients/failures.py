@@ -20,6 +20,12 @@ class CannotConnect(ClientFailed):
     exit_code = ExitCode.CANNOT_CONNECT
 
 
+class NotAllowed(ClientFailed):
+    """Whoever was asked does not let this client do it."""
+
+    exit_code = ExitCode.CANNOT_CONNECT
+
+
 class NotThere(ClientFailed):
     """Whoever was asked has no such topic, no such group, or no such record any more."""
 

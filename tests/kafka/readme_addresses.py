@@ -39,7 +39,10 @@ class ReadmeAddresses:
     def arguments_of(self, command: str) -> list[str]:
         """What the program of a command gets as its arguments."""
         _, *arguments = shlex.split(self.put_into(command), comments=True)
-        if any(arguments[: len(words)] == words for words in ASKING_THE_ADMIN_PORT):
+        goes_over_the_wire = arguments[:1] == ["groups"] and "-b" in arguments
+        if not goes_over_the_wire and any(
+            arguments[: len(words)] == words for words in ASKING_THE_ADMIN_PORT
+        ):
             arguments += ["--admin-url", f"http://{self.admin}"]
         return arguments
 

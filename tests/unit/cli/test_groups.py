@@ -61,6 +61,38 @@ def test_a_group_that_is_stuck_shows_in_the_list_whether_or_not_anybody_fetches_
     assert result.stderr == ""
 
 
+def test_groups_are_listed_by_state() -> None:
+    # When
+    table, answer = (run(two_groups(), "list", "--state", "empty", "-o", form) for form in ("table", "json"))
+
+    # Then
+    assert [line.split()[0] for line in table.stdout.splitlines()] == ["GROUP", "auditors"]
+    assert [group["groupId"] for group in json.loads(answer.stdout)["items"]] == ["auditors"]
+    assert table.stderr == "auditors: there is no durable state of it\n"
+
+
+@pytest.mark.parametrize("aspect", ["members", "offsets"])
+def test_an_aspect_of_its_own_is_that_of_the_description(aspect: str) -> None:
+    # When
+    alone, described = (
+        run(two_groups(), *command, "--all-groups") for command in ([aspect], ["describe", f"--{aspect}"])
+    )
+
+    # Then
+    assert alone.exit_code == 0
+    assert alone.stdout == described.stdout
+    assert alone.stdout.splitlines()[1].startswith("workers")
+
+
+def test_a_time_limit_of_the_wire_is_wrong_usage_of_the_admin_port() -> None:
+    # When
+    result = run(two_groups(), "list", "--timeout", "1000")
+
+    # Then
+    assert result.exit_code == 2
+    assert "--timeout goes with --bootstrap-server" in result.stderr
+
+
 def test_the_wide_list_has_epochs_and_members() -> None:
     # When
     result = run(two_groups(), "list", "-o", "wide", "--no-headers")
