@@ -159,3 +159,33 @@ async def test_room_that_a_fetch_leaves_which_waits_for_another_leader_is_handed
     # Then
     assert are_answered == (False, True)
     assert acquired(behind.result()) == [(10, 14, 1)]
+
+
+async def test_who_reads_something_else_when_room_is_handed_on_looks_at_what_is_left_before_it_sleeps() -> (
+    None
+):
+    # Given
+    world, bob, alice = await a_world_with_two_leaders(SMALL_WINDOW)
+    carol = world.member("carol")
+    await carol.open((ORDERS, 0))
+    for _ in range(10):
+        world.produce(5)
+    assert acquired(await alice.fetch(max_records=10)) == [(0, 9, 1)]
+    world.reader.held[ORDERS, 1] = asyncio.Event()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        asleep = tasks.create_task(carol.fetch(max_records=5, max_wait_ms=30_000))
+        await until_all_wait()
+        awake = tasks.create_task(bob.fetch(max_records=5, max_wait_ms=30_000))
+        await until_all_wait()
+        await alice.acknowledge({(ORDERS, 0): [(0, 9, [1])]})
+        await until_all_wait(100)
+        world.reader.held[ORDERS, 1].set()
+        await until_all_wait(100)
+        are_answered = (asleep.done(), awake.done())
+        world.clock.advance(30_000)
+
+    # Then
+    assert are_answered == (True, True)
+    assert [acquired(fetch.result()) for fetch in (asleep, awake)] == [[(10, 14, 1)], [(15, 19, 1)]]

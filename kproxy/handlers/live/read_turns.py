@@ -42,12 +42,17 @@ class ReadTurns:
     def hand_on(self, key: SharePartitionKey) -> FetchSignals | None:
         """Give the turn to read `key`, where there is room, to whoever has waited longest, and return it: to be called.
 
-        It is None when nobody sleeps on it, or somebody reads.
+        It is None when nobody sleeps on it, or somebody reads. Those before it who are awake, because they read
+        something else at this moment, hear of the room, or they would go to sleep beside it.
         """
         if key in self._reading:
             return None
-        waiting = self._waiting.get(key, ())
-        first = next((asker for asker in waiting if asker.is_asleep and asker.is_listening), None)
+        first = None
+        for asker in self._waiting.get(key, ()):
+            if asker.is_asleep and asker.is_listening:
+                first = asker
+                break
+            asker.hear(key)
         if first is not None:
             self._stop_waiting(key, first)
             self._reading[key] = first
