@@ -179,8 +179,8 @@ class PartitionData:
         return self.last_stable_offset if is_committed else self.high_watermark
 
 
-OnEarly: TypeAlias = Callable[[PartitionRead, PartitionData], None]
-"""Told of a read that was answered before others of the same request."""
+OnEarly: TypeAlias = Callable[[PartitionRead], None]
+"""Told of a read that was answered while others of the same request take long."""
 
 
 class PartitionReader(Protocol):
@@ -199,8 +199,8 @@ class PartitionReader(Protocol):
         One result per read, in order.
 
         No partition is named twice. An error of one partition (leader moved, broker away, out of range) is
-        that result's error code; nothing is raised. `on_early` is told what a leader has sent while others, which may
-        take long, have not.
+        that result's error code; nothing is raised. When something takes long, another leader or the search for one,
+        `on_early` is told, once each, of the reads that have their result already.
         """
         ...
 

@@ -164,12 +164,7 @@ class ScriptedPartitionReader:
             await asyncio.sleep(0)
         self.reads.extend(reads)
 
-        def tell(read: PartitionRead) -> None:
-            data = self._read_one(read, max_bytes, at_least_one=True, isolation=isolation)
-            if on_early is not None and data.error_code is ErrorCode.NONE:
-                on_early(read, data)
-
-        await self._wait_for_late_leaders(reads, tell)
+        await self._wait_for_late_leaders(reads, on_early or (lambda _: None))
         results: list[PartitionData] = []
         bytes_left = max_bytes
         for read in reads:
@@ -179,9 +174,7 @@ class ScriptedPartitionReader:
             results.append(result)
         return results
 
-    async def _wait_for_late_leaders(
-        self, reads: Sequence[PartitionRead], tell: Callable[[PartitionRead], None]
-    ) -> None:
+    async def _wait_for_late_leaders(self, reads: Sequence[PartitionRead], tell: OnEarly) -> None:
         late = [read for read in reads if self._is_held(read)]
         early = [read for read in reads if read not in late]
         while late:

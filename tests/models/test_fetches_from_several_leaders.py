@@ -189,3 +189,56 @@ async def test_who_reads_something_else_when_room_is_handed_on_looks_at_what_is_
     # Then
     assert are_answered == (True, True)
     assert [acquired(fetch.result()) for fetch in (asleep, awake)] == [[(10, 14, 1)], [(15, 19, 1)]]
+
+
+async def test_who_asked_for_the_turn_hears_of_records_that_come_while_another_leader_hangs() -> None:
+    # Given
+    world, alice, bob = await a_world_with_two_leaders()
+    for _, partition in BOTH:
+        world.reader.held[ORDERS, partition] = asyncio.Event()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        hung = tasks.create_task(alice.fetch(max_wait_ms=30_000))
+        await until_all_wait()
+        fetch = tasks.create_task(bob.fetch(max_wait_ms=30_000))
+        await until_all_wait()
+        world.reader.held[ORDERS, 0].set()
+        await until_all_wait(50)
+        world.produce(3)
+        await until_all_wait(50)
+        are_answered = (hung.done(), fetch.done())
+        world.reader.held[ORDERS, 1].set()
+        await until_all_wait(50)
+        world.clock.advance(30_000)
+
+    # Then
+    assert are_answered == (False, True)
+    assert acquired(fetch.result()) == [(0, 2, 1)]
+
+
+async def test_a_fetch_that_waits_for_more_bytes_leaves_what_it_found_to_others_while_a_leader_hangs() -> (
+    None
+):
+    # Given
+    world, alice, bob = await a_world_with_two_leaders()
+    for _, partition in BOTH:
+        world.produce(1, partition=partition)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        hung = tasks.create_task(alice.fetch(max_wait_ms=30_000, min_bytes=100_000))
+        await until_all_wait()
+        world.reader.held[ORDERS, 1] = asyncio.Event()
+        world.produce(1, partition=1)
+        await until_all_wait()
+        fetch = tasks.create_task(bob.fetch(max_wait_ms=30_000))
+        await until_all_wait(50)
+        are_answered = (hung.done(), fetch.done())
+        world.reader.held[ORDERS, 1].set()
+        await until_all_wait(50)
+        world.clock.advance(30_000)
+
+    # Then
+    assert are_answered == (False, True)
+    assert acquired(fetch.result()) == [(0, 0, 1)]

@@ -206,12 +206,14 @@ class PartitionFetch:
         codes = {partition: data.error_code for partition, data in found.items()}
         await self._services.leadership.look_again_after(codes)
 
-    def _leave_to_others(self, read: PartitionRead, data: PartitionData) -> None:
-        """Let others read what has come from one leader: another one, which this fetch waits for, may take long."""
+    def _leave_to_others(self, read: PartitionRead) -> None:
+        """Let others read what has come from one leader: another one, which this fetch waits for, takes long.
+
+        Who asked for the turn is called although there may be no records: meanwhile this fetch hears of no new ones.
+        """
         key = self._terms.key(TopicIdPartition(read.topic_id, read.partition))
         self._leave_room(key)
-        if data.records:
-            self._services.availability.call_next(self._signals, key)
+        self._services.availability.call_next(self._signals, key)
 
     async def _is_still_too_little(self, offsets: Mapping[TopicIdPartition, int]) -> bool:
         """Tell whether what the last round found, and what was added, is less than MinBytes: this one is over then."""
@@ -219,7 +221,9 @@ class PartitionFetch:
             return False  # where nothing was found, a read of what was added is a read of all
         added = self._found.reads_of_added(tuple(offsets))
         max_bytes = self._terms.context.answer_budget.grant(SMALLEST_READ_BYTES)
-        read_data = await self._services.reader.read(added, max_bytes=max_bytes, isolation=self._isolation)
+        read_data = await self._services.reader.read(
+            added, max_bytes=max_bytes, isolation=self._isolation, on_early=self._leave_to_others
+        )
         results = dict(zip(offsets, read_data, strict=True))
         self._require_session()
         self._terms.context.answer_budget.give_back()

@@ -26,6 +26,7 @@ from kproxy.net.cluster.broker_client import BrokerClient
 from kproxy.net.cluster.broker_connections import ReadConnections
 from kproxy.net.cluster.leader_doubts import LEADER_DOUBTS, told_code
 from kproxy.net.cluster.metadata import ClusterMetadataCache
+from kproxy.net.reading.early_reads import EarlyReads
 from kproxy.net.reading.fetch_topics import (
     FIRST_VERSION_BY_TOPIC_ID,
     FetchEntry,
@@ -98,18 +99,8 @@ class BrokerPartitionReader:
         on_early: OnEarly | None = None,
     ) -> Sequence[PartitionData]:
         """Read what is there without waiting; one result per read, in order. Raises nothing."""
-        results = await self._read_once(reads, max_bytes, isolation, on_early)
-        doubtful = [position for position, data in enumerate(results) if data.error_code in LEADER_DOUBTS]
-        if doubtful and await self._look_again({reads[position].topic_id for position in doubtful}):
-            bytes_left = max(1, max_bytes - sum(len(data.records) for data in results))
-            again = await self._read_once([reads[position] for position in doubtful], bytes_left, isolation)
-            for position, data in zip(doubtful, again, strict=True):
-                results[position] = data
-            self._doubt_metadata(reads, results)
-        await self._fill_in_ranges(reads, results)
-        for data in results:
-            data.error_code = told_code(data.error_code)
-        return results
+        with EarlyReads(on_early) as early:
+            return await self._read(reads, max_bytes, isolation, early)
 
     async def find_offset(self, topic_id: TopicId, partition: int, timestamp: int) -> int:
         """Return the first offset from `timestamp` on, or the high watermark when no record is that young.
@@ -121,12 +112,30 @@ class BrokerPartitionReader:
 
     # ------------------------------------------------ private: reading
 
+    async def _read(
+        self, reads: Sequence[PartitionRead], max_bytes: int, isolation: IsolationLevel, early: EarlyReads
+    ) -> Sequence[PartitionData]:
+        results = await self._read_once(reads, max_bytes, isolation, early)
+        doubtful = [position for position, data in enumerate(results) if _is_doubtful(data)]
+        if doubtful:
+            early.begin()
+        if doubtful and await self._look_again({reads[position].topic_id for position in doubtful}):
+            bytes_left = max(1, max_bytes - sum(len(data.records) for data in results))
+            again = await self._read_once([reads[position] for position in doubtful], bytes_left, isolation)
+            for position, data in zip(doubtful, again, strict=True):
+                results[position] = data
+            self._doubt_metadata(reads, results)
+        await self._fill_in_ranges(reads, results, early)
+        for data in results:
+            data.error_code = told_code(data.error_code)
+        return results
+
     async def _read_once(
         self,
         reads: Sequence[PartitionRead],
         max_bytes: int,
         isolation: IsolationLevel,
-        on_early: OnEarly | None = None,
+        early: EarlyReads | None = None,
     ) -> list[PartitionData]:
         await self._learn({read.topic_id for read in reads})
         # What stays as it is now belongs to a leader that did not answer.
@@ -139,13 +148,13 @@ class BrokerPartitionReader:
             else:
                 by_leader.setdefault(located.leader.leader_id, []).append(located)
         share = _Share(max(1, max_bytes // max(1, len(by_leader))), isolation)
-        silent = set(by_leader)
+        if early is not None and len(by_leader) > 1:
+            early.begin()
 
         async def fetch(leader_id: int, located: Sequence[_LocatedRead]) -> None:
             await self._fetch(leader_id, located, share, results)
-            silent.discard(leader_id)
-            if silent and on_early is not None:
-                _tell_early(on_early, located, results)
+            if early is not None:
+                early.came(one.read for one in located if not _is_doubtful(results[one.position]))
 
         await _all_of([fetch(leader_id, located) for leader_id, located in by_leader.items()])
         return results
@@ -235,12 +244,16 @@ class BrokerPartitionReader:
             return False
         return True
 
-    async def _fill_in_ranges(self, reads: Sequence[PartitionRead], results: Sequence[PartitionData]) -> None:
+    async def _fill_in_ranges(
+        self, reads: Sequence[PartitionRead], results: Sequence[PartitionData], early: EarlyReads
+    ) -> None:
         out_of_range = [
             self._fill_in_range(read, data)
             for read, data in zip(reads, results, strict=True)
             if data.error_code is ErrorCode.OFFSET_OUT_OF_RANGE
         ]
+        if out_of_range:
+            early.begin()
         await _all_of(out_of_range)
 
     async def _fill_in_range(self, read: PartitionRead, data: PartitionData) -> None:
@@ -256,11 +269,8 @@ class BrokerPartitionReader:
             data.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def _tell_early(on_early: OnEarly, located: Sequence[_LocatedRead], results: Sequence[PartitionData]) -> None:
-    """Tell what needs no second look."""
-    for one in located:
-        if results[one.position].error_code is ErrorCode.NONE:
-            on_early(one.read, results[one.position])
+def _is_doubtful(data: PartitionData) -> bool:
+    return data.error_code in LEADER_DOUBTS
 
 
 async def _all_of(steps: Sequence[Coroutine[object, object, None]]) -> None:

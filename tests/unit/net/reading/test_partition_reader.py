@@ -251,28 +251,6 @@ async def test_a_read_does_not_wait_behind_one_that_the_broker_is_slow_to_answer
         slow.cancel()
 
 
-@pytest.mark.parametrize("node_ids", [(1, 2)])
-async def test_what_one_leader_sends_is_told_while_another_one_hangs(
-    cluster: ScriptedCluster, backing: Backing
-) -> None:
-    # Given
-    cluster.brokers[2].answers[ApiKey.FETCH] = never
-    early: asyncio.Queue[int] = asyncio.Queue()
-    reads = [PartitionRead(ORDERS, partition, 0, 500) for partition in (0, 1)]
-
-    # When
-    reading = backing.reader.read(
-        reads, max_bytes=900, on_early=lambda read, _: early.put_nowait(read.partition)
-    )
-    async with asyncio.TaskGroup() as readers:
-        slow = readers.create_task(reading)
-        told = await asyncio.wait_for(early.get(), 5)
-        slow.cancel()
-
-    # Then
-    assert (told, early.empty()) == (0, True)
-
-
 @pytest.mark.parametrize(
     ("topic_id", "partition", "told"),
     [(PAYMENTS, 0, ErrorCode.UNKNOWN_TOPIC_ID), (ORDERS, 7, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)],
