@@ -2,6 +2,9 @@
 
 import asyncio
 
+import pytest
+
+from kproxy.error_codes import ErrorCode
 from kproxy.handlers.ports import PartitionLeader
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID
@@ -242,3 +245,39 @@ async def test_a_fetch_that_waits_for_more_bytes_leaves_what_it_found_to_others_
     # Then
     assert are_answered == (False, True)
     assert acquired(fetch.result()) == [(0, 0, 1)]
+
+
+async def test_who_asked_for_the_turn_is_called_before_a_leader_that_moved_is_sought(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    world, alice, bob = await a_world_with_two_leaders()
+    world.reader.fail(ORDERS, 1, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    for each in BOTH:
+        world.reader.held[each] = asyncio.Event()
+    is_found = asyncio.Event()
+
+    async def confirm(*_: object, **__: object) -> None:
+        await is_found.wait()
+
+    monkeypatch.setattr(world.metadata, "confirm", confirm)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        failed = tasks.create_task(alice.fetch(max_wait_ms=30_000))
+        await until_all_wait()
+        fetch = tasks.create_task(bob.fetch(max_wait_ms=30_000))
+        await until_all_wait()
+        for each in BOTH:
+            world.reader.held[each].set()
+        await until_all_wait()
+        world.produce(3)
+        await until_all_wait()
+        are_answered = (failed.done(), fetch.done())
+        is_found.set()
+        await until_all_wait()
+        world.clock.advance(30_000)
+
+    # Then
+    assert are_answered == (False, True)
+    assert acquired(fetch.result()) == [(0, 2, 1)]

@@ -98,6 +98,8 @@ class PartitionFetch:
         try:
             if not terms.wants_nothing:
                 await self._fetch_listening()
+                failed = {each: said.refusal for each, said in self._fetched.items() if said.refusal}
+                await self._services.leadership.look_again_after(failed)
         finally:
             self._report.tell()
             await self._writes.settle()
@@ -203,8 +205,6 @@ class PartitionFetch:
             self._end_turns()
         if not self._acquisition.acquired_count:
             self._terms.context.answer_budget.give_back()
-        codes = {partition: data.error_code for partition, data in found.items()}
-        await self._services.leadership.look_again_after(codes)
 
     def _leave_to_others(self, read: PartitionRead) -> None:
         """Let others read what has come from one leader: another one, which this fetch waits for, takes long.

@@ -45,8 +45,7 @@ class Leadership:
         kproxy does.
         """
         refused = await self._refused(partitions, node_id)
-        codes = {partition: refusal.error_code for partition, refusal in refused.items()}
-        if await self.look_again_after(codes):
+        if await self.look_again_after(refused):
             refused = await self._refused(refused, node_id)
         return refused
 
@@ -78,10 +77,12 @@ class Leadership:
         found = [point for point in self._metadata.advertised_endpoints() if point.node_id in wanted]
         return sorted(found, key=lambda point: point.node_id)
 
-    async def look_again_after(self, error_codes: Mapping[TopicIdPartition, ErrorCode]) -> bool:
-        """Ask for the topics whose leaders are not the leaders, as these errors say; tell whether there are any."""
+    async def look_again_after(self, refusals: Mapping[TopicIdPartition, PartitionRefusal]) -> bool:
+        """Ask for the topics whose leaders are not the leaders, as these say; tell whether there are any."""
         doubtful = {
-            partition.topic_id for partition, code in error_codes.items() if code in ERRORS_WITH_LEADER
+            partition.topic_id
+            for partition, refusal in refusals.items()
+            if refusal.error_code in ERRORS_WITH_LEADER
         }
         if doubtful:
             with suppress(BrokerUnavailable):  # what is known stays the best answer
