@@ -81,6 +81,11 @@ class SharePartition:
         return self._ranges.end_offset - self._ranges.start_offset
 
     @property
+    def run_count(self) -> int:
+        """How many runs of equal offsets are in flight: what a change of all of them costs."""
+        return len(self._ranges)
+
+    @property
     def available_count(self) -> int:
         """Offsets in flight that nobody holds and that are to be delivered (again)."""
         return self._ranges.available_count
@@ -167,7 +172,8 @@ class SharePartition:
             is_record_limit=is_record_limit,
         )
         redelivery = Redelivery(self._ranges, self._batches, terms)
-        acquired = self._acquire_available(redelivery, extents[0][0], last_offset)
+        first_inside = max(extents[0][0], self._ranges.start_offset)
+        acquired = redelivery.take(first_inside, min(last_offset, self._ranges.end_offset - 1))
         if last_offset >= self._ranges.end_offset and redelivery.budget_left:
             self._pass_hole(extents[0][0])
             new = NewOffsets(extents, self._ranges.end_offset, last_offset, redelivery.budget_left)
@@ -314,14 +320,6 @@ class SharePartition:
             return room, last_read
         end_offset = self._ranges.end_offset
         return end_offset - fetch_offset, min(last_read, end_offset - 1)
-
-    def _acquire_available(
-        self, redelivery: Redelivery, first_offset: int, last_offset: int
-    ) -> list[AcquiredRange]:
-        ranges = self._ranges
-        return redelivery.take(
-            max(first_offset, ranges.start_offset), min(last_offset, ranges.end_offset - 1)
-        )
 
     def _committed(
         self, acquired: Sequence[AcquiredRange], aborted: Sequence[tuple[int, int]]

@@ -18,7 +18,7 @@ from kproxy.errors import (
     SharePartitionNotLoaded,
 )
 from kproxy.handlers.live.leadership import PartitionRefusal
-from kproxy.handlers.live.pauses import MOST_AT_ONCE, let_others_go_on
+from kproxy.handlers.live.pauses import Pace, let_others_go_on, work_on
 from kproxy.handlers.live.releases import Released, Releases
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.state_writes import StateWrites
@@ -182,7 +182,7 @@ class Acknowledgements:
 
         A partition of which nothing is said is accepted without a look at it, and is not even answered when
         nothing is said of any (`KafkaApis.handleShareAcknowledgeRequest`). Others have a turn now and then in a request
-        about very many partitions.
+        about very many partitions or records.
         """
         if not any(requested.values()):
             requested = {}
@@ -190,8 +190,9 @@ class Acknowledgements:
         sound = [partition for partition in requested if partition not in refusals]
         refusals.update(await self._services.leadership.unknown_partitions(sound))
         writes = StateWrites(self._services.directory, self._services.state_log)
-        for number, partition in enumerate(sound, start=1):
-            if number % MOST_AT_ONCE == 0:
+        pace = Pace()
+        for partition in sound:
+            if pace.is_pause_due(self._work_on(acknowledger.key(partition), requested[partition])):
                 await _pause_between(writes)
             if partition in refusals or not requested[partition]:
                 continue
@@ -213,6 +214,10 @@ class Acknowledgements:
             released=released,
             observer=self._services.observer,
         )
+
+    def _work_on(self, key: SharePartitionKey, batches: Sequence[AcknowledgementBatch]) -> int:
+        live = self._services.directory.find(key)
+        return work_on((0 if live is None else live.run_count) + sum(len(batch.types) for batch in batches))
 
     def _is_news(self, key: SharePartitionKey, delta: StateDelta) -> bool:
         """Tell whether `delta` says what may not be durable: a mere start offset does while others are written."""

@@ -5,7 +5,6 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Final
 
-from kproxy.handlers.live.pauses import MOST_AT_ONCE
 from kproxy.share.identifiers import SharePartitionKey
 
 _MOST_VOID_DEADLINES: Final = 64
@@ -36,7 +35,7 @@ class LockDeadlines:
         """Note that `key` has no locks, or is not live any more."""
         self._noted_ms.pop(key, None)
 
-    def take_due(self, now_ms: int, *, most: int = MOST_AT_ONCE) -> Sequence[SharePartitionKey]:
+    def take_due(self, now_ms: int, *, most: int) -> Sequence[SharePartitionKey]:
         """Return the share-partitions in which a lock may have ended by `now_ms`, each once, and forget them.
 
         There are `most` of them at most; `next_ms` tells that others are left.

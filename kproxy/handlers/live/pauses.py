@@ -8,6 +8,15 @@ MOST_AT_ONCE: Final = 500
 """Share-partitions that a request may change before others have a turn: some 20 ms."""
 
 
+_RUNS_OF_ONE: Final = 16
+"""So many runs of offsets that a request changes are as much work as another share-partition."""
+
+
+def work_on(run_count: int) -> int:
+    """Return how much work a share-partition is of which so many runs of offsets are gone through (`Pace`)."""
+    return 1 + run_count // _RUNS_OF_ONE
+
+
 @coroutine
 def let_others_go_on() -> Generator[None, None, None]:
     """Return in the next turn of the event loop."""

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from kproxy.handlers.live.log_starts import move_start
+from kproxy.handlers.live.pauses import Pace, work_on
 from kproxy.handlers.live.share_partitions import SharePartitionDirectory
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.share_session_requests import is_open
 from kproxy.handlers.live.state_writes import StateWrites
 from kproxy.handlers.live.write_actors import holders_due, released_by, timed_out
-from kproxy.share.identifiers import GroupId, TopicIdPartition
+from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicIdPartition
 from kproxy.share.share_session import ShareSession
 
 
@@ -47,20 +48,27 @@ class Releases:
         return self._release(sessions)
 
     def expire_locks(self, now_ms: int) -> "Released":
-        """Take back records whose lock ended by `now_ms`, those of `MOST_AT_ONCE` share-partitions at most."""
+        """Take back records whose lock ended by `now_ms`, of as many share-partitions as there is time for at once."""
         writes = StateWrites(self._services.directory, self._services.state_log)
-        for key in self._services.directory.take_due(now_ms):
-            share_partition = self._services.directory.with_current_limits(key)
-            assert share_partition is not None, f"{key} is due and not live"
-            holders = holders_due(share_partition.view(), now_ms)
-            delta = share_partition.expire_locks(now_ms)
-            self._services.directory.note_deadline(key)
-            if not delta.is_empty:
-                self._services.counters.locks_expired(delta)
-                client_of = partial(self._services.clients.of, key.group_id)
-                writes.add(key, delta, timed_out(holders, delta, client_of))
-                self._services.availability.signal(key)
+        pace, is_pause_due = Pace(), False
+        while not is_pause_due and (due := self._services.directory.take_due(now_ms, most=1)):
+            is_pause_due = pace.is_pause_due(self._expire_locks_of(due[0], now_ms, writes))
         return Released(self._services.directory, writes, ())
+
+    def _expire_locks_of(self, key: SharePartitionKey, now_ms: int, writes: StateWrites) -> int:
+        """Take back the records of one share-partition; return how much work that was."""
+        share_partition = self._services.directory.with_current_limits(key)
+        assert share_partition is not None, f"{key} is due and not live"
+        work = work_on(share_partition.run_count)
+        holders = holders_due(share_partition.view(), now_ms)
+        delta = share_partition.expire_locks(now_ms)
+        self._services.directory.note_deadline(key)
+        if not delta.is_empty:
+            self._services.counters.locks_expired(delta)
+            client_of = partial(self._services.clients.of, key.group_id)
+            writes.add(key, delta, timed_out(holders, delta, client_of))
+            self._services.availability.signal(key)
+        return work
 
     def move_log_starts(self, log_starts: Mapping[TopicIdPartition, int]) -> "Released":
         """Give up what lies below `log_starts` in every live share-partition of these topic-partitions."""

@@ -272,13 +272,13 @@ class SharePartitionDirectory:
         elif self._deadlines.note(live.share_partition.key, deadline_ms):
             self._ports.alarm.ring_by(deadline_ms)
 
-    def take_due(self, now_ms: int) -> Sequence[SharePartitionKey]:
-        """Return the share-partitions in which a lock may have ended by `now_ms`, each once.
+    def take_due(self, now_ms: int, *, most: int) -> Sequence[SharePartitionKey]:
+        """Return `most` share-partitions at most in which a lock may have ended by `now_ms`, each once.
 
         The caller expires their locks and calls `note_deadline` for each. There may be others, which
         `next_deadline_ms` tells: locks that were taken together end together.
         """
-        return self._deadlines.take_due(now_ms)
+        return self._deadlines.take_due(now_ms, most=most)
 
     def next_deadline_ms(self) -> int | None:
         """Return a moment no later than the first end of a lock (maybe earlier), None without locks."""

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.handlers.live.pauses import MOST_AT_ONCE, Pace, let_others_go_on
+from kproxy.handlers.live.pauses import MOST_AT_ONCE, Pace, let_others_go_on, work_on
 from tests.worlds.share_group_world import (
     ORDERS,
     Acks,
@@ -14,6 +14,7 @@ from tests.worlds.share_group_world import (
     acknowledge_errors,
     loaded,
     partitions_of,
+    world_with_orders,
 )
 from tests.worlds.waiting import until_all_wait
 
@@ -136,6 +137,67 @@ async def test_locks_of_very_many_share_partitions_that_end_at_once_end_bit_by_b
 
     # Then
     assert ended == [MOST_AT_ONCE, 2 * MOST_AT_ONCE, PARTITION_COUNT]
+
+
+def test_a_share_partition_of_many_runs_is_as_much_work_as_many_others() -> None:
+    assert [work_on(run_count) for run_count in (0, 15, 1_600)] == [1, 1, 101]
+
+
+RECORD_COUNT = 1_600
+WORN_COUNT = 12
+"""So many share-partitions, with so many records each."""
+
+
+async def a_member_that_holds_many_records() -> tuple[ShareGroupWorld, Member]:
+    world = await world_with_orders(partition_count=WORN_COUNT)
+    alice = world.member()
+    await alice.open(*((ORDERS, number) for number in range(WORN_COUNT)))
+    for number in range(WORN_COUNT):
+        world.produce(RECORD_COUNT, partition=number)
+    await alice.fetch(max_records=WORN_COUNT * RECORD_COUNT)
+    assert world.groups.in_flight_count == WORN_COUNT * RECORD_COUNT
+    return world, alice
+
+
+async def accept_every_other(world: ShareGroupWorld, alice: Member) -> list[int]:
+    """Return how many share-partitions had changed whenever others had a turn."""
+    said = [(offset, offset, [1]) for offset in range(1, RECORD_COUNT, 2)]
+    acks: Acks = {(ORDERS, number): said for number in range(WORN_COUNT)}
+    found = [world.groups.directory.find(world.key(partition=number)) for number in range(WORN_COUNT)]
+    seen: list[int] = []
+    task = asyncio.get_running_loop().create_task(alice.acknowledge(acks))
+    while not task.done():
+        await asyncio.sleep(0)
+        seen.append(sum(live is not None and live.run_count > 1 for live in found))
+    await task
+    return list(dict.fromkeys(seen))
+
+
+async def test_an_acknowledgement_of_very_many_records_lets_others_go_on_in_between() -> None:
+    # Given
+    world, alice = await a_member_that_holds_many_records()
+
+    # When
+    seen = await accept_every_other(world, alice)
+
+    # Then
+    assert seen == [9, WORN_COUNT]
+
+
+async def test_locks_in_share_partitions_of_very_many_runs_end_bit_by_bit() -> None:
+    # Given
+    world, alice = await a_member_that_holds_many_records()
+    await accept_every_other(world, alice)
+    world.clock.advance(60_000)
+
+    # When
+    ended: list[int] = []
+    while world.groups.next_deadline_ms() is not None and len(ended) < WORN_COUNT:
+        await world.expire()
+        ended.append(world.observer.counts["share_lock_timeouts",] // (RECORD_COUNT // 2))
+
+    # Then
+    assert ended == [5, 10, WORN_COUNT]
 
 
 async def a_member_that_may_acquire_very_much() -> tuple[ShareGroupWorld, Member]:
