@@ -10,7 +10,7 @@ from kproxy.errors import MalformedMessage
 from kproxy.wire.record_batches import BatchExtent, walk_extents
 
 _EXTENTS_OF_ONE: Final = 16
-"""So many further batches of a read are as much work as the look at another share-partition."""
+"""So many further batches of a read, or acquired ranges, are as much work as the look at another share-partition."""
 
 
 class ReadBatches:
@@ -20,12 +20,14 @@ class ReadBatches:
     batch where that begins above. There is at least one where `records` begin with one.
     """
 
-    __slots__ = ("extents", "malformed", "records")
+    __slots__ = ("acquired_range_count", "extents", "malformed", "records")
 
     def __init__(self, records: memoryview, fetch_offset: int, offset_count: int) -> None:
         self.records = records
         self.extents: list[BatchExtent] = []
         """In ascending order."""
+        self.acquired_range_count = 0
+        """How many ranges were acquired from them: very many in a window of which every other record is done with."""
         self.malformed = ""
         """Why the batch behind them is none of format v2; empty when it is one, or was not looked at."""
         try:
@@ -42,7 +44,7 @@ class ReadBatches:
     @property
     def work(self) -> int:
         """How much work they are, where one batch of a share-partition counts as 1 (`Pace`)."""
-        return 1 + len(self.extents) // _EXTENTS_OF_ONE
+        return 1 + (len(self.extents) + self.acquired_range_count) // _EXTENTS_OF_ONE
 
     @property
     def is_corrupt(self) -> bool:

@@ -64,6 +64,7 @@ class RecordAcquisition:
         if not acquired:
             self.has_found_aborted |= bool(aborted) and share_partition.next_fetch_offset() > fetch_offset
             return FetchedPartition()
+        batches.acquired_range_count = len(acquired)
         count = sum(run.last_offset - run.first_offset + 1 for run in acquired)
         self.records_left -= count
         self.acquired_count += count

@@ -144,7 +144,7 @@ def test_a_share_partition_of_many_runs_is_as_much_work_as_many_others() -> None
 
 
 RECORD_COUNT = 1_600
-WORN_COUNT = 12
+WORN_COUNT = 24
 """So many share-partitions, with so many records each."""
 
 
@@ -181,7 +181,7 @@ async def test_an_acknowledgement_of_very_many_records_lets_others_go_on_in_betw
     seen = await accept_every_other(world, alice)
 
     # Then
-    assert seen == [9, WORN_COUNT]
+    assert seen == [9, 19, WORN_COUNT]
 
 
 async def test_locks_in_share_partitions_of_very_many_runs_end_bit_by_bit() -> None:
@@ -197,7 +197,29 @@ async def test_locks_in_share_partitions_of_very_many_runs_end_bit_by_bit() -> N
         ended.append(world.observer.counts["share_lock_timeouts",] // (RECORD_COUNT // 2))
 
     # Then
-    assert ended == [5, 10, WORN_COUNT]
+    assert ended == [5, 10, 15, 20, WORN_COUNT]
+
+
+async def test_a_fetch_of_very_many_records_that_lie_apart_lets_others_go_on_in_between() -> None:
+    # Given
+    world, alice = await a_member_that_holds_many_records()
+    await accept_every_other(world, alice)
+    await alice.disconnect()
+    bob = world.member("bob")
+    await bob.open(*((ORDERS, number) for number in range(WORN_COUNT)))
+    for number in range(WORN_COUNT):
+        await loaded(world.groups.directory, world.key(partition=number))
+    seen: list[int] = []
+
+    # When
+    task = asyncio.get_running_loop().create_task(bob.fetch(max_records=WORN_COUNT * RECORD_COUNT))
+    while not task.done():
+        await asyncio.sleep(0)
+        seen.append(world.observer.counts["share_deliveries", "false"] // (RECORD_COUNT // 4))
+    await task
+
+    # Then
+    assert [count for count in dict.fromkeys(seen) if count] == [20, WORN_COUNT]
 
 
 async def a_member_that_may_acquire_very_much() -> tuple[ShareGroupWorld, Member]:
