@@ -5,7 +5,7 @@ contract tests. Nothing here does I/O. Times are milliseconds: `Clock` is monoto
 the epoch and is for timestamps in records only.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
@@ -179,8 +179,8 @@ class PartitionData:
         return self.last_stable_offset if is_committed else self.high_watermark
 
 
-OnEarly: TypeAlias = Callable[[PartitionRead], None]
-"""Told of a read that was answered while others of the same request take long."""
+OnEarly: TypeAlias = Callable[[Iterable[PartitionRead]], None]
+"""Told that a read takes long, and which parts of it have come already; then of others that come."""
 
 
 class PartitionReader(Protocol):
@@ -199,8 +199,8 @@ class PartitionReader(Protocol):
         One result per read, in order.
 
         No partition is named twice. An error of one partition (leader moved, broker away, out of range) is
-        that result's error code; nothing is raised. When something takes long, another leader or the search for one,
-        `on_early` is told, once each, of the reads that have their result already.
+        that result's error code; nothing is raised. When it takes long, because of a leader or the search for one,
+        `on_early` is told so, and which reads, each once, have their result already.
         """
         ...
 

@@ -178,8 +178,7 @@ class ScriptedPartitionReader:
         late = [read for read in reads if self._is_held(read)]
         early = [read for read in reads if read not in late]
         while late:
-            for read in early:
-                tell(read)
+            tell(early)
             await self.held[late[0].topic_id, late[0].partition].wait()
             early = [read for read in late if not self._is_held(read)]
             late = [read for read in late if self._is_held(read)]

@@ -281,3 +281,31 @@ async def test_who_asked_for_the_turn_is_called_before_a_leader_that_moved_is_so
     # Then
     assert are_answered == (False, True)
     assert acquired(fetch.result()) == [(0, 2, 1)]
+
+
+async def test_who_asked_for_a_turn_once_is_called_when_the_one_that_was_asked_hangs_in_a_later_read() -> (
+    None
+):
+    # Given
+    world, alice, bob = await a_world_with_two_leaders()
+    world.reader.before_read = until_all_wait
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        hung = tasks.create_task(alice.fetch(max_wait_ms=30_000))
+        await until_all_wait(2)
+        fetch = tasks.create_task(bob.fetch(max_wait_ms=30_000))
+        await until_all_wait(100)
+        world.reader.held[ORDERS, 1] = asyncio.Event()
+        world.produce(1, partition=1)
+        await until_all_wait(100)
+        world.produce(3)
+        await until_all_wait(100)
+        are_answered = (hung.done(), fetch.done())
+        world.reader.held[ORDERS, 1].set()
+        await until_all_wait(100)
+        world.clock.advance(30_000)
+
+    # Then
+    assert are_answered == (False, True)
+    assert acquired(fetch.result()) == [(0, 2, 1)]

@@ -18,7 +18,7 @@ goes on from the log start at once, and the start offset follows the log start w
 waits until it reads below it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ShareSessionNotFound
@@ -28,7 +28,7 @@ from kproxy.handlers.fetching.found_bytes import FoundBytes
 from kproxy.handlers.fetching.partition_looks import PartitionLooks
 from kproxy.handlers.fetching.read_batches import ReadBatches
 from kproxy.handlers.fetching.read_offsets import missing_offset, without_room
-from kproxy.handlers.fetching.read_shares import acquirable_offsets, reads_of
+from kproxy.handlers.fetching.read_shares import acquirable_offsets, are_unchanged, reads_of
 from kproxy.handlers.fetching.record_acquisition import RecordAcquisition
 from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.live.fetch_signals import FetchSignals
@@ -206,14 +206,16 @@ class PartitionFetch:
         if not self._acquisition.acquired_count:
             self._terms.context.answer_budget.give_back()
 
-    def _leave_to_others(self, read: PartitionRead) -> None:
-        """Let others read what has come from one leader: another one, which this fetch waits for, takes long.
+    def _leave_to_others(self, came: Iterable[PartitionRead]) -> None:
+        """Let others read what `came` of a read that takes long, and whatever else they have asked this fetch for.
 
-        Who asked for the turn is called although there may be no records: meanwhile this fetch hears of no new ones.
+        Although there may be no records: meanwhile it hears of no new ones.
         """
-        key = self._terms.key(TopicIdPartition(read.topic_id, read.partition))
-        self._leave_room(key)
-        self._services.availability.call_next(self._signals, key)
+        for read in came:
+            self._leave_room(self._terms.key(TopicIdPartition(read.topic_id, read.partition)))
+        for key in self._signals.owed_keys:
+            if key not in self._signals.turns:
+                self._services.availability.call_next(self._signals, key)
 
     async def _is_still_too_little(self, offsets: Mapping[TopicIdPartition, int]) -> bool:
         """Tell whether what the last round found, and what was added, is less than MinBytes: this one is over then."""
@@ -229,7 +231,7 @@ class PartitionFetch:
         self._terms.context.answer_budget.give_back()
         are_added = [self._found.add(partition, data) for partition, data in results.items()]
         found_bytes = self._found.total(offsets)
-        if not self._are_unchanged(offsets):
+        if not are_unchanged(self._services, self._terms, offsets):
             self._must_look_again = True
             return True
         if found_bytes >= self._terms.min_bytes or self._is_time_up() or not all(are_added):
@@ -243,17 +245,6 @@ class PartitionFetch:
             else:
                 self._services.availability.call_next(self._signals, key)
         return True
-
-    def _are_unchanged(self, offsets: Mapping[TopicIdPartition, int]) -> bool:
-        """Tell whether each share-partition is still live, and would still be read from its offset."""
-        found = {
-            partition: self._services.directory.with_current_limits(self._terms.key(partition))
-            for partition in offsets
-        }
-        return all(
-            live is not None and live.can_acquire() and live.next_fetch_offset() == offsets[partition]
-            for partition, live in found.items()
-        )
 
     def _leave_quiet(self, key: SharePartitionKey) -> None:
         self._looks.leave_quiet(key)

@@ -40,3 +40,14 @@ def acquirable_offsets(services: ShareServices, key: SharePartitionKey, offset: 
     """Return how many offsets of `key` from `offset` on may be acquired at most; 0 when it is not live."""
     share_partition = services.directory.with_current_limits(key)
     return 0 if share_partition is None else acquirable_from(share_partition, offset)
+
+
+def are_unchanged(
+    services: ShareServices, terms: FetchTerms, offsets: Mapping[TopicIdPartition, int]
+) -> bool:
+    """Tell whether each share-partition is still live, and would still be read from its offset."""
+    found = {partition: services.directory.with_current_limits(terms.key(partition)) for partition in offsets}
+    return all(
+        live is not None and live.can_acquire() and live.next_fetch_offset() == offsets[partition]
+        for partition, live in found.items()
+    )

@@ -16,7 +16,7 @@ PATIENCE_SECONDS: Final = 0.05
 
 
 class EarlyReads:
-    """Tells `on_early`, once each, of the reads that came, as soon as the whole takes long. Leaving it ends that."""
+    """Tells `on_early` when a read takes long, and, once each, which parts of it came. Leaving it ends that."""
 
     __slots__ = ("_came", "_is_late", "_on_early", "_timer")
 
@@ -25,10 +25,7 @@ class EarlyReads:
         self._came: list[Iterable[PartitionRead]] = []
         self._is_late = False
         self._timer: asyncio.TimerHandle | None = None
-
-    def begin(self) -> None:
-        """Note that there is something to wait for beside what comes: from now on it is `PATIENCE_SECONDS`."""
-        if self._on_early is not None and self._timer is None:
+        if on_early is not None:
             self._timer = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._be_late)
 
     def came(self, reads: Iterable[PartitionRead]) -> None:
@@ -45,8 +42,7 @@ class EarlyReads:
     def _tell(self) -> None:
         assert self._on_early is not None
         came, self._came = self._came, []
-        for read in chain.from_iterable(came):
-            self._on_early(read)
+        self._on_early(chain.from_iterable(came))
 
     def __enter__(self) -> Self:
         return self

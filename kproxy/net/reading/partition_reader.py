@@ -117,15 +117,13 @@ class BrokerPartitionReader:
     ) -> Sequence[PartitionData]:
         results = await self._read_once(reads, max_bytes, isolation, early)
         doubtful = [position for position, data in enumerate(results) if _is_doubtful(data)]
-        if doubtful:
-            early.begin()
         if doubtful and await self._look_again({reads[position].topic_id for position in doubtful}):
             bytes_left = max(1, max_bytes - sum(len(data.records) for data in results))
             again = await self._read_once([reads[position] for position in doubtful], bytes_left, isolation)
             for position, data in zip(doubtful, again, strict=True):
                 results[position] = data
             self._doubt_metadata(reads, results)
-        await self._fill_in_ranges(reads, results, early)
+        await self._fill_in_ranges(reads, results)
         for data in results:
             data.error_code = told_code(data.error_code)
         return results
@@ -148,8 +146,6 @@ class BrokerPartitionReader:
             else:
                 by_leader.setdefault(located.leader.leader_id, []).append(located)
         share = _Share(max(1, max_bytes // max(1, len(by_leader))), isolation)
-        if early is not None and len(by_leader) > 1:
-            early.begin()
 
         async def fetch(leader_id: int, located: Sequence[_LocatedRead]) -> None:
             await self._fetch(leader_id, located, share, results)
@@ -244,16 +240,12 @@ class BrokerPartitionReader:
             return False
         return True
 
-    async def _fill_in_ranges(
-        self, reads: Sequence[PartitionRead], results: Sequence[PartitionData], early: EarlyReads
-    ) -> None:
+    async def _fill_in_ranges(self, reads: Sequence[PartitionRead], results: Sequence[PartitionData]) -> None:
         out_of_range = [
             self._fill_in_range(read, data)
             for read, data in zip(reads, results, strict=True)
             if data.error_code is ErrorCode.OFFSET_OUT_OF_RANGE
         ]
-        if out_of_range:
-            early.begin()
         await _all_of(out_of_range)
 
     async def _fill_in_range(self, read: PartitionRead, data: PartitionData) -> None:

@@ -1,7 +1,7 @@
 """Who is told of what came, when the rest takes long."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 
 import pytest
 
@@ -24,9 +24,8 @@ def _impatience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_what_came_before_and_what_comes_later_is_told_once_when_the_rest_takes_long() -> None:
     # Given
-    told: list[PartitionRead] = []
-    with EarlyReads(told.append) as early:
-        early.begin()
+    told: list[list[PartitionRead]] = []
+    with EarlyReads(lambda came: told.append([*came])) as early:
         early.came([FIRST])
 
         # When
@@ -34,16 +33,15 @@ async def test_what_came_before_and_what_comes_later_is_told_once_when_the_rest_
         early.came([SECOND])
 
     # Then
-    assert told == [FIRST, SECOND]
+    assert told == [[FIRST], [SECOND]]
 
 
 async def test_a_read_that_is_over_tells_nothing_more() -> None:
     # Given
-    told: list[PartitionRead] = []
+    told: list[list[PartitionRead]] = []
 
     # When
-    with EarlyReads(told.append) as early:
-        early.begin()
+    with EarlyReads(lambda came: told.append([*came])) as early:
         early.came([FIRST])
     over = asyncio.Event()
     asyncio.get_running_loop().call_later(2 * early_reads.PATIENCE_SECONDS, over.set)
@@ -75,9 +73,12 @@ async def backing(cluster: ScriptedCluster) -> AsyncIterator[Backing]:
 async def told_before_the_end(backing: Backing, reads: Sequence[PartitionRead]) -> int:
     """Return the only partition that is told before a read ends, which is then cut off."""
     early: asyncio.Queue[int] = asyncio.Queue()
-    reading = backing.reader.read(
-        reads, max_bytes=900, on_early=lambda read: early.put_nowait(read.partition)
-    )
+
+    def on_early(came: Iterable[PartitionRead]) -> None:
+        for read in came:
+            early.put_nowait(read.partition)
+
+    reading = backing.reader.read(reads, max_bytes=900, on_early=on_early)
     async with asyncio.TaskGroup() as readers:
         slow = readers.create_task(reading)
         told = await asyncio.wait_for(early.get(), 5)
