@@ -243,7 +243,8 @@ class PartitionFetch:
             if data.readable_end <= offsets[partition]:
                 self._leave_quiet(key)
             else:
-                self._services.availability.call_next(self._signals, key)
+                end = data.readable_end
+                self._services.availability.leave_too_few(self._signals, key, offsets[partition], end)
         return True
 
     def _leave_quiet(self, key: SharePartitionKey) -> None:
@@ -266,7 +267,7 @@ class PartitionFetch:
                 self._has_left_out = True
             elif self._services.turns.take(key, self._signals):
                 offsets[partition] = share_partition.next_fetch_offset()
-            else:
+            elif key not in self._signals.too_few:  # what was found there counts at every look
                 self._looks.leave_quiet(key)  # whoever reads it owes this fetch a call
         return offsets
 
@@ -340,7 +341,9 @@ class PartitionFetch:
         if has_nothing and self._looks.interest[share_partition.key] == max(read.offset, data.readable_end):
             self._leave_quiet(share_partition.key)
         elif data.readable_end > read.offset and batches is None:
-            self._services.availability.call_next(self._signals, share_partition.key)
+            self._services.availability.leave_too_few(
+                self._signals, share_partition.key, read.offset, data.readable_end
+            )
 
     def _batches(self, read: PartitionRead, data: PartitionData, *, has_no_room: bool) -> ReadBatches:
         """Return the batches of a read as far as they can be acquired, and note what was found."""

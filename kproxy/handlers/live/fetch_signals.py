@@ -10,7 +10,7 @@ would have them wake each other, and the caller itself, without end.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.live.wake_keys import wake_key
@@ -18,17 +18,31 @@ from kproxy.handlers.ports import Availability
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.share.share_session import ShareSessionKey
 
+_MOST_CALLS: Final = 3
+"""So often is a fetch that waits for more bytes called for the same records: whoever calls may read them first."""
+
 K = TypeVar("K", SharePartitionKey, ShareSessionKey)
 
 
 class FetchSignals:
     """What was signalled of the share-partitions of one fetch since it looked at each of them."""
 
-    __slots__ = ("_askers", "_heard", "full", "is_asleep", "is_listening", "own_key", "turns")
+    __slots__ = (
+        "_askers",
+        "_calls",
+        "_heard",
+        "full",
+        "is_asleep",
+        "is_listening",
+        "own_key",
+        "too_few",
+        "turns",
+    )
 
     def __init__(self) -> None:
         self._heard: set[SharePartitionKey] = set()
         self._askers: dict[SharePartitionKey, dict[FetchSignals, None]] = {}
+        self._calls: dict[SharePartitionKey, tuple[tuple[int, int], int]] = {}
         self.own_key = wake_key()
         """No share-partition: what this fetch alone sleeps on."""
         self.is_asleep = False
@@ -37,6 +51,8 @@ class FetchSignals:
         """What the fetch reads at this moment (`ReadTurns`)."""
         self.full: set[SharePartitionKey] = set()
         """Where it waits until there is room in the window (`ReadTurns`)."""
+        self.too_few: dict[SharePartitionKey, tuple[int, int]] = {}
+        """Where it read records that are too few for it: from which offset, and where what may be read ended."""
 
     def hear(self, key: SharePartitionKey) -> None:
         """Note that `key` was signalled."""
@@ -58,13 +74,37 @@ class FetchSignals:
         """Remember that these fetches are to be called for `key`, behind those that are already."""
         self._askers.setdefault(key, {}).update(dict.fromkeys(askers))
 
-    def paid_calls(self, key: SharePartitionKey) -> Iterable["FetchSignals"]:
-        """Return whom to call now for `key`: who is awake will look anyway; the first asleep owes the rest a call."""
+    def paid_calls(
+        self, key: SharePartitionKey, too_few: tuple[int, int] | None = None
+    ) -> Iterable["FetchSignals"]:
+        """Return whom to call now for `key`: who is awake will look anyway; the first asleep owes the rest a call.
+
+        Those who know that there are records, which are `too_few`, go on to be owed one.
+        """
         askers = [asker for asker in self._askers.pop(key, ()) if asker.is_listening]
+        if too_few is not None:
+            if knowing := [asker for asker in askers if asker.needs_no_call(key, too_few)]:
+                self.owe_call(key, *knowing)
+            askers = [asker for asker in askers if asker not in knowing]
         sleepers = [asker for asker in askers if asker.is_asleep]
         if len(sleepers) > 1:
             sleepers[0].owe_call(key, *sleepers[1:])
         return [asker for asker in askers if not asker.is_asleep] + sleepers[:1]
+
+    def hand_debt_over(self, key: SharePartitionKey, reader: "FetchSignals") -> None:
+        """Let `reader`, which reads `key` now, owe a call to this fetch, and to those whom this one owes one."""
+        askers = self._askers.pop(key, {})
+        askers.pop(reader, None)
+        reader.owe_call(key, self, *askers)
+
+    def needs_no_call(self, key: SharePartitionKey, too_few: tuple[int, int]) -> bool:
+        """Tell whether this fetch found the same records too few, or waits for more and was called often for them."""
+        if self.too_few.get(key) == too_few:
+            return True
+        called_for, count = self._calls.get(key, (too_few, 0))
+        count = count + 1 if called_for == too_few else 1
+        self._calls[key] = too_few, count
+        return bool(self.too_few) and count > _MOST_CALLS
 
     @property
     def owed_keys(self) -> Collection[SharePartitionKey]:
@@ -120,6 +160,15 @@ class HeardAvailability:
     def call_next(self, signals: FetchSignals, key: SharePartitionKey) -> None:
         """Wake the next fetch that asked the one of `signals` for the turn to read `key`."""
         for asker in signals.paid_calls(key):
+            self.call(asker, key)
+
+    def leave_too_few(self, signals: FetchSignals, key: SharePartitionKey, offset: int, end: int) -> None:
+        """Do the same because the records from `offset` to `end` are too few for the fetch of `signals`.
+
+        Two that wait for more bytes would else call each other without end.
+        """
+        signals.too_few[key] = offset, end
+        for asker in signals.paid_calls(key, (offset, end)):
             self.call(asker, key)
 
     def call(self, signals: FetchSignals, key: SharePartitionKey) -> None:

@@ -23,10 +23,10 @@ class ReadTurns:
         self._waiting: dict[SharePartitionKey, dict[FetchSignals, None]] = {}
 
     def take(self, key: SharePartitionKey, asker: FetchSignals) -> bool:
-        """Begin to read `key`, or tell that another fetch does; that one then owes `asker` a call."""
+        """Begin to read `key`, or tell that another fetch does; that one then owes it a call, and whom it owes one."""
         reader = self._reading.get(key)
         if reader is not None and reader is not asker:
-            reader.owe_call(key, asker)
+            asker.hand_debt_over(key, reader)
             return False
         self._reading[key] = asker
         asker.turns.add(key)

@@ -190,3 +190,40 @@ async def test_a_session_that_ends_without_records_wakes_its_own_fetch_and_no_ot
     assert is_answered
     assert fetch.result().error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
     assert woken_count == 0
+
+
+def test_who_found_the_same_records_too_few_is_called_for_others_only() -> None:
+    # Given
+    availability, port = an_availability()
+    reader, patient = availability.listen([HERE], SESSION), availability.listen([HERE], SESSION)
+    patient.is_asleep = True
+    patient.too_few[HERE] = (0, 5)
+    reader.owe_call(HERE, patient)
+
+    # When
+    availability.leave_too_few(reader, HERE, 0, 5)
+    called_for_the_same = patient.own_key in port.signalled
+    availability.leave_too_few(reader, HERE, 0, 6)
+
+    # Then
+    assert not called_for_the_same
+    assert port.signalled == [patient.own_key]
+
+
+@pytest.mark.parametrize(("too_few", "call_count"), [({THERE: (0, 1)}, 3), ({}, 9)])
+def test_who_waits_for_more_bytes_is_called_for_the_same_records_a_few_times(
+    too_few: dict[SharePartitionKey, tuple[int, int]], call_count: int
+) -> None:
+    # Given
+    availability, port = an_availability()
+    reader, asker = availability.listen([HERE], SESSION), availability.listen([HERE], SESSION)
+    asker.is_asleep = True
+    asker.too_few.update(too_few)
+
+    # When
+    for _ in range(9):
+        reader.owe_call(HERE, asker)
+        availability.leave_too_few(reader, HERE, 0, 5)
+
+    # Then
+    assert port.signalled.count(asker.own_key) == call_count

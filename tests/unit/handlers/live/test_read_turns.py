@@ -38,6 +38,24 @@ def test_only_one_fetch_reads_a_share_partition_and_it_owes_the_other_a_call() -
     assert (first.owed_keys, second.owed_keys) == ((KEY,), ())
 
 
+def test_whom_an_asker_owes_a_call_is_owed_it_by_the_one_that_reads() -> None:
+    # Given
+    turns = ReadTurns()
+    reader, asker, behind = (FetchSignals() for _ in range(3))
+    for signals in (reader, asker, behind):
+        signals.is_listening = signals.is_asleep = True
+    asker.owe_call(KEY, reader, behind)
+    turns.take(KEY, reader)
+
+    # When
+    turns.take(KEY, asker)
+
+    # Then
+    assert asker.owed_keys == ()
+    assert [*reader.paid_calls(KEY)] == [asker]
+    assert [*asker.paid_calls(KEY)] == [behind]
+
+
 def test_a_turn_that_was_given_back_can_be_taken_by_another() -> None:
     # Given
     turns = ReadTurns()
