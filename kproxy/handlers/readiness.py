@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Protocol, TypeAlias
 
+from kproxy.interception.listed_resources import wants_groups
 from kproxy.interception.rewrites.share_group_answers import wants_share_groups
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 from kproxy.wire.api_keys import ApiKey
@@ -23,6 +24,7 @@ from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
 from kproxy.wire.messages.describe_share_group_offsets_request import DescribeShareGroupOffsetsRequest
 from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from kproxy.wire.messages.initialize_share_group_state_request import InitializeShareGroupStateRequest
+from kproxy.wire.messages.list_config_resources_request import ListConfigResourcesRequest
 from kproxy.wire.messages.list_groups_request import ListGroupsRequest
 from kproxy.wire.messages.read_share_group_state_request import ReadShareGroupStateRequest
 from kproxy.wire.messages.read_share_group_state_summary_request import ReadShareGroupStateSummaryRequest
@@ -128,6 +130,10 @@ def _of_listing(request: ListGroupsRequest) -> StateNeed | None:
     return StateNeed(is_everything=True) if wants_share_groups(request) else None
 
 
+def _of_listed_resources(request: ListConfigResourcesRequest) -> StateNeed | None:
+    return StateNeed(is_everything=True) if wants_groups(request) else None
+
+
 def _of_fetch(request: ShareFetchRequest) -> StateNeed:
     """A fetch waits for what is loaded by itself, as it waits for records, while the rest of it is served."""
     return StateNeed(patience_ms=min(max(request.max_wait_ms, 0), PATIENCE_MS))
@@ -177,6 +183,7 @@ _NEEDS: Final[Mapping[int, Callable[[Any], StateNeed | None]]] = {
     ApiKey.SHARE_ACKNOWLEDGE: _of_acknowledgement,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _of_configs,
     ApiKey.DESCRIBE_CONFIGS: _of_configs,
+    ApiKey.LIST_CONFIG_RESOURCES: _of_listed_resources,
     ApiKey.INITIALIZE_SHARE_GROUP_STATE: _of_states,
     ApiKey.READ_SHARE_GROUP_STATE: _of_states,
     ApiKey.WRITE_SHARE_GROUP_STATE: _of_states,

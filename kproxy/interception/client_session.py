@@ -225,6 +225,10 @@ class ClientSession:
         self._settle_head()
         self._requests.go_on()
 
+    def broker_lacks(self, api_key: int) -> bool:
+        """Whether the broker has said what it serves, and this is not part of it."""
+        return bool(self._broker_versions) and api_key not in self._broker_versions
+
     def left_half(
         self, request: DecodedRequest, message: Message, merge: Callable[[Message], Message]
     ) -> RelayedHalf:

@@ -60,10 +60,12 @@ _EXAMINED_FROM: Final[Mapping[int, int]] = {
 }
 
 _EXAMINED_FOR_GROUP_CONFIGS: Final[Mapping[int, int]] = {
-    # Resource type GROUP is younger than these first schema versions.
+    # Resource type GROUP is younger than these three first schema versions.
     ApiKey.ALTER_CONFIGS: 0,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: 0,
     ApiKey.DESCRIBE_CONFIGS: 1,
+    # Version 0 is about client metrics alone.
+    ApiKey.LIST_CONFIG_RESOURCES: 1,
 }
 
 _GUARDED_FROM: Final[Mapping[int, int]] = {

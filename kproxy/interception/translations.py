@@ -1,22 +1,26 @@
 """APIs that kproxy advertises in its own range, and translates down to what an older broker has.
 
 So that admin tools of today work in front of brokers of yesterday: FindCoordinator with several keys becomes one
-request for each, ListGroups by type is filtered here, DeleteGroups 3 differs from 2 only in a message of its response.
+request for each, ListGroups by type is filtered here, DeleteGroups 3 differs from 2 only in a message of its response,
+ListConfigResources knows client metrics alone.
 
 And so that share consumers do: librdkafka's asks for metadata by topic id, which needs Metadata 12, and ends the whole
 process where there is only 11 (Kafka 2.8 and 3.0, whose topics have ids all the same). There ids become names.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
+from kproxy.interception.listed_resources import client_metrics_of
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import Message
 from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
+from kproxy.wire.messages.list_config_resources_request import ListConfigResourcesRequest
+from kproxy.wire.messages.list_config_resources_response import ListConfigResourcesResponse
 from kproxy.wire.messages.list_groups_request import ListGroupsRequest
 from kproxy.wire.messages.list_groups_response import ListGroupsResponse
 from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
@@ -27,6 +31,7 @@ OWN_HIGHEST: Final[Mapping[int, int]] = {
     ApiKey.LIST_GROUPS: 5,
     ApiKey.DELETE_GROUPS: 3,
     ApiKey.METADATA: 12,
+    ApiKey.LIST_CONFIG_RESOURCES: 1,
 }
 """The highest version advertised of each translated API, whatever the broker's."""
 
@@ -38,6 +43,7 @@ LOWEST_TRANSLATED: Final[Mapping[int, int]] = {
     ApiKey.DELETE_GROUPS: 0,
     # The first one whose responses have topic ids.
     ApiKey.METADATA: 10,
+    ApiKey.LIST_CONFIG_RESOURCES: 0,
 }
 """A broker whose highest version is below this one is advertised as it is."""
 
@@ -64,11 +70,14 @@ class Translation:
 
 
 def advertised_range(
-    api_key: int, lowest: int, highest: int, *, serves_share_groups: bool
+    api_key: int, lowest: int, highest: int, *, left_alone: Collection[int] = ()
 ) -> tuple[int, int]:
-    """Return the versions to advertise of an API, from the broker's; both ends inclusive."""
+    """Return the versions to advertise of an API, from the broker's; both ends inclusive.
+
+    Of APIs that are `left_alone` they are the broker's.
+    """
     is_translated = highest >= LOWEST_TRANSLATED.get(api_key, highest + 1)
-    if not is_translated or (api_key == ApiKey.METADATA and not serves_share_groups):
+    if not is_translated or api_key in left_alone:
         return lowest, highest
     return lowest, max(highest, OWN_HIGHEST[api_key])
 
@@ -82,6 +91,8 @@ def translate(request: Message, broker_version: int, topic_name: TopicName) -> T
             return _one_by_one(request)
         case ListGroupsRequest():
             return _list_groups(request)
+        case ListConfigResourcesRequest():
+            return _list_client_metrics(request)
         case DeleteGroupsRequest():
             # Made anew: an older version cannot carry tags that nobody knows.
             asked = DeleteGroupsRequest(groups_names=request.groups_names)
@@ -131,6 +142,15 @@ def _list_groups(request: ListGroupsRequest) -> Translation:
         return response
 
     return Translation([ListGroupsRequest(states_filter=request.states_filter)], merge)
+
+
+def _list_client_metrics(request: ListConfigResourcesRequest) -> Translation:
+    def merge(responses: Sequence[Message]) -> Message:
+        (response,) = responses
+        assert isinstance(response, ListConfigResourcesResponse)
+        return client_metrics_of(request, response)
+
+    return Translation([ListConfigResourcesRequest()], merge)
 
 
 def _metadata(request: MetadataRequest, topic_name: TopicName, *, keeps_answer: bool) -> Translation:

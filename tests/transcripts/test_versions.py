@@ -49,7 +49,9 @@ HANDSHAKE = request(17, 1, 2, SaslHandshakeRequest(mechanism="PLAIN"))
 SHAKEN = response(17, 1, 2, SaslHandshakeResponse(mechanisms=["PLAIN"]))
 AUTHENTICATE = request(36, 2, 3, SaslAuthenticateRequest(auth_bytes=b"\0user\0secret"))
 AUTHENTICATED = response(36, 2, 3, SaslAuthenticateResponse(session_lifetime_ms=3_600_000))
-SHARE_RANGES = {76: (1, 1), 78: (1, 2), 79: (1, 2)}
+LISTED_GROUPS = {74: (1, 1)}
+"""Of a broker that lists no resources with configurations kproxy lists groups."""
+SHARE_RANGES = {**LISTED_GROUPS, 76: (1, 1), 78: (1, 2), 79: (1, 2)}
 
 
 def ask(correlation_id: int, version: int = 3) -> bytes:

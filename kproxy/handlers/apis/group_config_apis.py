@@ -1,13 +1,15 @@
-"""Configurations of groups as entries of the registry: API keys 32 (DescribeConfigs), 33 and 44 (Alter, Incremental).
+"""Configurations of groups as entries of the registry: API keys 32, 33, 44 and 74.
 
-Only their part about share groups is served; the rest is the broker's.
+DescribeConfigs, AlterConfigs, IncrementalAlterConfigs and ListConfigResources: only their part about share groups is
+served; the rest is the broker's.
 """
 
 from collections.abc import Callable, Sequence
 
-from kproxy.handlers.apis.alter_configs import AlterConfigsHandler
-from kproxy.handlers.apis.describe_configs import DescribeConfigsHandler
-from kproxy.handlers.apis.incremental_alter_configs import IncrementalAlterConfigsHandler
+from kproxy.handlers.apis.configs.alter_configs import AlterConfigsHandler
+from kproxy.handlers.apis.configs.describe_configs import DescribeConfigsHandler
+from kproxy.handlers.apis.configs.incremental_alter_configs import IncrementalAlterConfigsHandler
+from kproxy.handlers.apis.configs.list_config_resources import ListConfigResourcesHandler, refuse_resources
 from kproxy.handlers.groups.group_configs import GroupConfigs
 from kproxy.handlers.ports import GroupLog, Observer
 from kproxy.handlers.registry import ServedApi
@@ -19,16 +21,18 @@ from kproxy.wire.messages.incremental_alter_configs_response import IncrementalA
 
 
 def group_config_apis(configs: GroupConfigs, group_log: GroupLog, observer: Observer) -> Sequence[ServedApi]:
-    """Return one entry for each of the three APIs."""
+    """Return one entry for each of the four APIs."""
     legacy = AlterConfigsHandler(observer)
     alter = IncrementalAlterConfigsHandler(configs, group_log, observer)
     describe = DescribeConfigsHandler(configs, group_log, observer)
+    listing = ListConfigResourcesHandler(configs, group_log)
     return (
         ServedApi(ApiKey.ALTER_CONFIGS, 0, 2, legacy.serve, _blank(AlterConfigsResponse)),
         ServedApi(
             ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, alter.serve, _blank(IncrementalAlterConfigsResponse)
         ),
         ServedApi(ApiKey.DESCRIBE_CONFIGS, 1, 4, describe.serve, _blank(DescribeConfigsResponse)),
+        ServedApi(ApiKey.LIST_CONFIG_RESOURCES, 1, 1, listing.serve, refuse_parts=refuse_resources),
     )
 
 

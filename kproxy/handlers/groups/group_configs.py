@@ -5,7 +5,7 @@ configured, and configuring it does not create it. Source: KIP-1240 and `GroupCo
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
@@ -113,6 +113,11 @@ class GroupConfigs:
         if not values:
             del self._values[group_id]
         self.on_altered(group_id)
+
+    @property
+    def group_ids(self) -> Collection[str]:
+        """The groups that have set anything at all."""
+        return self._values.keys()
 
     def own_values(self, group_id: str) -> Mapping[str, str]:
         """Return what the group has set."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from kproxy.interception.listed_resources import GROUP_RESOURCE_TYPE
 from kproxy.wire.messages import alter_configs_request as legacy_request
 from kproxy.wire.messages.alter_configs_request import AlterConfigsRequest
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
@@ -17,9 +18,6 @@ from kproxy.wire.messages.incremental_alter_configs_request import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-
-GROUP_RESOURCE_TYPE: Final = 32
-"""`ConfigResource.Type.GROUP` (KIP-848)."""
 
 SHARE_CONFIG_PREFIXES: Final = ("share.", "errors.deadletterqueue.")
 """How the names of all configurations of share groups begin (KIP-932, KIP-1191): none of them is the broker's."""

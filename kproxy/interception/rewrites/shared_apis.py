@@ -10,12 +10,15 @@ two steps, so that one half can succeed while the resource answers the other hal
 does not know the type GROUP refuses the whole upstream half, as it does without kproxy.
 
 ListGroups (16) and DeleteGroups (42): kproxy answers what is about share groups, and what is left goes to the broker.
+
+ListConfigResources (74): kproxy answers which groups it has configurations of, and the broker everything, if it can.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kproxy.interception.listed_resources import merge_resources, resources_left, wants_groups
 from kproxy.interception.rewrites.group_config_answers import merge_alter, merge_describe, merge_legacy_alter
 from kproxy.interception.rewrites.group_config_requests import (
     Halves,
@@ -35,6 +38,7 @@ from kproxy.wire.codecs import Message
 from kproxy.wire.messages.alter_configs_request import AlterConfigsRequest
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
 from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
+from kproxy.wire.messages.list_config_resources_request import ListConfigResourcesRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,11 @@ def _ours_first(request: Message) -> Halves[Any]:
     return Halves(local=request, upstream=None)
 
 
+def _groups_first(request: ListConfigResourcesRequest) -> Halves[Any]:
+    """Return what kproxy is asked first: nothing when groups are not wanted."""
+    return Halves(local=request if wants_groups(request) else None, upstream=None)
+
+
 def is_shared(message: Message) -> bool:
     """Whether a request of one of these APIs has a part for kproxy; if not, it is the broker's as it came."""
     match message:
@@ -65,6 +74,7 @@ SHARED_APIS: Final[Mapping[int, SharedApi]] = {
     ApiKey.DESCRIBE_CONFIGS: SharedApi(split_describe, merge_describe),
     ApiKey.ALTER_CONFIGS: SharedApi(split_legacy_alter, merge_legacy_alter),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: SharedApi(split_alter, merge_alter),
+    ApiKey.LIST_CONFIG_RESOURCES: SharedApi(_groups_first, merge_resources, resources_left),
     ApiKey.LIST_GROUPS: SharedApi(_ours_first, merge_listings, listing_left),
     ApiKey.DELETE_GROUPS: SharedApi(_ours_first, merge_deletions, deletions_left),
 }

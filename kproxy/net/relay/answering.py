@@ -142,7 +142,7 @@ async def _answer_together(connection: Answered, call: Call, apis: Apis, context
         connection.session.answer(call.slot, _framed(request, local))
         return
     left = halves.upstream if shared.left is None else shared.left(request.message, local)
-    if left is None:
+    if left is None or connection.session.broker_lacks(request.api_key):
         merged = shared.merge(request.message, local, None)
         await asyncio.sleep(0)
         connection.session.answer(call.slot, _framed(request, merged))

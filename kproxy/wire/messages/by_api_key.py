@@ -45,6 +45,8 @@ from kproxy.wire.messages.initialize_share_group_state_request import Initialize
 from kproxy.wire.messages.initialize_share_group_state_response import InitializeShareGroupStateResponse
 from kproxy.wire.messages.join_group_request import JoinGroupRequest
 from kproxy.wire.messages.join_group_response import JoinGroupResponse
+from kproxy.wire.messages.list_config_resources_request import ListConfigResourcesRequest
+from kproxy.wire.messages.list_config_resources_response import ListConfigResourcesResponse
 from kproxy.wire.messages.list_groups_request import ListGroupsRequest
 from kproxy.wire.messages.list_groups_response import ListGroupsResponse
 from kproxy.wire.messages.list_offsets_request import ListOffsetsRequest
@@ -101,6 +103,7 @@ REQUEST_CLASSES: Final[Mapping[int, type[Message]]] = {
     44: IncrementalAlterConfigsRequest,
     60: DescribeClusterRequest,
     68: ConsumerGroupHeartbeatRequest,
+    74: ListConfigResourcesRequest,
     76: ShareGroupHeartbeatRequest,
     77: ShareGroupDescribeRequest,
     78: ShareFetchRequest,
@@ -140,6 +143,7 @@ RESPONSE_CLASSES: Final[Mapping[int, type[Message]]] = {
     44: IncrementalAlterConfigsResponse,
     60: DescribeClusterResponse,
     68: ConsumerGroupHeartbeatResponse,
+    74: ListConfigResourcesResponse,
     76: ShareGroupHeartbeatResponse,
     77: ShareGroupDescribeResponse,
     78: ShareFetchResponse,

@@ -18,6 +18,7 @@ from kproxy.wire.messages.incremental_alter_configs_request import (
     IncrementalAlterConfigsRequest,
 )
 from kproxy.wire.messages.join_group_request import JoinGroupRequest
+from kproxy.wire.messages.list_config_resources_request import ListConfigResourcesRequest
 from kproxy.wire.messages.list_groups_request import ListGroupsRequest
 from kproxy.wire.messages.read_share_group_state_request import (
     PartitionData,
@@ -54,6 +55,14 @@ def test_a_deletion_needs_every_group_that_is_named() -> None:
 def test_a_list_needs_everything_unless_share_groups_are_not_wanted() -> None:
     assert state_need(ApiKey.LIST_GROUPS, ListGroupsRequest()) == StateNeed(is_everything=True)
     assert state_need(ApiKey.LIST_GROUPS, ListGroupsRequest(types_filter=["classic"])) is None
+
+
+def test_a_list_of_resources_needs_everything_unless_groups_are_not_wanted() -> None:
+    asked = [ListConfigResourcesRequest(types) for types in ([], [32], [2])]
+
+    needs = [state_need(ApiKey.LIST_CONFIG_RESOURCES, request) for request in asked]
+
+    assert needs == [StateNeed(is_everything=True), StateNeed(is_everything=True), None]
 
 
 def test_a_description_needs_every_group_that_is_named() -> None:

@@ -110,6 +110,7 @@ def test_api_versions_shows_what_works_through_kproxy() -> None:
     _, message = codecs.decode_response(18, 4, to_client[4:])
     assert isinstance(message, ApiVersionsResponse)
     assert [(entry.api_key, entry.min_version, entry.max_version) for entry in message.api_keys] == [
+        (74, 1, 1),
         (76, 1, 1),
         (78, 1, 2),
         (79, 1, 2),

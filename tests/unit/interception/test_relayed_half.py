@@ -8,11 +8,14 @@ from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
 from kproxy.wire.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
 from kproxy.wire.messages.describe_configs_response import DescribeConfigsResponse
+from kproxy.wire.messages.list_config_resources_request import ListConfigResourcesRequest
+from kproxy.wire.messages.list_config_resources_response import ConfigResource, ListConfigResourcesResponse
 from kproxy.wire.messages.list_groups_request import ListGroupsRequest
 from kproxy.wire.messages.list_groups_response import ListedGroup, ListGroupsResponse
 from tests.worlds.conversing import joined, request, response
 
 LIST, DELETE, CONFIGS = ApiKey.LIST_GROUPS, ApiKey.DELETE_GROUPS, ApiKey.DESCRIBE_CONFIGS
+RESOURCES = ApiKey.LIST_CONFIG_RESOURCES
 
 
 def half_of(api_key: int, version: int, message: Message, *, broker_version: int) -> RelayedHalf:
@@ -46,6 +49,17 @@ def test_groups_are_deleted_in_the_version_that_the_broker_has() -> None:
 
     assert joined(half.frame()) == request(DELETE, 2, 7, DeleteGroupsRequest(["g"]))
     assert told == DeleteGroupsResponse(results=[DeletableGroupResult("g", 68)])
+
+
+def test_a_broker_that_lists_client_metrics_alone_is_asked_for_them() -> None:
+    half = half_of(RESOURCES, 1, ListConfigResourcesRequest(), broker_version=0)
+
+    told = answer(
+        half, response(RESOURCES, 0, 7, ListConfigResourcesResponse(config_resources=[ConfigResource("m")]))
+    )
+
+    assert joined(half.frame()) == request(RESOURCES, 0, 7, ListConfigResourcesRequest())
+    assert told == ListConfigResourcesResponse(config_resources=[ConfigResource("m", 16)])
 
 
 def test_a_broker_of_the_same_version_is_asked_as_the_client_asked() -> None:

@@ -35,6 +35,8 @@ OFF = RoutingTable({})
         (ApiKey.DESCRIBE_CONFIGS, 0, Disposition.FORWARD),
         (ApiKey.DESCRIBE_CONFIGS, 1, Disposition.EXAMINE),
         (ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, Disposition.EXAMINE),
+        (ApiKey.LIST_CONFIG_RESOURCES, 0, Disposition.FORWARD),
+        (ApiKey.LIST_CONFIG_RESOURCES, 1, Disposition.EXAMINE),
         (ApiKey.JOIN_GROUP, 0, Disposition.GUARD),
         (ApiKey.JOIN_GROUP, 9, Disposition.GUARD),
         (ApiKey.CREATE_TOPICS, 2, Disposition.NOTICE),

@@ -64,7 +64,7 @@ def in_front_of(
 def test_translated_apis_are_advertised_in_kproxys_own_range(
     api_key: int, broker: tuple[int, int], advertised: tuple[int, int]
 ) -> None:
-    assert advertised_range(api_key, *broker, serves_share_groups=True) == advertised
+    assert advertised_range(api_key, *broker) == advertised
 
 
 def test_coordinators_of_several_groups_are_sought_one_by_one_and_answered_together() -> None:
@@ -145,7 +145,7 @@ def test_a_tag_that_nobody_knows_is_left_out_where_the_brokers_version_has_no_ta
 
 
 def test_without_share_groups_metadata_stays_as_old_as_the_broker() -> None:
-    assert advertised_range(ApiKey.METADATA, 0, 11, serves_share_groups=False) == (0, 11)
+    assert advertised_range(ApiKey.METADATA, 0, 11, left_alone={ApiKey.METADATA}) == (0, 11)
 
 
 def test_topics_asked_for_by_id_are_asked_by_name_where_the_broker_knows_no_such_question() -> None:

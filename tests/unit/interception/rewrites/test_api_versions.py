@@ -1,5 +1,7 @@
 """ApiVersions through kproxy."""
 
+import pytest
+
 from kproxy.interception.rewrites.api_versions import rewrite_api_versions
 from kproxy.wire.messages.api_versions_response import (
     ApiVersion,
@@ -40,7 +42,32 @@ def test_the_brokers_share_apis_give_way_to_kproxys() -> None:
 
     rewritten = rewrite_api_versions(ApiVersionsResponse(api_keys=broker), SERVED, 4)
 
-    assert ranges(rewritten) == SERVED
+    assert ranges(rewritten) == {74: (1, 1), **SERVED}
+
+
+@pytest.mark.parametrize(
+    ("broker", "listed"), [(None, (1, 1)), ((0, 0), (0, 1)), ((0, 1), (0, 1))], ids=["3.6", "4.0", "4.1"]
+)
+def test_groups_with_configurations_are_listed_whatever_the_broker_lists(
+    broker: tuple[int, int] | None, listed: tuple[int, int]
+) -> None:
+    known = [] if broker is None else [ApiVersion(74, *broker)]
+
+    rewritten = rewrite_api_versions(ApiVersionsResponse(api_keys=known), SERVED, 4)
+
+    assert ranges(rewritten)[74] == listed
+
+
+@pytest.mark.parametrize("served", [{}, SERVED], ids=["off", "disabled"])
+def test_without_share_groups_resources_are_listed_as_by_the_broker(
+    served: dict[int, tuple[int, int]],
+) -> None:
+    answers = [
+        rewrite_api_versions(ApiVersionsResponse(api_keys=known), served, 4, is_feature_on=False)
+        for known in ([], [ApiVersion(74, 0, 0)])
+    ]
+
+    assert [ranges(answer).get(74) for answer in answers] == [None, (0, 0)]
 
 
 def test_while_share_groups_are_off_no_share_api_is_shown_and_no_share_feature() -> None:

@@ -114,8 +114,8 @@ def test_connections_that_were_told_the_same_share_what_they_remember_of_it() ->
     answers = [rewriter.rewrite_api_versions(3, versions_frame(number)) for number in (7, 8)]
 
     assert [told(answer.buffers) for answer in answers] == [
-        (7, {12: (0, 4), **SERVED}),
-        (8, {12: (0, 4), **SERVED}),
+        (7, {12: (0, 4), 74: (1, 1), **SERVED}),
+        (8, {12: (0, 4), 74: (1, 1), **SERVED}),
     ]
     assert answers[0].advertised is answers[1].advertised
     assert answers[0].upstream is answers[1].upstream

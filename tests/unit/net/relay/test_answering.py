@@ -16,6 +16,8 @@ from kproxy.net.relay.answering import TimedApis, answer_call
 from kproxy.telemetry.metrics import Metrics
 from kproxy.wire import codecs
 from kproxy.wire.codecs import DecodedRequest, Message
+from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
+from kproxy.wire.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
 from kproxy.wire.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
@@ -29,6 +31,8 @@ from kproxy.wire.messages.incremental_alter_configs_response import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
 )
+from kproxy.wire.messages.list_config_resources_request import ListConfigResourcesRequest
+from kproxy.wire.messages.list_config_resources_response import ConfigResource, ListConfigResourcesResponse
 from kproxy.wire.messages.list_groups_request import ListGroupsRequest
 from kproxy.wire.messages.list_groups_response import ListedGroup, ListGroupsResponse
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
@@ -36,7 +40,7 @@ from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
 from tests.unit.net.relaying import SERVED
 
 GROUP, TOPIC = 32, 2
-INVALID_REQUEST = 42
+INVALID_REQUEST, UNSUPPORTED_VERSION = 42, 35
 
 
 def a_session() -> ClientSession:
@@ -204,6 +208,46 @@ async def test_share_groups_are_deleted_without_the_broker() -> None:
     assert b"".join(connection.session.take_for_client()) == b"".join(
         codecs.encode_response(42, 2, 7, deleted)
     )
+
+
+class ResourceApis(RefusingApis):
+    """Has configurations of one group."""
+
+    async def serve(self, request: DecodedRequest, _context: RequestContext) -> Message:
+        assert isinstance(request.message, ListConfigResourcesRequest)
+        return ListConfigResourcesResponse(config_resources=[ConfigResource("g", GROUP)])
+
+
+@pytest.mark.parametrize(
+    ("types", "answer"),
+    [
+        ([GROUP], ListConfigResourcesResponse(config_resources=[ConfigResource("g", GROUP)])),
+        ([TOPIC], ListConfigResourcesResponse(error_code=UNSUPPORTED_VERSION)),
+    ],
+    ids=["groups", "topics"],
+)
+async def test_a_broker_that_lists_no_resources_is_not_asked_for_them(
+    types: list[int], answer: Message
+) -> None:
+    # Given
+    connection = Connection()
+    session = connection.session
+    session.receive_from_client(b"".join(codecs.encode_request(18, 3, 1, "c", ApiVersionsRequest())))
+    versions = ApiVersionsResponse(api_keys=[ApiVersion(18, 0, 3)])
+    session.receive_from_broker(b"".join(codecs.encode_response(18, 3, 1, versions)))
+    session.take_for_broker()
+    session.take_for_client()
+    asked = ListConfigResourcesRequest(types)
+    session.receive_from_client(b"".join(codecs.encode_request(74, 1, 7, "c", asked)))
+    call = session.take_call()
+    assert call is not None
+
+    # When
+    await answer_call(connection, call, ResourceApis(), UNLIMITED_ANSWERS)
+
+    # Then
+    assert session.take_for_broker() == []
+    assert b"".join(session.take_for_client()) == b"".join(codecs.encode_response(74, 1, 7, answer))
 
 
 SHARE_FETCH = DecodedRequest(78, 1, 5, "client", ShareFetchRequest(group_id="g"))

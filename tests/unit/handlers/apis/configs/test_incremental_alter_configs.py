@@ -10,7 +10,7 @@ from kproxy.errors import (
     StateLogUnavailable,
     StateNotWritten,
 )
-from kproxy.handlers.apis.incremental_alter_configs import IncrementalAlterConfigsHandler
+from kproxy.handlers.apis.configs.incremental_alter_configs import IncrementalAlterConfigsHandler
 from kproxy.handlers.groups.group_config_keys import RECORD_LOCK_DURATION_MS, GroupConfigBounds
 from kproxy.handlers.groups.group_configs import MOST_GROUPS_PER_REQUEST, GroupConfigs
 from kproxy.handlers.ports import RequestContext

@@ -1,7 +1,7 @@
 """AlterConfigs of share groups is refused, with what to use instead."""
 
 from kproxy.error_codes import ErrorCode
-from kproxy.handlers.apis.alter_configs import AlterConfigsHandler
+from kproxy.handlers.apis.configs.alter_configs import AlterConfigsHandler
 from kproxy.handlers.ports import RequestContext
 from kproxy.wire.messages.alter_configs_request import (
     AlterableConfig,

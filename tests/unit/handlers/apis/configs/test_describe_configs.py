@@ -4,7 +4,7 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress, InvalidRequest
-from kproxy.handlers.apis.describe_configs import DescribeConfigsHandler
+from kproxy.handlers.apis.configs.describe_configs import DescribeConfigsHandler
 from kproxy.handlers.groups.group_config_keys import (
     GROUP_CONFIG_DEFINITIONS,
     GroupConfigBounds,

@@ -1,0 +1,1 @@
+"""The served APIs about configurations of groups."""

@@ -1,0 +1,48 @@
+"""ListConfigResources (74) for configurations of groups, version 1, KIP-1142.
+
+Behaviour: lists every group that has `share.` configurations of its own, on whatever port, whether or not it exists;
+what else there is, is the backing broker's (`interception.listed_resources`).
+Version notes: 0 lists client metrics alone, and is the broker's.
+Known differences from a stock broker: configurations that are restored at this moment are an error for whoever may want
+them; where share groups cannot be served for longer, only who asks for groups hears of it.
+"""
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import ApiError, CoordinatorLoadInProgress
+from kproxy.handlers.groups.group_configs import GroupConfigs
+from kproxy.handlers.ports import GroupLog, RequestContext
+from kproxy.interception.listed_resources import GROUP_RESOURCE_TYPE
+from kproxy.wire.messages.list_config_resources_request import ListConfigResourcesRequest
+from kproxy.wire.messages.list_config_resources_response import ConfigResource, ListConfigResourcesResponse
+
+
+class ListConfigResourcesHandler:
+    """Serves the part of ListConfigResources that is about groups."""
+
+    __slots__ = ("_configs", "_group_log")
+
+    def __init__(self, configs: GroupConfigs, group_log: GroupLog) -> None:
+        self._configs = configs
+        self._group_log = group_log
+
+    async def serve(
+        self, request: ListConfigResourcesRequest, context: RequestContext
+    ) -> ListConfigResourcesResponse:
+        """Answer the groups that have configurations, or why they are not known."""
+        del context
+        try:
+            self._group_log.require_all_ready()
+        except ApiError as unreadiness:
+            if not request.resource_types and not isinstance(unreadiness, CoordinatorLoadInProgress):
+                return ListConfigResourcesResponse()
+            raise
+        groups = [ConfigResource(group_id, GROUP_RESOURCE_TYPE) for group_id in self._configs.group_ids]
+        return ListConfigResourcesResponse(config_resources=groups)
+
+
+def refuse_resources(
+    request: ListConfigResourcesRequest, error_code: ErrorCode, error_message: str | None
+) -> ListConfigResourcesResponse:
+    """Say no as a whole; there is no place for words."""
+    del request, error_message
+    return ListConfigResourcesResponse(error_code=error_code)
