@@ -1,4 +1,4 @@
-"""`UncheckedGroupNamespace`: the port `GroupNamespace`, which finds every id free."""
+"""`UncheckedGroupNamespace`: the port `GroupNamespace`, which finds every id free but those it was told."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,16 +6,25 @@ from kproxy.errors import BrokerUnavailable
 
 
 class UncheckedGroupNamespace:
-    """A `GroupNamespace` that does not look. `coordinator_id` coordinates every group; None: nobody says who does."""
+    """A `GroupNamespace` that does not look. `coordinator_id` coordinates every group; None: nobody says who does.
+
+    Groups of another type are `foreign_ids`; None: nobody says which there are.
+    """
 
     def __init__(self) -> None:
         self.coordinator_id: int | None = None
         self.sought: list[str] = []
         """The groups whose coordinators were asked for."""
+        self.foreign_ids: set[str] | None = set()
+        self.looked_up: list[str] = []
+        """The ids that were asked about."""
 
-    async def is_foreign(self, group_id: str) -> bool:  # noqa: ARG002  # the answer is the same for all
-        """Say no."""
-        return False
+    async def is_foreign(self, group_id: str) -> bool:
+        """Tell whether it was told so."""
+        self.looked_up.append(group_id)
+        if self.foreign_ids is None:
+            raise BrokerUnavailable("the in-memory cluster was not told which groups there are")
+        return group_id in self.foreign_ids
 
     async def coordinators_of(self, group_ids: Sequence[str]) -> Mapping[str, int]:
         """Return the one coordinator of each."""

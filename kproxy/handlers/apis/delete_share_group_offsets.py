@@ -62,6 +62,8 @@ class DeleteShareGroupOffsetsHandler:
         names = list(dict.fromkeys(topic.topic_name for topic in request.topics))
         topics = await self._services.topics_named(names)
         await self._services.require_settled(group_id)
+        if self._services.coordinator.find(group_id) is None:
+            raise (await self._services.coordinators.not_found((group_id,)))[group_id]
         group = self._services.coordinator.require_empty(group_id)
         refused = {name: why for name in names if (why := _why_refused(group, topics.get(name))) is not None}
         deletable = {topics[name].topic_id: name for name in names if name not in refused}

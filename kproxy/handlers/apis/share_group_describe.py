@@ -1,11 +1,13 @@
 """ShareGroupDescribe (77), version 1, KIP-932.
 
 Behaviour: each group is answered by itself, as often as it is named; members with what they were told to fetch.
-Version notes: version 0 was the early access of Kafka 4.0 and is not served. Known differences from a stock broker: an
-id that belongs to a group of another type is answered with the text of one that nobody knows; a request about more than
-`MOST_GROUPS` is refused, and an answer ends at `MOST_ENTRIES`; nobody is asked who may see a topic.
+Version notes: version 0 was the early access of Kafka 4.0 and is not served. Known differences from a stock broker: of
+ids that belong to groups of another type the first `MOST_LOOKED_UP` are told as such, the others as unknown; a request
+about more than `MOST_GROUPS` is refused, and an answer ends at `MOST_ENTRIES`; nobody is asked who may see a topic.
 """
 
+from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
@@ -28,6 +30,8 @@ from kproxy.wording import counted
 
 MOST_GROUPS: Final = 10_000
 """Groups that one request may name."""
+MOST_LOOKED_UP: Final = 10
+"""Unknown groups of one request about which the backing cluster is asked, for nothing but words."""
 MOST_ENTRIES: Final = 1_000_000
 """Members and assigned partitions that one answer names; a request may name a large group again and again."""
 _ENTRIES_AT_ONCE: Final = 2_000
@@ -81,7 +85,17 @@ class ShareGroupDescribeHandler:
                 paused_at = entry_count + len(answer.groups)
                 await let_others_go_on()
         report.tell()
+        await self._tell_other_types(answer.groups)
         return answer
+
+    async def _tell_other_types(self, groups: Sequence[DescribedGroup]) -> None:
+        """Say of groups that are no share groups whether they are groups of another type."""
+        unknown = {
+            group.group_id: group for group in groups if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+        }
+        refusals = await self._coordinators.not_found(tuple(islice(unknown, MOST_LOOKED_UP)))
+        for group_id, refusal in refusals.items():
+            unknown[group_id].error_message = str(refusal)
 
     def _described(
         self, group_id: str, coordinator_id: int | None, report: RefusalReport, *, is_full: bool

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Protocol
 
-from kproxy.errors import BrokerUnavailable, NotCoordinator
+from kproxy.errors import BrokerUnavailable, GroupIdNotFound, NotCoordinator
 from kproxy.handlers.live.pauses import let_others_go_on
 from kproxy.handlers.ports import ClusterMetadata, TopicDescription
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, GroupId
@@ -97,6 +97,25 @@ class GroupCoordinators:
             if number % MOST_AT_ONCE == 0:
                 await let_others_go_on()
         return found
+
+    async def not_found(self, group_ids: Sequence[str]) -> Mapping[str, GroupIdNotFound]:
+        """Return what is said of ids that no share group has: as a broker says it, which knows groups of every type.
+
+        The backing cluster is asked, about one after the other; from where it says nothing, ids are taken as unknown.
+        """
+        foreign_ids: set[str] = set()
+        with suppress(BrokerUnavailable):
+            for group_id in group_ids:
+                if await self._namespace.is_foreign(group_id):
+                    foreign_ids.add(group_id)
+        return {
+            group_id: GroupIdNotFound(
+                f"Group {group_id} is not a share group."
+                if group_id in foreign_ids
+                else f"Group {group_id} not found."
+            )
+            for group_id in group_ids
+        }
 
     def _leader_id(self, topic: TopicDescription, group_id: str) -> int | None:
         """Return the broker that coordinates a group, NOBODY while there is none, None when that is not known."""

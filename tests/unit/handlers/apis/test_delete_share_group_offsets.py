@@ -102,6 +102,16 @@ async def test_a_group_with_members_is_refused_and_so_is_one_that_is_not_there()
     assert await offsets_of(world) == {("orders", 0): (8, 0, 2, 0)}
 
 
+async def test_a_group_of_another_type_has_no_such_offsets_and_is_told_as_such() -> None:
+    world = await a_group_that_accepted(8)
+    world.namespace.foreign_ids = {"plain"}
+
+    answer = await delete(world, "orders", group_id="plain")
+
+    assert answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert answer.error_message == "Group plain is not a share group."
+
+
 async def test_a_deletion_that_failed_is_told_by_topic_and_may_be_repeated() -> None:
     # Given
     world = await a_group_that_accepted(8)

@@ -7,7 +7,7 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress
 from kproxy.handlers.apis import share_group_describe
-from kproxy.handlers.apis.share_group_describe import MOST_GROUPS
+from kproxy.handlers.apis.share_group_describe import MOST_GROUPS, MOST_LOOKED_UP
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kproxy.wire.messages.share_group_describe_response import (
@@ -71,6 +71,39 @@ async def test_each_group_is_answered_by_itself_as_often_as_it_is_named() -> Non
         ("", ErrorCode.INVALID_GROUP_ID, None),
         ("g", ErrorCode.NONE, None),
     ]
+
+
+async def test_a_group_of_another_type_is_told_as_such() -> None:
+    world = ShareGroupWorld()
+    world.namespace.foreign_ids = {"plain"}
+
+    groups = await described(world, "plain", "nobody")
+
+    assert [(group.error_code, group.error_message) for group in groups] == [
+        (ErrorCode.GROUP_ID_NOT_FOUND, "Group plain is not a share group."),
+        (ErrorCode.GROUP_ID_NOT_FOUND, "Group nobody not found."),
+    ]
+
+
+async def test_while_the_cluster_says_nothing_an_unknown_group_is_one_that_nobody_has() -> None:
+    world = ShareGroupWorld()
+    world.namespace.foreign_ids = None
+
+    (group,) = await described(world, "plain")
+
+    assert (group.error_code, group.error_message) == (
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        "Group plain not found.",
+    )
+
+
+async def test_the_cluster_is_asked_about_few_groups_of_a_request() -> None:
+    world = ShareGroupWorld()
+
+    groups = await described(world, *(f"g{number}" for number in range(1_000)))
+
+    assert len(groups) == 1_000
+    assert world.namespace.looked_up == [f"g{number}" for number in range(MOST_LOOKED_UP)]
 
 
 async def test_everybody_may_do_everything_when_that_is_asked_for() -> None:

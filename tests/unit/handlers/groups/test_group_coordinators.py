@@ -133,3 +133,28 @@ async def test_others_have_a_turn_while_very_many_groups_are_looked_through() ->
     turns = sum(1 for _ in iter(lambda: next(listing, "over"), "over"))
 
     assert turns == 2
+
+
+async def test_an_id_that_no_share_group_has_may_be_that_of_a_group_of_another_type() -> None:
+    cluster = Cluster()
+    cluster.namespace.foreign_ids = {"a"}
+
+    refusals = await cluster.coordinators.not_found(GROUPS)
+
+    assert [str(refusal) for refusal in refusals.values()] == [
+        "Group a is not a share group.",
+        "Group b not found.",
+        "Group c not found.",
+    ]
+
+
+async def test_a_cluster_that_says_nothing_of_one_id_is_not_asked_about_the_next() -> None:
+    cluster = Cluster()
+    cluster.namespace.foreign_ids = None
+
+    refusals = await cluster.coordinators.not_found(GROUPS)
+
+    assert [str(refusal) for refusal in refusals.values()] == [
+        f"Group {group_id} not found." for group_id in GROUPS
+    ]
+    assert cluster.namespace.looked_up == ["a"]
