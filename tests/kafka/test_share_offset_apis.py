@@ -1,19 +1,17 @@
-"""DescribeShareGroupOffsets, AlterShareGroupOffsets and DeleteShareGroupOffsets, on the wire and by Kafka's own tool.
+"""DescribeShareGroupOffsets, AlterShareGroupOffsets and DeleteShareGroupOffsets on the wire.
 
-What a stock 4.3.1 with share groups answers and prints, kproxy answers and prints: in front of the reference version,
+What a stock 4.3.1 with share groups answers, kproxy answers: in front of the reference version,
 and of one that knows nothing of share groups.
 """
 
 import time
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Final
 
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from tests.real_kafka import administration, tools
-from tests.real_kafka.consumption import consume_together, settled
+from tests.real_kafka import administration
 from tests.real_kafka.raw_share_member import RawShareMember
 from tests.real_kafka.share_endpoint import (
     KPROXY_OLDEST,
@@ -24,8 +22,6 @@ from tests.real_kafka.share_endpoint import (
     EndpointsOfSession,
     ShareEndpoint,
 )
-from tests.real_kafka.share_member import AcknowledgeType
-from tests.real_kafka.share_members import ConfluentShareMember
 from tests.real_kafka.share_offset_client import Answer, ShareOffsetClient
 
 ACCEPT: Final = 1
@@ -92,17 +88,6 @@ def test_on_the_port_of_another_broker_it_is_told_who_does_not_coordinate_the_gr
     elsewhere = [ErrorCode.NOT_COORDINATOR, ErrorCode.NONE, *[ErrorCode.NOT_COORDINATOR] * 2]
     assert codes.pop(coordinator.address) == [ErrorCode.NONE] * 4
     assert list(codes.values()) == [elsewhere] * 2
-
-
-def test_kafkas_tool_prints_what_it_prints_of_a_stock_broker(share_endpoint: EndpointsOfSession) -> None:
-    # When
-    printed = [list(printed_by_tool(share_endpoint(behind))) for behind in (NATIVE, KPROXY_REFERENCE)]
-
-    # Then
-    stock, own = printed
-    assert own == stock
-    assert ("GROUP", "TOPIC", "PARTITION", "LEADER-EPOCH", "START-OFFSET", "LAG") in own[0]
-    assert ("group", "topic", "0", "15", "0") in own[-3]
 
 
 class Scenario:
@@ -223,46 +208,3 @@ def _fetched(member: RawShareMember, partitions: Sequence[int]) -> list[tuple[in
                 number = data.partition_index
                 found[number] = (number, run.first_offset, run.last_offset, run.delivery_count)
     return [found[number] for number in partitions]
-
-
-def _next_millisecond() -> str:
-    """Return the time of day when it is later than all timestamps so far, as Kafka's tools read it."""
-    later_ms = time.time_ns() // 1_000_000 + 1
-    while time.time_ns() // 1_000_000 < later_ms:
-        pass
-    return (
-        datetime.fromtimestamp(later_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    )
-
-
-def printed_by_tool(endpoint: ShareEndpoint) -> Iterator[list[tuple[str, ...]]]:
-    """Yield what the tool prints, line by line and word by word, of a group from its first member to its deletion."""
-    bootstrap = endpoint.bootstrap_servers
-    topic, group = endpoint.new_topic(partitions=2), endpoint.new_group()
-    names = {topic: "topic", group: "group", f"{topic}:1": "topic:1"}
-    for partition in (0, 1):
-        administration.produce(bootstrap, topic, map(str, range(RECORDS)), partition=partition)
-    between = _next_millisecond()
-    administration.produce(bootstrap, topic, ["late"] * 5)
-
-    def run(*arguments: str) -> list[tuple[str, ...]]:
-        with tools.JavaTool(tools.SHARE_GROUP_COMMAND, ["--bootstrap-server", bootstrap, *arguments]) as tool:
-            tool.end_input()
-            result = tool.finish()
-        lines = [*result.lines, *result.errors.splitlines()]
-        words = [tuple(names.get(word.strip("'"), word) for word in line.split()) for line in lines]
-        return [(str(result.exit_status),), *sorted(words)]
-
-    reset = ("--reset-offsets", "--group", group)
-    with ConfluentShareMember(bootstrap, group=group, topics=[topic]) as member:
-        consume_together([member], lambda _: AcknowledgeType.ACCEPT, until=settled(2 * RECORDS + 5))
-        yield run("--describe", "--group", group, "--verbose")
-        yield run(*reset, "--topic", topic, "--to-earliest", "--execute")
-    yield run(*reset, "--topic", topic, "--to-earliest", "--dry-run")
-    yield run(*reset, "--topic", f"{topic}:1", "--to-earliest", "--execute")
-    yield run(*reset, "--topic", topic, "--to-datetime", between, "--execute")
-    yield run("--describe", "--group", group, "--offsets")
-    yield run(*reset, "--all-topics", "--to-latest", "--execute")
-    yield run("--describe", "--group", group)
-    yield run("--delete-offsets", "--group", group, "--topic", topic)
-    yield run("--describe", "--group", group)

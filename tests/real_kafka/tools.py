@@ -21,6 +21,8 @@ END_TO_END_LATENCY: Final = "org.apache.kafka.tools.EndToEndLatency"
 VERIFIABLE_SHARE_CONSUMER: Final = "org.apache.kafka.tools.VerifiableShareConsumer"
 SHARE_GROUP_COMMAND: Final = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
 GROUPS_COMMAND: Final = "org.apache.kafka.tools.GroupsCommand"
+FEATURE_COMMAND: Final = "org.apache.kafka.tools.FeatureCommand"
+SHARE_CONSUMER_PERFORMANCE: Final = "org.apache.kafka.tools.ShareConsumerPerformance"
 
 HEAP_OPTION: Final = "-Xmx256m"
 RUN_TIMEOUT_SECONDS: Final = 150.0
