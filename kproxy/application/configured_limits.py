@@ -2,6 +2,7 @@
 
 from dataclasses import fields
 
+from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.handlers.groups.group_config_keys import GroupConfigBounds, OperatorBounds
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.settings import Settings
@@ -31,6 +32,10 @@ def share_group_limits(settings: Settings) -> ShareGroupLimits:
             max_share_sessions=settings.group_share_max_share_sessions,
             max_session_partitions=settings.share_session_max_partitions,
             max_partitions=settings.share_sessions_max_partitions,
+        ),
+        administration=AdministrationBounds(
+            most_named=settings.share_admin_request_max_entries,
+            most_told=settings.share_admin_response_max_entries,
         ),
     )
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.handlers.apis.delete_groups import DeleteGroupsHandler, refuse_deletions
 from kproxy.handlers.apis.group_config_apis import group_config_apis
 from kproxy.handlers.apis.group_id_guard import guarded_apis
@@ -46,6 +47,7 @@ class ApiParts:
     held: HeldHeartbeats
     limits: EffectiveLimits
     fetch_max_bytes: int
+    administration: AdministrationBounds
     heartbeat_ports: HeartbeatPorts
     state_deletions: StateDeletions
     offset_store: ShareOffsetStore
@@ -73,6 +75,7 @@ def served_apis(parts: ApiParts) -> tuple[ServedApi, ...]:
         coordinators=parts.heartbeat_ports.coordinators,
         group_log=parts.heartbeat_ports.group_log,
         observer=parts.heartbeat_ports.observer,
+        bounds=parts.administration,
     )
     return (
         ServedApi(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1, describe.serve, refuse_parts=refuse_description),
@@ -103,6 +106,7 @@ def _group_apis(parts: ApiParts) -> Sequence[ServedApi]:
         coordinators=ports.coordinators,
         group_log=ports.group_log,
         observer=ports.observer,
+        bounds=parts.administration,
     )
     return (
         ServedApi(ApiKey.LIST_GROUPS, 0, 5, listing.serve, refuse_parts=refuse_listing),
@@ -125,6 +129,7 @@ def _share_offset_services(parts: ApiParts) -> ShareOffsetServices:
         namespace=ports.namespace,
         coordinators=ports.coordinators,
         observer=ports.observer,
+        bounds=parts.administration,
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 
 from kproxy.errors import ApiError
+from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.handlers.api_entries import ApiParts, partial_apis, served_apis
 from kproxy.handlers.apis.share_group_heartbeat import HeartbeatPorts
 from kproxy.handlers.backlog import Backlogs
@@ -71,6 +72,8 @@ class ShareGroupLimits:
     """Share sessions of the process, and their partitions."""
     fetch_max_bytes: int = DEFAULT_FETCH_MAX_BYTES
     """What one ShareFetch is answered with at most, apart from a batch that is larger (`fetch.max.bytes`)."""
+    administration: AdministrationBounds = field(default_factory=AdministrationBounds)
+    """What one request of an administrator may be about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +324,7 @@ class ShareGroups:
             held=self._held,
             limits=self._effective_limits,
             fetch_max_bytes=self._limits.fetch_max_bytes,
+            administration=self._limits.administration,
             heartbeat_ports=self._heartbeat_ports(),
             state_deletions=self.state_deletions,
             offset_store=ports.offset_store,

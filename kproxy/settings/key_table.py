@@ -72,6 +72,20 @@ class Settings(RelaySettings):
         "200000",
         "Partitions that all share sessions may have together. Beyond that SHARE_SESSION_LIMIT_REACHED is answered.",
     )
+    share_admin_request_max_entries: int = key_row(
+        "kproxy.share.admin.request.max.entries",
+        whole_number(1),
+        "10000",
+        "Groups, topics and partitions that one request to describe, alter or delete share groups or their offsets may "
+        "name. A request for more is answered INVALID_REQUEST.",
+    )
+    share_admin_response_max_entries: int = key_row(
+        "kproxy.share.admin.response.max.entries",
+        whole_number(1),
+        "50000",
+        "Members, topics and partitions that the answer to such a request tells of. Groups beyond that are answered "
+        "INVALID_REQUEST.",
+    )
     group_share_session_timeout_ms: int = key_row(
         "group.share.session.timeout.ms", milliseconds(1), "45000", "A member silent for this long has left."
     )

@@ -18,7 +18,6 @@ from kproxy.errors import ApiError, BrokerUnavailable, CoordinatorNotAvailable, 
 from kproxy.handlers.apis.share_offset_requests import (
     NO_SUCH_PARTITION,
     ShareOffsetServices,
-    require_few,
     require_possible,
 )
 from kproxy.handlers.live.pauses import Pace, let_others_go_on
@@ -73,7 +72,9 @@ class AlterShareGroupOffsetsHandler:
             NonEmptyGroup: the group has members.
             CoordinatorNotAvailable: the cluster cannot be asked, or what the group becomes is not durable.
         """
-        require_few(len(request.topics) + sum(len(topic.partitions) for topic in request.topics))
+        self._services.bounds.require_few(
+            len(request.topics) + sum(len(topic.partitions) for topic in request.topics)
+        )
         group_id = await self._services.require_group(request.group_id, context)
         topics = await self._services.topics_named({topic.topic_name for topic in request.topics})
         await self._services.require_settled(group_id)

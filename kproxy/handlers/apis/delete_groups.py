@@ -3,14 +3,13 @@
 Behaviour: answers for the groups named that are share groups, and for those that may be because their slot is not
 loaded; the rest is the backing cluster's (`rewrites.share_group_answers`). A group with members is not deleted; one
 without goes with the states of its share-partitions, and then its id is free. A group named twice is answered once.
-A request that names more than `MOST_GROUPS` is refused, and the backing cluster is not asked.
+A request that names more groups than `AdministrationBounds` allow is refused, and the backing cluster is not asked.
 Version notes: 1 and 2 have the same fields, 3 adds a message to each error.
 """
 
-from typing import Final
-
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, InvalidRequest
+from kproxy.errors import ApiError
+from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators, not_coordinator
 from kproxy.handlers.groups.group_deletions import GroupDeletions
 from kproxy.handlers.ports import GroupLog, Observer, RequestContext
@@ -19,16 +18,12 @@ from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId
 from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
 from kproxy.wire.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
-from kproxy.wording import counted
-
-MOST_GROUPS: Final = 10_000
-"""Groups that one request may name."""
 
 
 class DeleteGroupsHandler:
     """Serves the part of DeleteGroups that is about share groups."""
 
-    __slots__ = ("_coordinator", "_coordinators", "_deletions", "_group_log", "_observer")
+    __slots__ = ("_bounds", "_coordinator", "_coordinators", "_deletions", "_group_log", "_observer")
 
     def __init__(
         self,
@@ -38,7 +33,9 @@ class DeleteGroupsHandler:
         coordinators: GroupCoordinators,
         group_log: GroupLog,
         observer: Observer,
+        bounds: AdministrationBounds,
     ) -> None:
+        self._bounds = bounds
         self._coordinator = coordinator
         self._deletions = deletions
         self._coordinators = coordinators
@@ -50,11 +47,7 @@ class DeleteGroupsHandler:
 
         Raises InvalidRequest when too many are named.
         """
-        if len(request.groups_names) > MOST_GROUPS:
-            raise InvalidRequest(
-                f"{counted(len(request.groups_names), 'group')} in one request, "
-                f"expected {MOST_GROUPS} at most: delete them in several requests"
-            )
+        self._bounds.require_few(len(request.groups_names))
         known: list[GroupId] = []
         refusals: dict[str, ApiError] = {}
         for name in dict.fromkeys(request.groups_names):

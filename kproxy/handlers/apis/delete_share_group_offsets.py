@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError
-from kproxy.handlers.apis.share_offset_requests import NO_SUCH_PARTITION, ShareOffsetServices, require_few
+from kproxy.handlers.apis.share_offset_requests import NO_SUCH_PARTITION, ShareOffsetServices
 from kproxy.handlers.ports import RequestContext, TopicDescription
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.registry import ServedApi
@@ -57,7 +57,7 @@ class DeleteShareGroupOffsetsHandler:
             NonEmptyGroup: the group has members.
             CoordinatorNotAvailable: the cluster cannot be asked, or what the group becomes is not durable.
         """
-        require_few(len(request.topics))
+        self._services.bounds.require_few(len(request.topics))
         group_id = await self._services.require_group(request.group_id, context)
         names = list(dict.fromkeys(topic.topic_name for topic in request.topics))
         topics = await self._services.topics_named(names)

@@ -6,7 +6,7 @@ is -1 and no error; so is a start offset that was chosen and of which nothing wa
 cannot be asked for is an error. Topics that are named are answered on every port, all of a group on its coordinator's
 only.
 Known differences from a stock broker: topics and partitions are answered in the order of the request, as often as
-named; an answer ends at `MOST_ENTRIES`, and groups that come then are refused with INVALID_REQUEST.
+named; an answer ends at its bound (`AdministrationBounds`), and groups that come then are refused with INVALID_REQUEST.
 
 Source: `GroupCoordinatorService.describeShareGroupOffsets`, `computeShareGroupLagAndBuildResponse`.
 """
@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, CoordinatorNotAvailable, InvalidRequest
-from kproxy.handlers.apis.share_offset_requests import ShareOffsetServices, require_few, require_possible
+from kproxy.errors import ApiError, CoordinatorNotAvailable
+from kproxy.handlers.apis.share_offset_requests import ShareOffsetServices, require_possible
 from kproxy.handlers.backlog import Backlog, BacklogQuestion
 from kproxy.handlers.groups.group_coordinators import not_coordinator
 from kproxy.handlers.live.pauses import Pace, let_others_go_on
@@ -49,8 +49,6 @@ from kproxy.wire.messages.describe_share_group_offsets_response import (
     DescribeShareGroupOffsetsResponseTopic,
 )
 
-MOST_ENTRIES: Final = 250_000
-"""Topics and partitions that one answer names, some 30 MB; a request may name a large group again and again."""
 _STATES_AT_ONCE: Final = 5_000
 """So many states are looked up before others have a turn: some 20 ms."""
 
@@ -122,7 +120,7 @@ class DescribeShareGroupOffsetsHandler:
         self, request: DescribeShareGroupOffsetsRequest, context: RequestContext
     ) -> DescribeShareGroupOffsetsResponse:
         """Answer group by group. Raises InvalidRequest when there are too many groups, topics and partitions."""
-        require_few(_count_of(request))
+        self._services.bounds.require_few(_count_of(request))
         report = RefusalReport(self._services.observer, context)
         cluster = await self._ask_cluster(request.groups, context)
         groups = await self._asked(request.groups, cluster, report)
@@ -166,10 +164,7 @@ class DescribeShareGroupOffsetsHandler:
         pace = Pace()
         for group in groups:
             try:
-                if entry_count >= MOST_ENTRIES:
-                    raise InvalidRequest(
-                        f"an answer with more than {MOST_ENTRIES} entries: ask for fewer groups"
-                    )
+                self._services.bounds.require_room(entry_count)
                 asked.append(_AskedGroup(group.group_id, self._topics_of(group, cluster)))
             except ApiError as refusal:
                 report.add(refusal.error_code, f"offsets of group {group.group_id!r}: {refusal}")

@@ -11,7 +11,8 @@ from itertools import islice
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, GroupIdNotFound, InvalidGroupId, InvalidRequest
+from kproxy.errors import ApiError, GroupIdNotFound, InvalidGroupId
+from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators, not_coordinator
 from kproxy.handlers.live.pauses import let_others_go_on
 from kproxy.handlers.ports import GroupLog, Observer, RequestContext
@@ -26,14 +27,9 @@ from kproxy.wire.messages.share_group_describe_response import (
     ShareGroupDescribeResponse,
     TopicPartitions,
 )
-from kproxy.wording import counted
 
-MOST_GROUPS: Final = 10_000
-"""Groups that one request may name."""
 MOST_LOOKED_UP: Final = 10
 """Unknown groups of one request about which the backing cluster is asked, for nothing but words."""
-MOST_ENTRIES: Final = 1_000_000
-"""Members and assigned partitions that one answer names; a request may name a large group again and again."""
 _ENTRIES_AT_ONCE: Final = 2_000
 """So many, or as many groups, are described before others have a turn."""
 
@@ -46,7 +42,7 @@ _NOT_ASKED_FOR: Final = -(1 << 31)
 class ShareGroupDescribeHandler:
     """Serves ShareGroupDescribe."""
 
-    __slots__ = ("_coordinator", "_coordinators", "_group_log", "_observer")
+    __slots__ = ("_bounds", "_coordinator", "_coordinators", "_group_log", "_observer")
 
     def __init__(
         self,
@@ -55,7 +51,9 @@ class ShareGroupDescribeHandler:
         coordinators: GroupCoordinators,
         group_log: GroupLog,
         observer: Observer,
+        bounds: AdministrationBounds,
     ) -> None:
+        self._bounds = bounds
         self._coordinator = coordinator
         self._coordinators = coordinators
         self._group_log = group_log
@@ -65,18 +63,14 @@ class ShareGroupDescribeHandler:
         self, request: ShareGroupDescribeRequest, context: RequestContext
     ) -> ShareGroupDescribeResponse:
         """Answer one entry per group named, in order. Raises InvalidRequest when there are too many."""
-        if len(request.group_ids) > MOST_GROUPS:
-            raise InvalidRequest(
-                f"{counted(len(request.group_ids), 'group')}, at most {MOST_GROUPS} are described"
-            )
+        self._bounds.require_few(len(request.group_ids))
         report = RefusalReport(self._observer, context)
         operations = ALL_GROUP_OPERATIONS if request.include_authorized_operations else _NOT_ASKED_FOR
         answer = ShareGroupDescribeResponse()
         elsewhere = await self._coordinators.elsewhere(request.group_ids, context.node_id)
         entry_count = paused_at = 0
         for group_id in request.group_ids:
-            is_full = entry_count >= MOST_ENTRIES
-            described = self._described(group_id, elsewhere.get(group_id), report, is_full=is_full)
+            described = self._described(group_id, elsewhere.get(group_id), report, told_count=entry_count)
             if described.error_code == ErrorCode.NONE:
                 described.authorized_operations = operations
             answer.groups.append(described)
@@ -98,11 +92,10 @@ class ShareGroupDescribeHandler:
             unknown[group_id].error_message = str(refusal)
 
     def _described(
-        self, group_id: str, coordinator_id: int | None, report: RefusalReport, *, is_full: bool
+        self, group_id: str, coordinator_id: int | None, report: RefusalReport, *, told_count: int
     ) -> DescribedGroup:
         try:
-            if is_full:
-                raise InvalidRequest(f"an answer with more than {MOST_ENTRIES} entries: ask for fewer groups")
+            self._bounds.require_room(told_count)
             return _described_group(self._view(group_id, coordinator_id))
         except ApiError as refusal:
             report.add(refusal.error_code, f"group {group_id!r}: {refusal}")

@@ -9,8 +9,8 @@ from kproxy.errors import (
     CoordinatorNotAvailable,
     ImpossiblePartition,
     InvalidGroupId,
-    InvalidRequest,
 )
+from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.handlers.backlog import Backlogs
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators, GroupNamespace
 from kproxy.handlers.groups.group_deletions import GroupDeletions
@@ -21,10 +21,6 @@ from kproxy.handlers.offset_store import ShareOffsetStore
 from kproxy.handlers.ports import ClusterMetadata, GroupLog, Observer, RequestContext, TopicDescription
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, require_storable_group_id
-from kproxy.wording import counted
-
-MOST_OFFSETS_PER_REQUEST: Final = 100_000
-"""Groups, topics and partitions that one request may name, together. So many take some seconds."""
 
 NO_SUCH_PARTITION: Final = "This server does not host this topic-partition."
 """What Kafka says of topics and partitions that are not there, and its tools show."""
@@ -46,6 +42,7 @@ class ShareOffsetServices:
     namespace: GroupNamespace
     coordinators: GroupCoordinators
     observer: Observer
+    bounds: AdministrationBounds
 
     async def require_group(self, group_id: str, context: RequestContext) -> GroupId:
         """Return the id of a group that requests on this port may be about.
@@ -73,15 +70,6 @@ class ShareOffsetServices:
             return await self.metadata.topics_named(names) if names else {}
         except BrokerUnavailable as failure:
             raise CoordinatorNotAvailable(f"the cluster cannot be asked about topics: {failure}") from failure
-
-
-def require_few(count: int) -> None:
-    """Raise InvalidRequest when a request names more than `MOST_OFFSETS_PER_REQUEST` things."""
-    if count > MOST_OFFSETS_PER_REQUEST:
-        raise InvalidRequest(
-            f"{counted(count, 'group')}, topics and partitions in one request, "
-            f"expected {MOST_OFFSETS_PER_REQUEST} at most: ask for them in several requests"
-        )
 
 
 def require_possible(group_id: str, topic_name: str, partitions: Iterable[int]) -> None:

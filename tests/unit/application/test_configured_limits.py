@@ -1,6 +1,7 @@
 """Each limit of share groups is the operator's setting of the same name."""
 
 from kproxy.application.configured_limits import share_group_limits
+from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.handlers.groups.group_config_keys import GroupConfigBounds, OperatorBounds
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.settings import Settings
@@ -30,6 +31,8 @@ def test_every_limit_is_what_the_operator_set() -> None:
         group_share_max_share_sessions=55,
         share_session_max_partitions=66,
         share_sessions_max_partitions=777,
+        share_admin_request_max_entries=88,
+        share_admin_response_max_entries=99,
         share_assignment_delay_ms=44,
         share_heartbeat_max_wait_ms=2_500,
     )
@@ -60,6 +63,7 @@ def test_every_limit_is_what_the_operator_set() -> None:
             partition_max_record_locks=OperatorBounds(300, 200, 3_000),
         ),
         sessions=ShareSessionLimits(max_share_sessions=55, max_session_partitions=66, max_partitions=777),
+        administration=AdministrationBounds(most_named=88, most_told=99),
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress, StateLogUnavailable, StateNotWritten
-from kproxy.handlers.apis.share_offset_requests import MOST_OFFSETS_PER_REQUEST
+from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.actors import Actor, Cause, decode_actor
@@ -319,7 +319,7 @@ async def test_a_request_of_far_too_many_partitions_is_refused() -> None:
     world = ShareGroupWorld()
 
     # When
-    answer = await alter(world, {"orders": dict.fromkeys(range(MOST_OFFSETS_PER_REQUEST), 0)})
+    answer = await alter(world, {"orders": dict.fromkeys(range(AdministrationBounds().most_named), 0)})
 
     # Then
     assert answer.error_code == ErrorCode.INVALID_REQUEST

@@ -7,7 +7,7 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress
-from kproxy.handlers.apis.delete_groups import MOST_GROUPS
+from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.handlers.live.pauses import MOST_AT_ONCE
 from kproxy.handlers.live.share_partitions import SharePartitionDirectory
 from kproxy.share.identifiers import SharePartitionKey
@@ -132,8 +132,10 @@ async def test_a_request_that_names_too_many_groups_is_refused_as_a_whole() -> N
     world = ShareGroupWorld()
     await left_group(world)
 
-    answered = await deleted(world, "g", *(f"g{number}" for number in range(MOST_GROUPS)))
+    answered = await deleted(
+        world, "g", *(f"g{number}" for number in range(AdministrationBounds().most_named))
+    )
 
     assert set(answered.values()) == {ErrorCode.INVALID_REQUEST}
-    assert len(answered) == MOST_GROUPS + 1
+    assert len(answered) == AdministrationBounds().most_named + 1
     assert world.groups.coordinator.group_ids == ("g",)

@@ -4,7 +4,7 @@ import asyncio
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress, StateLogUnavailable
-from kproxy.handlers.apis.share_offset_requests import MOST_OFFSETS_PER_REQUEST
+from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.share.identifiers import GroupId
 from kproxy.wire.message_schema import ZERO_UUID
 from kproxy.wire.messages.delete_share_group_offsets_response import DeleteShareGroupOffsetsResponse
@@ -190,7 +190,7 @@ async def test_the_group_is_named_by_an_id_that_can_be_one_at_the_port_of_its_co
     answers = [
         await delete(world, "orders", group_id="", node_id=1),
         await delete(world, "orders", node_id=1),
-        await delete(world, *("orders",) * (MOST_OFFSETS_PER_REQUEST + 1), node_id=2),
+        await delete(world, *("orders",) * (AdministrationBounds().most_named + 1), node_id=2),
         await delete(world, "orders", node_id=2),
     ]
 

@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-import pytest
-
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress
-from kproxy.handlers.apis import describe_share_group_offsets
-from kproxy.handlers.apis.share_offset_requests import MOST_OFFSETS_PER_REQUEST
+from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.handlers.live.pauses import MOST_AT_ONCE
 from kproxy.handlers.ports import PartitionLeader
+from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.identifiers import TopicIdPartition
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.message_schema import ZERO_UUID
@@ -245,20 +243,20 @@ async def test_an_answer_gives_others_a_turn_and_too_large_a_request_is_refused(
 
     # When
     [many] = await describe_all(world, {"g": {"orders": [0] * 1_200}})
-    [too_many] = await describe_all(world, {"g": {"orders": [0] * MOST_OFFSETS_PER_REQUEST}})
+    [too_many] = await describe_all(world, {"g": {"orders": [0] * AdministrationBounds().most_named}})
 
     # Then
     assert len(many.topics[0].partitions) == 1_200
     assert (too_many.error_code, too_many.topics) == (ErrorCode.INVALID_REQUEST, [])
     assert too_many.error_message is not None
-    assert "100000 at most" in too_many.error_message
+    assert "10000 at most" in too_many.error_message
 
 
-async def test_an_answer_ends_where_it_would_take_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_ends_where_it_would_take_too_much_memory() -> None:
     """A request of some kilobytes may name a large group again and again."""
     # Given
-    monkeypatch.setattr(describe_share_group_offsets, "MOST_ENTRIES", 4)
-    world = await a_group_that_accepted(4, partition_count=2)
+    limits = ShareGroupLimits(administration=AdministrationBounds(most_told=4))
+    world = await a_group_that_accepted(4, partition_count=2, world=ShareGroupWorld(limits=limits))
     asked = [DescribeShareGroupOffsetsRequestGroup("g", None)] * 4
 
     # When
@@ -274,7 +272,9 @@ async def test_an_answer_ends_where_it_would_take_too_much_memory(monkeypatch: p
         (ErrorCode.INVALID_REQUEST, 0),
         (ErrorCode.INVALID_REQUEST, 0),
     ]
-    assert answer.groups[2].error_message == "an answer with more than 4 entries: ask for fewer groups"
+    assert answer.groups[2].error_message == (
+        "an answer with more than 4 entries (kproxy.share.admin.response.max.entries): ask for fewer groups"
+    )
     assert world.observer.reasons == ["invalid_request"]
 
 

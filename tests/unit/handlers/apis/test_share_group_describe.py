@@ -2,12 +2,11 @@
 
 import asyncio
 
-import pytest
-
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress
-from kproxy.handlers.apis import share_group_describe
-from kproxy.handlers.apis.share_group_describe import MOST_GROUPS, MOST_LOOKED_UP
+from kproxy.handlers.administration_bounds import AdministrationBounds
+from kproxy.handlers.apis.share_group_describe import MOST_LOOKED_UP
+from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kproxy.wire.messages.share_group_describe_response import (
@@ -141,15 +140,14 @@ async def test_a_group_that_is_being_restored_is_not_unknown() -> None:
 async def test_too_many_groups_are_refused_each() -> None:
     world = ShareGroupWorld()
 
-    groups = await described(world, *["g"] * (MOST_GROUPS + 1))
+    groups = await described(world, *["g"] * (AdministrationBounds().most_named + 1))
 
     assert {group.error_code for group in groups} == {ErrorCode.INVALID_REQUEST}
-    assert len(groups) == MOST_GROUPS + 1
+    assert len(groups) == AdministrationBounds().most_named + 1
 
 
-async def test_an_answer_ends_where_it_would_take_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(share_group_describe, "MOST_ENTRIES", 3)
-    world = ShareGroupWorld()
+async def test_an_answer_ends_where_it_would_take_too_much_memory() -> None:
+    world = ShareGroupWorld(limits=ShareGroupLimits(administration=AdministrationBounds(most_told=3)))
     await world.member().heartbeat(0, ["orders"])
 
     groups = await described(world, "g", "g", "g")
@@ -166,7 +164,7 @@ async def test_others_have_a_turn_while_very_many_groups_are_described() -> None
     turns: list[None] = []
     asyncio.get_running_loop().call_soon(turns.append, None)
 
-    await described(world, *["nobody"] * MOST_GROUPS)
+    await described(world, *["nobody"] * AdministrationBounds().most_named)
 
     assert turns
 

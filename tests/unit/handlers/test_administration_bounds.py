@@ -1,0 +1,20 @@
+"""How much one request of an administrator may be about."""
+
+import pytest
+
+from kproxy.errors import InvalidRequest
+from kproxy.handlers.administration_bounds import AdministrationBounds
+
+BOUNDS = AdministrationBounds(most_named=3, most_told=5)
+
+
+def test_a_request_names_no_more_than_so_many_things() -> None:
+    BOUNDS.require_few(3)
+    with pytest.raises(InvalidRequest, match="names 4 groups, topics and partitions, expected 3 at most"):
+        BOUNDS.require_few(4)
+
+
+def test_an_answer_tells_of_no_more_than_so_many_things() -> None:
+    BOUNDS.require_room(4)
+    with pytest.raises(InvalidRequest, match="more than 5 entries"):
+        BOUNDS.require_room(5)
