@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kproxy.handlers.backlog import Backlog, BacklogQuestion
 from kproxy.share.identifiers import SharePartitionKey, topic_id_text
-from kproxy.share.record_state import TERMINAL_STATES
+from kproxy.share.record_state import UNDELIVERABLE_STATES
 from kproxy.share.share_partition import SharePartition
 from kproxy.share.state_batches import UNKNOWN_START_OFFSET, StateBatch
 from kproxy.statelog.durable_state import DurableShareState
@@ -147,7 +147,7 @@ def _lag(window: SharePartitionWindow, backlog: Backlog) -> int | None:
 
 def _first_unfinished(start_offset: int, batches: Sequence[StateBatch]) -> int:
     for batch in batches:
-        if batch.first_offset > start_offset or batch.state not in TERMINAL_STATES:
+        if batch.first_offset > start_offset or batch.state not in UNDELIVERABLE_STATES:
             break
         start_offset = batch.last_offset + 1
     return start_offset

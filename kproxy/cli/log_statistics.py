@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kproxy.clients.dump_format import JsonObject
-from kproxy.clients.log_lines import TOMBSTONE, UNDECODABLE, LogLine, LogTopic
+from kproxy.clients.log_lines import UNDECODABLE, LogLine, LogTopic
 from kproxy.clients.tables import cell_text
 from kproxy.notation import iso_time
 from kproxy.wire.records import Record
@@ -49,7 +49,7 @@ class PartitionStatistics:
 
     @property
     def key_count(self) -> int:
-        """Keys whose newest record is no tombstone; claims are not counted."""
+        """Keys whose newest record is no deletion; claims are not counted."""
         return len(self._live_keys)
 
     @property
@@ -61,7 +61,7 @@ class PartitionStatistics:
         if line.key is None or line.is_claim or line.record.key is None:
             return
         key = line.record.key[_TYPE_BYTES:] if self.kind is LogTopic.STATE else line.record.key
-        if line.record_type == TOMBSTONE:
+        if line.is_deletion:
             self._live_keys.discard(key)
         else:
             self._live_keys.add(key)

@@ -9,7 +9,7 @@ from kproxy.errors import CorruptStateRecord
 from kproxy.statelog.claims import claim_epoch_of
 from kproxy.statelog.group_records import decode_group_record
 from kproxy.statelog.log_messages import decode_key, decode_value
-from kproxy.statelog.state_records import decode_state_record
+from kproxy.statelog.state_records import DELETION_MARK, decode_state_record
 from kproxy.wire.message_schema import Message
 from kproxy.wire.messages.kproxy_claim_key import KproxyClaimKey
 from kproxy.wire.messages.kproxy_claim_value import KproxyClaimValue
@@ -97,6 +97,13 @@ class LogLine:
         if self.key is None:
             return UNDECODABLE
         return TOMBSTONE if self.value is None else type(self.key).__name__.removesuffix("Key")
+
+    @property
+    def is_deletion(self) -> bool:
+        """Whether what the key names is no more: there is no value, or it is the early deletion marker."""
+        if isinstance(self.value, ShareSnapshotValue):
+            return self.value.snapshot_epoch == DELETION_MARK
+        return self.key is not None and self.value is None
 
     @property
     def is_claim(self) -> bool:

@@ -9,12 +9,15 @@ from typing import Final
 class RecordState(IntEnum):
     """The state of a record between start offset and end offset; the numbers are those of the state log.
 
-    3 is Kafka's ARCHIVING (a dead-letter write is under way); kproxy never writes it.
+    ARCHIVING says that a dead letter is being written, after which the record is ARCHIVED even if that failed
+    (KIP-1191). Kafka 4.4 writes it; kproxy has no dead letters and only reads it, from a copied log or an operator's
+    write: whoever loads such a record takes it as ARCHIVED.
     """
 
     AVAILABLE = 0
     ACQUIRED = 1
     ACKNOWLEDGED = 2
+    ARCHIVING = 3
     ARCHIVED = 4
 
 
@@ -34,6 +37,7 @@ PERMITTED_TRANSITIONS: Final[Mapping[RecordState, frozenset[RecordState]]] = Map
         RecordState.ACQUIRED: frozenset(
             {RecordState.AVAILABLE, RecordState.ACKNOWLEDGED, RecordState.ARCHIVED}
         ),
+        RecordState.ARCHIVING: frozenset({RecordState.ARCHIVED}),
         RecordState.ACKNOWLEDGED: frozenset(),
         RecordState.ARCHIVED: frozenset(),
     }
@@ -44,4 +48,7 @@ PERMITTED_TRANSITIONS: Final[Mapping[RecordState, frozenset[RecordState]]] = Map
 TERMINAL_STATES: Final[frozenset[RecordState]] = frozenset(
     state for state, following in PERMITTED_TRANSITIONS.items() if not following
 )
-"""The states that nothing follows: the record will never be delivered again."""
+"""The states that nothing follows. Delivery-complete counts are counts of these."""
+
+UNDELIVERABLE_STATES: Final = TERMINAL_STATES | {RecordState.ARCHIVING}
+"""The states of records that will never be delivered again."""

@@ -27,6 +27,7 @@ from kproxy.share.state_batches import LARGEST_COUNT, NO_CHANGE, StateBatch, Sta
 
 _AVAILABLE: Final = RecordState.AVAILABLE
 _ACQUIRED: Final = RecordState.ACQUIRED
+_ARCHIVING: Final = RecordState.ARCHIVING
 _ARCHIVED: Final = RecordState.ARCHIVED
 
 
@@ -50,7 +51,7 @@ class SharePartition:
         state_batches: Iterable[StateBatch],
         limits: ShareLimits,
     ) -> None:
-        """Build it from durable state. What lies between the batches is AVAILABLE with a count of 0.
+        """Build it from durable state: ARCHIVING becomes ARCHIVED, what lies between is AVAILABLE with a count of 0.
 
         Raises:
             UnusableShareState: the batches are not ascending from `start_offset` on, or one is acquired.
@@ -277,9 +278,8 @@ class SharePartition:
         if end_offset < batch.first_offset:
             self._batches.begin_undelivered(end_offset)
             self._ranges.append(InFlightRange(end_offset, batch.first_offset - 1, _AVAILABLE, 0, None))
-        self._append(
-            InFlightRange(batch.first_offset, batch.last_offset, batch.state, batch.delivery_count, None)
-        )
+        state = _ARCHIVED if batch.state is _ARCHIVING else batch.state
+        self._append(InFlightRange(batch.first_offset, batch.last_offset, state, batch.delivery_count, None))
 
     def _append(self, run: InFlightRange) -> None:
         """Let the window grow by a run that is a delivery batch of its own."""

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final, TypeAlias
 
-from kproxy.errors import CorruptStateRecord, UnsupportedStateRecord
+from kproxy.errors import CorruptStateRecord
 from kproxy.share.identifiers import (
     GroupId,
     LeaderEpoch,
@@ -51,6 +51,7 @@ from kproxy.wording import counted
 __all__ = [
     "ACTOR_HEADER",
     "CLAIM_HEADER",
+    "DELETION_MARK",
     "STATE_FORMAT_VERSION",
     "Claim",
     "DecodedStateRecord",
@@ -63,7 +64,8 @@ __all__ = [
     "encode_state_record",
 ]
 
-_ARCHIVING: Final = 3
+DELETION_MARK: Final = -1
+"""The snapshot epoch with which early builds of KIP-932 ended a state, before tombstones did."""
 _DURABLE_STATES: Final[Mapping[int, RecordState]] = {
     state.value: state for state in RecordState if state is not RecordState.ACQUIRED
 }
@@ -116,7 +118,10 @@ class ShareUpdate:
 
 @dataclass(frozen=True, slots=True)
 class StateTombstone:
-    """The share-partition has no state any more."""
+    """The share-partition has no state any more: a snapshot's key without a value.
+
+    A snapshot with the epoch -1 says the same, whatever else is in it: KIP-932's deletion marker before tombstones.
+    """
 
     key: SharePartitionKey
 
@@ -178,7 +183,8 @@ def decode_state_message(key_bytes: bytes | None, value: bytes | None) -> StateR
         return _plain_update(key, value) or _update(key, decode_value(value, ShareUpdateValue))
     if value is None:
         return StateTombstone(key)
-    return _snapshot(key, decode_value(value, ShareSnapshotValue))
+    snapshot = decode_value(value, ShareSnapshotValue)
+    return StateTombstone(key) if snapshot.snapshot_epoch == DELETION_MARK else _snapshot(key, snapshot)
 
 
 def _encode_record(record: StateRecord) -> tuple[bytes, bytes | None]:
@@ -297,8 +303,6 @@ def _state_batches(
 def _state_batch(batch: share_snapshot_value.StateBatch | share_update_value.StateBatch) -> StateBatch:
     state = _DURABLE_STATES.get(batch.delivery_state)
     if state is None:
-        if batch.delivery_state == _ARCHIVING:
-            raise UnsupportedStateRecord("delivery state 3: a dead-letter write under way, as of Kafka 4.4")
         raise CorruptStateRecord(f"delivery state {batch.delivery_state}")
     if not 0 <= batch.first_offset <= batch.last_offset or batch.delivery_count < 0:
         raise CorruptStateRecord(

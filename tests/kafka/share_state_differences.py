@@ -225,7 +225,6 @@ DIFFERENCES: Final[Mapping[str, Difference]] = {
             "negative-offsets": (-4, -2, 2, 1),
             "negative-delivery-count": (12, 13, 2, -1),
             "acquired": (12, 13, 1, 1),
-            "archiving": (12, 13, 3, 1),
             "unknown-state": (12, 13, 7, 1),
         }.items()
     },

@@ -51,7 +51,7 @@ SAME_EVERYWHERE: Final[tuple[Operation, ...]] = (
     Summarize(version=0),
     Write(1, 1, 7, version=0),
     Summarize(),
-    Write(1, 1, -1, -1, ((20, 29, 4, 1),)),
+    Write(1, 1, -1, -1, ((20, 29, 4, 1), (30, 31, 3, 5))),
     Read(7),
     Initialize(0, 0),
     Initialize(1, 40),

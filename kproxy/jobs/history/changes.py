@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from kproxy.jobs.history.silver import CAUSES_OF_RECORDS
-from kproxy.share.record_state import TERMINAL_STATES, RecordState
+from kproxy.share.record_state import UNDELIVERABLE_STATES, RecordState
 from kproxy.statelog.actors import Cause, RecordEnd
 
 ACCEPT: Final = RecordEnd.ACCEPT.value
@@ -35,7 +35,7 @@ RETURNS: Final = (RELEASE, Cause.LOCK_TIMEOUT.value, Cause.SESSION_CLOSE.value)
 """The events after which records are delivered again, unless that ended them."""
 
 _CAUSES_OF_CHANGES: Final = tuple(cause.value for cause in Cause if cause not in CAUSES_OF_RECORDS)
-_TERMINAL: Final = tuple(sorted(state.value for state in TERMINAL_STATES))
+_TERMINAL: Final = tuple(sorted(state.value for state in UNDELIVERABLE_STATES))
 
 
 def changes_of(silver: DataFrame) -> DataFrame:

@@ -34,6 +34,7 @@ from kproxy.share.record_state import TERMINAL_STATES, RecordState
 from kproxy.share.state_batches import UNKNOWN_START_OFFSET, StateBatch, StateDelta, lay_over
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.state_records import (
+    DELETION_MARK,
     ShareSnapshot,
     ShareUpdate,
     StateRecord,
@@ -55,6 +56,7 @@ _NO_TIME: Final = -1
 _DELTA_INDEXES: Final = 256
 """A DeltaIndex is an unsigned byte."""
 _NO_LEADER: Final = LeaderEpoch(0)
+_NOT_IN_DRAFTS: Final = (RecordState.ACQUIRED, RecordState.ARCHIVING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ class _Translator:
 
     def _record(self, fields: Mapping[str, Any], offset: int) -> StateRecord:
         key = _key(fields)
-        if "CheckpointEpoch" not in fields:
+        if int(fields.get("CheckpointEpoch", DELETION_MARK)) == DELETION_MARK:
             self._last.pop(key, None)
             return StateTombstone(key)
         return (
@@ -175,7 +177,7 @@ def _batch(fields: Mapping[str, Any]) -> StateBatch:
     state = RecordState(int(str(fields["State"]).split(maxsplit=1)[0]))
     first_offset, last_offset = int(fields["BaseOffset"]), int(fields["LastOffset"])
     delivery_count = int(fields["DeliveryCount"])
-    if state is RecordState.ACQUIRED or not 0 <= first_offset <= last_offset or delivery_count < 0:
+    if state in _NOT_IN_DRAFTS or not 0 <= first_offset <= last_offset or delivery_count < 0:
         raise ValueError(
             f"state {state.value} of {first_offset}-{last_offset}, delivered {counted(delivery_count, 'time')}"
         )

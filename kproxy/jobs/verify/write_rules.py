@@ -16,7 +16,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Final
 
-from kproxy.share.record_state import TERMINAL_STATES
+from kproxy.share.record_state import TERMINAL_STATES, UNDELIVERABLE_STATES
 from kproxy.share.state_batches import UNKNOWN_START_OFFSET, StateBatch, lay_over
 from kproxy.statelog.actors import Actor, Cause, OffsetRange
 from kproxy.statelog.durable_state import DurableShareState
@@ -61,7 +61,7 @@ def offsets_passed_over(
         return 0
     if not causes.isdisjoint({Cause.OPERATOR, Cause.LOG_START_MOVED}):
         return 0
-    known = [_span(batch) for batch in before.state_batches if batch.state in TERMINAL_STATES]
+    known = [_span(batch) for batch in before.state_batches if batch.state in UNDELIVERABLE_STATES]
     # Of several writes in one record, batches that the last start offset passed are in the actors' offset ranges only.
     known += [span for actor in actors for span in actor.offset_ranges]
     passed = max(record.start_offset - before.start_offset, 0)
@@ -117,7 +117,7 @@ def _repeated_deliveries(batches: Iterable[StateBatch], known: Sequence[StateBat
         for earlier in known[bisect_left(known, batch.first_offset, key=_LAST_OFFSET) :]:
             if batch.last_offset < earlier.first_offset:
                 break
-            if earlier.state in TERMINAL_STATES:
+            if earlier.state in UNDELIVERABLE_STATES:
                 yield f"{_text(batch)} is {batch.state.name}, and {_text(earlier)} was {earlier.state.name} for good"
             elif batch.delivery_count <= earlier.delivery_count:
                 yield (

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from kproxy.cli.log_statistics import TABLE_HEADER, PartitionStatistics, json_of, row_of
 from kproxy.clients.log_lines import LogTopic, line_of
-from kproxy.share.identifiers import GroupId
+from kproxy.share.identifiers import GroupId, LeaderEpoch, SnapshotEpoch, StateEpoch
 from kproxy.statelog.group_records import GroupConfigs, encode_group_record, encode_group_tombstone
+from kproxy.statelog.state_records import ShareSnapshot, encode_state_record
 from kproxy.wire.records import Record
 from tests.in_memory.written_log import KEY, a_claim, a_snapshot, a_tombstone, an_update
 
@@ -53,6 +54,21 @@ def test_records_are_counted_by_type_and_keys_that_live() -> None:
             "Undecodable": 1,
         },
     }
+
+
+def test_a_share_partition_that_an_early_deletion_marker_ended_is_no_key_any_more() -> None:
+    # Given
+    mark = encode_state_record(
+        ShareSnapshot(KEY, SnapshotEpoch(-1), StateEpoch(1), LeaderEpoch(0), 0, 0, 0, 0, ()),
+        claim_epoch=None,
+        actors=(),
+    )
+
+    # When
+    statistics = statistics_of(LogTopic.STATE, a_snapshot(), a_snapshot(OTHER_KEY), mark)
+
+    # Then
+    assert statistics.key_count == 1
 
 
 def test_bytes_are_those_of_key_value_and_headers() -> None:

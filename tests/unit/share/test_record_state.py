@@ -8,6 +8,7 @@ def test_states_have_the_numbers_of_the_state_log() -> None:
         "AVAILABLE": 0,
         "ACQUIRED": 1,
         "ACKNOWLEDGED": 2,
+        "ARCHIVING": 3,
         "ARCHIVED": 4,
     }
 

@@ -267,15 +267,17 @@ def test_a_log_start_that_is_behind_changes_nothing() -> None:
     assert delta is NO_CHANGE
 
 
-def test_loading_passes_what_is_done_and_delivers_the_rest_with_its_count() -> None:
+@pytest.mark.parametrize("archived", [RecordState.ARCHIVED, RecordState.ARCHIVING])
+def test_loading_passes_what_is_done_and_delivers_the_rest_with_its_count(archived: RecordState) -> None:
+    """Kafka 4.4 archives what is ARCHIVING even if no dead letter can be written; 4.3.1 would stand still there."""
     # When
     share_partition = a_share_partition(
         start_offset=10,
         state_batches=[
             StateBatch(10, 14, RecordState.ACKNOWLEDGED, 1),
-            StateBatch(15, 16, RecordState.ARCHIVED, 5),
+            StateBatch(15, 16, archived, 5),
             StateBatch(17, 18, RecordState.AVAILABLE, 2),
-            StateBatch(19, 19, RecordState.ACKNOWLEDGED, 1),
+            StateBatch(19, 19, archived, 1),
         ],
     )
 

@@ -1,10 +1,12 @@
 """The fold of a state-log partition. `tests/properties/test_fuzzed_state_log.py` folds what no kproxy wrote."""
 
+from dataclasses import replace
+
 import pytest
 
 from kproxy.errors import CorruptStateRecord, SnapshotMissing
 from kproxy.statelog.state_log_fold import NO_CLAIM, NO_OFFSET, Outcome, SnapshotPlace, StateLogFold
-from kproxy.statelog.state_records import StateRecord, StateTombstone
+from kproxy.statelog.state_records import StateRecord, StateTombstone, encode_state_record
 from tests.worlds.state_log_builders import (
     AVAILABLE,
     KEY,
@@ -83,6 +85,18 @@ def test_a_late_update_moves_nothing_back() -> None:
 def test_a_tombstone_ends_the_state() -> None:
     # When
     fold = a_fold_of(a_snapshot(), a_snapshot(OTHER_KEY), StateTombstone(KEY))
+
+    # Then
+    assert set(fold.states) == set(fold.places) == {OTHER_KEY}
+
+
+def test_an_early_deletion_marker_ends_the_state() -> None:
+    # Given
+    fold = a_fold_of(a_snapshot(), a_snapshot(OTHER_KEY))
+    mark = encode_state_record(a_snapshot(snapshot_epoch=-1), claim_epoch=None, actors=())
+
+    # When
+    fold.apply(replace(mark, offset=2))
 
     # Then
     assert set(fold.states) == set(fold.places) == {OTHER_KEY}

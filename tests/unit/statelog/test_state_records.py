@@ -214,7 +214,7 @@ def test_what_the_stock_share_coordinator_wrote_is_read_and_written_again_byte_f
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        (a_snapshot(snapshot_epoch=-1), "snapshot epoch -1"),
+        (a_snapshot(snapshot_epoch=-2), "snapshot epoch -2"),
         (a_snapshot(state_epoch=-2), "state epoch -2"),
         (a_snapshot(leader_epoch=-2), "leader epoch -2"),
         (a_snapshot(start_offset=-2), "start offset -2"),
@@ -265,7 +265,6 @@ def test_a_record_that_is_none_of_ours_is_corrupt(
     "record",
     [
         encoded(Claim("pod-2", 2)),
-        encoded(a_snapshot(state_batches=(StateBatch(101, 105, stored_state(3), 1),))),
         Record(bytes.fromhex("6b7f"), b""),
         Record(bytes.fromhex(f"0000{KEY_HEX}"), b"\x00\x01"),
     ],
@@ -273,6 +272,30 @@ def test_a_record_that_is_none_of_ours_is_corrupt(
 def test_what_only_a_newer_program_reads_is_unsupported(record: Record) -> None:
     with pytest.raises(UnsupportedStateRecord):
         decode_state_record(record)
+
+
+@pytest.mark.parametrize(
+    "mark", [a_snapshot(snapshot_epoch=-1), a_snapshot(snapshot_epoch=-1, start_offset=-1)]
+)
+def test_a_snapshot_with_the_epoch_of_the_early_deletion_marker_ends_the_state(mark: ShareSnapshot) -> None:
+    """KIP-932, "Using the share coordinator", before deletions were tombstones."""
+    assert decode_state_record(encoded(mark)).record == StateTombstone(KEY)
+
+
+@pytest.mark.parametrize("batch_count", [1, 200], ids=["plain", "long"])
+def test_a_record_on_its_way_to_a_dead_letter_queue_is_read_as_kafka_4_4_wrote_it(batch_count: int) -> None:
+    # Given
+    batches = tuple(StateBatch(2 * n, 2 * n, stored_state(3), 5) for n in range(batch_count))
+    update = ShareUpdate(KEY, SnapshotEpoch(1), LeaderEpoch(3), 0, 0, batches)
+
+    # When
+    decoded = decode_state_record(encoded(update)).record
+
+    # Then
+    assert isinstance(decoded, ShareUpdate)
+    assert [(batch.first_offset, batch.state.name) for batch in decoded.state_batches] == [
+        (2 * n, "ARCHIVING") for n in range(batch_count)
+    ]
 
 
 def test_an_actor_that_nobody_knows_does_not_hide_the_state() -> None:

@@ -37,11 +37,10 @@ async def answers(world: ShareStateWorld, request: WriteShareGroupStateRequest) 
 async def test_a_write_is_laid_over_the_state() -> None:
     # Given
     world = await ShareStateWorld().begin()
+    batches = [StateBatch(12, 15, 2, 1), StateBatch(17, 17, 0, 2), StateBatch(18, 18, 3, 5)]
 
     # When
-    (result,) = await answers(
-        world, a_request(PartitionData(0, 3, 1, 11, 4, [StateBatch(12, 15, 2, 1), StateBatch(17, 17, 0, 2)]))
-    )
+    (result,) = await answers(world, a_request(PartitionData(0, 3, 1, 11, 4, batches)))
 
     # Then
     assert result == PartitionResult(0)
@@ -51,6 +50,7 @@ async def test_a_write_is_laid_over_the_state() -> None:
     assert state.state_batches == (
         state_batches.StateBatch(12, 15, RecordState.ACKNOWLEDGED, 1),
         state_batches.StateBatch(17, 17, RecordState.AVAILABLE, 2),
+        state_batches.StateBatch(18, 18, RecordState.ARCHIVING, 5),
     )
 
 
@@ -67,7 +67,7 @@ async def test_each_partition_hears_why_it_was_refused() -> None:
             PartitionData(0, 3, 4, 10),
             PartitionData(1, 0, 0, 0),
             PartitionData(0, 3, 5, 10, 0, [StateBatch(12, 15, 1, 1)]),
-            PartitionData(0, 3, 5, 10, 0, [StateBatch(12, 15, 3, 1)]),
+            PartitionData(0, 3, 5, 10, 0, [StateBatch(12, 15, 5, 1)]),
             PartitionData(2, 3, 5, 10),
         ),
     )

@@ -213,6 +213,22 @@ def test_a_key_without_a_value_ends_the_share_partition() -> None:
     assert not fold.states
 
 
+def test_a_deletion_marker_ends_the_share_partition() -> None:
+    """KIP-932: "a final ShareSnapshot record with the special snapshot epoch value of -1"."""
+    # Given
+    first = lines_of("kip-checkpoint")[0]
+    fields = json.loads(first)
+    fields["Value"]["CheckpointEpoch"] = -1
+    fold = StateLogFold()
+
+    # When
+    for record in translated([first, json.dumps(fields)], "kip-checkpoint"):
+        fold.apply(record)
+
+    # Then
+    assert not fold.states
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -243,6 +259,10 @@ def test_a_line_that_is_no_such_record_is_refused_with_its_reason(line: str, rea
             "state 1 of 5-5",
         ),
         ({"States": [{"BaseOffset": 5, "LastOffset": 4, "State": 2, "DeliveryCount": 1}]}, "5-4"),
+        (
+            {"States": [{"BaseOffset": 5, "LastOffset": 5, "State": 3, "DeliveryCount": 1}]},
+            "state 3 of 5-5",
+        ),
         ({"States": [{"BaseOffset": 5, "LastOffset": 5, "State": 9, "DeliveryCount": 1}]}, "9"),
     ],
 )
