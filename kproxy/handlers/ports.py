@@ -154,6 +154,14 @@ class PartitionRead:
     max_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """A broker's quotas want no reads for `remaining_ms`: it `is_new`ly said so, or before, and was not asked."""
+
+    remaining_ms: int
+    is_new: bool
+
+
 @dataclass(slots=True)
 class PartitionData:
     """What a read found. `records` are record batches (format v2), untouched; empty when there is no whole one.
@@ -161,7 +169,7 @@ class PartitionData:
     The first batch may begin below the offset asked for; the last may be cut off where the byte limit fell, and only
     the first is known to be one of that format. `error_code` says why there are none, and then the
     offsets may be -1. OFFSET_OUT_OF_RANGE comes with `log_start_offset` filled. A read of committed records brings
-    those of `aborted` transactions along.
+    those of `aborted` transactions along. THROTTLING_QUOTA_EXCEEDED comes with `throttle`.
     """
 
     error_code: ErrorCode
@@ -171,6 +179,7 @@ class PartitionData:
     log_start_offset: int
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
     aborted: Sequence[AbortedTransaction] = ()
+    throttle: Throttle | None = None
 
     @property
     def readable_end(self) -> int:

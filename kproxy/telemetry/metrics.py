@@ -96,6 +96,11 @@ DECLARATIONS: Final = (
         "keepalives", _COUNTER, "ApiVersions requests sent to keep silent broker connections open."
     ),
     MetricDeclaration(
+        "broker_throttles",
+        _COUNTER,
+        "Answers by which a broker's quotas asked kproxy to send nothing for a while.",
+    ),
+    MetricDeclaration(
         "metadata_refreshes",
         _COUNTER,
         "Refreshes of the view of the backing cluster.",

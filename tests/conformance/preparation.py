@@ -119,8 +119,8 @@ def known_topic(connection: RawConnection, name: str, *, partitions: int) -> Top
         time.sleep(0.02)
 
 
-def find_coordinator(connection: RawConnection, group: str) -> None:
-    """Return when the group has a coordinator; a cluster where nobody asked before makes the topic for it now."""
+def find_coordinator(connection: RawConnection, group: str) -> int:
+    """Return the node id of the group's coordinator; a cluster where nobody asked before makes the topic for it now."""
     request = FindCoordinatorRequest(key_type=GROUP_KEY, coordinator_keys=[group])
     deadline = time.monotonic() + TIMEOUT_MS / 1000
     while True:
@@ -128,7 +128,7 @@ def find_coordinator(connection: RawConnection, group: str) -> None:
             ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_VERSION, request, FindCoordinatorResponse
         )
         if not answer.coordinators[0].error_code:
-            return
+            return answer.coordinators[0].node_id
         assert time.monotonic() < deadline, answer
         time.sleep(0.02)
 

@@ -132,10 +132,11 @@ class Play:
         return group
 
     def new_group_id(self) -> str:
-        """A name for a group, whose coordinator is there."""
-        group_id = self.new_name("group")
-        preparation.find_coordinator(self.helper, group_id)
-        return group_id
+        """A name for a group whose coordinator is broker 1."""
+        while True:
+            group_id = self.new_name("group")
+            if preparation.find_coordinator(self.helper, group_id) == 1:
+                return group_id
 
     def member(
         self,

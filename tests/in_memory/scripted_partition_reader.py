@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.isolation_levels import IsolationLevel
-from kproxy.handlers.ports import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, OnEarly, PartitionData, PartitionRead
+from kproxy.handlers.ports import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    OnEarly,
+    PartitionData,
+    PartitionRead,
+    Throttle,
+)
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.messages.fetch_response import AbortedTransaction
 from tests.in_memory.record_batch_bytes import record_batch, transaction_marker, transactional_batch
@@ -134,6 +141,8 @@ class ScriptedPartitionReader:
     def __init__(self) -> None:
         self.reads: list[PartitionRead] = []
         self.before_read: Callable[[], Awaitable[None]] | None = None
+        self.throttle: Throttle | None = None
+        """While it is set, every read is held back so."""
         self.held: dict[tuple[TopicId, int], asyncio.Event] = {}
         """Reads of these end when the event is set: they have a leader of their own, which hangs."""
         self._logs: dict[tuple[TopicId, int], InMemoryLog] = {}
@@ -202,6 +211,10 @@ class ScriptedPartitionReader:
     def _read_one(
         self, read: PartitionRead, bytes_left: int, *, at_least_one: bool, isolation: IsolationLevel
     ) -> PartitionData:
+        if self.throttle is not None:
+            held_back = PartitionData(ErrorCode.THROTTLING_QUOTA_EXCEEDED, memoryview(b""), -1, -1, -1)
+            held_back.throttle = self.throttle
+            return held_back
         failure = self._failure(read.topic_id, read.partition)
         if failure is not ErrorCode.NONE:
             return PartitionData(failure, memoryview(b""), -1, -1, -1)

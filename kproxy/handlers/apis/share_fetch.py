@@ -86,7 +86,8 @@ class ShareFetchHandler:
         answer = ShareFetchAnswer(session, terms.partitions, self._services.leadership)
         try:
             if not claim.closes and not request.is_renew_ack:
-                answer.add_fetched(await PartitionFetch(self._services, terms).run())
+                fetch = PartitionFetch(self._services, terms)
+                answer.add_fetched(await fetch.run(), throttle_ms=fetch.throttled.remaining_ms)
         except ShareSessionNotFound as ending:
             # Its connection is gone, or its member began anew on another one: nobody reads this, so it is no news.
             return ShareFetchResponse(error_code=ending.error_code, error_message=str(ending))

@@ -20,7 +20,7 @@ from kproxy.wire.messages.share_fetch_response import (
 class ShareFetchAnswer:
     """Collects what was fetched, then what was acknowledged. `order` is that in which partitions were looked at."""
 
-    __slots__ = ("_leaders", "_leadership", "_order", "_partitions", "_session")
+    __slots__ = ("_leaders", "_leadership", "_order", "_partitions", "_session", "_throttle_ms")
 
     def __init__(
         self, session: ShareSession, order: Sequence[TopicIdPartition], leadership: Leadership
@@ -30,9 +30,18 @@ class ShareFetchAnswer:
         self._leadership = leadership
         self._leaders: list[PartitionLeader] = []
         self._partitions: dict[TopicIdPartition, PartitionData] = {}
+        self._throttle_ms = 0
 
-    def add_fetched(self, fetched: Mapping[TopicIdPartition, FetchedPartition]) -> None:
-        """Name the partitions that have records, an error, or whose turn to be named it is."""
+    def add_fetched(
+        self, fetched: Mapping[TopicIdPartition, FetchedPartition], *, throttle_ms: int = 0
+    ) -> None:
+        """Name the partitions that have records, an error, or whose turn to be named it is.
+
+        With `throttle_ms`, which quotas ask the client to wait, none is named unless there are records.
+        """
+        self._throttle_ms = throttle_ms
+        if throttle_ms and not any(found.acquired for found in fetched.values()):
+            return
         for partition in self._order:
             found = fetched.get(partition)
             if found is None:
@@ -72,6 +81,7 @@ class ShareFetchAnswer:
             for point in self._leadership.endpoints_of(self._leaders)
         ]
         return ShareFetchResponse(
+            throttle_time_ms=self._throttle_ms,
             acquisition_lock_timeout_ms=acquisition_lock_timeout_ms,
             responses=list(topics.values()),
             node_endpoints=endpoints,

@@ -30,6 +30,7 @@ from kproxy.handlers.fetching.read_batches import ReadBatches
 from kproxy.handlers.fetching.read_offsets import missing_offset, without_room
 from kproxy.handlers.fetching.read_shares import acquirable_offsets, are_unchanged, reads_of
 from kproxy.handlers.fetching.record_acquisition import RecordAcquisition
+from kproxy.handlers.fetching.throttled_reads import ThrottledReads
 from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.live.fetch_signals import FetchSignals
 from kproxy.handlers.live.leadership import PartitionRefusal
@@ -66,6 +67,7 @@ class PartitionFetch:
         "_signals",
         "_terms",
         "_writes",
+        "throttled",
     )
 
     def __init__(self, services: ShareServices, terms: FetchTerms) -> None:
@@ -78,6 +80,8 @@ class PartitionFetch:
         self._report = RefusalReport(services.observer, terms.context)
         self._loads = FetchLoads(services)
         self._found = FoundBytes()
+        self.throttled = ThrottledReads(services.clock)
+        """What the quotas of brokers hold back."""
         self._signals = FetchSignals()
         self._looks = PartitionLooks({}, self._signals.own_key)
         self._bytes_left_behind = 0
@@ -140,8 +144,9 @@ class PartitionFetch:
         self._require_session()
         self._found.may_begin_anew = self._signals.is_asleep = True
         terms = self._terms
+        until_ms = self.throttled.bounded(terms.deadline_ms)
         woken = await self._services.parked.wait(
-            self._looks.interest, terms.deadline_ms, terms.context, self._isolation
+            self._looks.interest, until_ms, terms.context, self._isolation
         )
         self._signals.is_asleep = False
         self._looks.hear(woken)
@@ -153,7 +158,7 @@ class PartitionFetch:
         has_enough = bool(self._fetched) and self._terms.min_bytes <= 0
         # A stock broker answers a fetch that it found aborted records for, though there is nothing to tell.
         has_acquired = self._acquisition.acquired_count > 0 or self._acquisition.has_found_aborted
-        return has_enough or self._has_failed_read or has_acquired
+        return has_enough or self._has_failed_read or has_acquired or self.throttled.is_told
 
     def _is_time_up(self) -> bool:
         is_ending = self._services.parked.is_ending
@@ -192,19 +197,22 @@ class PartitionFetch:
             if not offsets or await self._is_still_too_little(offsets):
                 return
             reads, max_bytes = reads_of(self._services, self._terms, offsets)
-            results = await self._services.reader.read(
-                list(reads.values()),
-                max_bytes=max_bytes,
-                isolation=self._isolation,
-                on_early=self._leave_to_others,
-            )
-            self._require_session()
-            found = dict(zip(reads, results, strict=True))
-            await self._take(reads, found)
+            found = await self._read(reads, max_bytes)
+            await self._take({partition: reads[partition] for partition in found}, found)
         finally:
             self._end_turns()
         if not self._acquisition.acquired_count:
             self._terms.context.answer_budget.give_back()
+
+    async def _read(
+        self, reads: Mapping[TopicIdPartition, PartitionRead], max_bytes: int
+    ) -> Mapping[TopicIdPartition, PartitionData]:
+        """Return what was read, without what quotas held back."""
+        results = await self._services.reader.read(
+            [*reads.values()], max_bytes=max_bytes, isolation=self._isolation, on_early=self._leave_to_others
+        )
+        self._require_session()
+        return self.throttled.left_of(dict(zip(reads, results, strict=True)))
 
     def _leave_to_others(self, came: Iterable[PartitionRead]) -> None:
         """Let others read what `came` of a read that takes long, and whatever else they have asked this fetch for.
@@ -221,14 +229,12 @@ class PartitionFetch:
         """Tell whether what the last round found, and what was added, is less than MinBytes: this one is over then."""
         if self._is_time_up() or not self._found.is_known_from(offsets) or not self._found.total(offsets):
             return False  # where nothing was found, a read of what was added is a read of all
-        added = self._found.reads_of_added(tuple(offsets))
+        added = dict(zip(offsets, self._found.reads_of_added(tuple(offsets)), strict=True))
         max_bytes = self._terms.context.answer_budget.grant(SMALLEST_READ_BYTES)
-        read_data = await self._services.reader.read(
-            added, max_bytes=max_bytes, isolation=self._isolation, on_early=self._leave_to_others
-        )
-        results = dict(zip(offsets, read_data, strict=True))
-        self._require_session()
+        results = await self._read(added, max_bytes)
         self._terms.context.answer_budget.give_back()
+        if len(results) < len(added):
+            return True
         are_added = [self._found.add(partition, data) for partition, data in results.items()]
         found_bytes = self._found.total(offsets)
         if not are_unchanged(self._services, self._terms, offsets):

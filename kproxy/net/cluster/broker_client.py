@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 from typing import Any, Final, TypeVar, cast
 
 from kproxy import __version__
@@ -39,6 +40,12 @@ CLOSED_BY_KPROXY: Final = "closed_by_kproxy"
 CLOSED_BY_BROKER: Final = "closed_by_broker"
 """Reasons of a `BrokerFailure` that are part of normal life when nothing is owed."""
 
+THROTTLED: Final = "throttled"
+"""The reason of a `BrokerFailure`: a request was not sent, because the broker's quotas want none for too long."""
+
+LONGEST_THROTTLE_MS: Final = 300_000
+"""No throttle time is taken to be longer: a quota that was far too small may have been raised meanwhile."""
+
 MAX_CORRELATION_ID: Final = 2**31 - 1
 
 
@@ -65,11 +72,15 @@ class _OwedAnswer:
 class BrokerClient(asyncio.BufferedProtocol):
     """An open connection; made by `dial`, and of no more use once `is_open` is false.
 
-    `on_end`, if set, is called once, when the connection ends, with the reason.
+    A broker whose quotas are exceeded says so in an answer, and reads nothing more from the connection until the
+    throttle time is over (KIP-219); until then nothing is sent.
+
+    `on_end`, if set, is called once, when the connection ends, with the reason; `on_throttled` with each throttle time.
     """
 
     def __init__(self, peer: str, limits: ConnectionLimits, read_buffers: ReadBuffers) -> None:
         self.on_end: Callable[[BrokerFailure], None] | None = None
+        self.on_throttled: Callable[[int], None] | None = None
         self.peer = peer
         self.version_ranges: Mapping[int, tuple[int, int]] = {}
         """What the broker serves, by API key: (lowest, highest) version. Empty before `negotiate`."""
@@ -79,6 +90,7 @@ class BrokerClient(asyncio.BufferedProtocol):
         self._last_correlation_id = 0
         self._is_negotiated = False
         self._is_trusted = False
+        self._throttled_until_s = 0.0
         self._transport: asyncio.Transport | None = None
         self._closed_because: BrokerFailure | None = None
 
@@ -93,6 +105,13 @@ class BrokerClient(asyncio.BufferedProtocol):
     def in_flight_count(self) -> int:
         """How many answers the broker owes, abandoned requests included."""
         return len(self._owed)
+
+    @property
+    def throttled_ms(self) -> int:
+        """How much longer the broker reads nothing from this connection, in milliseconds; 0 when it does."""
+        if not self._throttled_until_s:
+            return 0
+        return max(0, ceil(1000 * (self._throttled_until_s - asyncio.get_running_loop().time())))
 
     def has_version_for(self, api_key: int) -> bool:
         """Return whether there is a version of the API that both sides know."""
@@ -125,7 +144,7 @@ class BrokerClient(asyncio.BufferedProtocol):
 
         Raises:
             BrokerUnavailable: the connection is closed, breaks, or has no version in common; the answer does
-                not come in time, cannot be decoded or is somebody else's.
+                not come in time, cannot be decoded or is somebody else's; the broker is throttled for too long.
         """
         chosen = self.version_for(api_key) if version is None else version
         return await self._send(api_key, chosen, message, broker_wait_ms)
@@ -138,12 +157,28 @@ class BrokerClient(asyncio.BufferedProtocol):
         Raises:
             BrokerUnavailable: see `request`.
         """
+        await self.pass_throttle()
         transport = self._open_transport()
         correlation_id = self._next_correlation_id()
         owed = self._owe(request.api_key, correlation_id, read, broker_wait_ms=0)
         transport.writelines(request.chunks(correlation_id))
         answer: Answer = await owed.answer
         return answer
+
+    async def pass_throttle(self) -> None:
+        """Return when requests may be sent: at once, unless the broker reads none for the time.
+
+        Raises:
+            BrokerFailure: that lasts longer than an answer may take.
+        """
+        patience_ms = self._limits.request_timeout_ms
+        while throttled_ms := self.throttled_ms:
+            if patience_ms <= 0:
+                detail = f"{self.peer} takes no requests for {throttled_ms} ms more: the quotas of client id"
+                raise BrokerFailure(THROTTLED, f"{detail} '{CLIENT_ID}' are exceeded")
+            pause_ms = min(throttled_ms, patience_ms)
+            patience_ms -= pause_ms
+            await asyncio.sleep(pause_ms / 1000)
 
     async def negotiate(self) -> None:
         """Learn what the broker serves; before that no other request makes sense.
@@ -200,6 +235,7 @@ class BrokerClient(asyncio.BufferedProtocol):
         return response
 
     async def _send(self, api_key: int, version: int, message: Message, broker_wait_ms: int) -> Message:
+        await self.pass_throttle()
         transport = self._open_transport()
         correlation_id = self._next_correlation_id()
         chunks = codecs.encode_request(api_key, version, correlation_id, CLIENT_ID, message)
@@ -244,8 +280,17 @@ class BrokerClient(asyncio.BufferedProtocol):
         self._owed.popleft()
         owed.timer.cancel()
         self._is_trusted = self._is_negotiated
+        throttle_ms = getattr(answer, "throttle_time_ms", 0)
+        if throttle_ms > 0:
+            self._throttle(throttle_ms)
         if is_awaited:
             owed.answer.set_result(answer)
+
+    def _throttle(self, throttle_ms: int) -> None:
+        until_s = asyncio.get_running_loop().time() + min(throttle_ms, LONGEST_THROTTLE_MS) / 1000
+        self._throttled_until_s = max(self._throttled_until_s, until_s)
+        if self.on_throttled is not None:
+            self.on_throttled(throttle_ms)
 
     def _end_late(self, api_key: int, timeout_ms: int) -> None:
         detail = f"{self.peer} did not answer {ApiKey(api_key).name} within {timeout_ms} ms"

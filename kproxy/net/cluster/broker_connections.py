@@ -5,6 +5,7 @@ A client's traffic never passes here: it has an upstream connection of its own (
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Final, Protocol
 
 from kproxy.errors import BrokerUnavailable
@@ -14,6 +15,7 @@ from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.net.backoff import Backoff
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.cluster.broker_client import (
+    CLIENT_ID,
     CLOSED_BY_BROKER,
     CLOSED_BY_KPROXY,
     BrokerClient,
@@ -56,8 +58,13 @@ class Dialler:
             self._counting.count("connection_errors", 1, "broker", failure.reason)
             raise
         client.on_end = self._ended
+        client.on_throttled = partial(self._throttled, client.peer)
         self._counting.count("connections", 1, "broker")
         return client
+
+    def _throttled(self, peer: str, throttle_ms: int) -> None:
+        self._counting.count("broker_throttles")
+        log.info("broker_throttles", broker=peer, throttle_ms=throttle_ms, client_id=CLIENT_ID)
 
     def _ended(self, failure: BrokerFailure) -> None:
         if failure.reason in {CLOSED_BY_BROKER, CLOSED_BY_KPROXY}:

@@ -20,6 +20,7 @@ from kproxy.handlers.ports import (
     PartitionData,
     PartitionLeader,
     PartitionRead,
+    Throttle,
     TopicDescription,
 )
 from kproxy.net.cluster.broker_client import BrokerClient
@@ -82,7 +83,7 @@ class BrokerPartitionReader:
 
     A partition that its supposed leader disowns, and one whose leader does not answer, is looked up anew
     and read once more; if that fails too its result is NOT_LEADER_OR_FOLLOWER, upon which clients refresh
-    and try again.
+    and try again. A leader whose quotas are exceeded is not asked until the throttle time is over.
     """
 
     def __init__(self, *, metadata: ClusterMetadataCache, connections: ReadConnections) -> None:
@@ -180,6 +181,9 @@ class BrokerPartitionReader:
     ) -> None:
         try:
             client = await self._connections.reader(leader_id)
+            if throttled_ms := client.throttled_ms:
+                _hold_back(located, Throttle(throttled_ms, is_new=False), results)
+                return
             if client.version_for(ApiKey.FETCH) < FIRST_VERSION_BY_TOPIC_ID:
                 located = await self._still_so_named(located, results)
             if located:
@@ -216,6 +220,8 @@ class BrokerPartitionReader:
         )
         response = await client.request(ApiKey.FETCH, request, version)
         assert isinstance(response, FetchResponse)
+        if response.throttle_time_ms > 0:
+            _hold_back(located, Throttle(response.throttle_time_ms, is_new=True), results)
         found = fetched_partitions(response, version, {one.topic.name: one.topic.topic_id for one in located})
         for one in located:
             partition = found.get(TopicIdPartition(one.read.topic_id, one.read.partition))
@@ -277,6 +283,12 @@ async def _all_of(steps: Sequence[Coroutine[object, object, None]]) -> None:
 
 def _failed(error_code: ErrorCode) -> PartitionData:
     return PartitionData(error_code, NO_RECORDS, UNKNOWN_OFFSET, UNKNOWN_OFFSET, UNKNOWN_OFFSET)
+
+
+def _hold_back(located: Sequence[_LocatedRead], throttle: Throttle, results: list[PartitionData]) -> None:
+    for one in located:
+        results[one.position] = _failed(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+        results[one.position].throttle = throttle
 
 
 def _data(partition: fetch_response.PartitionData, isolation: IsolationLevel, *, where: str) -> PartitionData:

@@ -19,6 +19,7 @@ PROMISED_COUNTERS = {
     "share_deliveries": ("first",),
     "share_lock_timeouts": (),
     "share_archived": ("reason",),
+    "broker_throttles": (),
     "metadata_refreshes": ("result",),
     "metadata_looks": ("result",),
     "upstream_probe": ("result",),

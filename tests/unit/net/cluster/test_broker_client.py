@@ -4,12 +4,13 @@ import pytest
 
 from kproxy.errors import BrokerUnavailable
 from kproxy.net.broker_failures import AuthenticationExpected, BrokerFailure
-from kproxy.net.cluster.broker_client import ConnectionLimits, dial
+from kproxy.net.cluster.broker_client import LONGEST_THROTTLE_MS, THROTTLED, ConnectionLimits, dial
 from kproxy.settings.addresses import HostPort
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest
 from kproxy.wire.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 from kproxy.wire.messages.metadata_request import MetadataRequest
+from kproxy.wire.messages.metadata_response import MetadataResponse
 from tests.event_loops import BOTH_LOOPS
 from tests.in_memory.answering_broker import AnsweringBroker, Reply, response_bytes
 from tests.worlds.backing import ask, broker_that, cluster_named, never
@@ -161,6 +162,45 @@ async def test_a_long_poll_may_take_as_long_as_the_broker_was_allowed_to_wait() 
 
         # Then
         assert str(failure.value) == f"{broker.address} did not answer METADATA within 80 ms"
+
+
+async def test_a_broker_that_throttles_is_sent_nothing_until_the_time_is_over() -> None:
+    """KIP-219: it answers at once, and reads nothing more from the connection meanwhile."""
+    # Given
+    answers = iter([MetadataResponse(throttle_time_ms=60), cluster_named("c")])
+    async with broker_that(lambda _: next(answers)) as broker:
+        client = await dial(broker.address, LIMITS)
+        throttles: list[int] = []
+        client.on_throttled = throttles.append
+        await ask(client)
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+
+        # When
+        answer = await ask(client)
+
+        # Then
+        assert answer == "c"
+        assert loop.time() - began_s >= 0.05
+        assert throttles == [60]
+        assert client.throttled_ms == 0
+
+
+async def test_a_request_that_would_wait_too_long_for_the_end_of_a_throttle_time_is_not_sent() -> None:
+    # Given
+    async with broker_that(lambda _: MetadataResponse(throttle_time_ms=2**31 - 1)) as broker:
+        client = await dial(broker.address, ConnectionLimits(request_timeout_ms=50))
+        await ask(client)
+
+        # When
+        with pytest.raises(BrokerFailure, match="the quotas of client id 'kproxy' are exceeded") as failure:
+            await ask(client)
+
+        # Then
+        assert failure.value.reason == THROTTLED
+        assert len(broker.asked(ApiKey.METADATA)) == 1
+        assert client.is_open
+        assert 0 < client.throttled_ms <= LONGEST_THROTTLE_MS
 
 
 @pytest.mark.parametrize(

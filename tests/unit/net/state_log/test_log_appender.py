@@ -4,7 +4,7 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.ports import TopicDescription
-from kproxy.net.cluster.broker_client import BrokerClient
+from kproxy.net.cluster.broker_client import BrokerClient, ConnectionLimits
 from kproxy.net.state_log import log_appender
 from kproxy.net.state_log.append_outcome import AppendFate, AppendOutcome, not_sent
 from kproxy.net.state_log.state_topics import SlotTopics
@@ -16,6 +16,8 @@ from tests.in_memory.scripted_state_log import WRITING_VERSIONS, Fate, ScriptedS
 from tests.worlds.backing import ORDERS
 from tests.worlds.state_logs import GROUPS, STATE, StateLogBacking, create_state_topics, groups_log, state_log
 from tests.worlds.waiting import until
+
+QUICK_TO_GIVE_UP = ConnectionLimits(request_timeout_ms=500)
 
 
 def batch_of(value: bytes, *, sequence: int = 0, epoch: int = 0) -> bytes:
@@ -294,6 +296,25 @@ async def test_a_connection_that_broke_before_a_byte_went_out_leaves_nothing_in_
         # Then
         assert outcome.fate is AppendFate.NOT_APPENDED
         assert cluster.produced() == []
+
+
+async def test_a_batch_that_quotas_hold_back_for_too_long_was_not_sent() -> None:
+    """Nothing is in doubt: whoever waits hears that it was not written, or sends it again."""
+    # Given
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster, limits=QUICK_TO_GIVE_UP) as backing:
+        create_state_topics(cluster)
+        topics = await backing.found()
+        cluster.brokers[1].answers[ApiKey.PRODUCE] = lambda _: ProduceResponse(throttle_time_ms=60_000)
+        await appended(backing, topics, batch_of(b"x"))
+        cluster.brokers[1].requests.clear()
+
+        # When
+        outcome = await appended(backing, topics, batch_of(b"y", sequence=1))
+
+        # Then
+        assert outcome.fate is AppendFate.NOT_APPENDED
+        assert "the quotas of client id 'kproxy' are exceeded" in outcome.detail
+        assert not cluster.brokers[1].asked(ApiKey.PRODUCE)
 
 
 async def test_after_a_batch_that_could_not_be_sent_the_leaders_are_looked_for() -> None:
