@@ -24,6 +24,7 @@ from kproxy.settings.value_kinds import (
     ValueKind,
     milliseconds,
     one_of,
+    share_assignor,
     topic_name,
     true_or_false,
     whole_number,
@@ -189,9 +190,9 @@ class Settings(RelaySettings):
     )
     group_share_assignors: ShareAssignor = key_row(
         "group.share.assignors",
-        one_of(ShareAssignor),
+        share_assignor(),
         "simple",
-        "Who shares out the partitions of share groups: there is one.",
+        "Who shares out the partitions of share groups: there is one, which may be named by Kafka's class, too.",
     )
     group_share_initialize_retry_interval_ms: int = key_row(
         "group.share.initialize.retry.interval.ms",

@@ -8,9 +8,13 @@ from types import MappingProxyType
 from typing import Final, Generic, TypeVar
 
 from kproxy.settings.addresses import LAST_PORT, NODE_ID_PLACE, HostPort, check_host, parse_host_port
+from kproxy.settings.choices import ShareAssignor
 
 T = TypeVar("T")
 ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
+
+SIMPLE_ASSIGNOR_CLASS: Final = "org.apache.kafka.coordinator.group.assignor.SimpleAssignor"
+"""What a broker may have in place of `simple`."""
 
 LARGEST_INT: Final = 2**31 - 1
 """Kafka's Integer.MAX_VALUE, the upper end of every number that Kafka leaves unbounded."""
@@ -101,6 +105,24 @@ def one_of(choices: type[ChoiceT], *, why: str = "") -> ValueKind[ChoiceT]:
         raise ValueError(f"expected {expectation}{why}")
 
     return ValueKind(expectation, parse, str)
+
+
+def share_assignor() -> ValueKind[ShareAssignor]:
+    """The one assignor of share groups, as Kafka's `group.share.assignors` has it: by name, or by its class's name."""
+    return ValueKind("simple", _share_assignor, str)
+
+
+def _share_assignor(text: str) -> ShareAssignor:
+    entries = [entry.strip() for entry in text.split(",") if entry.strip()]
+    if len(entries) != 1:
+        raise ValueError(
+            f"expected exactly one assignor for all share groups, which is simple, not {len(entries)}"
+        )
+    if entries[0].casefold() == ShareAssignor.SIMPLE or entries[0] == SIMPLE_ASSIGNOR_CLASS:
+        return ShareAssignor.SIMPLE
+    if "." in entries[0]:
+        raise ValueError("expected simple: kproxy is no Java program and can load no class")
+    raise ValueError("expected simple, the only assignor that Kafka has for share groups")
 
 
 def _number_within(text: str, first: int, last: int, expectation: str) -> int:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kproxy.settings.addresses import HostPort
+from kproxy.settings.choices import ShareAssignor
 from kproxy.settings.value_kinds import (
     host_name,
     listening_address,
@@ -13,6 +14,7 @@ from kproxy.settings.value_kinds import (
     optional_listening_address,
     port_by_node_id,
     server_addresses,
+    share_assignor,
     topic_name,
     true_or_false,
     whole_number,
@@ -22,6 +24,27 @@ from kproxy.settings.value_kinds import (
 class Fruit(StrEnum):
     APPLE = "apple"
     PEAR = "pear"
+
+
+@pytest.mark.parametrize(
+    "text", ["simple", " Simple,", "org.apache.kafka.coordinator.group.assignor.SimpleAssignor"]
+)
+def test_the_assignor_is_named_as_brokers_name_it(text: str) -> None:
+    assert share_assignor().parse(text) is ShareAssignor.SIMPLE
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "exactly one assignor for all share groups, which is simple, not 0"),
+        ("simple,simple", "exactly one assignor for all share groups, which is simple, not 2"),
+        ("range", "the only assignor that Kafka has for share groups"),
+        ("com.example.OurAssignor", "is no Java program and can load no class"),
+    ],
+)
+def test_another_assignor_is_refused_with_the_reason(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        share_assignor().parse(text)
 
 
 @pytest.mark.parametrize("text", ["2", " 10 ", "007"])
