@@ -145,7 +145,16 @@ class StateLogUnavailable(CoordinatorNotAvailable):
 class StateNotWritten(StateLogUnavailable):
     """A write that is certainly not in the state log: its append was refused, or could not be sent in time.
 
-    Raised as StateLogUnavailable is. The slot goes on, so whoever changed something in memory takes what is durable.
+    Raised as StateLogUnavailable is. The slot goes on, so whoever changed something in memory takes what is durable, or
+    takes back what it changed.
+    """
+
+
+class StateRefused(StateNotWritten):
+    """The leader of the state log will never take what was to be written.
+
+    Raised as StateNotWritten is. Members are told UNKNOWN_SERVER_ERROR of their acknowledgements, for it is not to be
+    expected that trying again helps.
     """
 
 

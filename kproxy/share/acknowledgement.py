@@ -1,10 +1,10 @@
-"""What a member says of records that it acquired: whether it may, and what becomes of them.
+"""What a member says of records that it acquired: whether it may, what becomes of them, and how that is undone.
 
 Source: KIP-932, "Acknowledge"; KIP-1222 (RENEW); `SharePartition.acknowledge`,
 `KafkaApis.validateAcknowledgementBatches`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
@@ -13,6 +13,7 @@ from kproxy.errors import InvalidRecordState, InvalidRequest
 from kproxy.share.limits import ShareLimits
 from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRanges
 from kproxy.share.record_state import AcknowledgeType, RecordState
+from kproxy.share.redelivery import DeliveryBatches
 
 _RENEW: Final = AcknowledgeType.RENEW
 _AVAILABLE: Final = RecordState.AVAILABLE
@@ -82,7 +83,16 @@ class Acknowledgement:
     to settle, and nothing has changed then. `renewal` is the lock of all records that are renewed; it names the member.
     """
 
-    __slots__ = ("_limits", "_now_ms", "_ranges", "_renewal", "has_passed", "has_renewed", "rewrites")
+    __slots__ = (
+        "_limits",
+        "_now_ms",
+        "_ranges",
+        "_renewal",
+        "before",
+        "has_passed",
+        "has_renewed",
+        "rewrites",
+    )
 
     def __init__(
         self, ranges: OffsetRanges, renewal: AcquisitionLock, *, limits: ShareLimits, now_ms: int
@@ -91,6 +101,8 @@ class Acknowledgement:
         """Part of the request lay below the start offset."""
         self.has_renewed = False
         """A record is renewed."""
+        self.before: list[InFlightRange] = []
+        """What the offsets are that are settled, until the rewrites are put in place."""
         self.rewrites: list[list[InFlightRange]] = []
         """What to put in place, list after list; the runs of each list follow each other without a gap."""
         self._ranges = ranges
@@ -118,7 +130,9 @@ class Acknowledgement:
         self._require_unsettled(first_offset)
         if _RENEW in batch.types and not self._limits.is_renew_enabled:
             raise InvalidRecordState("the group does not allow acquisition locks to be renewed")
-        self._add([settled for run in runs for settled in self._settle(run, batch)])
+        rewritten = [settled for run in runs for settled in self._settle(run, batch)]
+        self._add(rewritten)
+        self.before += runs if _RENEW not in batch.types else _settled_of(runs, rewritten)
 
     def settled_runs(self) -> Iterator[InFlightRange]:
         """Yield the runs whose new state must become durable, ascending."""
@@ -179,6 +193,19 @@ class Acknowledgement:
             self.rewrites.append(rewritten)
 
 
+def _settled_of(before: Sequence[InFlightRange], after: Sequence[InFlightRange]) -> list[InFlightRange]:
+    """Return the parts of `before` that are not renewed in `after`, which has the same offsets in smaller runs."""
+    settled: list[InFlightRange] = []
+    runs = iter(before)
+    run = next(runs)
+    for part in after:
+        if part.first_offset > run.last_offset:
+            run = next(runs)
+        if part.state is not _ACQUIRED:
+            settled.append(run.part(part.first_offset, part.last_offset))
+    return settled
+
+
 def _equal_types(run: InFlightRange, batch: AcknowledgementBatch) -> Iterator[tuple[int, int]]:
     """Yield each type that `batch` has for the offsets of `run`, and for how many offsets in a row."""
     types = batch.types
@@ -196,3 +223,70 @@ def state_after_attempt(run: InFlightRange, limits: ShareLimits) -> RecordState:
     AVAILABLE again, or ARCHIVED when it was delivered as often as the limit allows. The count stays.
     """
     return _AVAILABLE if run.delivery_count < limits.delivery_count_limit else _ARCHIVED
+
+
+@dataclass(slots=True)
+class EndedAttempts:
+    """What was held, and came back unsettled: as it was `before`, and as it is `after`; both empty when nothing was."""
+
+    before: list[InFlightRange]
+    after: list[InFlightRange]
+
+
+def end_attempts(
+    ranges: OffsetRanges,
+    first_offset: int,
+    last_offset: int,
+    is_ended: Callable[[AcquisitionLock], bool],
+    limits: ShareLimits,
+) -> EndedAttempts:
+    """Take back, in `ranges`, what is held from first to last offset, inclusive, under a lock that `is_ended`."""
+    ended = EndedAttempts([], [])
+    if first_offset > last_offset:
+        return ended
+    rewritten: list[InFlightRange] = []
+    for run in ranges.clipped(first_offset, last_offset):
+        if run.lock is None or not is_ended(run.lock):
+            rewritten.append(run)
+            continue
+        state = state_after_attempt(run, limits)
+        ended.before.append(run)
+        ended.after.append(InFlightRange(run.first_offset, run.last_offset, state, run.delivery_count, None))
+        rewritten.append(ended.after[-1])
+    if ended.after:
+        ranges.replace(rewritten)
+    return ended
+
+
+@dataclass(slots=True)
+class Reversal:
+    """What a change has to be undone with.
+
+    `runs` are the offsets that it changed, as they were before it; `passed_batches` the first offsets of the delivery
+    batches that the start offset passed by it, and of the one behind them; `start_offset` is the one from before.
+    """
+
+    start_offset: int
+    runs: Sequence[InFlightRange]
+    passed_batches: Sequence[int]
+
+
+def undo(reversal: Reversal, ranges: OffsetRanges, batches: DeliveryBatches) -> list[AcquisitionLock]:
+    """Put back what `reversal` says, and return the locks under which records are held again, until they end.
+
+    What somebody acquired meanwhile, or renewed, stays as it is. What else was passed below the start offset is done
+    with, as it was. Source: `SharePartition.rollbackOrProcessStateUpdates`.
+    """
+    passed_last = ranges.start_offset - 1
+    if reversal.start_offset <= passed_last:
+        ranges.prepend(InFlightRange(reversal.start_offset, passed_last, _ARCHIVED, 0, None))
+    batches.begin_again(reversal.passed_batches)
+    locks: list[AcquisitionLock] = []
+    for before in reversal.runs:
+        runs = ranges.clipped(before.first_offset, before.last_offset)
+        ranges.replace(
+            [run if run.lock is not None else before.part(run.first_offset, run.last_offset) for run in runs]
+        )
+        if before.lock is not None:
+            locks.append(before.lock)
+    return locks

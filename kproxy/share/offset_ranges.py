@@ -151,6 +151,11 @@ class OffsetRanges:
         self._substitute(low, len(self._ranges), joined((*self._ranges[low:], added)))
         self.end_offset = added.last_offset + 1
 
+    def prepend(self, added: InFlightRange) -> None:
+        """Add a run that ends right before `start_offset`, with which the window begins then."""
+        high = min(len(self._ranges), 1)
+        self._substitute(0, high, joined((added, *self._ranges[:high])))
+
     def drop_below(self, offset: int) -> None:
         """Let the window begin at `offset`, which is inside it or its end; what lies below is forgotten."""
         if offset == self.start_offset:

@@ -63,16 +63,26 @@ class DeliveryBatches:
         last_offset = self._firsts[index] - 1 if index < len(self._firsts) else end_offset - 1
         return self._firsts[index - 1], last_offset
 
-    def drop_below(self, start_offset: int, *, end_offset: int) -> None:
-        """Forget the batches that lie below `start_offset`; one that is passed in part keeps its size."""
+    def begin_again(self, first_offsets: Iterable[int]) -> None:
+        """Let batches begin where they did before they were dropped."""
+        self._firsts = sorted({*self._firsts, *first_offsets})
+
+    def drop_below(self, start_offset: int, *, end_offset: int) -> list[int]:
+        """Forget the batches that lie below `start_offset`; return where they began, and where the next one does.
+
+        One that is passed in part keeps its size.
+        """
         if start_offset == end_offset:
+            begun = [*self._firsts, end_offset]
             self._firsts.clear()
             self._undelivered.clear()
-            return
+            return begun
         dropped = bisect_right(self._firsts, start_offset) - 1
+        begun = self._firsts[: dropped + 1]
         if self._undelivered:
-            self._undelivered.difference_update(self._firsts[:dropped])
+            self._undelivered.difference_update(begun[:-1])
         del self._firsts[:dropped]
+        return begun
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ can tell from a slow network:
   acknowledgement of it succeeds silently either way.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kproxy.errors import SharePartitionFenced, UnusableShareState
 from kproxy.share.aborted_records import archive_aborted, without_aborted
-from kproxy.share.acknowledgement import Acknowledgement, AcknowledgementBatch, state_after_attempt
+from kproxy.share.acknowledgement import Acknowledgement, AcknowledgementBatch, Reversal, end_attempts, undo
 from kproxy.share.acquisition import AcquiredRange, NewOffsets
 from kproxy.share.acquisition_locks import AcquisitionLocks
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, MemberId, SharePartitionKey
@@ -217,8 +217,19 @@ class SharePartition:
             self._keep(renewal)
         settled = list(acknowledgement.settled_runs())
         if settled or acknowledgement.has_passed:
-            return self._delta(settled)
+            return self._delta(settled, before=acknowledgement.before)
         return NO_CHANGE
+
+    def take_back(self, refused: StateDelta) -> None:
+        """Undo an acknowledgement or a release: it is certain that it is not durable, nor anything that changed since.
+
+        The records are held again until their locks end, unless somebody acquired them meanwhile. Of several refused
+        deltas the first is undone first.
+        """
+        self._refuse_if_fenced()
+        assert refused.reversal is not None, "neither an acknowledgement nor a release"
+        for lock in undo(refused.reversal, self._ranges, self._batches):
+            self._keep(lock)
 
     def release(self, member_id: MemberId, *, node_id: int = BOOTSTRAP_NODE_ID) -> StateDelta:
         """Take back what `member_id` acquired in its share session with `node_id`, which ended. The attempts count.
@@ -227,10 +238,11 @@ class SharePartition:
         share-partition when its leader moves: the end of one takes nothing from the other.
         """
         self._refuse_if_fenced()
-        ranges = self._ranges
-        return self._end_attempts(
-            ranges.start_offset, ranges.end_offset - 1, lambda lock: lock.belongs_to(member_id, node_id)
+        span = (self._ranges.start_offset, self._ranges.end_offset - 1)
+        ended = end_attempts(
+            self._ranges, *span, lambda lock: lock.belongs_to(member_id, node_id), self.limits
         )
+        return self._delta(ended.after, before=ended.before) if ended.after else NO_CHANGE
 
     def expire_locks(self, now_ms: int) -> StateDelta:
         """Take back every record whose lock has reached its deadline.
@@ -242,8 +254,9 @@ class SharePartition:
         if not expired:
             return NO_CHANGE
         first_offset = max(min(lock.first_offset for lock in expired), self._ranges.start_offset)
-        last_offset = max(lock.last_offset for lock in expired)
-        return self._end_attempts(first_offset, last_offset, lambda lock: lock.deadline_ms <= now_ms)
+        span = (first_offset, max(lock.last_offset for lock in expired))
+        ended = end_attempts(self._ranges, *span, lambda lock: lock.deadline_ms <= now_ms, self.limits)
+        return self._delta(ended.after) if ended.after else NO_CHANGE
 
     def move_start(self, log_start_offset: int) -> StateDelta:
         """Forget what lies below `log_start_offset`: the log lost it. Nothing when that is behind."""
@@ -350,46 +363,33 @@ class SharePartition:
         if first_left <= window_last:
             self._ranges.append(InFlightRange(first_left, window_last, _AVAILABLE, 0, None))
 
-    def _end_attempts(
-        self, first_offset: int, last_offset: int, is_ended: Callable[[AcquisitionLock], bool]
+    def _delta(
+        self, changed: Iterable[InFlightRange], before: Sequence[InFlightRange] | None = None
     ) -> StateDelta:
-        """Take back what is held in these offsets under a lock that `is_ended`."""
-        if first_offset > last_offset:
-            return NO_CHANGE
-        ended: list[InFlightRange] = []
-        rewritten: list[InFlightRange] = []
-        for run in self._ranges.clipped(first_offset, last_offset):
-            if run.lock is None or not is_ended(run.lock):
-                rewritten.append(run)
-                continue
-            state = state_after_attempt(run, self.limits)
-            ended.append(InFlightRange(run.first_offset, run.last_offset, state, run.delivery_count, None))
-            rewritten.append(ended[-1])
-        if not ended:
-            return NO_CHANGE
-        self._ranges.replace(rewritten)
-        return self._delta(ended)
+        """Pass the terminal prefix, and return `changed` with start offset and count from before that.
 
-    def _delta(self, changed: Iterable[InFlightRange]) -> StateDelta:
-        """Pass the terminal prefix, and return `changed` with start offset and count from before that."""
+        It can be undone if that which changed, as it was `before`, is given.
+        """
         start_offset = self._ranges.start_offset
         complete_count = min(self._ranges.terminal_count, LARGEST_COUNT)
-        self._pass_terminal_prefix()
+        passed_batches = self._pass_terminal_prefix()
         self._forget_void_locks()
         batches = tuple(
             StateBatch(run.first_offset, run.last_offset, run.state, run.delivery_count)
             for run in joined(changed)
         )
-        return StateDelta(start_offset, complete_count, batches)
+        reversal = None if before is None else Reversal(start_offset, before, passed_batches)
+        return StateDelta(start_offset, complete_count, batches, reversal)
 
     def _forget_void_locks(self) -> None:
         if self.in_flight_count == self._ranges.available_count + self._ranges.terminal_count:
             self._locks.clear()
 
-    def _pass_terminal_prefix(self) -> None:
+    def _pass_terminal_prefix(self) -> list[int]:
+        """Return where delivery batches began that were passed."""
         ranges = self._ranges
         ranges.drop_terminal_prefix()
-        self._batches.drop_below(ranges.start_offset, end_offset=ranges.end_offset)
+        return self._batches.drop_below(ranges.start_offset, end_offset=ranges.end_offset)
 
     def _keep(self, lock: AcquisitionLock) -> None:
         """Remember when `lock` ends; forget the oldest ones of which every record is done with."""

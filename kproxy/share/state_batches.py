@@ -2,10 +2,11 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
 
+from kproxy.share.acknowledgement import Reversal
 from kproxy.share.record_state import RecordState
 
 UNKNOWN_START_OFFSET: Final = -1
@@ -38,12 +39,14 @@ class StateDelta:
     Like the stock broker's writes it carries the start offset from *before* the terminal prefix that this
     call made is passed, and the count of records done with (terminal) from that offset on, from *after* the
     change (`LARGEST_COUNT` when it is more): start offset and count belong together. A delta with a start offset
-    and no batches is worth writing: everything below is done with.
+    and no batches is worth writing: everything below is done with. Acknowledgements and releases come with their
+    `reversal`, should the write be refused.
     """
 
     start_offset: int
     delivery_complete_count: int
     batches: tuple[StateBatch, ...]
+    reversal: Reversal | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_empty(self) -> bool:

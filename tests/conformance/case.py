@@ -18,7 +18,6 @@ class Lack(StrEnum):
     """What kproxy does not have yet, and what a case that needs it is expected to fail for."""
 
     BELOW_START = "records below the start offset, acquired with the record batch in which it lies"
-    FAILED_WRITES = "records stay with their member when the write of its acknowledgement was refused"
     DEAD_LETTERS = "dead letters: only Kafka 4.4 has them"
 
 

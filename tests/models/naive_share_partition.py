@@ -61,6 +61,14 @@ class Record:
         self.member, self.deadline_ms = None, -1
 
 
+@dataclass(frozen=True)
+class Undo:
+    """The start offset before a change, and what changed as it was."""
+
+    start: int
+    records: dict[int, Record]
+
+
 class NaiveSharePartition:
     """The rules of KIP-932, offset by offset."""
 
@@ -289,6 +297,18 @@ class NaiveSharePartition:
         if changed:
             self.pass_prefix()
         return changed
+
+    def copied_records(self) -> dict[int, Record]:
+        return {offset: replace(record) for offset, record in self.records.items()}
+
+    def undo(self, undo: Undo) -> None:
+        """Records are held again, unless somebody holds them; what else was passed is done with."""
+        passed = {offset: Record(ARCHIVED, 0, (offset, offset)) for offset in range(undo.start, self.start)}
+        self.records = {**passed, **self.records}
+        self.start = min(self.start, undo.start)
+        for offset, record in undo.records.items():
+            if self.records[offset].member is None:
+                self.records[offset] = replace(record)
 
     def move_start(self, log_start: int) -> None:
         if log_start <= self.start:

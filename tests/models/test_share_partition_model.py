@@ -34,6 +34,7 @@ from tests.models.naive_share_partition import (
     NaiveSharePartition,
     Reach,
     Record,
+    Undo,
 )
 
 MEMBERS = [MemberId("alice"), MemberId("bob"), MemberId("carol")]
@@ -67,6 +68,8 @@ class SharePartitionMachine(RuleBasedStateMachine):
         self.durable = DurableShareState(StateEpoch(1), LeaderEpoch(0), SnapshotEpoch(0), 3, 0, ())
         self.naive_durable: dict[int, tuple[int, int]] = {}
         self.unanswered: list[StateDelta] = []
+        self.undos: list[Undo | None] = []
+        """How the naive one undoes each of them, None where that cannot be."""
         self.accepted: set[int] = set()
         self.highest_limit = LIMITS.delivery_count_limit
         self.read: tuple[int, list[tuple[int, int]]] | None = None
@@ -80,7 +83,9 @@ class SharePartitionMachine(RuleBasedStateMachine):
         self.naive = NaiveSharePartition(state.start_offset, state.state_batches, LIMITS)
         self.states: dict[int, RecordState] = {}
 
-    def changed(self, delta: StateDelta, expected: dict[int, Record], start: int) -> None:
+    def changed(
+        self, delta: StateDelta, expected: dict[int, Record], start: int, undo: Undo | None = None
+    ) -> None:
         """Compare a delta with the offsets that the naive one changed, and queue it."""
         offsets = {
             offset: (batch.delivery_count, batch.state)
@@ -94,6 +99,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
             terminal = [record for record in self.naive.records.values() if record.is_terminal]
             assert delta.delivery_complete_count == len(terminal) + self.naive.start - start
             self.unanswered.append(delta)
+            self.undos.append(undo)
 
     @initialize(sizes=st.lists(st.integers(1, 8), min_size=8, max_size=12))
     def begin(self, sizes: list[int]) -> None:
@@ -210,7 +216,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
         self.acknowledge(member, data.draw(NODES), batches)
 
     def acknowledge(self, member: MemberId, node_id: int, batches: list[AcknowledgementBatch]) -> None:
-        start = self.naive.start
+        start, records = self.naive.start, self.naive.copied_records()
         expected: dict[int, Record] | type[ApiError]
         try:
             expected = self.naive.acknowledge(member, batches, node_id=node_id, now_ms=self.now_ms)
@@ -223,15 +229,16 @@ class SharePartitionMachine(RuleBasedStateMachine):
             assert self.partition.view() == before
         else:
             delta = self.partition.acknowledge(member, batches, node_id=node_id, now_ms=self.now_ms)
-            self.changed(delta, expected, start)
+            self.changed(delta, expected, start, Undo(start, {o: records[o] for o in expected}))
             has_passed = any(batch.first_offset < start for batch in batches)
             assert delta.is_empty == (not expected and not has_passed)
 
     @rule(member=st.sampled_from(MEMBERS), node_id=NODES)
     def release(self, member: MemberId, node_id: int) -> None:
-        start = self.naive.start
+        start, records = self.naive.start, self.naive.copied_records()
         delta = self.partition.release(member, node_id=node_id)
-        self.changed(delta, self.naive.take_back(session=(member, node_id)), start)
+        expected = self.naive.take_back(session=(member, node_id))
+        self.changed(delta, expected, start, Undo(start, {o: records[o] for o in expected}))
 
     @rule(duration_ms=st.integers(1, LOCK_MS))
     def let_time_pass(self, duration_ms: int) -> None:
@@ -263,11 +270,30 @@ class SharePartitionMachine(RuleBasedStateMachine):
     def answer(self) -> None:
         self.make_durable(len(self.unanswered))
 
+    @precondition(lambda self: self.unanswered)
+    @rule(data=st.data())
+    def refuse(self, data: st.DataObject) -> None:
+        """An append is refused for good, with all that waits behind it."""
+        self.make_durable(data.draw(st.integers(0, len(self.unanswered) - 1)))
+        deltas, undos = self.unanswered[:], self.undos[:]
+        self.unanswered.clear()
+        self.undos.clear()
+        if None in undos:
+            self.partition.fence()
+            self.build()
+            return
+        for delta, undo in zip(deltas, undos, strict=True):
+            assert undo is not None
+            self.partition.take_back(delta)
+            self.naive.undo(undo)
+        self.states.clear()
+
     @rule(data=st.data())
     def crash(self, data: st.DataObject) -> None:
         """Some of what was not answered may have become durable all the same, in order."""
         self.make_durable(data.draw(st.integers(0, len(self.unanswered))))
         self.unanswered.clear()
+        self.undos.clear()
         self.partition.fence()
         self.build()
 
@@ -282,7 +308,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
                     self.naive_durable[offset] = max(self.naive_durable.get(offset, (0, AVAILABLE)), new)
                     if batch.state is ACKNOWLEDGED:
                         self.accepted.add(offset)
-        del self.unanswered[:count]
+        del self.unanswered[:count], self.undos[:count]
         assert {
             offset: (batch.delivery_count, batch.state)
             for batch in self.durable.state_batches

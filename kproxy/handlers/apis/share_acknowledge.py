@@ -3,9 +3,9 @@
 Behaviour: the acknowledgements are answered when they are durable; the last request of a session (epoch -1)
 also releases what the member still holds of the session's partitions. Version notes: 2 adds RENEW
 acknowledgements and AcquisitionLockTimeoutMs (KIP-1222). Known differences from a stock broker:
-acknowledgements are taken on the port of any virtual broker, also after the partition's leader moved; a
-failed write discards the share-partition, so that what was in flight is delivered again, where a stock
-broker puts back the records of that request only.
+acknowledgements are taken on the port of any virtual broker, also after the partition's leader moved; a write
+whose outcome is unknown discards the share-partition, so that what was in flight is delivered again, where a stock
+broker puts back the records of that request only, as is done here when the write is certainly not in the log.
 """
 
 from collections.abc import Mapping

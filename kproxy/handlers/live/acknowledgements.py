@@ -16,6 +16,7 @@ from kproxy.errors import (
     NotCoordinator,
     SharePartitionElsewhere,
     SharePartitionNotLoaded,
+    StateRefused,
 )
 from kproxy.handlers.live.leadership import PartitionRefusal
 from kproxy.handlers.live.pauses import Pace, let_others_go_on, work_on
@@ -152,8 +153,7 @@ class Applied:
         for partition in self.partitions:
             failure = failures.get(self._acknowledger.key(partition))
             if failure is not None:
-                told = _ERRORS_OF_WRITES.get(failure.error_code, ErrorCode.UNKNOWN_SERVER_ERROR)
-                self._refusals[partition] = PartitionRefusal(told, str(failure))
+                self._refusals[partition] = PartitionRefusal(_told_of(failure), str(failure))
         report = RefusalReport(self._observer, self._acknowledger.context)
         for partition, refusal in self._refusals.items():
             detail = f"acknowledgement of {self._acknowledger.key(partition)}: {refusal.message}"
@@ -281,6 +281,13 @@ class Acknowledgements:
             raise SharePartitionElsewhere(f"another process owns {key}: {moved}") from moved
         except CoordinatorLoadInProgress:
             return  # what was in flight before is not, any more
+
+
+def _told_of(failure: ApiError) -> ErrorCode:
+    """Return what clients are told of a write that failed, as a stock broker's persister tells its leader."""
+    if isinstance(failure, StateRefused):
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+    return _ERRORS_OF_WRITES.get(failure.error_code, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 async def _pause_between(writes: StateWrites) -> None:

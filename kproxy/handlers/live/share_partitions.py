@@ -251,13 +251,20 @@ class SharePartitionDirectory:
         live.unsettled_writes += 1
         return LiveWrite(live.share_partition, live.state_epoch, live.leader_epoch)
 
-    def settle_write(self, written: LiveWrite, *, is_durable: bool) -> None:
-        """Note that a write ended. Unless `is_durable`, what it was made from is discarded."""
+    def take_back(self, written: LiveWrite, refused: StateDelta) -> None:
+        """Undo what certainly was not written (`SharePartition.take_back`), unless it is forgotten already."""
+        live = self._live.get(written.key)
+        if live is not None and live.share_partition is written.share_partition:
+            live.share_partition.take_back(refused)
+            self.note_deadline(written.key)
+
+    def settle_write(self, written: LiveWrite, *, is_certain: bool) -> None:
+        """Note that a write ended. Unless it `is_certain` what became of it, what it was made from is discarded."""
         live = self._live.get(written.key)
         if live is None or live.share_partition is not written.share_partition:
             return
         live.unsettled_writes -= 1
-        if is_durable:
+        if is_certain:
             self._drop_if_unwanted(written.key)
         else:
             self.discard(written.key, written.share_partition)

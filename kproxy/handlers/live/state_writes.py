@@ -3,13 +3,15 @@
 Kafka writes before it answers; so does kproxy, but the change is in memory already. A write that fails, or
 whose end nobody waited for, leaves doubt, and then the share-partition it came from is discarded: in the turn in which
 that becomes known, long before the request that made the change may be answered, so that no other write carries on with
-what was refused.
+what was refused. An acknowledgement or a release that is certainly not in the log is taken back instead, in that same
+turn: everything that waited behind it is refused with it, so nothing rests on it.
 """
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
-from kproxy.errors import ApiError
+from kproxy.errors import ApiError, StateNotWritten
 from kproxy.handlers.live.share_partitions import LiveWrite, SharePartitionDirectory
 from kproxy.handlers.ports import StateLog
 from kproxy.share.identifiers import SharePartitionKey
@@ -20,6 +22,7 @@ from kproxy.statelog.actors import Actor
 @dataclass(frozen=True, slots=True)
 class _Write:
     source: LiveWrite
+    delta: StateDelta
     outcome: Awaitable[None]
 
 
@@ -47,9 +50,9 @@ class StateWrites:
             state_epoch=source.state_epoch,
             leader_epoch=source.leader_epoch,
             actors=actors,
-            on_refused=lambda _: self._directory.discard(key, source.share_partition),
+            on_refused=partial(_undo, self._directory, source, delta),
         )
-        self._unsettled.append(_Write(source, outcome))
+        self._unsettled.append(_Write(source, delta, outcome))
 
     async def settle(self) -> Mapping[SharePartitionKey, ApiError]:
         """Wait until every write is durable or refused; return the refusals.
@@ -62,7 +65,8 @@ class StateWrites:
                 write = self._unsettled[0]
                 refusal = await _refusal_of(write.outcome)
                 del self._unsettled[0]
-                self._directory.settle_write(write.source, is_durable=refusal is None)
+                is_certain = refusal is None or _can_be_taken_back(write.delta, refusal)
+                self._directory.settle_write(write.source, is_certain=is_certain)
                 if refusal is not None:
                     refused[write.source.key] = refusal
         finally:
@@ -72,8 +76,21 @@ class StateWrites:
     def abandon(self) -> None:
         """Count all that is not settled yet as refused: nobody waits for it any more."""
         for write in self._unsettled:
-            self._directory.settle_write(write.source, is_durable=False)
+            self._directory.settle_write(write.source, is_certain=False)
         self._unsettled.clear()
+
+
+def _undo(
+    directory: SharePartitionDirectory, source: LiveWrite, delta: StateDelta, refusal: ApiError
+) -> None:
+    if _can_be_taken_back(delta, refusal):
+        directory.take_back(source, delta)
+    else:
+        directory.discard(source.key, source.share_partition)
+
+
+def _can_be_taken_back(delta: StateDelta, refusal: ApiError) -> bool:
+    return isinstance(refusal, StateNotWritten) and delta.reversal is not None
 
 
 async def _refusal_of(outcome: Awaitable[None]) -> ApiError | None:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, StateNotWritten
+from kproxy.errors import ApiError, StateNotWritten, StateRefused
 from kproxy.handlers.ports import TopicDescription, WallClock
 from kproxy.net.state_log.append_outcome import AppendFate, AppendOutcome
 from kproxy.net.state_log.every_step import take_every_step
@@ -217,9 +217,10 @@ class PartitionWriter:
     def _refuse(self, outcome: AppendOutcome, flight: _Flight) -> None:
         """Refuse what is not in the log, with all that waits: it was made on top of that. The queue goes on empty."""
         self._is_in_flight = False
-        reason = "refused" if outcome.fate is AppendFate.REFUSED else "late"
+        is_final = outcome.fate is AppendFate.REFUSED
+        reason = "refused" if is_final else "late"
         detail = outcome.detail or f"{self._claimed}: {outcome.error_code.name}"
-        self._queue.fail(StateNotWritten(detail))
+        self._queue.fail(StateRefused(detail) if is_final else StateNotWritten(detail))
         self.wake()
         advice = self._advice(outcome.error_code, flight)
         report = partial(

@@ -96,7 +96,7 @@ def who_does_not_lead_says_who_does_and_has_nothing_to_acknowledge(play: Play) -
     assert acknowledge_errors(answer) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
 
-@case(50, lack=Lack.FAILED_WRITES, ground=Ground.RESTARTED)
+@case(50, ground=Ground.RESTARTED)
 def what_could_not_be_written_is_held_as_before_until_its_lock_ends(play: Play) -> None:
     topic = play.topic()
     group = play.group(topic, configs=THREE_SECONDS)

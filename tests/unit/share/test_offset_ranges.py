@@ -108,3 +108,19 @@ def test_a_lock_covers_all_that_is_put_under_it() -> None:
 
     # Then
     assert (lock.first_offset, lock.last_offset) == (5, 14)
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_a_window_may_begin_again_further_down(*, is_empty: bool) -> None:
+    # Given
+    ranges = OffsetRanges(10)
+    if not is_empty:
+        ranges.append(InFlightRange(10, 14, RecordState.ARCHIVED, 0, None))
+
+    # When
+    ranges.prepend(InFlightRange(5, 9, RecordState.ARCHIVED, 0, None))
+
+    # Then
+    assert (ranges.start_offset, ranges.end_offset) == (5, 10 if is_empty else 15)
+    assert len(ranges) == 1
+    assert ranges.terminal_count == ranges.end_offset - 5

@@ -7,11 +7,18 @@ from typing import ClassVar
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, CoordinatorLoadInProgress, NotCoordinator, StateNotWritten
+from kproxy.errors import (
+    ApiError,
+    CoordinatorLoadInProgress,
+    NotCoordinator,
+    StateNotWritten,
+    StateRefused,
+)
 from kproxy.handlers.live.acknowledgements import requested_partitions
 from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.identifiers import StateEpoch, TopicIdPartition
-from kproxy.share.record_state import AcknowledgeType
+from kproxy.share.record_state import AcknowledgeType, RecordState
+from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.actors import Actor, Cause, RecordEnd
 from kproxy.statelog.operations import Initialize
 from kproxy.wire.messages import share_acknowledge_request as wire
@@ -86,10 +93,48 @@ async def test_a_refused_acknowledgement_never_becomes_durable_by_another_member
     # Then
     told = partitions_of(refused.result())[ORDERS, 0]
     assert told.acknowledge_error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert acknowledge_errors(late) == {(ORDERS, 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert acknowledge_errors(late) == {(ORDERS, 0): ErrorCode.NONE}
     durable = world.state_log.state(world.key())
     assert durable is not None
-    assert (durable.start_offset, durable.state_batches) == (0, ())
+    assert durable.start_offset == 0
+    assert durable.state_batches == (StateBatch(5, 9, RecordState.ACKNOWLEDGED, 1),)
+
+
+async def test_what_could_not_be_written_is_held_as_before_until_its_lock_ends() -> None:
+    """`SharePartition.rollbackOrProcessStateUpdates`; no other fetch can be acquiring it meanwhile."""
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    alice = await a_member_with_records(world, 3)
+    bob = world.member("bob")
+    await bob.open()
+    world.state_log.persist_failure = StateRefused("MESSAGE_TOO_LARGE")
+
+    # When
+    refused = await alice.acknowledge({(ORDERS, 0): [(0, 2, [ACCEPT])]})
+    world.state_log.persist_failure = None
+
+    # Then
+    assert acknowledge_errors(refused) == {(ORDERS, 0): ErrorCode.UNKNOWN_SERVER_ERROR}
+    assert acquired(await bob.fetch(max_wait_ms=0)) == []
+    world.clock.advance(30_000)
+    await world.expire()
+    assert acquired(await bob.fetch(max_wait_ms=0)) == [(0, 2, 2)]
+
+
+async def test_what_could_not_be_written_may_be_acknowledged_again() -> None:
+    # Given
+    world = ShareGroupWorld()
+    alice = await a_member_with_records(world, 3)
+    world.state_log.persist_failure = StateNotWritten("too late")
+    refused = await alice.acknowledge({(ORDERS, 0): [(0, 2, [RELEASE])]})
+    world.state_log.persist_failure = None
+
+    # When
+    again = await alice.acknowledge({(ORDERS, 0): [(0, 2, [ACCEPT])]})
+
+    # Then
+    assert acknowledge_errors(refused) == {(ORDERS, 0): ErrorCode.COORDINATOR_NOT_AVAILABLE}
+    assert acknowledge_errors(again) == {(ORDERS, 0): ErrorCode.NONE}
 
 
 async def test_an_acknowledgement_of_what_is_durably_done_with_writes_nothing() -> None:

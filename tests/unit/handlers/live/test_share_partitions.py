@@ -289,7 +289,7 @@ async def test_an_unwanted_share_partition_stays_until_its_write_is_settled() ->
     # When
     directory.unload_unwanted([GroupId("g")])
     count_during_write = len(directory)
-    directory.settle_write(written, is_durable=True)
+    directory.settle_write(written, is_certain=True)
 
     # Then
     assert count_during_write == 1
@@ -309,7 +309,7 @@ async def test_a_share_partition_that_is_wanted_again_when_its_write_is_settled_
 
     # When
     wanted["is_wanted"] = True
-    directory.settle_write(written, is_durable=True)
+    directory.settle_write(written, is_certain=True)
 
     # Then
     assert directory.find(KEY) is live
@@ -326,7 +326,7 @@ async def test_a_write_that_fails_after_its_share_partition_was_discarded_spares
     successor = await loaded(directory, KEY)
 
     # When
-    directory.settle_write(written, is_durable=False)
+    directory.settle_write(written, is_certain=False)
 
     # Then
     assert directory.find(KEY) is successor

@@ -23,7 +23,7 @@ from tests.worlds.share_group_world import ShareGroupWorld
 
 ALICE, BOB = MemberId("alice"), MemberId("bob")
 CLIENT = Client("client-1", "/10.0.0.7")
-AVAILABLE, ACQUIRED, ACKNOWLEDGED, ARCHIVED = RecordState
+AVAILABLE, ACQUIRED, ACKNOWLEDGED, _, ARCHIVED = RecordState
 GAP, ACCEPT, RELEASE, REJECT, RENEW = AcknowledgeType
 
 

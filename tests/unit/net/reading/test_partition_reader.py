@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.handlers.ports import PartitionRead, Throttle
+from kproxy.handlers.ports import PartitionRead
 from kproxy.share.identifiers import TopicId
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest
@@ -307,26 +307,6 @@ async def test_a_leader_without_a_word_on_a_partition_is_one_that_does_not_have_
 
     # Then
     assert data.error_code is ErrorCode.NOT_LEADER_OR_FOLLOWER
-
-
-async def test_a_leader_whose_quotas_are_exceeded_is_not_asked_again_before_the_time_is_over(
-    cluster: ScriptedCluster, backing: Backing
-) -> None:
-    # Given
-    cluster.brokers[1].answers[ApiKey.FETCH] = lambda _: FetchResponse(throttle_time_ms=5_000)
-
-    # When
-    told = await backing.read_one(ORDERS, 0, 0)
-    held_back = await backing.read_one(ORDERS, 0, 0)
-
-    # Then
-    assert told.throttle == Throttle(5_000, is_new=True)
-    assert held_back.error_code is told.error_code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
-    assert held_back.throttle is not None
-    assert not held_back.throttle.is_new
-    assert 4_000 < held_back.throttle.remaining_ms <= 5_000
-    assert len(fetches(cluster)) == 1
-    assert backing.counted.of("broker_throttles") == 1
 
 
 def records_answered(cluster: ScriptedCluster, records: bytes) -> None:
