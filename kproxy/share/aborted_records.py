@@ -1,7 +1,8 @@
-"""Records of aborted transactions, which a group that reads committed records must not be given.
+"""Records that are archived although no attempt ended: those of aborted transactions, and what is gone from the log.
 
-What of them was acquired is archived at once, and cut from what the member is told. This is not durable by itself: the
-next write counts them as done with, and until the start offset passes them whoever loads the state judges them anew.
+A group that reads committed records must not be given the former. What of them was acquired is archived at once, and
+cut from what the member is told. This is not durable by itself: the next write counts them as done with, and until the
+start offset passes them whoever loads the state judges them anew.
 
 Source: `SharePartition.filterAbortedTransactionalAcquiredRecords`.
 """
@@ -13,8 +14,29 @@ from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.offset_ranges import InFlightRange, OffsetRanges
 from kproxy.share.record_state import RecordState
 
+_AVAILABLE: Final = RecordState.AVAILABLE
 _ACQUIRED: Final = RecordState.ACQUIRED
 _ARCHIVED: Final = RecordState.ARCHIVED
+
+
+def archive_missing(ranges: OffsetRanges, first_offset: int, last_offset: int) -> bool:
+    """Archive what is AVAILABLE in these offsets, for a read found nothing there; tell whether anything was."""
+    first_inside = max(first_offset, ranges.first_available())
+    last_inside = min(last_offset, ranges.end_offset - 1)
+    if first_inside > last_inside:
+        return False
+    runs = ranges.clipped(first_inside, last_inside)
+    if not any(run.state is _AVAILABLE for run in runs):
+        return False
+    ranges.replace(
+        [
+            InFlightRange(run.first_offset, run.last_offset, _ARCHIVED, run.delivery_count, None)
+            if run.state is _AVAILABLE
+            else run
+            for run in runs
+        ]
+    )
+    return True
 
 
 def archive_aborted(ranges: OffsetRanges, aborted: Sequence[tuple[int, int]]) -> None:

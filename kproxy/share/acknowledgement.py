@@ -290,3 +290,47 @@ def undo(reversal: Reversal, ranges: OffsetRanges, batches: DeliveryBatches) -> 
         if before.lock is not None:
             locks.append(before.lock)
     return locks
+
+
+@dataclass(slots=True)
+class CutWindow:
+    """What was in flight up to `end_offset` when the log lost it all; `open_spans`, inclusive, were not done with."""
+
+    end_offset: int
+    open_spans: list[tuple[int, int]]
+
+    @staticmethod
+    def of(ranges: OffsetRanges) -> "CutWindow":
+        """Return the window as it is."""
+        spans = [
+            (run.first_offset, run.last_offset) for run in ranges if run.state in {_AVAILABLE, _ACQUIRED}
+        ]
+        return CutWindow(ranges.end_offset, spans)
+
+    def is_settled_by(self, batches: Sequence[AcknowledgementBatch]) -> bool:
+        """Take out what is acknowledged for good, and tell whether nothing is left. It was lost, but nobody knew."""
+        for batch in batches:
+            run = InFlightRange(batch.first_offset, batch.last_offset, _ARCHIVED, 0, None)
+            offset = batch.first_offset
+            for acknowledge_type, count in _equal_types(run, batch):
+                if acknowledge_type not in {AcknowledgeType.RELEASE, _RENEW}:
+                    self._settle(offset, offset + count - 1)
+                offset += count
+        return not self.open_spans
+
+    def _settle(self, first_offset: int, last_offset: int) -> None:
+        parts = [
+            part
+            for first, last in self.open_spans
+            for part in ((first, min(last, first_offset - 1)), (max(first, last_offset + 1), last))
+        ]
+        self.open_spans = [(first, last) for first, last in parts if first <= last]
+
+
+def first_new_offset(end_offset: int, batch_first: int, cut: CutWindow | None) -> int:
+    """Return the first new offset of a read that begins with the record batch at `batch_first`, mostly `end_offset`.
+
+    It is below the window where the log was cut within that record batch: a stock broker that remembers what was in
+    flight before the cut does not look at the start offset. Source: `SharePartition.acquire`, `baseOffset`.
+    """
+    return end_offset if cut is None else min(max(batch_first, cut.end_offset), end_offset)

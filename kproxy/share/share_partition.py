@@ -13,8 +13,16 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kproxy.errors import SharePartitionFenced, UnusableShareState
-from kproxy.share.aborted_records import archive_aborted, without_aborted
-from kproxy.share.acknowledgement import Acknowledgement, AcknowledgementBatch, Reversal, end_attempts, undo
+from kproxy.share.aborted_records import archive_aborted, archive_missing, without_aborted
+from kproxy.share.acknowledgement import (
+    Acknowledgement,
+    AcknowledgementBatch,
+    CutWindow,
+    Reversal,
+    end_attempts,
+    first_new_offset,
+    undo,
+)
 from kproxy.share.acquisition import AcquiredRange, NewOffsets
 from kproxy.share.acquisition_locks import AcquisitionLocks
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, MemberId, SharePartitionKey
@@ -41,7 +49,7 @@ class SharePartition:
     `limits` may be replaced at any time.
     """
 
-    __slots__ = ("_batches", "_locks", "_ranges", "is_fenced", "key", "limits")
+    __slots__ = ("_batches", "_cut", "_locks", "_ranges", "is_fenced", "key", "limits")
 
     def __init__(
         self,
@@ -62,6 +70,7 @@ class SharePartition:
         self._ranges = OffsetRanges(start_offset)
         self._batches = DeliveryBatches()
         self._locks = AcquisitionLocks()
+        self._cut: CutWindow | None = None
         for batch in state_batches:
             self._load(batch)
         self._pass_terminal_prefix()
@@ -149,7 +158,8 @@ class SharePartition:
         3. AVAILABLE offsets come first, see `Redelivery`.
         4. Then new ones: up to the end of the record batch in which the budget ends, in pieces of about `batch_size`,
            cut between record batches; or strictly with `is_record_limit`: then the rest of that record batch becomes
-           AVAILABLE in the window.
+           AVAILABLE in the window. Of a record batch in which the log was cut behind records in flight, what is below
+           the window may be told, too, and is done with.
         5. Of what was acquired that is archived which lies in `aborted`, first and last offsets of batches whose
            transactions were aborted, in ascending order; none for a group that reads uncommitted records.
 
@@ -161,7 +171,8 @@ class SharePartition:
         if max_records <= 0 or not extents or fetch_offset > self._ranges.end_offset:
             return []
         self._pass_full_window()
-        self._archive_missing(fetch_offset, extents[0][0] - 1)
+        if archive_missing(self._ranges, fetch_offset, extents[0][0] - 1):
+            self._pass_terminal_prefix()
         room, last_offset = self._room_from(fetch_offset, extents[-1][1])
         lock = AcquisitionLock(member_id, now_ms + self.limits.record_lock_duration_ms, node_id=node_id)
         terms = RedeliveryTerms(
@@ -177,11 +188,13 @@ class SharePartition:
         acquired = redelivery.take(first_inside, min(last_offset, self._ranges.end_offset - 1))
         if last_offset >= self._ranges.end_offset and redelivery.budget_left:
             self._pass_hole(extents[0][0])
-            new = NewOffsets(extents, self._ranges.end_offset, last_offset, redelivery.budget_left)
+            first_offset = first_new_offset(self._ranges.end_offset, extents[0][0], self._cut)
+            self._cut = None
+            new = NewOffsets(extents, first_offset, last_offset, redelivery.budget_left)
             pieces = new.strict() if is_record_limit else new.aligned(batch_size)
             self._acquire_new(pieces, new.window_last, lock)
             acquired += pieces
-        if acquired:
+        if acquired and acquired[-1].last_offset >= self._ranges.start_offset:
             lock.cover(acquired[0].first_offset, acquired[-1].last_offset)
             self._keep(lock)
         return self._committed(acquired, aborted) if acquired and aborted else acquired
@@ -215,6 +228,8 @@ class SharePartition:
             self._ranges.replace(rewritten)
         if acknowledgement.has_renewed:
             self._keep(renewal)
+        if self._cut is not None and self._cut.is_settled_by(batches):
+            self._cut = None
         settled = list(acknowledgement.settled_runs())
         if settled or acknowledgement.has_passed:
             return self._delta(settled, before=acknowledgement.before)
@@ -264,6 +279,8 @@ class SharePartition:
         ranges = self._ranges
         if log_start_offset <= ranges.start_offset:
             return NO_CHANGE
+        if ranges and ranges.end_offset <= log_start_offset:
+            self._cut = CutWindow.of(ranges)
         self._pass_hole(log_start_offset)
         ranges.drop_below(log_start_offset)
         return self._delta(())
@@ -306,26 +323,6 @@ class SharePartition:
             self._append(InFlightRange(end_offset, offset - 1, _ARCHIVED, 0, None))
             self._pass_terminal_prefix()
 
-    def _archive_missing(self, fetch_offset: int, last_missing: int) -> None:
-        """Archive what is AVAILABLE from `fetch_offset` to `last_missing`: a read found nothing there."""
-        ranges = self._ranges
-        first_offset = max(fetch_offset, ranges.first_available())
-        last_offset = min(last_missing, ranges.end_offset - 1)
-        if first_offset > last_offset:
-            return
-        runs = ranges.clipped(first_offset, last_offset)
-        if not any(run.state is _AVAILABLE for run in runs):
-            return
-        ranges.replace(
-            [
-                InFlightRange(run.first_offset, run.last_offset, _ARCHIVED, run.delivery_count, None)
-                if run.state is _AVAILABLE
-                else run
-                for run in runs
-            ]
-        )
-        self._pass_terminal_prefix()
-
     def _room_from(self, fetch_offset: int, last_read: int) -> tuple[int, int]:
         """Return how many records may be had, and up to which offset: in a full window, what is AVAILABLE in it."""
         room = self.limits.partition_max_record_locks - self.in_flight_count
@@ -358,8 +355,11 @@ class SharePartition:
     def _acquire_new(self, pieces: Sequence[AcquiredRange], window_last: int, lock: AcquisitionLock) -> None:
         """Let the window grow up to `window_last`. Each piece is a delivery batch, the last one with what is left."""
         for piece in pieces:
-            self._append(InFlightRange(piece.first_offset, piece.last_offset, _ACQUIRED, 1, lock))
-        first_left = pieces[-1].last_offset + 1
+            first_offset = max(piece.first_offset, self._ranges.end_offset)
+            self._batches.begin(piece.first_offset)
+            if first_offset <= piece.last_offset:
+                self._ranges.append(InFlightRange(first_offset, piece.last_offset, _ACQUIRED, 1, lock))
+        first_left = self._ranges.end_offset
         if first_left <= window_last:
             self._ranges.append(InFlightRange(first_left, window_last, _AVAILABLE, 0, None))
 

@@ -17,7 +17,6 @@ LAST_NUMBER: Final = 98
 class Lack(StrEnum):
     """What kproxy does not have yet, and what a case that needs it is expected to fail for."""
 
-    BELOW_START = "records below the start offset, acquired with the record batch in which it lies"
     DEAD_LETTERS = "dead letters: only Kafka 4.4 has them"
 
 

@@ -77,6 +77,8 @@ class NaiveSharePartition:
         self.limits = limits
         self.records: dict[int, Record] = {}
         self.undelivered: set[tuple[int, int]] = set()
+        self.cut: tuple[int, set[int]] | None = None
+        """The end of the window that the log lost last, and what of it was not done with."""
         for batch in batches:
             if self.end < batch.first_offset:
                 self.undelivered.add((self.end, batch.first_offset - 1))
@@ -98,7 +100,7 @@ class NaiveSharePartition:
     def next_fetch_offset(self) -> int:
         return min((o for o, r in self.records.items() if r.state is AVAILABLE), default=self.end)
 
-    def acquire(  # noqa: C901 - an oracle has its rules in one place
+    def acquire(  # noqa: C901, PLR0912, PLR0915 - an oracle has its rules in one place
         self,
         member: MemberId,
         extents: Sequence[tuple[int, int]],
@@ -126,22 +128,31 @@ class NaiveSharePartition:
             room, last = self.end - fetch_offset, min(last, self.end - 1)
         budget = min(reach.max_records, room)
         taken, may_go_on = self._again(extents, last, budget, reach)
+        below: dict[int, Record] = {}
+        """What is given of a record batch in which the log was cut, and is done with all the same."""
         if may_go_on and len(taken) < budget and last >= self.end:
             if self.end < extents[0][0]:
                 self.extend(extents[0][0] - 1, ARCHIVED, 0)
                 self.pass_prefix()
             first, budget_left = self.end, budget - len(taken)
+            if self.cut is not None:
+                first = min(first, max(extents[0][0], self.cut[0]))
+            self.cut = None
             for batch in self._new_batches(extents, first, last, budget_left, reach):
                 for offset in range(batch[0], batch[1] + 1):
-                    self.records[offset] = Record(AVAILABLE, 0, batch)
+                    if offset >= self.start:
+                        self.records[offset] = Record(AVAILABLE, 0, batch)
+                    else:
+                        below[offset] = Record(AVAILABLE, 0, batch)
                 self.end = batch[1] + 1
             taken += range(first, min(self.end, first + budget_left) if reach.is_record_limit else self.end)
         for offset in taken:
-            record = self.records[offset]
+            record = below.get(offset) or self.records[offset]
             record.state, record.count = ACQUIRED, record.count + 1
             record.member, record.node_id = member, node_id
             record.deadline_ms = now_ms + self.limits.record_lock_duration_ms
-        told = [(offset, self.records[offset].count, self.records[offset].batch) for offset in taken]
+        given = {**self.records, **below}
+        told = [(offset, given[offset].count, given[offset].batch) for offset in taken]
         if taken and aborted:
             self._archive_aborted(aborted)
         lost = {offset for first, last in aborted for offset in range(first, last + 1)}
@@ -251,7 +262,20 @@ class NaiveSharePartition:
             raise
         if changed or any(batch.first_offset < self.start for batch in batches):
             self.pass_prefix()
+        self._settle_cut(batches)
         return changed
+
+    def _settle_cut(self, batches: Sequence[AcknowledgementBatch]) -> None:
+        """What was in flight before the cut may all be done with before anybody reads behind it."""
+        if self.cut is None:
+            return
+        for batch in batches:
+            for offset in range(batch.first_offset, batch.last_offset + 1):
+                number = 0 if len(batch.types) == 1 else offset - batch.first_offset
+                if batch.types[number] not in (2, 4):
+                    self.cut[1].discard(offset)
+        if not self.cut[1]:
+            self.cut = None
 
     def _acknowledge_batch(  # noqa: C901 - same
         self,
@@ -313,6 +337,8 @@ class NaiveSharePartition:
     def move_start(self, log_start: int) -> None:
         if log_start <= self.start:
             return
+        if self.records and self.end <= log_start:
+            self.cut = self.end, {offset for offset, record in self.records.items() if not record.is_terminal}
         self.extend(log_start - 1, ARCHIVED, 0)
         self.records = {offset: record for offset, record in self.records.items() if offset >= log_start}
         self.start = max(self.start, log_start)

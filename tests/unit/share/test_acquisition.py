@@ -1,11 +1,18 @@
 """Which offsets a fetch acquires (KIP-932, KIP-1206, KAFKA-17541)."""
 
+import pytest
+
 from kproxy.share.acquisition import AcquiredRange, NewOffsets
 from kproxy.share.limits import ShareLimits
+from kproxy.share.record_state import RecordState
+from kproxy.share.share_partition import SharePartition
+from kproxy.share.state_batches import StateBatch
 from tests.worlds.share_builders import (
     ACCEPT,
     ALICE,
     BOB,
+    GAP,
+    REJECT,
     RELEASE,
     a_share_partition,
     deliver_and_release,
@@ -261,3 +268,57 @@ def test_a_hole_before_the_first_record_is_passed_at_once() -> None:
     # Then
     assert acquired == [AcquiredRange(7, 9, 1)]
     assert share_partition.start_offset == 7
+
+
+def cut_behind_what_alice_holds() -> SharePartition:
+    """Alice held 0 to 4, and the log was cut within the record batch behind them."""
+    share_partition = a_share_partition()
+    fetch(share_partition, ALICE, (0, 4))
+    share_partition.move_start(7)
+    return share_partition
+
+
+def test_a_record_batch_that_was_cut_behind_records_in_flight_is_acquired_whole() -> None:
+    """Seen with Kafka 4.3.1: case 101 of the comparison."""
+    # Given
+    share_partition = cut_behind_what_alice_holds()
+
+    # When
+    acquired = fetch(share_partition, BOB, (5, 9), (10, 14))
+
+    # Then
+    assert acquired == [AcquiredRange(5, 14, 1)]
+    assert in_flight(share_partition) == [(7, 14, "ACQUIRED", 1)]
+    assert share_partition.acknowledge(BOB, say(5, 9, ACCEPT), now_ms=0).batches == (
+        StateBatch(7, 9, RecordState.ACKNOWLEDGED, 1),
+    )
+
+
+def test_of_a_record_batch_that_was_cut_a_strict_limit_may_take_what_is_lost() -> None:
+    # Given
+    share_partition = cut_behind_what_alice_holds()
+
+    # When
+    acquired = fetch(share_partition, BOB, (5, 9), max_records=1, is_record_limit=True)
+
+    # Then
+    assert acquired == [AcquiredRange(5, 5, 1)]
+    assert in_flight(share_partition) == [(7, 9, "AVAILABLE", 0)]
+    assert share_partition.next_deadline_ms() is None
+
+
+@pytest.mark.parametrize(
+    ("types", "first"), [((ACCEPT,), 7), ((RELEASE,), 5), ((ACCEPT, REJECT, GAP, RELEASE, ACCEPT), 5)]
+)
+def test_once_all_of_what_was_in_flight_is_done_with_the_start_offset_counts(
+    types: tuple[int, ...], first: int
+) -> None:
+    # Given
+    share_partition = cut_behind_what_alice_holds()
+    share_partition.acknowledge(ALICE, say(0, 4, *types), now_ms=0)
+
+    # When
+    acquired = fetch(share_partition, BOB, (5, 9))
+
+    # Then
+    assert acquired == [AcquiredRange(first, 9, 1)]
