@@ -22,7 +22,7 @@ class AdministrationBounds:
         """Raise InvalidRequest when a request names more than `most_named` things."""
         if count > self.most_named:
             raise InvalidRequest(
-                f"a request that names {count} groups, topics and partitions, expected {self.most_named} at most "
+                f"groups, topics and partitions in one request: {count}, expected {self.most_named} at most "
                 "(kproxy.share.admin.request.max.entries): ask in several requests"
             )
 

@@ -10,7 +10,9 @@ BOUNDS = AdministrationBounds(most_named=3, most_told=5)
 
 def test_a_request_names_no_more_than_so_many_things() -> None:
     BOUNDS.require_few(3)
-    with pytest.raises(InvalidRequest, match="names 4 groups, topics and partitions, expected 3 at most"):
+    with pytest.raises(
+        InvalidRequest, match="groups, topics and partitions in one request: 4, expected 3 at most"
+    ):
         BOUNDS.require_few(4)
 
 
