@@ -3,7 +3,10 @@
 import asyncio
 from typing import TypeAlias
 
+import pytest
+
 from kproxy.errors import CoordinatorLoadInProgress
+from kproxy.handlers.live.pauses import MOST_AT_ONCE
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
 from tests.worlds.share_group_world import (
     ORDERS,
@@ -111,6 +114,28 @@ async def test_a_fetch_that_is_woken_for_one_partition_reads_that_one() -> None:
     assert after_the_signal == [7]
     assert [read.partition for read in world.reader.reads] == [7, 3]
     assert acquired(answer, partition=3) == [(0, 0, 1)]
+
+
+@pytest.mark.parametrize("turn_count", range(5))
+async def test_what_is_discarded_while_a_fetch_looks_at_very_many_partitions_is_loaded_again(
+    turn_count: int,
+) -> None:
+    """Others go on in the middle of such a look."""
+    # Given
+    world, task = await a_fetch_asleep(MOST_AT_ONCE + 1)
+    world.groups.restore_groups([], {}, belongs=lambda _: True)
+    await until_all_wait(turn_count)
+
+    # When
+    world.groups.discard_share_partitions([world.key()])
+    await until_all_wait(50)
+    world.produce(1)
+    await until_all_wait(50)
+    world.clock.advance(500)
+
+    # Then
+    assert acquired(await task) == [(0, 0, 1)]
+    assert world.state_log.loads.count(world.key()) == 2
 
 
 async def test_what_was_too_little_in_one_partition_counts_when_another_one_wakes_the_fetch() -> None:

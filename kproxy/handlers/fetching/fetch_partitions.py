@@ -266,6 +266,7 @@ class PartitionFetch:
                 await self._pause()
             share_partition = self._services.directory.with_current_limits(key)
             if share_partition is None:
+                self._signals.hear(key)  # discarded, or not loaded after all, since its loads were seen to
                 continue
             if not share_partition.can_acquire():
                 self._services.turns.wait_for_room(key, self._signals)
