@@ -53,6 +53,7 @@ class PartitionFetch:
     __slots__ = (
         "_acquisition",
         "_bytes_left_behind",
+        "_elsewhere",
         "_fetched",
         "_found",
         "_has_failed_read",
@@ -85,6 +86,7 @@ class PartitionFetch:
         self._signals = FetchSignals()
         self._looks = PartitionLooks({}, self._signals.own_key)
         self._bytes_left_behind = 0
+        self._elsewhere: list[TopicIdPartition] = []
         self._isolation = IsolationLevel.READ_UNCOMMITTED
         self._has_failed_read = False
         self._has_left_out = self._must_look_again = False
@@ -111,11 +113,7 @@ class PartitionFetch:
 
     async def _fetch_listening(self) -> None:
         terms, availability = self._terms, self._services.availability
-        keys = {
-            terms.key(partition): partition
-            for partition in terms.partitions
-            if partition not in self._refused
-        }
+        keys = {terms.key(each): each for each in terms.partitions if each not in self._refused}
         self._signals = availability.listen(keys, terms.session_key)
         self._looks = PartitionLooks(keys, self._signals.own_key)
         try:
@@ -143,10 +141,9 @@ class PartitionFetch:
         """Sleep until there may be something new of the share-partitions that are still looked at."""
         self._require_session()
         self._found.may_begin_anew = self._signals.is_asleep = True
-        terms = self._terms
-        until_ms = self.throttled.bounded(terms.deadline_ms)
+        until_ms = self.throttled.bounded(self._terms.deadline_ms)
         woken = await self._services.parked.wait(
-            self._looks.interest, until_ms, terms.context, self._isolation
+            self._looks.interest, until_ms, self._terms.context, self._isolation
         )
         self._signals.is_asleep = False
         self._looks.hear(woken)
@@ -161,8 +158,7 @@ class PartitionFetch:
         return has_enough or self._has_failed_read or has_acquired or self.throttled.is_told
 
     def _is_time_up(self) -> bool:
-        is_ending = self._services.parked.is_ending
-        return is_ending or self._services.clock.now_ms() >= self._terms.deadline_ms
+        return self._services.parked.is_ending or self._services.clock.now_ms() >= self._terms.deadline_ms
 
     def _require_session(self) -> None:
         if not self._terms.is_session_open():
@@ -242,16 +238,22 @@ class PartitionFetch:
             return True
         if found_bytes >= self._terms.min_bytes or self._is_time_up() or not all(are_added):
             return False
-        self._bytes_left_behind = found_bytes
+        self._leave_behind(found_bytes)
         for partition, data in results.items():
-            key = self._terms.key(partition)
-            self._looks.interest[key] = max(offsets[partition], data.readable_end)
-            if data.readable_end <= offsets[partition]:
+            key, offset, end = self._terms.key(partition), offsets[partition], data.readable_end
+            self._looks.interest[key] = max(offset, end)
+            if end <= offset:
                 self._leave_quiet(key)
             else:
-                end = data.readable_end
-                self._services.availability.leave_too_few(self._signals, key, offsets[partition], end)
+                self._services.availability.leave_too_few(self._signals, key, offset, end)
         return True
+
+    def _leave_behind(self, found_bytes: int) -> None:
+        """Note that these are too few; if not with what others read, look at that when they have."""
+        self._bytes_left_behind = found_bytes
+        if self._elsewhere and found_bytes + self._found.total(self._elsewhere) >= self._terms.min_bytes:
+            self._signals.needed.update(map(self._terms.key, self._elsewhere))
+            self._must_look_again |= not all(map(self._services.turns.is_read, self._signals.needed))
 
     def _leave_quiet(self, key: SharePartitionKey) -> None:
         self._looks.leave_quiet(key)
@@ -260,6 +262,8 @@ class PartitionFetch:
     async def _begin_reads(self) -> dict[TopicIdPartition, int]:
         """Take the turns of this round; return where to read: the first ones if there are fewer bytes than these."""
         offsets: dict[TopicIdPartition, int] = {}
+        self._elsewhere.clear()
+        self._signals.needed.clear()
         pace = Pace()
         for partition, key in self._looks.begin(self._signals.look_at_all()):
             if pace.is_pause_due():
@@ -274,7 +278,9 @@ class PartitionFetch:
                 self._has_left_out = True
             elif self._services.turns.take(key, self._signals):
                 offsets[partition] = share_partition.next_fetch_offset()
-            elif key not in self._signals.too_few:  # what was found there counts at every look
+            elif key in self._signals.too_few:
+                self._elsewhere.append(partition)  # what was found there counts at every look
+            else:
                 self._looks.leave_quiet(key)  # whoever reads it owes this fetch a call
         return offsets
 
@@ -297,8 +303,9 @@ class PartitionFetch:
         )
         found_bytes = self._found.total(reads)
         is_enough = found_bytes >= self._terms.min_bytes or self._has_failed_read or self._is_time_up()
-        self._bytes_left_behind = 0 if is_enough else found_bytes
-        self._must_look_again = bool(left_behind) and not is_enough and self._found.begin_anew()
+        if not is_enough:
+            self._leave_behind(found_bytes)
+            self._must_look_again |= bool(left_behind) and self._found.begin_anew()
         pace = Pace()
         for partition, read in reads.items():
             self._take_one(partition, read, results[partition], batches[partition] if is_enough else None)
@@ -376,23 +383,15 @@ class PartitionFetch:
             case ErrorCode.NONE if batches is not None and data.records:
                 fetched = self._acquisition.acquire(share_partition, batches, read.offset, data.aborted)
                 # Behind it: a write that is refused at once fences the share-partition.
-                self._follow_log_start(share_partition, data)
+                self._acquisition.move_start(share_partition, data.log_start_offset)
                 if fetched.acquired:
                     self._services.availability.call_next(self._signals, share_partition.key)
                 return fetched
-            case ErrorCode.NONE:
-                self._follow_log_start(share_partition, data)
-                return FetchedPartition()
-            case ErrorCode.OFFSET_OUT_OF_RANGE:
+            case ErrorCode.NONE | ErrorCode.OFFSET_OUT_OF_RANGE:
                 self._acquisition.move_start(share_partition, data.log_start_offset)
                 return FetchedPartition()
             case failure:
                 return FetchedPartition(PartitionRefusal(failure, f"the read ended with {failure.name}"))
-
-    def _follow_log_start(self, share_partition: SharePartition, data: PartitionData) -> None:
-        """Records that are held may be gone from the log although what is read next is there."""
-        if data.log_start_offset > share_partition.start_offset:
-            self._acquisition.move_start(share_partition, data.log_start_offset)
 
     def _reported(self, partition: TopicIdPartition, fetched: FetchedPartition) -> FetchedPartition:
         if fetched.refusal is not None:

@@ -51,8 +51,9 @@ class FoundBytes:
         )
 
     def total(self, partitions: Iterable[TopicIdPartition]) -> int:
-        """Return how many bytes these partitions have together."""
-        return sum(self._found[partition].size_bytes for partition in partitions)
+        """Return how many bytes these partitions have together, as far as they were found."""
+        found = self._found
+        return sum(found[partition].size_bytes for partition in partitions if partition in found)
 
     def reads_of_added(self, partitions: Sequence[TopicIdPartition]) -> list[PartitionRead]:
         """Return reads of what was added, `SMALLEST_READ_BYTES` together."""

@@ -76,7 +76,10 @@ class RecordAcquisition:
         return FetchedPartition(records=delivered, acquired=acquired)
 
     def move_start(self, share_partition: SharePartition, log_start_offset: int) -> None:
-        """Give up what the log no longer has: retention or DeleteRecords overtook the share-partition."""
+        """Give up what the log no longer has: retention or DeleteRecords overtook the share-partition.
+
+        Records that are held may be gone although what is read next is there.
+        """
         move_start(self._services, self._writes, share_partition, log_start_offset)
 
     def _learn_size(self, share_partition: SharePartition, batches: ReadBatches) -> None:

@@ -34,6 +34,7 @@ class FetchSignals:
         "full",
         "is_asleep",
         "is_listening",
+        "needed",
         "own_key",
         "too_few",
         "turns",
@@ -53,6 +54,8 @@ class FetchSignals:
         """Where it waits until there is room in the window (`ReadTurns`)."""
         self.too_few: dict[SharePartitionKey, tuple[int, int]] = {}
         """Where it read records that are too few for it: from which offset, and where what may be read ended."""
+        self.needed: set[SharePartitionKey] = set()
+        """Where these would be enough with what it read since, but another fetch had the turn."""
 
     def hear(self, key: SharePartitionKey) -> None:
         """Note that `key` was signalled."""
@@ -99,7 +102,7 @@ class FetchSignals:
 
     def needs_no_call(self, key: SharePartitionKey, too_few: tuple[int, int]) -> bool:
         """Tell whether this fetch found the same records too few, or waits for more and was called often for them."""
-        if self.too_few.get(key) == too_few:
+        if self.too_few.get(key) == too_few and key not in self.needed:
             return True
         called_for, count = self._calls.get(key, (too_few, 0))
         count = count + 1 if called_for == too_few else 1

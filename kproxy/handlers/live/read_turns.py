@@ -34,6 +34,10 @@ class ReadTurns:
             self._stop_waiting(key, asker)
         return True
 
+    def is_read(self, key: SharePartitionKey) -> bool:
+        """Tell whether some fetch reads `key`."""
+        return key in self._reading
+
     def wait_for_room(self, key: SharePartitionKey, asker: FetchSignals) -> None:
         """Stand in line for the turn to read `key`, whose window is full."""
         self._waiting.setdefault(key, {})[asker] = None
