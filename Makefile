@@ -49,7 +49,7 @@ prerequisites:
 
 .PHONY: prerequisites-of-tests
 prerequisites-of-tests:
-	@PYTHON=$(PYTHON) .ci/prerequisites python java maven ip
+	@PYTHON=$(PYTHON) .ci/prerequisites python java maven go ip
 
 .PHONY: prerequisites-of-benchmarks
 prerequisites-of-benchmarks:

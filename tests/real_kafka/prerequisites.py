@@ -1,4 +1,4 @@
-"""Finds the JDK and Maven, or says which package brings them."""
+"""Finds the JDK, Maven and Go, or says which package brings them."""
 
 import functools
 import hashlib
@@ -15,6 +15,7 @@ OLDEST_JAVA_MAJOR_VERSION: Final = 17
 
 JDK_PACKAGE: Final = "openjdk-17-jdk-headless"
 MAVEN_PACKAGE: Final = "maven"
+GO_PACKAGE: Final = "golang-go"
 
 
 class MissingPrerequisite(RuntimeError):
@@ -45,6 +46,14 @@ def maven() -> Path:
     found = shutil.which("mvn")
     if found is None:
         raise MissingPrerequisite(_advice("mvn is not installed", MAVEN_PACKAGE))
+    return Path(found)
+
+
+def go() -> Path:
+    """Go's command; raises `MissingPrerequisite` if it is not installed."""
+    found = shutil.which("go")
+    if found is None:
+        raise MissingPrerequisite(_advice("go is not installed", GO_PACKAGE))
     return Path(found)
 
 
