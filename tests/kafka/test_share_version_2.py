@@ -1,30 +1,50 @@
-"""What version 2 of ShareFetch and ShareAcknowledge adds, which Java's client alone speaks."""
+"""What version 2 of ShareFetch and ShareAcknowledge adds, which Java's client and franz-go speak."""
 
 import time
 from typing import Final
 
-from tests.real_kafka import accounts, administration
-from tests.real_kafka.java_probe import JavaShareMember
-from tests.real_kafka.share_endpoint import KPROXY_QUICK_GROUPS, KPROXY_REFERENCE, EndpointsOfSession
-from tests.real_kafka.share_member import AcknowledgeType
+import pytest
 
-LOCK_MS: Final = 8_000
+from tests.real_kafka import accounts, administration
+from tests.real_kafka.everyday import for_soak
+from tests.real_kafka.go_programs import GoShareMember
+from tests.real_kafka.java_probe import JavaShareMember
+from tests.real_kafka.share_endpoint import (
+    KPROXY_QUICK_GROUPS,
+    KPROXY_REFERENCE,
+    KPROXY_WITHOUT_SHARE_GROUPS,
+    NATIVE,
+    EndpointsOfSession,
+)
+from tests.real_kafka.share_member import AcknowledgeType
+from tests.real_kafka.share_members import ShareMemberFactory
+
+LOCK_MS: Final = 4_000
 RENEWALS: Final = 3
-RENEWAL_INTERVAL_SECONDS: Final = 3.0
+RENEWAL_INTERVAL_SECONDS: Final = 1.5
 """Less than half a lock: three of them are longer than one."""
 
 
+@pytest.mark.parametrize(
+    ("behind", "start_member"),
+    [
+        (KPROXY_REFERENCE, JavaShareMember),
+        (KPROXY_REFERENCE, GoShareMember),
+        (NATIVE, JavaShareMember),
+        for_soak(NATIVE, GoShareMember),
+        for_soak(KPROXY_WITHOUT_SHARE_GROUPS, JavaShareMember),
+        for_soak(KPROXY_WITHOUT_SHARE_GROUPS, GoShareMember),
+    ],
+)
 def test_with_a_record_limit_no_poll_gets_more_records_than_asked_for(
-    share_endpoint: EndpointsOfSession,
+    share_endpoint: EndpointsOfSession, behind: str, start_member: ShareMemberFactory
 ) -> None:
     # Given
-    endpoint = share_endpoint(KPROXY_REFERENCE)
+    endpoint = share_endpoint(behind)
     topic, group = endpoint.new_topic(), endpoint.new_group()
     produced = accounts.produce_to_every_partition(endpoint.bootstrap_servers, topic, each=20)
     settings = {"share.acquire.mode": "record_limit", "max.poll.records": "5"}
-    with JavaShareMember(
-        endpoint.bootstrap_servers, group=group, topics=[topic], settings=settings
-    ) as member:
+    with start_member(endpoint.bootstrap_servers, group=group, topics=[topic], settings=settings) as member:
         polled = []
 
         # When
@@ -38,11 +58,40 @@ def test_with_a_record_limit_no_poll_gets_more_records_than_asked_for(
     assert accounts.values_by_id(record for records in polled for record in records) == produced
 
 
-def test_a_record_whose_lock_is_renewed_stays_with_its_member_for_longer_than_a_lock(
-    share_endpoint: EndpointsOfSession,
+@pytest.mark.parametrize("behind", [KPROXY_REFERENCE, NATIVE, for_soak(KPROXY_WITHOUT_SHARE_GROUPS)])
+def test_with_a_record_limit_of_one_two_members_take_turns_at_the_records_of_one_batch(
+    share_endpoint: EndpointsOfSession, behind: str
 ) -> None:
     # Given
-    endpoint = share_endpoint(KPROXY_QUICK_GROUPS)
+    endpoint = share_endpoint(behind)
+    topic, group = endpoint.new_topic(), endpoint.new_group()
+    administration.produce(endpoint.bootstrap_servers, topic, "abcdef")
+    settings = {"share.acquire.mode": "record_limit", "max.poll.records": "1"}
+    with (
+        JavaShareMember(endpoint.bootstrap_servers, group=group, topics=[topic], settings=settings) as one,
+        JavaShareMember(
+            endpoint.bootstrap_servers, group=group, topics=[topic], settings=settings
+        ) as another,
+    ):
+        # When
+        polled = []
+        for _ in range(3):
+            polled += [(member, member.poll_until_records()) for member in (one, another)]
+            one.acknowledge_all(AcknowledgeType.ACCEPT)
+            another.acknowledge_all(AcknowledgeType.ACCEPT)
+
+    # Then
+    assert [member for member, _ in polled] == [one, another] * 3
+    assert [[record.value for record in records] for _, records in polled] == [[value] for value in "abcdef"]
+    assert {record.delivery_count for _, records in polled for record in records} == {1}
+
+
+@pytest.mark.parametrize("behind", [KPROXY_QUICK_GROUPS, NATIVE])
+def test_a_record_whose_lock_is_renewed_stays_with_its_member_for_longer_than_a_lock(
+    share_endpoint: EndpointsOfSession, behind: str
+) -> None:
+    # Given
+    endpoint = share_endpoint(behind)
     topic, group = endpoint.new_topic(), endpoint.new_group(lock_ms=LOCK_MS)
     administration.produce(endpoint.bootstrap_servers, topic, "abc")
     with JavaShareMember(endpoint.bootstrap_servers, group=group, topics=[topic]) as member:
@@ -66,3 +115,29 @@ def test_a_record_whose_lock_is_renewed_stays_with_its_member_for_longer_than_a_
         JavaShareMember, endpoint.bootstrap_servers, group=group, topic=topic
     )
     assert received == last
+
+
+@pytest.mark.parametrize("behind", [KPROXY_QUICK_GROUPS, for_soak(NATIVE)])
+def test_a_go_member_renews_locks_and_has_its_records_to_itself_meanwhile(
+    share_endpoint: EndpointsOfSession, behind: str
+) -> None:
+    # Given
+    endpoint = share_endpoint(behind)
+    topic, group = endpoint.new_topic(), endpoint.new_group(lock_ms=LOCK_MS)
+    administration.produce(endpoint.bootstrap_servers, topic, "abc")
+    with GoShareMember(endpoint.bootstrap_servers, group=group, topics=[topic]) as member:
+        records = member.poll_until_records()
+        # This client joins and fetches as soon as it is there.
+        with GoShareMember(endpoint.bootstrap_servers, group=group, topics=[topic]) as waiting:
+            # When
+            errors, taken = [], []
+            for _ in range(RENEWALS):
+                taken += waiting.poll(timeout_ms=int(RENEWAL_INTERVAL_SECONDS * 1000))
+                member.acknowledge(records, AcknowledgeType.RENEW)
+                errors += [outcome.error for outcome in member.commit()]
+
+            # Then
+            member.acknowledge(records, AcknowledgeType.ACCEPT)
+            errors += [outcome.error for outcome in member.commit()]
+    assert taken == []
+    assert errors == [None] * (RENEWALS + 1)

@@ -13,11 +13,14 @@ QUICK_HEARTBEATS: Final = {
 }
 """A member of a stock broker learns its assignment with its second heartbeat, by default 5 s after the first."""
 
+SHORT_LOCKS: Final = {"group.share.min.record.lock.duration.ms": 1_000}
+"""Locks may be shorter than the 15 s which are the least by default."""
+
 
 class ClusterOfSession(Protocol):
     """The running cluster of this kind, started by the first test that asks; others share it.
 
-    Where it serves share groups, their heartbeats are quick.
+    Where it serves share groups, their heartbeats are quick and their locks may be short.
 
     A test that stops brokers or wants settings of its own makes a `KafkaCluster` itself.
     """
@@ -43,7 +46,7 @@ class SessionClusters:
                 version,
                 brokers=brokers,
                 share_groups=share_groups,
-                broker_settings=QUICK_HEARTBEATS if share_groups else None,
+                broker_settings={**QUICK_HEARTBEATS, **SHORT_LOCKS} if share_groups else None,
             )
             cluster.start()
             self._running[kind] = cluster

@@ -12,7 +12,7 @@ from tests.real_kafka import administration
 from tests.real_kafka.administration import unique_name
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.kproxy_process import KproxyProcess
-from tests.real_kafka.session_clusters import QUICK_HEARTBEATS, ClusterOfSession
+from tests.real_kafka.session_clusters import QUICK_HEARTBEATS, SHORT_LOCKS, ClusterOfSession
 from tests.real_kafka.versions import OLDEST, REFERENCE, WITHOUT_SHARE_GROUPS
 
 LONG_LOCK_MS: Final = 60_000
@@ -22,14 +22,11 @@ SHORT_LOCK_MS: Final = 15_000
 
 QUICK_GROUPS: Final = {
     **QUICK_HEARTBEATS,
+    **SHORT_LOCKS,
     "group.share.session.timeout.ms": 5_000,
     "group.share.min.session.timeout.ms": 5_000,
-    "group.share.min.record.lock.duration.ms": 1_000,
 }
-"""A member that says nothing any more is assigned its partitions for a session timeout, by default 45 s.
-
-Locks may be shorter than the 15 s which are the least by default.
-"""
+"""A member that says nothing any more is assigned its partitions for a session timeout, by default 45 s."""
 
 
 @dataclass(frozen=True, slots=True)
