@@ -54,6 +54,13 @@ RELOAD4J: Final = LogBinding(
 
 REFERENCE: Final = KafkaRelease("4.3.1", MetadataMode.KRAFT, LOG4J_2, has_share_groups=True)
 WITHOUT_SHARE_GROUPS: Final = KafkaRelease("3.9.2", MetadataMode.KRAFT, RELOAD4J, has_share_groups=False)
+SHARE_GROUPS_AVAILABLE: Final = KafkaRelease("4.2.1", MetadataMode.KRAFT, LOG4J_2, has_share_groups=True)
+SHARE_GROUPS_IN_PREVIEW: Final = KafkaRelease("4.1.2", MetadataMode.KRAFT, LOG4J_2, has_share_groups=True)
+SHARE_GROUPS_IN_EARLY_ACCESS: Final = KafkaRelease(
+    "4.0.2", MetadataMode.KRAFT, LOG4J_2, has_share_groups=False
+)
+"""Has no feature `share.version`; settings of a broker switch its early access on."""
+
 FIRST_YEARS_OF_KRAFT: Final = KafkaRelease("3.5.2", MetadataMode.KRAFT, RELOAD4J, has_share_groups=False)
 """Run by the compatibility tests only, so that nobody else waits for its download."""
 
@@ -62,7 +69,20 @@ OLDEST: Final = KafkaRelease("2.8.2", MetadataMode.ZOOKEEPER, RELOAD4J, has_shar
 EVERYDAY_RELEASES: Final = (REFERENCE, WITHOUT_SHARE_GROUPS, OLDEST)
 """Those that the tests of share groups run on."""
 
-PINNED_RELEASES: Final = (REFERENCE, WITHOUT_SHARE_GROUPS, FIRST_YEARS_OF_KRAFT, OLDEST)
+BEFORE_THE_REFERENCE: Final = (
+    SHARE_GROUPS_AVAILABLE,
+    SHARE_GROUPS_IN_PREVIEW,
+    SHARE_GROUPS_IN_EARLY_ACCESS,
+)
+"""Releases in which share groups became what they are; run by `make soak` only."""
+
+PINNED_RELEASES: Final = (
+    REFERENCE,
+    *BEFORE_THE_REFERENCE,
+    WITHOUT_SHARE_GROUPS,
+    FIRST_YEARS_OF_KRAFT,
+    OLDEST,
+)
 """All of them, newest first."""
 
 
