@@ -54,7 +54,11 @@ def counts_by_id(records: Iterable[ReceivedRecord]) -> dict[RecordId, int]:
 
 
 def misaccounted(
-    deliveries: Iterable[Delivery], produced: dict[RecordId, str], *, are_settled: bool = False
+    deliveries: Iterable[Delivery],
+    produced: dict[RecordId, str],
+    *,
+    are_settled: bool = False,
+    were_killed: bool = False,
 ) -> dict[RecordId, str]:
     """What is wrong with the history of each record with which something is; empty when all adds up.
 
@@ -64,13 +68,16 @@ def misaccounted(
 
     Where it is known from elsewhere that all `are_settled`, the last answer may have been an error: what a member
     said may have taken effect although its answer was lost, and the client have asked again.
+
+    Where members `were_killed`, deliveries to them that nobody saw may be missing from the counts.
     """
     histories: defaultdict[RecordId, list[Delivery]] = defaultdict(list)
     for delivery in deliveries:
         histories[delivery.record.partition, delivery.record.offset].append(delivery)
     problems: dict[RecordId, str] = dict.fromkeys(histories.keys() - produced.keys(), "nobody produced it")
     for record_id, value in produced.items():
-        if problem := _problem_of(history := _in_order(histories[record_id]), value, are_settled=are_settled):
+        history = _in_order(histories[record_id])
+        if problem := _problem_of(history, value, are_settled=are_settled, were_killed=were_killed):
             problems[record_id] = f"{problem}: {_written(history)}"
     return problems
 
@@ -145,12 +152,22 @@ def _counts_up(history: Sequence[Delivery]) -> bool:
     )
 
 
-def _problem_of(history: Sequence[Delivery], value: str, *, are_settled: bool) -> str | None:
+def _rises(history: Sequence[Delivery]) -> bool:
+    """Whether no delivery count is less than the one before, or the same though that one was answered."""
+    return all(
+        later.record.delivery_count - earlier.record.delivery_count >= (1 if earlier.error is None else 0)
+        for earlier, later in pairwise(history)
+    )
+
+
+def _problem_of(
+    history: Sequence[Delivery], value: str, *, are_settled: bool, were_killed: bool
+) -> str | None:
     if not history:
         return "never delivered"
     if any(delivery.record.value != value for delivery in history):
         return f"its value is not {value!r}"
-    if not _counts_up(history):
+    if not (_rises(history) if were_killed else _counts_up(history)):
         return "its delivery counts are not 1, 2, …"
     *earlier, last = history
     if last.how not in FINAL_TYPES or (last.error is not None and not are_settled):

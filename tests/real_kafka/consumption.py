@@ -73,6 +73,33 @@ def settled(count: int) -> Enough:
     return is_enough
 
 
+def settle(
+    member: ShareMember,
+    number: int,
+    rule: Rule,
+    records: Sequence[ReceivedRecord],
+    *,
+    is_implicit: bool = False,
+) -> list[Delivery]:
+    """Acknowledge what a member polled by `rule`, and commit; what came of it. `number` is the member's.
+
+    Who acknowledges implicitly says nothing of single records: `rule` then is what its commit stands for.
+    """
+    by_type: defaultdict[AcknowledgeType, list[ReceivedRecord]] = defaultdict(list)
+    for record in records:
+        by_type[rule(record)].append(record)
+    if not is_implicit:
+        for how, of_type in by_type.items():
+            member.acknowledge(of_type, how)
+    outcomes = member.commit(timeout_ms=COMMIT_TIMEOUT_MS)
+    errors = {(outcome.topic, outcome.partition): outcome.error for outcome in outcomes}
+    return [
+        Delivery(number, record, how, errors[record.topic, record.partition])
+        for how, of_type in by_type.items()
+        for record in of_type
+    ]
+
+
 def consume_together(
     members: Sequence[ShareMember],
     rule: Rule,
@@ -107,22 +134,7 @@ def _consume(
     while not stop.is_set():
         records = member.poll(timeout_ms=POLL_TIMEOUT_MS)
         if records:
-            deliveries.extend(_settle(member, number, rule, records))
-
-
-def _settle(member: ShareMember, number: int, rule: Rule, records: list[ReceivedRecord]) -> list[Delivery]:
-    by_type: defaultdict[AcknowledgeType, list[ReceivedRecord]] = defaultdict(list)
-    for record in records:
-        by_type[rule(record)].append(record)
-    for how, of_type in by_type.items():
-        member.acknowledge(of_type, how)
-    outcomes = member.commit(timeout_ms=COMMIT_TIMEOUT_MS)
-    errors = {(outcome.topic, outcome.partition): outcome.error for outcome in outcomes}
-    return [
-        Delivery(number, record, how, errors[record.topic, record.partition])
-        for how, of_type in by_type.items()
-        for record in of_type
-    ]
+            deliveries.extend(settle(member, number, rule, records))
 
 
 def _wait_for_enough(
@@ -135,9 +147,10 @@ def _wait_for_enough(
         for loop in ended:
             loop.result()
         if time.monotonic() > deadline:
-            raise NotConsumed(_summary(deliveries, timeout_seconds))
+            raise NotConsumed(summary(deliveries, timeout_seconds))
 
 
-def _summary(deliveries: list[Delivery], timeout_seconds: float) -> str:
+def summary(deliveries: Sequence[Delivery], timeout_seconds: float) -> str:
+    """What was delivered in so much time, counted by what was said and answered."""
     counts = Counter((delivery.how.value, delivery.error) for delivery in deliveries)
     return f"not enough after {timeout_seconds:.0f} s: {dict(counts)}"

@@ -49,6 +49,7 @@ KPROXY_WITHOUT_SHARE_GROUPS: Final = f"kproxy-{WITHOUT_SHARE_GROUPS.version}"
 KPROXY_OLDEST: Final = f"kproxy-{OLDEST.version}"
 KPROXY_CONSTRUCT: Final = f"kproxy-{REFERENCE.version}-construct"
 KPROXY_QUICK_GROUPS: Final = f"kproxy-{REFERENCE.version}-quick-groups"
+KPROXY_WITHOUT_SHARE_GROUPS_QUICK_GROUPS: Final = f"kproxy-{WITHOUT_SHARE_GROUPS.version}-quick-groups"
 KPROXY_THREE_BROKERS: Final = f"kproxy-{REFERENCE.version}-three-brokers"
 
 ENDPOINT_KINDS: Final[Mapping[str, EndpointKind]] = {
@@ -58,6 +59,9 @@ ENDPOINT_KINDS: Final[Mapping[str, EndpointKind]] = {
     KPROXY_OLDEST: EndpointKind(OLDEST.version),
     KPROXY_CONSTRUCT: EndpointKind(REFERENCE.version, environment={"KPROXY_CODEC": "construct"}),
     KPROXY_QUICK_GROUPS: EndpointKind(REFERENCE.version, settings=QUICK_GROUPS),
+    KPROXY_WITHOUT_SHARE_GROUPS_QUICK_GROUPS: EndpointKind(
+        WITHOUT_SHARE_GROUPS.version, settings=QUICK_GROUPS
+    ),
     KPROXY_THREE_BROKERS: EndpointKind(REFERENCE.version, brokers=3),
 }
 
