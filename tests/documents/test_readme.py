@@ -56,6 +56,16 @@ def test_every_make_target_that_is_named_exists(document: str) -> None:
     assert named <= targets_of_makefile()
 
 
+def test_every_test_file_that_shows_a_feature_exists() -> None:
+    # When
+    table = text_of("README.md").partition("\nFeature by feature ")[2].partition("\nNot alike yet")[0]
+    named = set(re.findall(r"`(test_\w+)`", table))
+
+    # Then
+    assert named
+    assert named <= {path.stem for path in (ROOT / "tests" / "kafka").glob("test_*.py")}
+
+
 def test_the_readme_gives_the_two_commands() -> None:
     assert {"demo", "test"} <= set(re.findall(r"\bmake ([a-z-]+)", code_of("README.md")))
 
