@@ -117,7 +117,7 @@ def test_a_record_whose_lock_is_renewed_stays_with_its_member_for_longer_than_a_
     assert received == last
 
 
-@pytest.mark.parametrize("behind", [KPROXY_QUICK_GROUPS, for_soak(NATIVE)])
+@pytest.mark.parametrize("behind", [for_soak(KPROXY_QUICK_GROUPS), for_soak(NATIVE)])
 def test_a_go_member_renews_locks_and_has_its_records_to_itself_meanwhile(
     share_endpoint: EndpointsOfSession, behind: str
 ) -> None:
