@@ -23,7 +23,6 @@ LONGEST_FIRST: Final = (
     "tests/compatibility/test_matrix.py",
     "tests/conformance/test_conformance.py",
     "tests/kafka/test_share_semantics.py",
-    "tests/kafka/test_state_log_brokers.py",
     "tests/kafka/test_clusters.py",
     "tests/kafka/test_share_accounting.py",
     "tests/properties/test_codecs.py",

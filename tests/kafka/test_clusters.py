@@ -106,6 +106,7 @@ def test_three_brokers_survive_the_death_of_one_and_take_it_back() -> None:
         assert len(cluster.process_ids) == 3
 
 
+@pytest.mark.soak
 def test_a_broker_that_zookeeper_still_remembers_can_be_started_again() -> None:
     # Given
     quick_to_forget = {"zookeeper.session.timeout.ms": 2_000}

@@ -102,6 +102,7 @@ def test_reads_follow_the_leader_when_it_moves(version: str) -> None:
         run(scenario())
 
 
+@pytest.mark.soak
 def test_a_broker_that_restarts_is_read_again() -> None:
     with KafkaCluster() as cluster:
 

@@ -33,6 +33,7 @@ class Recovery:
     """Log records that were read."""
 
 
+@pytest.mark.soak
 def test_recovery_takes_no_longer_behind_a_history(reference_cluster: KafkaCluster) -> None:
     _compare(reference_cluster, SHORT_HISTORY)
 

@@ -27,6 +27,7 @@ def impatient_cluster() -> Iterator[KafkaCluster]:
         yield cluster
 
 
+@pytest.mark.soak
 def test_records_held_for_long_without_other_traffic_are_still_held_and_accepted(
     impatient_cluster: KafkaCluster,
 ) -> None:

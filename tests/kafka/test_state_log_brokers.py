@@ -84,6 +84,7 @@ def test_each_broker_is_killed_and_comes_back(load: tuple[KproxyProcess, Accepta
     _require_that_it_stayed_the_owner(kproxy)
 
 
+@pytest.mark.soak
 def test_the_whole_cluster_is_killed_and_comes_back(load: tuple[KproxyProcess, Acceptances]) -> None:
     # Given
     kproxy, acceptances = load

@@ -3,6 +3,8 @@
 import json
 from typing import Any, Final
 
+import pytest
+
 from kproxy.share.identifiers import (
     GroupId,
     LeaderEpoch,
@@ -80,6 +82,7 @@ def test_kafkas_own_formatter_prints_our_records_and_passes_over_our_claim(
     ]
 
 
+@pytest.mark.soak
 def test_the_stock_share_coordinator_still_writes_the_golden_records_of_the_worked_example() -> None:
     # Given
     golden = json.loads(GOLDEN_FILE.read_text(encoding="utf-8"))

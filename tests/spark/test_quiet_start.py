@@ -24,6 +24,7 @@ def replay(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
     )
 
 
+@pytest.mark.soak
 def test_a_job_that_goes_well_says_nothing_but_its_summary() -> None:
     # When
     ended = replay("state-at", "--no-index", PYSPARK_SUBMIT_ARGS="--master local[2] pyspark-shell")

@@ -22,6 +22,7 @@ CALL: Final = re.compile(r"(?:kproxy replay|replay_job\.py|yarn\.sh) ([a-z-]+)((
 OPTION: Final = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 
 
+@pytest.mark.soak
 def test_spark_submit_takes_a_job_as_kproxy_replay_does(tmp_path: Path) -> None:
     # Given
     out = tmp_path / "found.json"
