@@ -213,12 +213,13 @@ class StatePartitionMetadata:
     def begin_deletion(self, topic_ids: Collection[TopicId]) -> tuple[TopicIdPartition, ...]:
         """Move all that may have state of these topics to deleting; return what is deleting of them by now."""
         self.revision += 1
-        for topic_id in topic_ids:
+        under_way: dict[TopicId, list[int]] = {topic_id: [] for topic_id in topic_ids}
+        for place in [place for place in self._initializing if place.topic_id in under_way]:
+            del self._initializing[place]
+            under_way[place.topic_id].append(place.partition)
+        for topic_id, initializing in under_way.items():
             numbers = self._deleting.get(topic_id, frozenset()) | self._initialized.pop(topic_id, frozenset())
-            under_way = [p for p in self._initializing if p.topic_id == topic_id]
-            for partition in under_way:
-                del self._initializing[partition]
-            numbers |= {partition.partition for partition in under_way}
+            numbers = numbers.union(initializing)
             if numbers:
                 self._deleting[topic_id] = numbers
                 self._deletions.setdefault(topic_id, self.revision)

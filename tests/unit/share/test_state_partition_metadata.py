@@ -1,11 +1,24 @@
 """Stages of share-partitions on their way to durable state and back."""
 
 from kproxy.share.heartbeat import TopicPartitions
+from kproxy.share.identifiers import TopicId
 from kproxy.share.share_group_image import StatePartitions
 from kproxy.share.state_partition_metadata import NewPartition, StatePartitionMetadata
 from tests.worlds.share_builders import OTHER_TOPIC, TOPIC, partitions_of
 
 RETRY_MS = 30_000
+
+
+class ComparedId(bytes):
+    """The id of a topic that counts how often such ids are compared."""
+
+    comparisons = 0
+
+    def __eq__(self, other: object) -> bool:
+        ComparedId.comparisons += 1
+        return super().__eq__(other)
+
+    __hash__ = bytes.__hash__
 
 
 def begin(
@@ -100,6 +113,22 @@ def test_a_deletion_takes_everything_that_may_have_state() -> None:
     assert (metadata.initializing, metadata.initialized) == ({}, {})
     assert metadata.deleting == {TOPIC: StatePartitions("paid", frozenset({0, 1, 2}))}
     assert metadata.topic_names == {}
+
+
+def test_a_deletion_of_many_topics_goes_through_what_is_initializing_once() -> None:
+    # Given
+    metadata = StatePartitionMetadata()
+    topic_ids = [TopicId(ComparedId(number.to_bytes(16))) for number in range(100)]
+    for topic_id in topic_ids:
+        metadata.begin_alteration("paid", TopicPartitions(topic_id, 3))
+    ComparedId.comparisons = 0
+
+    # When
+    partitions = metadata.begin_deletion(topic_ids)
+
+    # Then
+    assert len(partitions) == 300
+    assert ComparedId.comparisons <= 300
 
 
 def test_an_interrupted_deletion_is_found_again() -> None:
