@@ -207,6 +207,32 @@ async def test_a_group_whose_deletion_was_interrupted_has_no_offsets_to_delete()
     assert answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND
 
 
+async def test_nothing_is_altered_while_a_member_that_has_left_already_makes_its_state() -> None:
+    """Who calls such a state initialized lets it be deleted, and then it comes, of nobody."""
+    # Given
+    world = ShareGroupWorld()
+    world.produce(10)
+    world.state_log.hold_initializations = asyncio.Event()
+    alice = world.member()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(alice.heartbeat(0, ["orders"]))
+        await until_all_wait()
+        await alice.heartbeat(-1)
+
+        # When
+        refused = await alter(world, {"orders": {0: 3}})
+        await delete(world, "orders")
+        world.state_log.hold_initializations.set()
+
+    # Then
+    image = world.group_log.replayed().durable_images()[GROUP]
+    assert refused.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert {key.topic_id for key in world.state_log.memory.fold.states} == {ORDERS}
+    assert {*image.initializing, *image.initialized} == {ORDERS}
+    assert altered(await alter(world, {"orders": {0: 3}})) == {("orders", 0): ErrorCode.NONE}
+    assert await offsets_of(world) == {("orders", 0): (3, 0, 7, 0)}
+
+
 async def test_a_state_that_an_alteration_made_and_a_deletion_took_is_not_called_initialized() -> None:
     """The next member begins it anew, and that may fail: it would be assigned, and every fetch refused."""
     # Given

@@ -14,7 +14,13 @@ Source: `GroupMetadataManager.alterShareGroupOffsets`, `GroupCoordinatorService.
 from collections.abc import Collection, Mapping
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, BrokerUnavailable, CoordinatorNotAvailable, GroupIdNotFound
+from kproxy.errors import (
+    ApiError,
+    BrokerUnavailable,
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
+    GroupIdNotFound,
+)
 from kproxy.handlers.apis.share_offset_requests import (
     NO_SUCH_PARTITION,
     ShareOffsetServices,
@@ -66,7 +72,7 @@ class AlterShareGroupOffsetsHandler:
             InvalidGroupId: the group id is empty.
             InvalidRequest: there are too many topics and partitions, or the group id is too long.
             NotCoordinator: another broker coordinates the group.
-            CoordinatorLoadInProgress: the group is being restored.
+            CoordinatorLoadInProgress: the group is being restored, or initializes share-partitions of the topics.
             ImpossiblePartition: a partition is negative; nothing is altered.
             GroupIdNotFound: the id is that of a group of another type.
             NonEmptyGroup: the group has members.
@@ -162,6 +168,8 @@ class AlterShareGroupOffsetsHandler:
         Raises:
             NonEmptyGroup: somebody joined.
             CoordinatorNotAvailable: the group, or what it has of a topic, is being deleted by now.
+            CoordinatorLoadInProgress: a member that has left again is still about to initialize share-partitions of the
+                topics: their states may be deleted once they are called initialized, and would come after that.
         """
         group = self._services.coordinator.find(group_id)
         if group is None:
@@ -169,8 +177,11 @@ class AlterShareGroupOffsetsHandler:
         self._services.coordinator.require_empty(group_id)
         if group.is_being_deleted:
             raise CoordinatorNotAvailable(f"group {group_id!r} is being deleted")
-        if any(topic.topic_id in group.deleting_topic_ids for topic in topics.values()):
+        topic_ids = frozenset(topic.topic_id for topic in topics.values())
+        if not topic_ids.isdisjoint(group.deleting_topic_ids):
             raise CoordinatorNotAvailable(f"offsets of group {group_id!r} are being deleted")
+        if group.topics.state_partitions.is_under_way_of(topic_ids):
+            raise CoordinatorLoadInProgress(f"share-partitions of group {group_id!r} are being initialized")
 
     async def _move(
         self, offsets: Mapping[SharePartitionKey, int], state_epoch: StateEpoch, actor: Actor
