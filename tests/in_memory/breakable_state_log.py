@@ -32,6 +32,8 @@ class BreakableStateLog:
         self.hold_deletions_of: dict[GroupId, asyncio.Event] = {}
         """States of these groups are deleted only when their event is set, after those of other groups."""
         self.hold_deletions_of_topics: dict[TopicId, asyncio.Event] = {}
+        self.deletion_sizes: list[int] = []
+        """How many states each call was to delete."""
         self.hold_moves: asyncio.Event | None = None
         self.loads: list[SharePartitionKey] = []
         self.contradiction: DurableShareState | None = None
@@ -109,6 +111,7 @@ class BreakableStateLog:
         self._late_writes.clear()
 
     async def delete(self, keys: Collection[SharePartitionKey]) -> Mapping[SharePartitionKey, ApiError]:
+        self.deletion_sizes.append(len(keys))
         if self.hold_deletions is not None:
             await self.hold_deletions.wait()
         refused = {key: refusal for key in keys if (refusal := self._refusal(key))}

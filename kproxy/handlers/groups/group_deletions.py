@@ -11,6 +11,7 @@ What a group has configured stays. Source: `GroupCoordinatorService.deleteGroups
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from kproxy.errors import ApiError, CoordinatorLoadInProgress, CoordinatorNotAvailable
@@ -27,8 +28,8 @@ _GROUPS_AT_ONCE: Final = 100
 """So many at most go through the rounds of writes together, and begin in one turn."""
 
 _SHARE_PARTITIONS_AT_ONCE: Final = 5_000
-"""So many at most the groups of a round have together, unless it is one group: their deletions are queued in one turn,
-which takes some 20 ms."""
+"""So many at most the groups of a round have together, unless it is one group, and so many deletions are queued in one
+turn, which takes some 20 ms."""
 
 
 @dataclass(slots=True, eq=False)
@@ -149,8 +150,14 @@ class GroupDeletions:
                 self._end(deletion, refusal)
 
     async def _delete_states(self, deletions: Collection[_Deletion]) -> None:
-        keys = [key for deletion in deletions for key in deletion.keys]
-        failures = await self._services.state_log.delete(keys) if keys else {}
+        of_ids = {deletion.group_id: deletion for deletion in deletions}
+        keys = (key for deletion in deletions for key in deletion.keys)
+        failures: dict[SharePartitionKey, ApiError] = {}
+        while some := tuple(islice(keys, _SHARE_PARTITIONS_AT_ONCE)):
+            # Another deletion may be through, and there be a new group of the id.
+            left = [key for key in some if self._is_there(of_ids[key.group_id])]
+            failures.update(await self._services.state_log.delete(left))
+            await let_others_go_on()
         for deletion in deletions:
             for key in deletion.keys:
                 if key in failures:

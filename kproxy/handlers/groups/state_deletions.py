@@ -6,15 +6,21 @@ What is interrupted in between is found in the group, and goes on from step 2, w
 Source: `GroupMetadataManager.sharePartitionsEligibleForOffsetDeletion`, `completeDeleteShareGroupOffsets`.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
+from typing import Final
 
 from kproxy.errors import ApiError, CoordinatorLoadInProgress, CoordinatorNotAvailable
 from kproxy.handlers.groups.group_writes import GroupWrites
+from kproxy.handlers.live.pauses import let_others_go_on
 from kproxy.handlers.live.share_partitions import SharePartitionDirectory
 from kproxy.handlers.ports import StateLog
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import SharePartitionKey, TopicId
 from kproxy.share.share_group import ShareGroup
+
+_AT_ONCE: Final = 5_000
+"""So many states are deleted before others have a turn: some 20 ms."""
 
 
 class StateDeletions:
@@ -51,25 +57,43 @@ class StateDeletions:
         group.delete_topics(topic_ids)
         write = self._writes.begin(group_id)
         await write.settle()
-        # What somebody else finished meanwhile may have begun anew, and is not to be touched, here and below.
-        keys = _deleting_keys(group, topic_ids)
         deletions = group.topics.state_partitions.deletions_of(topic_ids)
-        try:
-            self._discard(keys)
-            failures = await self._state_log.delete(keys)
-        finally:
-            going_on = group.topics.state_partitions.deletions_of(topic_ids).items() & deletions.items()
-            left = {topic_id for topic_id, _ in going_on}
-            self._discard([key for key in keys if key.topic_id in left])
-        write.require_current()
+        failures: dict[SharePartitionKey, ApiError] = {}
+        keys = _deleting_keys(group, topic_ids)
+        while some := tuple(islice(keys, _AT_ONCE)):
+            # What somebody else finished meanwhile may have begun anew, and is not to be touched, here and below.
+            left = _going_on(group, deletions)
+            failures.update(
+                await self._delete(group, [key for key in some if key.topic_id in left], deletions)
+            )
+            await let_others_go_on()
+            write.require_current()
         _require_kept(group)
-        self._coordinator.topics_deleted(group_id, left - {key.topic_id for key in failures})
+        done = _going_on(group, deletions) - {key.topic_id for key in failures}
+        self._coordinator.topics_deleted(group_id, done)
         await self._writes.begin(group_id).settle()
         return failures
 
-    def _discard(self, keys: Sequence[SharePartitionKey]) -> None:
+    async def _delete(
+        self, group: ShareGroup, keys: Collection[SharePartitionKey], deletions: Mapping[TopicId, int]
+    ) -> Mapping[SharePartitionKey, ApiError]:
+        """Delete these states, with what is live of them then and, unless it began anew, afterwards."""
+        try:
+            self._discard(keys)
+            return await self._state_log.delete(keys)
+        finally:
+            left = _going_on(group, deletions)
+            self._discard([key for key in keys if key.topic_id in left])
+
+    def _discard(self, keys: Collection[SharePartitionKey]) -> None:
         for key in keys:
             self._directory.discard(key)
+
+
+def _going_on(group: ShareGroup, deletions: Mapping[TopicId, int]) -> frozenset[TopicId]:
+    """Return the topics of which these deletions are not over."""
+    now = group.topics.state_partitions.deletions_of(deletions)
+    return frozenset(topic_id for topic_id, deletion in deletions.items() if now.get(topic_id) == deletion)
 
 
 def _require_kept(group: ShareGroup) -> None:
@@ -84,11 +108,10 @@ def _require_initialized(group: ShareGroup, topic_ids: Collection[TopicId]) -> N
         raise CoordinatorLoadInProgress(f"share-partitions of group {group.group_id!r} are being initialized")
 
 
-def _deleting_keys(group: ShareGroup, topic_ids: Collection[TopicId]) -> Sequence[SharePartitionKey]:
+def _deleting_keys(group: ShareGroup, topic_ids: Collection[TopicId]) -> Iterator[SharePartitionKey]:
+    """Yield what is being deleted of these topics when the first one is asked for."""
     deleting = group.image().deleting
-    return [
-        SharePartitionKey(group.group_id, topic_id, number)
-        for topic_id in topic_ids
-        if topic_id in deleting
-        for number in sorted(deleting[topic_id].partitions)
-    ]
+    for topic_id in topic_ids:
+        if topic_id in deleting:
+            for number in sorted(deleting[topic_id].partitions):
+                yield SharePartitionKey(group.group_id, topic_id, number)

@@ -161,6 +161,46 @@ async def test_what_is_live_anew_stays_live_when_a_deletion_ends_that_waits_for_
     assert acknowledge_errors(acknowledged)[ORDERS, 0] == ErrorCode.NONE
 
 
+async def test_others_have_turns_while_very_many_states_are_deleted() -> None:
+    # Given
+    world = await a_large_group()
+
+    # When
+    failures = await deletions_of(world).delete(group_of(world), [ORDERS])
+
+    # Then
+    assert failures == {}
+    assert world.state_log.deletion_sizes == [5_000, 1_000]
+    assert world.state_log.memory.fold.states == {}
+
+
+async def test_what_began_anew_between_two_parts_of_a_deletion_stays() -> None:
+    # Given
+    world = await a_large_group()
+    release = world.state_log.hold_deletions = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        slow = tasks.create_task(deletions_of(world).delete(group_of(world), [ORDERS]))
+        await until_all_wait()
+        world.state_log.hold_deletions = None
+        await deletions_of(world).delete(group_of(world), [ORDERS])
+        await alter(world, {"orders": {5_500: 3}})
+
+        # When
+        release.set()
+
+    # Then
+    assert slow.result() == {}
+    assert set(world.state_log.memory.fold.states) == {world.key(partition=5_500)}
+
+
+async def a_large_group() -> ShareGroupWorld:
+    """A group with 6,000 share-partitions of `orders`, one of which has a state."""
+    world = ShareGroupWorld()
+    world.metadata.create_topic("orders", ORDERS, partition_count=6_000)
+    await alter(world, {"orders": {0: 3}})
+    return world
+
+
 async def a_deletion_that_waits_for_payments(
     world: ShareGroupWorld, tasks: asyncio.TaskGroup
 ) -> asyncio.Event:
