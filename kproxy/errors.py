@@ -4,9 +4,13 @@ Every class says who raises it, who handles it and what the peer is told (style 
 """
 
 from enum import IntEnum
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from kproxy.error_codes import ErrorCode
+
+MOST_ERROR_CHARACTERS: Final = 8_000
+"""So many, of four bytes at most each, are told and logged. Errors name what clients sent, which may be megabytes; a
+string of the protocol ends at 32,767 bytes, and a longer one could not be answered at all."""
 
 
 class ExitCode(IntEnum):
@@ -38,9 +42,16 @@ class SettingsError(KproxyError):
 
 
 class ApiError(KproxyError):
-    """An answer with an error code. Raised by the domain, turned into a response by the handler of the API."""
+    """An answer with an error code. Raised by the domain, turned into a response by the handler of the API.
+
+    Its text has `MOST_ERROR_CHARACTERS` at most: what is longer ends with an ellipsis.
+    """
 
     error_code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if len(text) <= MOST_ERROR_CHARACTERS else f"{text[: MOST_ERROR_CHARACTERS - 1]}…"
 
 
 class InvalidRequest(ApiError):
