@@ -326,6 +326,7 @@ class Proxy:
         await self._listeners.stop_accepting()
         await self.shutdown.within_grace(self._sweeper.drain())
         cut_off = self._sweeper.cut_off()
+        await self.shutdown.within_grace(self._share_groups.all_released())
         await self.shutdown.within_grace(self._state_log.drain(self._settings.shutdown_grace_ms / 1000))
         await self.shutdown.unless_hurried(self._state_log.leave())
         self._deadlines.close()

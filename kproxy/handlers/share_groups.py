@@ -8,7 +8,7 @@ discarded when the slot is lost or fails, and its groups are restored when it is
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 
 from kproxy.errors import ApiError
 from kproxy.handlers.administration_bounds import AdministrationBounds
@@ -30,6 +30,7 @@ from kproxy.handlers.live.fetch_signals import HeardAvailability
 from kproxy.handlers.live.leadership import Leadership
 from kproxy.handlers.live.member_clients import MemberClients, clients_in_heartbeats
 from kproxy.handlers.live.parked_fetches import ParkedFetches
+from kproxy.handlers.live.pauses import let_others_go_on
 from kproxy.handlers.live.releases import Released, Releases
 from kproxy.handlers.live.share_counters import ShareCounters
 from kproxy.handlers.live.share_partitions import DirectoryPorts, SharePartitionDirectory
@@ -174,15 +175,16 @@ class ShareGroups:
     async def connection_closed(self, connection_id: int) -> None:
         """Evict the sessions of a connection and release what their members hold; count on its members no more.
 
-        All of that has happened when this first waits; the rest of the wait is for durability. What a connection of
-        very many partitions leaves is released bit by bit: others have a turn in between.
+        The sessions are gone when this first waits. What is held of very many partitions or records is released bit by
+        bit: others have a turn in between. The rest of the wait is for durability.
         """
         self._held.connection_closed(connection_id)
-        released = self._releases.evict_connection(connection_id)
-        if self.sessions.has_connection(connection_id):
-            more = partial(self.connection_closed, connection_id)
-            self._ports.background.begin_now(more, name=f"more releases of connection {connection_id}")
-        await released.settle()
+        await self._releases.evict_connection(connection_id).settle()
+
+    async def all_released(self) -> None:
+        """Return when nothing is left to be released of sessions that have ended. For the end."""
+        while self._releases.is_releasing:
+            await let_others_go_on()
 
     def expire(self, now_ms: int) -> Coroutine[object, object, None]:
         """End acquisition locks and every membership that ran out by `now_ms` (Clock); look at assignments.

@@ -21,9 +21,9 @@ _ACQUIRED: Final = RecordState.ACQUIRED
 class AcquisitionLock:
     """What one call acquired (or renewed) for a member, until `deadline_ms`. Locks are compared by identity.
 
-    It belongs to the share session that the call came in: the member's with the virtual broker `node_id`. Every
-    offset held under the lock lies between `first_offset` and `last_offset`, both inclusive; not every offset
-    between them is, or still is, held under it.
+    It belongs to the share session that the call came in: the one of that number which the member had with the
+    virtual broker `node_id`. Every offset held under the lock lies between `first_offset` and `last_offset`, both
+    inclusive; not every offset between them is, or still is, held under it.
     """
 
     member_id: MemberId
@@ -31,10 +31,16 @@ class AcquisitionLock:
     first_offset: int = -1
     last_offset: int = -1
     node_id: int = BOOTSTRAP_NODE_ID
+    session_number: int = 0
 
-    def belongs_to(self, member_id: MemberId, node_id: int) -> bool:
-        """Tell whether it is of the share session that this member has with this virtual broker."""
-        return self.member_id == member_id and self.node_id == node_id
+    def belongs_to(self, member_id: MemberId, node_id: int, session_number: int) -> bool:
+        """Tell whether it is of this member's share session of this number, or of one before it, with this broker.
+
+        A session that is replaced leaves its locks to its successor.
+        """
+        return (
+            self.member_id == member_id and self.node_id == node_id and self.session_number <= session_number
+        )
 
     def cover(self, first_offset: int, last_offset: int) -> None:
         """Reach from `first_offset`, unless it reached further down already, to `last_offset`."""

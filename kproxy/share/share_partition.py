@@ -44,9 +44,7 @@ class SharePartition:
 
     Every method is atomic. Those that return a StateDelta have changed the state already; nothing that
     follows from it may be told to a client before the delta is durable. Once fenced, every method that
-    decides or changes something raises SharePartitionFenced.
-
-    `limits` may be replaced at any time.
+    decides or changes something raises SharePartitionFenced. `limits` may be replaced at any time.
     """
 
     __slots__ = ("_batches", "_cut", "_locks", "_ranges", "is_fenced", "key", "limits")
@@ -142,11 +140,12 @@ class SharePartition:
         is_record_limit: bool,
         now_ms: int,
         node_id: int = BOOTSTRAP_NODE_ID,
+        session_number: int = 0,
         aborted: Sequence[tuple[int, int]] = (),
     ) -> list[AcquiredRange]:
         """Acquire for `member_id` from the record batches that a read from `fetch_offset` returned.
 
-        The locks belong to the member's share session with the virtual broker `node_id`.
+        The locks belong to the member's share session of this number with the virtual broker `node_id`.
 
         `extents` are the first and last offsets, inclusive, of whole record batches in ascending order; the
         first may begin below `fetch_offset`. The decision is made on the state of this moment, not on that
@@ -174,7 +173,8 @@ class SharePartition:
         if archive_missing(self._ranges, fetch_offset, extents[0][0] - 1):
             self._pass_terminal_prefix()
         room, last_offset = self._room_from(fetch_offset, extents[-1][1])
-        lock = AcquisitionLock(member_id, now_ms + self.limits.record_lock_duration_ms, node_id=node_id)
+        deadline_ms = now_ms + self.limits.record_lock_duration_ms
+        lock = AcquisitionLock(member_id, deadline_ms, node_id=node_id, session_number=session_number)
         terms = RedeliveryTerms(
             extents,
             lock,
@@ -206,21 +206,22 @@ class SharePartition:
         *,
         now_ms: int,
         node_id: int = BOOTSTRAP_NODE_ID,
+        session_number: int = 0,
     ) -> StateDelta:
         """Settle records that `member_id` holds, all or none of them.
 
         The batches passed `validate_acknowledgement_batches`. Offsets below the start offset are done with
-        and pass silently, whoever names them; the delta then carries the start offset that says so, because
-        it may not be durable yet. Whichever of the member's share sessions acquired a record, any of them may
-        settle it. Renewed records stay acquired, for one lock duration from `now_ms`, by the session with the
-        virtual broker `node_id`; that is not durable.
+        and pass silently, whoever names them; the delta then carries the start offset that says so, because it may not
+        be durable yet. Whichever of the member's share sessions acquired a record, any of them may settle it. Renewed
+        records stay acquired for one lock duration by this session with the broker `node_id`; that is not durable.
 
         Raises:
             InvalidRecordState: a record is not held by the member (any more), or renewal is not enabled.
             InvalidRequest: a record was never acquired.
         """
         self._refuse_if_fenced()
-        renewal = AcquisitionLock(member_id, now_ms + self.limits.record_lock_duration_ms, node_id=node_id)
+        deadline_ms = now_ms + self.limits.record_lock_duration_ms
+        renewal = AcquisitionLock(member_id, deadline_ms, node_id=node_id, session_number=session_number)
         acknowledgement = Acknowledgement(self._ranges, renewal, limits=self.limits, now_ms=now_ms)
         for batch in batches:
             acknowledgement.plan(batch)
@@ -246,16 +247,18 @@ class SharePartition:
         for lock in undo(refused.reversal, self._ranges, self._batches):
             self._keep(lock)
 
-    def release(self, member_id: MemberId, *, node_id: int = BOOTSTRAP_NODE_ID) -> StateDelta:
+    def release(
+        self, member_id: MemberId, *, node_id: int = BOOTSTRAP_NODE_ID, session_number: int = 0
+    ) -> StateDelta:
         """Take back what `member_id` acquired in its share session with `node_id`, which ended. The attempts count.
 
         A member has a session with each broker that it thinks it talks to, and for a while with two about the same
-        share-partition when its leader moves: the end of one takes nothing from the other.
+        share-partition when its leader moves: the end of one takes nothing from the other. Nor from one opened later.
         """
         self._refuse_if_fenced()
         span = (self._ranges.start_offset, self._ranges.end_offset - 1)
         ended = end_attempts(
-            self._ranges, *span, lambda lock: lock.belongs_to(member_id, node_id), self.limits
+            self._ranges, *span, lambda lock: lock.belongs_to(member_id, node_id, session_number), self.limits
         )
         return self._delta(ended.after, before=ended.before) if ended.after else NO_CHANGE
 

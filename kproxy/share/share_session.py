@@ -11,6 +11,7 @@ Source: KIP-932, "Share sessions"; `ShareSession.java`, `ShareSessionCache.java`
 from collections import Counter
 from collections.abc import Iterable, Sized
 from dataclasses import dataclass
+from itertools import count
 from typing import Final, NamedTuple
 
 from kproxy.errors import (
@@ -27,8 +28,6 @@ INITIAL_SHARE_SESSION_EPOCH: Final = ShareSessionEpoch(0)
 FINAL_SHARE_SESSION_EPOCH: Final = ShareSessionEpoch(-1)
 """Closes a session."""
 MAX_SHARE_SESSION_EPOCH: Final = 2_147_483_647
-MOST_EVICTED: Final = 2_500
-"""How many partitions, or so, are released in one go: a connection may have as many as all sessions together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +53,19 @@ class ShareSessionKey(NamedTuple):
 class ShareSession:
     """One open session: its partitions in the order they were added, and the epoch it expects next."""
 
-    __slots__ = ("_must_respond", "_turn", "connection_id", "key", "last_used_ms", "next_epoch")
+    __slots__ = ("_must_respond", "_turn", "connection_id", "key", "last_used_ms", "next_epoch", "number")
 
     def __init__(
-        self, key: ShareSessionKey, *, connection_id: int, partitions: Iterable[TopicIdPartition]
+        self,
+        key: ShareSessionKey,
+        *,
+        number: int,
+        connection_id: int,
+        partitions: Iterable[TopicIdPartition],
     ) -> None:
         self.key = key
+        self.number = number
+        """Higher than that of every session that was opened before. Locks name it (`AcquisitionLock`)."""
         self.connection_id = connection_id
         self.next_epoch = next_share_session_epoch(INITIAL_SHARE_SESSION_EPOCH)
         self.last_used_ms = 0
@@ -122,6 +128,7 @@ class ShareSessionCache:
     __slots__ = (
         "_group_ids",
         "_keys_of_connection",
+        "_numbers",
         "_partition_count",
         "_session_counts",
         "_sessions",
@@ -130,6 +137,7 @@ class ShareSessionCache:
 
     def __init__(self, limits: ShareSessionLimits) -> None:
         self.limits = limits
+        self._numbers = count(1)
         self._partition_count = 0
         self._group_ids: dict[GroupId, GroupId] = {}
         self._sessions: dict[ShareSessionKey, ShareSession] = {}
@@ -145,8 +153,21 @@ class ShareSessionCache:
         return self._partition_count
 
     def group_has_sessions(self, group_id: GroupId) -> bool:
-        """Tell whether any member of the group has a session; else its share-partitions may be dropped."""
+        """Tell whether any member of the group has a session; else its share-partitions may be dropped.
+
+        As long as something is to be released that was acquired in a session, that one counts (`begin_release`).
+        """
         return group_id in self._session_counts
+
+    def begin_release(self, session: ShareSession) -> None:
+        """Let `session`, which was just closed or evicted, count for its group until `end_release`."""
+        group_id = session.key.group_id
+        self._session_counts[group_id] += 1
+        self._group_ids.setdefault(group_id, group_id)
+
+    def end_release(self, session: ShareSession) -> None:
+        """Note that all is released that was acquired in `session`."""
+        self._discount(session.key.group_id)
 
     def sessions(self) -> tuple[ShareSession, ...]:
         """Return every open session, oldest first."""
@@ -176,7 +197,9 @@ class ShareSessionCache:
             raise ShareSessionLimitReached(f"{counted(len(self._sessions), 'share session')} open already")
         # Of a text of up to 32 kB that comes with each request, all that is kept of a group has one.
         key = key._replace(group_id=self._group_ids.get(key.group_id, key.group_id))
-        session = ShareSession(key, connection_id=connection_id, partitions=partitions)
+        session = ShareSession(
+            key, number=next(self._numbers), connection_id=connection_id, partitions=partitions
+        )
         replaced = self._sessions.get(key)
         self._require_room(len(session), instead_of=0 if replaced is None else len(replaced))
         self._remove(key)
@@ -250,20 +273,14 @@ class ShareSessionCache:
             self._remove(session.key)
 
     def evict_connection(self, connection_id: int) -> tuple[ShareSession, ...]:
-        """Remove and return sessions of a connection that went away; their records are to be released.
+        """Remove and return the sessions of a connection that went away; their records are to be released.
 
-        At least one, if there is any, and no more after `MOST_EVICTED` partitions: then `has_connection` says that
-        there are others left. A session that was opened again on another connection survives.
+        A session that was opened again on another connection survives.
         """
-        evicted: list[ShareSession] = []
-        partition_count = 0
-        for key in tuple(self._keys_of_connection.get(connection_id, ())):
-            evicted.append(self._sessions[key])
-            partition_count += 1 + len(evicted[-1])
-            self._remove(key)
-            if partition_count >= MOST_EVICTED:
-                break
-        return tuple(evicted)
+        evicted = tuple(self._sessions[key] for key in self._keys_of_connection.get(connection_id, ()))
+        for session in evicted:
+            self._remove(session.key)
+        return evicted
 
     def close_group(self, group_id: GroupId) -> tuple[ShareSession, ...]:
         """Remove and return every session of a group that is no more: nothing of it is there to be released."""
@@ -273,10 +290,6 @@ class ShareSessionCache:
         for session in closed:
             self._remove(session.key)
         return closed
-
-    def has_connection(self, connection_id: int) -> bool:
-        """Tell whether a session is bound to the connection."""
-        return connection_id in self._keys_of_connection
 
     def require_possible(self, partitions: Sized) -> None:
         """Raise InvalidRequest when a request names more partitions than any session may have."""
@@ -313,13 +326,16 @@ class ShareSessionCache:
         if session is None:
             return
         self._partition_count -= len(session)
-        self._session_counts[key.group_id] -= 1
-        if not self._session_counts[key.group_id]:
-            del self._session_counts[key.group_id], self._group_ids[key.group_id]
+        self._discount(key.group_id)
         keys = self._keys_of_connection[session.connection_id]
         del keys[key]
         if not keys:
             del self._keys_of_connection[session.connection_id]
+
+    def _discount(self, group_id: GroupId) -> None:
+        self._session_counts[group_id] -= 1
+        if not self._session_counts[group_id]:
+            del self._session_counts[group_id], self._group_ids[group_id]
 
 
 def next_share_session_epoch(share_session_epoch: ShareSessionEpoch) -> ShareSessionEpoch:

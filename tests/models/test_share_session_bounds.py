@@ -9,7 +9,6 @@ from kproxy.errors import InvalidRequest, ShareSessionLimitReached
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.share.share_session import (
-    MOST_EVICTED,
     ShareSession,
     ShareSessionCache,
     ShareSessionKey,
@@ -187,22 +186,3 @@ async def test_a_member_subscribes_to_no_more_topics_than_the_cluster_may_be_ask
     # Then
     assert answer.error_code == ErrorCode.INVALID_REQUEST
     assert "10001 topics subscribed, expected 10000 at most" in (answer.error_message or "")
-
-
-async def test_what_a_connection_of_very_many_partitions_leaves_is_released_bit_by_bit() -> None:
-    """In one go it would hold up everybody: half a second for all partitions that sessions may have together."""
-    # Given
-    world = ShareGroupWorld(passes_time=False)
-    members = [world.member(name) for name in ("alice", "bob", "carol")]
-    for member in members:
-        member.connection_id = 7
-        await member.open(*((ORDERS_TOPIC, partition) for partition in range(MOST_EVICTED)))
-
-    # When
-    await world.groups.apis.connection_closed(7)
-    count_at_first = world.groups.session_count
-    await until_all_wait()
-
-    # Then
-    assert count_at_first == 2
-    assert world.groups.session_count == 0

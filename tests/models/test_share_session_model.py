@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from kproxy.errors import InvalidShareSessionEpoch, ShareSessionLimitReached, ShareSessionNotFound
 from kproxy.share.identifiers import GroupId, MemberId, ShareSessionEpoch, TopicId, TopicIdPartition
@@ -37,6 +37,7 @@ class ShareSessionCacheMachine(RuleBasedStateMachine):
         super().__init__()
         self.cache = ShareSessionCache(ShareSessionLimits(max_share_sessions=LIMIT))
         self.sessions: list[NaiveSession] = []
+        self.releasing: list[ShareSession] = []
 
     def naive(self, key: ShareSessionKey) -> NaiveSession | None:
         return next((session for session in self.sessions if session.key == key), None)
@@ -103,8 +104,16 @@ class ShareSessionCacheMachine(RuleBasedStateMachine):
             with pytest.raises(ShareSessionNotFound):
                 self.cache.find(key)
             return
-        self.cache.close(self.cache.find(key))
+        session = self.cache.find(key)
+        self.cache.close(session)
+        self.cache.begin_release(session)
+        self.releasing.append(session)
         self.sessions.remove(naive)
+
+    @precondition(lambda self: self.releasing)
+    @rule()
+    def end_release(self) -> None:
+        self.cache.end_release(self.releasing.pop())
 
     @rule(connection_id=st.integers(1, 4))
     def drop_connection(self, connection_id: int) -> None:
@@ -129,9 +138,15 @@ class ShareSessionCacheMachine(RuleBasedStateMachine):
         assert self.cache.partition_count == sum(len(naive.partitions) for naive in self.sessions)
 
     @invariant()
+    def sessions_that_were_opened_later_have_higher_numbers(self) -> None:
+        numbers = [session.number for session in self.cache.sessions()]
+        assert numbers == sorted(set(numbers))
+
+    @invariant()
     def groups_with_sessions_are_known(self) -> None:
         for group_id in (GroupId("g"), GroupId("h")):
-            expected = any(naive.key.group_id == group_id for naive in self.sessions)
+            keys = [each.key for each in (*self.sessions, *self.releasing)]
+            expected = any(key.group_id == group_id for key in keys)
             assert self.cache.group_has_sessions(group_id) == expected
 
 

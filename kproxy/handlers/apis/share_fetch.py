@@ -141,6 +141,7 @@ class ShareFetchHandler:
         wants_records = request.max_records > 0 and max_bytes > 0
         return FetchTerms(
             session_key=session.key,
+            session_number=session.number,
             partitions=session.next_turn() if wants_records else session.partitions,
             deadline_ms=deadline_ms,
             min_bytes=min(request.min_bytes, max_bytes),

@@ -19,6 +19,7 @@ class FetchTerms:
 
     session_key: ShareSessionKey
     partitions: Sequence[TopicIdPartition]
+    session_number: int
     deadline_ms: int
     min_bytes: int
     max_bytes: int

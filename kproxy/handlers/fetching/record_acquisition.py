@@ -56,6 +56,7 @@ class RecordAcquisition:
             is_record_limit=self._terms.is_record_limit,
             now_ms=self._services.clock.now_ms(),
             node_id=self._terms.context.node_id,
+            session_number=self._terms.session_number,
             aborted=[
                 (extent.first_offset, extent.last_offset)
                 for extent in aborted_extents(batches.records, extents, aborted)

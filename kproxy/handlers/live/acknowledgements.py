@@ -133,7 +133,7 @@ class Applied:
         *,
         partitions: Iterable[TopicIdPartition],
         writes: StateWrites,
-        released: Released,
+        released: Released | None,
         observer: Observer,
     ) -> None:
         self.partitions = tuple(partitions)
@@ -146,10 +146,7 @@ class Applied:
 
     async def settle(self) -> Mapping[TopicIdPartition, PartitionRefusal]:
         """Wait until what was accepted is durable; return the partitions that were refused."""
-        try:
-            failures = await self._writes.settle()
-        finally:
-            await self._released.settle()
+        failures = await self._failures()
         for partition in self.partitions:
             failure = failures.get(self._acknowledger.key(partition))
             if failure is not None:
@@ -160,6 +157,16 @@ class Applied:
             report.add(refusal.error_code, detail)
         report.tell()
         return self._refusals
+
+    async def _failures(self) -> Mapping[SharePartitionKey, ApiError]:
+        if self._released is None:
+            return await self._writes.settle()
+        try:
+            await self._released.release()
+            return await self._writes.settle()
+        finally:
+            self._writes.abandon()
+            await self._released.settle()
 
 
 class Acknowledgements:
@@ -180,6 +187,7 @@ class Acknowledgements:
     ) -> Applied:
         """Let every partition of `requested` that passes its checks take effect, then close the session `closing`.
 
+        What is held in that is taken back from then on, and has been when `Applied.settle` returns.
         A partition of which nothing is said is accepted without a look at it, and is not even answered when
         nothing is said of any (`KafkaApis.handleShareAcknowledgeRequest`). Others have a turn now and then in a request
         about very many partitions or records.
@@ -205,7 +213,7 @@ class Acknowledgements:
                 writes.add(acknowledger.key(partition), delta, actors)
             except ApiError as refusal:
                 refusals[partition] = PartitionRefusal(refusal.error_code, str(refusal))
-        released = self._releases.nothing() if closing is None else self._releases.close(closing)
+        released = None if closing is None else self._releases.close(closing)
         return Applied(
             acknowledger,
             refusals,
@@ -257,6 +265,7 @@ class Acknowledgements:
             batches,
             now_ms=self._services.clock.now_ms(),
             node_id=acknowledger.context.node_id,
+            session_number=self._renewing_session(acknowledger),
         )
         self._services.directory.note_deadline(key)
         self._services.counters.acknowledged(batches, delta, start_offset=start_offset)
@@ -266,6 +275,15 @@ class Acknowledgements:
         elif has_returned:
             self._services.availability.signal(key)
         return delta
+
+    def _renewing_session(self, acknowledger: Acknowledger) -> int:
+        """Return the number of the session that holds what is renewed: the one that is open now, if any is.
+
+        The session of the request may have ended while others had a turn. What it held that is not released yet
+        goes on to be its own, under any number that is not higher.
+        """
+        session = self._services.sessions.get(acknowledger.session_key) if acknowledger.is_renew_ack else None
+        return 0 if session is None else session.number
 
     def _hand_room_on(self, key: SharePartitionKey) -> None:
         first = self._services.turns.hand_on(key)

@@ -24,17 +24,20 @@ def let_others_go_on() -> Generator[None, None, None]:
 
 
 class Pace:
-    """Tells whoever goes through very many share-partitions when it is time for a pause."""
+    """Tells whoever goes through very many share-partitions when it is time for a pause.
 
-    __slots__ = ("_left",)
+    Where `sharers` do so in the same turns, each has its share of the time until then.
+    """
 
-    def __init__(self) -> None:
-        self._left = MOST_AT_ONCE
+    __slots__ = ("_left", "_most")
+
+    def __init__(self, *, sharers: int = 1) -> None:
+        self._most = self._left = max(MOST_AT_ONCE // sharers, 1)
 
     def is_pause_due(self, work: int = 1) -> bool:
         """Count `work`, about as much as so many share-partitions; tell whether others should go on now."""
         self._left -= work
         if self._left > 0:
             return False
-        self._left = MOST_AT_ONCE
+        self._left = self._most
         return True

@@ -1,30 +1,37 @@
 """What changes without an acknowledgement: sessions close or lose their connection, locks end, logs lose records.
 
-Everything takes effect, and every write is queued, before the first await. Sources: KIP-932, "Share
-sessions" and "Acquisition locks"; KAFKA-18925 (connections).
+What a session held is taken back with pauses (`HeldRecords`); all else takes effect, and every write is queued, before
+the first await. Sources: KIP-932, "Share sessions" and "Acquisition locks"; KAFKA-18925 (connections).
 """
 
 from collections.abc import Iterable, Mapping
 from functools import partial
 
+from kproxy.handlers.live.held_records import HeldRecords, ReleasesUnderWay
 from kproxy.handlers.live.log_starts import move_start
 from kproxy.handlers.live.pauses import Pace, work_on
 from kproxy.handlers.live.share_partitions import SharePartitionDirectory
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.share_session_requests import is_open
 from kproxy.handlers.live.state_writes import StateWrites
-from kproxy.handlers.live.write_actors import holders_due, released_by, timed_out
-from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicIdPartition
+from kproxy.handlers.live.write_actors import holders_due, timed_out
+from kproxy.share.identifiers import SharePartitionKey, TopicIdPartition
 from kproxy.share.share_session import ShareSession
 
 
 class Releases:
     """Takes records back from members, and unloads the share-partitions of groups that nobody fetches for."""
 
-    __slots__ = ("_services",)
+    __slots__ = ("_services", "_under_way")
 
     def __init__(self, services: ShareServices) -> None:
         self._services = services
+        self._under_way = ReleasesUnderWay()
+
+    @property
+    def is_releasing(self) -> bool:
+        """Whether something of sessions that are over is still to be taken back."""
+        return self._under_way.count > 0
 
     def close(self, session: ShareSession) -> "Released":
         """Close `session` and take back what its member acquired in it of its partitions, and of those only.
@@ -42,7 +49,7 @@ class Releases:
         return self._release(())
 
     def evict_connection(self, connection_id: int) -> "Released":
-        """Do the same for sessions that are bound to a connection that went away, as many as there is time for."""
+        """Do the same for all sessions that are bound to a connection that went away."""
         sessions = self._services.sessions.evict_connection(connection_id)
         self._services.counters.sessions_evicted(sessions)
         return self._release(sessions)
@@ -53,7 +60,7 @@ class Releases:
         pace, is_pause_due = Pace(), False
         while not is_pause_due and (due := self._services.directory.take_due(now_ms, most=1)):
             is_pause_due = pace.is_pause_due(self._expire_locks_of(due[0], now_ms, writes))
-        return Released(self._services.directory, writes, ())
+        return Released(self._services.directory, writes)
 
     def _expire_locks_of(self, key: SharePartitionKey, now_ms: int, writes: StateWrites) -> int:
         """Take back the records of one share-partition; return how much work that was."""
@@ -81,44 +88,39 @@ class Releases:
                 continue
             if move_start(self._services, writes, share_partition, log_start_offset):
                 self._services.availability.signal(key)
-        return Released(self._services.directory, writes, ())
+        return Released(self._services.directory, writes)
 
     def _release(self, sessions: Iterable[ShareSession]) -> "Released":
         writes = StateWrites(self._services.directory, self._services.state_log)
-        groups: dict[GroupId, None] = {}
-        for session in sessions:
-            member_id = session.key.member_id
-            client = self._services.clients.of(session.key.group_id, member_id)
-            groups[session.key.group_id] = None
-            self._services.availability.end_session(session.key)
-            for partition in session.partitions:
-                key = partition.in_group(session.key.group_id)
-                share_partition = self._services.directory.with_current_limits(key)
-                if share_partition is None:
-                    continue
-                delta = share_partition.release(member_id, node_id=session.key.node_id)
-                if not delta.is_empty:
-                    self._services.counters.released(delta)
-                    writes.add(key, delta, released_by(member_id, client, delta))
-                    self._services.availability.signal(key)
-        return Released(self._services.directory, writes, groups)
+        return Released(
+            self._services.directory, writes, HeldRecords(self._services, sessions, self._under_way)
+        )
 
 
 class Released:
-    """Records taken back in memory. `settle` must be called, whatever happens in between."""
+    """Records taken back in memory, or being so. `settle` must be called, whatever happens in between."""
 
-    __slots__ = ("_directory", "_groups", "_writes")
+    __slots__ = ("_directory", "_group_ids", "_held", "_writes")
 
     def __init__(
-        self, directory: SharePartitionDirectory, writes: StateWrites, groups: Iterable[GroupId]
+        self, directory: SharePartitionDirectory, writes: StateWrites, held: HeldRecords | None = None
     ) -> None:
         self._directory = directory
         self._writes = writes
-        self._groups = tuple(groups)
+        self._held = held
+        self._group_ids = () if held is None else held.group_ids
+
+    async def release(self) -> None:
+        """Take back what is left of it, with pauses when it is very much. Need not be called before `settle`."""
+        held, self._held = self._held, None
+        if held is not None:
+            await held.release(self._writes)
 
     async def settle(self) -> None:
-        """Wait until all is durable or discarded, then unload the groups that nobody fetches for any more."""
+        """Take back what is left, wait until all is durable or discarded, and unload what nobody fetches any more."""
         try:
+            await self.release()
             await self._writes.settle()
         finally:
-            self._directory.unload_unwanted(self._groups)
+            self._writes.abandon()
+            self._directory.unload_unwanted(self._group_ids)

@@ -227,7 +227,7 @@ def test_a_group_that_is_no_more_takes_its_sessions_with_it() -> None:
     # Then
     assert closed == [(of_alice, of_bob), ()]
     assert cache.sessions() == ()
-    assert not cache.has_connection(7)
+    assert cache.evict_connection(7) == ()
     assert cache.partition_count == 0
 
 

@@ -18,7 +18,7 @@ FIRST, SECOND = TopicIdPartition(ORDERS, 0), TopicIdPartition(ORDERS, 1)
 
 def a_session() -> ShareSession:
     key = ShareSessionKey(1, GroupId("g"), MemberId("alice"))
-    return ShareSession(key, connection_id=1, partitions=[FIRST, SECOND])
+    return ShareSession(key, number=1, connection_id=1, partitions=[FIRST, SECOND])
 
 
 def an_answer(session: ShareSession, order: Sequence[TopicIdPartition] = (FIRST, SECOND)) -> ShareFetchAnswer:

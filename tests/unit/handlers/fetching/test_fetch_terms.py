@@ -16,6 +16,7 @@ def terms(*, max_records: int, max_bytes: int) -> FetchTerms:
     return FetchTerms(
         session_key=ShareSessionKey(1, GroupId("g"), MemberId("alice")),
         partitions=(TopicIdPartition(ORDERS, 4),),
+        session_number=1,
         deadline_ms=0,
         min_bytes=1,
         max_bytes=max_bytes,

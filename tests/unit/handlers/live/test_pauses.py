@@ -1,11 +1,14 @@
 """Long work lets others go on, and is cut short like any other wait."""
 
 import asyncio
+from collections.abc import Callable, Coroutine
+from itertools import pairwise
 
 import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.live.pauses import MOST_AT_ONCE, Pace, let_others_go_on, work_on
+from kproxy.statelog.actors import Cause
 from tests.worlds.share_group_world import (
     ORDERS,
     Acks,
@@ -220,6 +223,84 @@ async def test_a_fetch_of_very_many_records_that_lie_apart_lets_others_go_on_in_
 
     # Then
     assert [count for count in dict.fromkeys(seen) if count] == [20, WORN_COUNT]
+
+
+async def counts_during(work: Coroutine[object, object, object], count: Callable[[], int]) -> list[int]:
+    """Return what `count` said whenever others had a turn, each new value once."""
+    seen: list[int] = []
+    task = asyncio.get_running_loop().create_task(work)
+    while not task.done():
+        await asyncio.sleep(0)
+        seen.append(count())
+    await task
+    return list(dict.fromkeys(seen))
+
+
+def released_count(world: ShareGroupWorld) -> int:
+    """Of how many share-partitions something was released."""
+    actors = [actor for (actor, *_) in world.state_log.actors]
+    return sum(actor.cause is Cause.SESSION_CLOSE for actor in actors)
+
+
+async def close_with_acknowledge(alice: Member) -> object:
+    return await alice.acknowledge(epoch=-1)
+
+
+async def close_with_fetch(alice: Member) -> object:
+    return await alice.fetch(epoch=-1)
+
+
+@pytest.mark.parametrize("end", [close_with_acknowledge, close_with_fetch, Member.disconnect])
+async def test_the_end_of_a_session_that_holds_records_of_very_many_partitions_lets_others_go_on_in_between(
+    end: Callable[[Member], Coroutine[object, object, object]],
+) -> None:
+    # Given
+    world, alice = await a_member_that_holds_very_much()
+
+    # When
+    seen = await counts_during(end(alice), lambda: released_count(world))
+
+    # Then
+    assert [count for count in seen if count] == [MOST_AT_ONCE, 2 * MOST_AT_ONCE, PARTITION_COUNT]
+    assert (world.groups.session_count, world.groups.share_partition_count) == (0, 0)
+
+
+async def test_the_end_of_a_session_that_holds_very_many_runs_lets_others_go_on_in_between() -> None:
+    # Given
+    world, alice = await a_member_that_holds_many_records()
+    await accept_every_other(world, alice)
+
+    # When
+    seen = await counts_during(alice.disconnect(), lambda: released_count(world))
+
+    # Then
+    assert [count for count in seen if count] == [5, 10, 15, 20, WORN_COUNT]
+
+
+async def test_sessions_that_end_together_release_no_more_in_a_turn_than_one_of_them() -> None:
+    # Given
+    world, alice = await a_member_of_very_many_partitions()
+    bob = world.member("bob")
+    await bob.open(*((ORDERS, number) for number in range(PARTITION_COUNT)))
+    for number in range(PARTITION_COUNT):
+        await loaded(world.groups.directory, world.key(partition=number))
+    while world.groups.in_flight_count < PARTITION_COUNT // 2:
+        await alice.fetch(max_records=PARTITION_COUNT // 2)
+    while world.groups.in_flight_count < PARTITION_COUNT:
+        await bob.fetch(max_records=PARTITION_COUNT)
+    ends: list[int] = []
+
+    # When
+    both = asyncio.gather(alice.disconnect(), bob.disconnect())
+    while not both.done():
+        await asyncio.sleep(0)
+        ends.append(released_count(world))
+    await both
+
+    # Then
+    steps = [after - before for before, after in pairwise([0, *ends])]
+    assert sum(steps) == PARTITION_COUNT
+    assert max(steps[1:]) <= MOST_AT_ONCE
 
 
 async def a_member_that_may_acquire_very_much() -> tuple[ShareGroupWorld, Member]:
