@@ -7,7 +7,7 @@ Source: KIP-932, "Acknowledge"; KIP-1222 (RENEW); `SharePartition.acknowledge`,
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
+from typing import Final, Protocol
 
 from kproxy.errors import InvalidRecordState, InvalidRequest
 from kproxy.share.limits import ShareLimits
@@ -15,6 +15,8 @@ from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRan
 from kproxy.share.record_state import AcknowledgeType, RecordState
 from kproxy.share.redelivery import DeliveryBatches
 
+_GAP: Final = int(AcknowledgeType.GAP)
+_REJECT: Final = int(AcknowledgeType.REJECT)
 _RENEW: Final = AcknowledgeType.RENEW
 _AVAILABLE: Final = RecordState.AVAILABLE
 _ACQUIRED: Final = RecordState.ACQUIRED
@@ -22,16 +24,21 @@ _ACKNOWLEDGED: Final = RecordState.ACKNOWLEDGED
 _ARCHIVED: Final = RecordState.ARCHIVED
 
 
-@dataclass(slots=True)
-class AcknowledgementBatch:
+class AcknowledgementBatch(Protocol):
     """What a member says of offsets `first_offset` to `last_offset`, both inclusive.
 
-    `types` holds values of AcknowledgeType: one for all offsets, or one for each.
+    `acknowledge_types` holds values of AcknowledgeType: one for all offsets, or one for each. The batches of both
+    requests are such, and are not copied: there may be very many of one offset.
     """
 
-    first_offset: int
-    last_offset: int
-    types: Sequence[int]
+    @property
+    def first_offset(self) -> int: ...
+
+    @property
+    def last_offset(self) -> int: ...
+
+    @property
+    def acknowledge_types(self) -> Sequence[int]: ...
 
 
 def validate_acknowledgement_batches(
@@ -49,20 +56,22 @@ def validate_acknowledgement_batches(
     """
     previous_last = -1
     for batch in batches:
-        if batch.first_offset > batch.last_offset:
-            raise InvalidRequest(
-                f"acknowledged offsets {batch.first_offset} to {batch.last_offset} are reversed"
-            )
-        if batch.first_offset < previous_last:
-            raise InvalidRequest(f"acknowledged offset {batch.first_offset} is not above {previous_last}")
-        _validate_types(batch, highest_type=highest_type, is_renew_ack=is_renew_ack)
-        previous_last = batch.last_offset
+        first_offset, last_offset, types = batch.first_offset, batch.last_offset, batch.acknowledge_types
+        if first_offset > last_offset:
+            raise InvalidRequest(f"acknowledged offsets {first_offset} to {last_offset} are reversed")
+        if first_offset < previous_last:
+            raise InvalidRequest(f"acknowledged offset {first_offset} is not above {previous_last}")
+        # Almost all of them, of which there may be very many.
+        is_plain = len(types) == 1 and _GAP <= types[0] <= _REJECT
+        if not is_plain:
+            _validate_types(batch, highest_type=highest_type, is_renew_ack=is_renew_ack)
+        previous_last = last_offset
 
 
 def _validate_types(
     batch: AcknowledgementBatch, *, highest_type: AcknowledgeType, is_renew_ack: bool
 ) -> None:
-    types = batch.types
+    types = batch.acknowledge_types
     if not types:
         raise InvalidRequest(f"no acknowledge type for offset {batch.first_offset}")
     if len(types) not in (1, batch.last_offset - batch.first_offset + 1):
@@ -128,11 +137,11 @@ class Acknowledgement:
         if runs[-1].is_hole:
             raise InvalidRequest(f"there is no record at offset {batch.last_offset}")
         self._require_unsettled(first_offset)
-        if _RENEW in batch.types and not self._limits.is_renew_enabled:
+        if _RENEW in batch.acknowledge_types and not self._limits.is_renew_enabled:
             raise InvalidRecordState("the group does not allow acquisition locks to be renewed")
         rewritten = [settled for run in runs for settled in self._settle(run, batch)]
         self._add(rewritten)
-        self.before += runs if _RENEW not in batch.types else _settled_of(runs, rewritten)
+        self.before += runs if _RENEW not in batch.acknowledge_types else _settled_of(runs, rewritten)
 
     def settled_runs(self) -> Iterator[InFlightRange]:
         """Yield the runs whose new state must become durable, ascending."""
@@ -208,7 +217,7 @@ def _settled_of(before: Sequence[InFlightRange], after: Sequence[InFlightRange])
 
 def _equal_types(run: InFlightRange, batch: AcknowledgementBatch) -> Iterator[tuple[int, int]]:
     """Yield each type that `batch` has for the offsets of `run`, and for how many offsets in a row."""
-    types = batch.types
+    types = batch.acknowledge_types
     if len(types) == 1:
         yield types[0], run.last_offset - run.first_offset + 1
         return

@@ -271,8 +271,8 @@ class NaiveSharePartition:
             return
         for batch in batches:
             for offset in range(batch.first_offset, batch.last_offset + 1):
-                number = 0 if len(batch.types) == 1 else offset - batch.first_offset
-                if batch.types[number] not in (2, 4):
+                number = 0 if len(batch.acknowledge_types) == 1 else offset - batch.first_offset
+                if batch.acknowledge_types[number] not in (2, 4):
                     self.cut[1].discard(offset)
         if not self.cut[1]:
             self.cut = None
@@ -293,7 +293,7 @@ class NaiveSharePartition:
             raise InvalidRecordState
         if last >= self.end or self.records[last].is_hole:
             raise InvalidRequest
-        types = list(batch.types) * (last - first + 1 if len(batch.types) == 1 else 1)
+        types = list(batch.acknowledge_types) * (last - first + 1 if len(batch.acknowledge_types) == 1 else 1)
         for offset, acknowledge_type in zip(range(first, last + 1), types, strict=True):
             record = self.records.get(offset)
             if record is None or record.is_hole:

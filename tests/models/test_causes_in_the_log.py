@@ -25,7 +25,6 @@ from kproxy.handlers.live.write_actors import (
 )
 from kproxy.jobs.history.silver import silver_batches
 from kproxy.jobs.sources.raw_records import batch_of
-from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.identifiers import MemberId, SharePartitionKey, StateEpoch, topic_id_text
 from kproxy.share.limits import ShareLimits
 from kproxy.share.record_state import TERMINAL_STATES, AcknowledgeType, RecordState
@@ -34,6 +33,7 @@ from kproxy.share.share_partition_view import InFlightRangeView
 from kproxy.statelog.operations import Initialize
 from kproxy.wire.records import Record
 from tests.models.test_what_verify_finds import BATCHES, BATCHES_WITH_HOLES, KEYS, Step, World, steps
+from tests.worlds.share_builders import SaidBatch
 
 LIMITS: Final = ShareLimits(delivery_count_limit=2)
 EVENTS: Final = ("acknowledge", "lock-timeout", "session-close")
@@ -82,7 +82,7 @@ class ToldWorld(World):
         for run in held[:1]:
             last = min(run.last_offset, run.first_offset + step.length)
             types = [(step.number + offset) % 4 for offset in range(run.first_offset, last + 1)]
-            batch = AcknowledgementBatch(run.first_offset, last, types)
+            batch = SaidBatch(run.first_offset, last, types)
             delta = share_partition.acknowledge(step.member, [batch], now_ms=self.now_ms)
             for offset, number in zip(range(run.first_offset, last + 1), types, strict=True):
                 event = AcknowledgeType(number).name.lower()

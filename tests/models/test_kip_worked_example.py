@@ -26,7 +26,6 @@ from typing import Final
 
 import pytest
 
-from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.identifiers import LeaderEpoch, MemberId
 from kproxy.share.limits import ShareLimits
 from kproxy.share.record_state import AcknowledgeType
@@ -39,6 +38,7 @@ from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.statelog.state_queue import StateQueue
 from kproxy.statelog.state_records import ShareSnapshot, decode_state_record
 from kproxy.wire.records import Record
+from tests.worlds.share_builders import SaidBatch
 
 GOLDEN: Final = json.loads(
     (Path(__file__).parents[1] / "unit" / "statelog" / "data" / "kip_worked_example.json").read_text("utf-8")
@@ -250,7 +250,7 @@ class Example:
             case LockTimeout(at_ms):
                 return self.live.expire_locks(at_ms)
             case Say(member, first_offset, last_offset, kind):
-                batch = AcknowledgementBatch(first_offset, last_offset, (kind,))
+                batch = SaidBatch(first_offset, last_offset, (kind,))
                 return self.live.acknowledge(member, [batch], now_ms=0)
             case Fetch(members, at_ms):
                 for member, first_offset, last_offset in members:

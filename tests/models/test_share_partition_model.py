@@ -4,6 +4,7 @@ The log is a list of record batches that grows, loses batches to compaction and 
 became durable is folded; at any step the share-partition may be discarded and built again from that.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -36,6 +37,7 @@ from tests.models.naive_share_partition import (
     Record,
     Undo,
 )
+from tests.worlds.share_builders import SaidBatch
 
 MEMBERS = [MemberId("alice"), MemberId("bob"), MemberId("carol")]
 NODES = st.sampled_from([1, 2])
@@ -192,7 +194,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
         first += self.naive.start
         for gap, length in lengths:
             first += gap
-            batches.append(AcknowledgementBatch(first, first + length - 1, types[:length]))
+            batches.append(SaidBatch(first, first + length - 1, types[:length]))
             first += length
         self.acknowledge(member, node_id, batches)
 
@@ -210,12 +212,12 @@ class SharePartitionMachine(RuleBasedStateMachine):
             | st.sampled_from([[1], [2], [4]])
         )
         again = data.draw(st.sampled_from([None, None, None, last, last + 1]))
-        batches = [AcknowledgementBatch(first, last, types)]
+        batches = [SaidBatch(first, last, types)]
         if again is not None:
-            batches.append(AcknowledgementBatch(again, again, [1]))
+            batches.append(SaidBatch(again, again, [1]))
         self.acknowledge(member, data.draw(NODES), batches)
 
-    def acknowledge(self, member: MemberId, node_id: int, batches: list[AcknowledgementBatch]) -> None:
+    def acknowledge(self, member: MemberId, node_id: int, batches: Sequence[AcknowledgementBatch]) -> None:
         start, records = self.naive.start, self.naive.copied_records()
         expected: dict[int, Record] | type[ApiError]
         try:

@@ -145,7 +145,7 @@ class ShareSessionCacheMachine(RuleBasedStateMachine):
     @invariant()
     def groups_with_sessions_are_known(self) -> None:
         for group_id in (GroupId("g"), GroupId("h")):
-            keys = [each.key for each in (*self.sessions, *self.releasing)]
+            keys = [*(each.key for each in self.sessions), *(each.key for each in self.releasing)]
             expected = any(key.group_id == group_id for key in keys)
             assert self.cache.group_has_sessions(group_id) == expected
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kproxy.errors import ApiError, StateLogUnavailable
-from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, StateEpoch, TopicId
 from kproxy.share.limits import ShareLimits
 from kproxy.share.record_state import TERMINAL_STATES, AcknowledgeType, RecordState
@@ -30,6 +29,7 @@ from kproxy.statelog.state_queue import StateQueue
 from kproxy.statelog.state_records import encode_state_record
 from kproxy.statelog.tickets import Append, Ticket
 from kproxy.wire.records import Record
+from tests.worlds.share_builders import SaidBatch
 
 KEYS = [SharePartitionKey(GroupId("orders"), TopicId(b"t" * 16), partition) for partition in range(2)]
 MEMBERS = [MemberId("alice"), MemberId("bob")]
@@ -214,9 +214,7 @@ class StateLogMachine(RuleBasedStateMachine):
         run = data.draw(st.sampled_from(held))
         first = data.draw(st.integers(run.first_offset, run.last_offset))
         last = data.draw(st.integers(first, run.last_offset))
-        delta = live.partition.acknowledge(
-            member, [AcknowledgementBatch(first, last, (kind,))], now_ms=self.now_ms
-        )
+        delta = live.partition.acknowledge(member, [SaidBatch(first, last, (kind,))], now_ms=self.now_ms)
         accepted = set(range(first, last + 1)) if kind is AcknowledgeType.ACCEPT else set()
         self.write(live, delta, Actor(Cause.ACKNOWLEDGE, member, offset_ranges=((first, last),)), accepted)
 

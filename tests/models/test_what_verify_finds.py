@@ -23,7 +23,6 @@ from kproxy.handlers.live.write_actors import (
     timed_out,
 )
 from kproxy.jobs.verify.verify_rules import NOTICE, VIOLATION, Examiner, Problem
-from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.identifiers import (
     GroupId,
     LeaderEpoch,
@@ -52,6 +51,7 @@ from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.statelog.state_queue import StateQueue
 from kproxy.statelog.state_records import encode_state_record
 from kproxy.wire.records import Record
+from tests.worlds.share_builders import SaidBatch
 
 KEYS: Final = tuple(SharePartitionKey(GroupId(group), TopicId(bytes(16)), 0) for group in ("a", "b"))
 MEMBERS: Final = (MemberId("alice"), MemberId("bob"))
@@ -177,7 +177,7 @@ class World:
         held = [run for run in share_partition.view().ranges if run.member_id == step.member]
         for run in held[step.number % 2 : step.number % 2 + 1]:
             last = min(run.last_offset, run.first_offset + step.length)
-            batch = AcknowledgementBatch(run.first_offset, last, [step.number % 4])
+            batch = SaidBatch(run.first_offset, last, [step.number % 4])
             delta = share_partition.acknowledge(step.member, [batch], now_ms=self.now_ms)
             self.persist(step.key, delta, acknowledged_by(step.member, Client(), [batch], delta))
 

@@ -1,8 +1,8 @@
 """What the tests of share-partitions begin with."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.share.limits import ShareLimits
@@ -54,9 +54,18 @@ def fetch(
     )
 
 
-def say(first_offset: int, last_offset: int, *types: int) -> list[AcknowledgementBatch]:
+@dataclass(slots=True)
+class SaidBatch:
+    """An acknowledgement batch of no request."""
+
+    first_offset: int
+    last_offset: int
+    acknowledge_types: Sequence[int]
+
+
+def say(first_offset: int, last_offset: int, *types: int) -> list[SaidBatch]:
     """One acknowledgement batch."""
-    return [AcknowledgementBatch(first_offset, last_offset, types)]
+    return [SaidBatch(first_offset, last_offset, types)]
 
 
 def deliver_and_release(share_partition: SharePartition, *extents: tuple[int, int], times: int) -> None:

@@ -34,6 +34,9 @@ from kproxy.share.state_batches import StateDelta
 
 _FIRST_VERSION_WITH_RENEW: Final = 2
 
+_CHECKS_OF_ONE: Final = 8
+"""So many batches are checked in the time in which one takes effect."""
+
 _ERRORS_OF_WRITES: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -49,14 +52,6 @@ _ERRORS_OF_WRITES: Final[Mapping[ErrorCode, ErrorCode]] = {
 A stock broker passes NOT_COORDINATOR on as COORDINATOR_NOT_AVAILABLE, for its share coordinator may move while it
 stays the leader; here both move together.
 """
-
-
-class WireBatch(Protocol):
-    """An acknowledgement batch of either API."""
-
-    first_offset: int
-    last_offset: int
-    acknowledge_types: list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +78,7 @@ class WirePartition(Protocol):
     partition_index: int
 
     @property
-    def acknowledgement_batches(self) -> Sequence[WireBatch]:
+    def acknowledgement_batches(self) -> Sequence[AcknowledgementBatch]:
         """What is said of its records."""
         ...
 
@@ -114,10 +109,7 @@ def requested_partitions(topics: Iterable[WireTopic]) -> Requested:
         topic_id = TopicId(topic.topic_id)
         for partition in topic.partitions:
             batches = requested.setdefault(TopicIdPartition(topic_id, partition.partition_index), [])
-            batches.extend(
-                AcknowledgementBatch(batch.first_offset, batch.last_offset, batch.acknowledge_types)
-                for batch in partition.acknowledgement_batches
-            )
+            batches.extend(partition.acknowledgement_batches)
     return requested
 
 
@@ -194,7 +186,7 @@ class Acknowledgements:
         """
         if not any(requested.values()):
             requested = {}
-        refusals = self._malformed(acknowledger, requested)
+        refusals = await self._malformed(acknowledger, requested)
         sound = [partition for partition in requested if partition not in refusals]
         refusals.update(await self._services.leadership.unknown_partitions(sound))
         writes = StateWrites(self._services.directory, self._services.state_log)
@@ -225,13 +217,15 @@ class Acknowledgements:
 
     def _work_on(self, key: SharePartitionKey, batches: Sequence[AcknowledgementBatch]) -> int:
         live = self._services.directory.find(key)
-        return work_on((0 if live is None else live.run_count) + sum(len(batch.types) for batch in batches))
+        return work_on(
+            (0 if live is None else live.run_count) + sum(len(batch.acknowledge_types) for batch in batches)
+        )
 
     def _is_news(self, key: SharePartitionKey, delta: StateDelta) -> bool:
         """Tell whether `delta` says what may not be durable: a mere start offset does while others are written."""
         return bool(delta.batches) or self._services.directory.has_unsettled_writes(key)
 
-    def _malformed(
+    async def _malformed(
         self,
         acknowledger: Acknowledger,
         requested: Mapping[TopicIdPartition, Sequence[AcknowledgementBatch]],
@@ -239,7 +233,10 @@ class Acknowledgements:
         knows_renew = acknowledger.context.api_version >= _FIRST_VERSION_WITH_RENEW
         highest_type = AcknowledgeType.RENEW if knows_renew else AcknowledgeType.REJECT
         refusals: dict[TopicIdPartition, PartitionRefusal] = {}
+        pace = Pace()
         for partition, batches in requested.items():
+            if pace.is_pause_due(work_on(len(batches) // _CHECKS_OF_ONE)):
+                await let_others_go_on()
             try:
                 validate_acknowledgement_batches(
                     batches, highest_type=highest_type, is_renew_ack=acknowledger.is_renew_ack

@@ -48,10 +48,10 @@ class ShareCounters:
         counts: Counter[int] = Counter()
         for batch in batches:
             first_offset = max(batch.first_offset, start_offset)
-            if len(batch.types) == 1:
-                counts[batch.types[0]] += max(0, batch.last_offset - first_offset + 1)
+            if len(batch.acknowledge_types) == 1:
+                counts[batch.acknowledge_types[0]] += max(0, batch.last_offset - first_offset + 1)
             else:
-                counts.update(batch.types[first_offset - batch.first_offset :])
+                counts.update(batch.acknowledge_types[first_offset - batch.first_offset :])
         for acknowledge_type, count in counts.items():
             self._observer.count("share_acknowledgements", count, _LABELS[acknowledge_type])
         rejected, gaps = counts[_REJECT], counts[_GAP]

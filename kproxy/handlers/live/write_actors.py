@@ -139,9 +139,12 @@ def _said(batches: Iterable[AcknowledgementBatch]) -> list[_Said]:
     """Return what settles records: a batch that renews one may be followed by another that settles the same."""
     said = []
     for batch in batches:
-        runs = [(batch.types[0], batch.last_offset - batch.first_offset + 1)]
-        if len(batch.types) > 1:
-            runs = [(acknowledge_type, len(list(equal))) for acknowledge_type, equal in groupby(batch.types)]
+        runs = [(batch.acknowledge_types[0], batch.last_offset - batch.first_offset + 1)]
+        if len(batch.acknowledge_types) > 1:
+            runs = [
+                (acknowledge_type, len(list(equal)))
+                for acknowledge_type, equal in groupby(batch.acknowledge_types)
+            ]
         first_offset = batch.first_offset
         for acknowledge_type, count in runs:
             if acknowledge_type != AcknowledgeType.RENEW:

@@ -15,7 +15,6 @@ from kproxy.errors import (
     StateRefused,
 )
 from kproxy.handlers.live.acknowledgements import requested_partitions
-from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.identifiers import StateEpoch, TopicIdPartition
 from kproxy.share.record_state import AcknowledgeType, RecordState
 from kproxy.share.state_batches import StateBatch
@@ -63,8 +62,8 @@ def test_what_is_said_of_a_partition_in_several_places_is_put_together() -> None
     # Then
     assert requested == {
         TopicIdPartition(ORDERS, 0): [
-            AcknowledgementBatch(0, 1, [1]),
-            AcknowledgementBatch(2, 3, [2, 3]),
+            wire.AcknowledgementBatch(0, 1, [1]),
+            wire.AcknowledgementBatch(2, 3, [2, 3]),
         ],
         TopicIdPartition(ORDERS, 3): [],
     }

@@ -19,7 +19,7 @@ from tests.worlds.share_group_world import (
     partitions_of,
     world_with_orders,
 )
-from tests.worlds.waiting import until_all_wait
+from tests.worlds.waiting import turns_during, until_all_wait
 
 PARTITION_COUNT = 2 * MOST_AT_ONCE + 1
 
@@ -185,6 +185,24 @@ async def test_an_acknowledgement_of_very_many_records_lets_others_go_on_in_betw
 
     # Then
     assert seen == [9, 19, WORN_COUNT]
+
+
+async def test_an_acknowledgement_of_very_many_batches_that_are_malformed_lets_others_go_on_in_between() -> (
+    None
+):
+    # Given
+    world = await world_with_orders(partition_count=WORN_COUNT)
+    alice = world.member()
+    await alice.open()
+    said = [(offset, offset, [9]) for offset in range(20_000)]
+
+    # When
+    turn_count = await turns_during(
+        alice.acknowledge({(ORDERS, number): said for number in range(WORN_COUNT)})
+    )
+
+    # Then
+    assert turn_count > WORN_COUNT * len(said) // 100_000
 
 
 async def test_locks_in_share_partitions_of_very_many_runs_end_bit_by_bit() -> None:

@@ -1,11 +1,11 @@
 """Counters of share groups: records, not requests."""
 
 from kproxy.handlers.live.share_counters import ShareCounters
-from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import NO_CHANGE, StateBatch, StateDelta
 from tests.in_memory.recording_observer import RecordingObserver
+from tests.worlds.share_builders import SaidBatch
 
 
 def test_first_deliveries_are_told_from_repeated_ones() -> None:
@@ -24,7 +24,7 @@ def test_first_deliveries_are_told_from_repeated_ones() -> None:
 def test_acknowledgements_are_counted_by_type_and_archived_records_by_reason() -> None:
     # Given
     observer = RecordingObserver()
-    batches = [AcknowledgementBatch(0, 9, [1]), AcknowledgementBatch(10, 14, [0, 2, 2, 3, 4])]
+    batches = [SaidBatch(0, 9, [1]), SaidBatch(10, 14, [0, 2, 2, 3, 4])]
     archived = (
         StateBatch(10, 10, RecordState.ARCHIVED, 1),
         StateBatch(12, 13, RecordState.ARCHIVED, 5),
@@ -51,9 +51,9 @@ def test_what_is_said_of_records_below_the_start_offset_is_not_counted() -> None
     # Given
     observer = RecordingObserver()
     batches = [
-        AcknowledgementBatch(-1, 2**40, [1]),
-        AcknowledgementBatch(2**40 + 1, 2**40 + 12, [2]),
-        AcknowledgementBatch(2**40 + 13, 2**40 + 14, [1, 3]),
+        SaidBatch(-1, 2**40, [1]),
+        SaidBatch(2**40 + 1, 2**40 + 12, [2]),
+        SaidBatch(2**40 + 13, 2**40 + 14, [1, 3]),
     ]
 
     # When

@@ -13,12 +13,12 @@ from kproxy.handlers.live.write_actors import (
     released_by,
     timed_out,
 )
-from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.identifiers import MemberId
 from kproxy.share.record_state import AcknowledgeType, RecordState
 from kproxy.share.share_partition_view import InFlightRangeView, SharePartitionView
 from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause, RecordEnd
+from tests.worlds.share_builders import SaidBatch
 from tests.worlds.share_group_world import ShareGroupWorld
 
 ALICE, BOB = MemberId("alice"), MemberId("bob")
@@ -45,9 +45,9 @@ def an_actor(
 def test_an_acknowledgement_has_an_actor_for_each_type_releases_at_the_limit_apart() -> None:
     # Given
     said = [
-        AcknowledgementBatch(0, 3, [ACCEPT, GAP, REJECT, RELEASE]),
-        AcknowledgementBatch(4, 9, [RELEASE]),
-        AcknowledgementBatch(20, 21, [ACCEPT]),
+        SaidBatch(0, 3, [ACCEPT, GAP, REJECT, RELEASE]),
+        SaidBatch(4, 9, [RELEASE]),
+        SaidBatch(20, 21, [ACCEPT]),
     ]
     delta = a_delta(
         *((0, 0, ACKNOWLEDGED), (1, 2, ARCHIVED), (3, 4, AVAILABLE), (5, 6, ARCHIVED), (7, 9, AVAILABLE)),
@@ -69,7 +69,7 @@ def test_an_acknowledgement_has_an_actor_for_each_type_releases_at_the_limit_apa
 
 def test_what_was_renewed_and_then_settled_in_one_request_has_the_type_that_settled_it() -> None:
     # Given
-    said = [AcknowledgementBatch(0, 5, [RENEW]), AcknowledgementBatch(5, 9, [REJECT])]
+    said = [SaidBatch(0, 5, [RENEW]), SaidBatch(5, 9, [REJECT])]
 
     # When
     actors = acknowledged_by(ALICE, CLIENT, said, a_delta((5, 9, ARCHIVED)))
@@ -84,7 +84,7 @@ def test_what_was_passed_already_and_what_never_was_a_record_has_no_part_in_it()
     actors = acknowledged_by(
         ALICE,
         CLIENT,
-        [AcknowledgementBatch(0, 9, [ACCEPT])],
+        [SaidBatch(0, 9, [ACCEPT])],
         a_delta((3, 4, ACKNOWLEDGED), (6, 9, ACKNOWLEDGED)),
     )
 
@@ -94,7 +94,7 @@ def test_what_was_passed_already_and_what_never_was_a_record_has_no_part_in_it()
 
 def test_an_acknowledgement_of_nothing_that_is_left_has_an_actor_without_a_type() -> None:
     # When
-    actors = acknowledged_by(ALICE, CLIENT, [AcknowledgementBatch(0, 2, [ACCEPT])], a_delta())
+    actors = acknowledged_by(ALICE, CLIENT, [SaidBatch(0, 2, [ACCEPT])], a_delta())
 
     # Then
     assert actors == (an_actor(Cause.ACKNOWLEDGE),)
