@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Protocol
 
-from kproxy.errors import InvalidRecordState, InvalidRequest
+from kproxy.errors import ApiError, InvalidRecordState, InvalidRequest
 from kproxy.share.limits import ShareLimits
 from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRanges
 from kproxy.share.record_state import AcknowledgeType, RecordState
@@ -89,7 +89,8 @@ class Acknowledgement:
 
     Its batches passed `validate_acknowledgement_batches`. A batch below the start offset is passed over:
     those records are done with, whoever asks. Planning raises at the first offset that is not the member's
-    to settle, and nothing has changed then. `renewal` is the lock of all records that are renewed; it names the member.
+    to settle. Of all that it would change only the renewals before that one are left then (`SharePartition.acknowledge`
+    takes back states, and no timers). `renewal` is the lock of all records that are renewed; it names the member.
     """
 
     __slots__ = (
@@ -97,9 +98,9 @@ class Acknowledgement:
         "_now_ms",
         "_ranges",
         "_renewal",
+        "_renewed",
         "before",
         "has_passed",
-        "has_renewed",
         "rewrites",
     )
 
@@ -108,10 +109,9 @@ class Acknowledgement:
     ) -> None:
         self.has_passed = False
         """Part of the request lay below the start offset."""
-        self.has_renewed = False
-        """A record is renewed."""
         self.before: list[InFlightRange] = []
         """What the offsets are that are settled, until the rewrites are put in place."""
+        self._renewed: list[InFlightRange] = []
         self.rewrites: list[list[InFlightRange]] = []
         """What to put in place, list after list; the runs of each list follow each other without a gap."""
         self._ranges = ranges
@@ -119,14 +119,34 @@ class Acknowledgement:
         self._limits = limits
         self._now_ms = now_ms
 
-    def plan(self, batch: AcknowledgementBatch) -> None:
-        """Add one batch.
+    @property
+    def has_renewed(self) -> bool:
+        """A record is renewed."""
+        return bool(self._renewed)
+
+    def plan(self, batches: Sequence[AcknowledgementBatch]) -> None:
+        """Plan all batches of the request; once, for what is left after a refusal is in `rewrites`.
 
         Raises:
             InvalidRecordState: a record is not acquired by the member, its lock ran out, or it was settled by
                 an earlier batch of the request; or renewal is not enabled.
-            InvalidRequest: the batch ends where nothing was ever delivered.
+            InvalidRequest: a batch ends where nothing was ever delivered.
         """
+        try:
+            for batch in batches:
+                self._plan_batch(batch)
+        except ApiError:
+            self.rewrites = [[run] for run in self._renewed]
+            raise
+
+    def settled_runs(self) -> Iterator[InFlightRange]:
+        """Yield the runs whose new state must become durable, ascending."""
+        for rewritten in self.rewrites:
+            for run in rewritten:
+                if run.state is not _ACQUIRED and not run.is_hole:
+                    yield run
+
+    def _plan_batch(self, batch: AcknowledgementBatch) -> None:
         start_offset = self._ranges.start_offset
         self.has_passed |= batch.first_offset < start_offset
         if batch.last_offset < start_offset:
@@ -142,13 +162,6 @@ class Acknowledgement:
         rewritten = [settled for run in runs for settled in self._settle(run, batch)]
         self._add(rewritten)
         self.before += runs if _RENEW not in batch.acknowledge_types else _settled_of(runs, rewritten)
-
-    def settled_runs(self) -> Iterator[InFlightRange]:
-        """Yield the runs whose new state must become durable, ascending."""
-        for rewritten in self.rewrites:
-            for run in rewritten:
-                if run.state is not _ACQUIRED and not run.is_hole:
-                    yield run
 
     def _require_known(self, batch: AcknowledgementBatch) -> None:
         ranges = self._ranges
@@ -176,8 +189,14 @@ class Acknowledgement:
         offset = run.first_offset
         for acknowledge_type, count in _equal_types(run, batch):
             last_offset = offset + count - 1
-            lock = self._renew(offset, last_offset) if acknowledge_type == _RENEW else None
-            yield InFlightRange(offset, last_offset, state_after[acknowledge_type], run.delivery_count, lock)
+            is_renewed = acknowledge_type == _RENEW
+            lock = self._renewal if is_renewed else None
+            settled = InFlightRange(
+                offset, last_offset, state_after[acknowledge_type], run.delivery_count, lock
+            )
+            if is_renewed:
+                self._renew(settled)
+            yield settled
             offset = last_offset + 1
 
     def _require_held(self, run: InFlightRange) -> None:
@@ -189,10 +208,9 @@ class Acknowledgement:
         if lock.deadline_ms <= self._now_ms:
             raise InvalidRecordState(f"the acquisition lock of offset {run.first_offset} ran out")
 
-    def _renew(self, first_offset: int, last_offset: int) -> AcquisitionLock:
-        self.has_renewed = True
-        self._renewal.cover(first_offset, last_offset)
-        return self._renewal
+    def _renew(self, run: InFlightRange) -> None:
+        self._renewed.append(run)
+        self._renewal.cover(run.first_offset, run.last_offset)
 
     def _add(self, rewritten: list[InFlightRange]) -> None:
         """Keep what follows on without a gap in one list, for it is put in place at once."""

@@ -208,7 +208,7 @@ class SharePartition:
         node_id: int = BOOTSTRAP_NODE_ID,
         session_number: int = 0,
     ) -> StateDelta:
-        """Settle records that `member_id` holds, all or none of them.
+        """Settle records that `member_id` holds, all or none of them; what was renewed before a refusal stays renewed.
 
         The batches passed `validate_acknowledgement_batches`. Offsets below the start offset are done with
         and pass silently, whoever names them; the delta then carries the start offset that says so, because it may not
@@ -223,12 +223,13 @@ class SharePartition:
         deadline_ms = now_ms + self.limits.record_lock_duration_ms
         renewal = AcquisitionLock(member_id, deadline_ms, node_id=node_id, session_number=session_number)
         acknowledgement = Acknowledgement(self._ranges, renewal, limits=self.limits, now_ms=now_ms)
-        for batch in batches:
-            acknowledgement.plan(batch)
-        for rewritten in acknowledgement.rewrites:
-            self._ranges.replace(rewritten)
-        if acknowledgement.has_renewed:
-            self._keep(renewal)
+        try:
+            acknowledgement.plan(batches)
+        finally:
+            for rewritten in acknowledgement.rewrites:
+                self._ranges.replace(rewritten)
+            if acknowledgement.has_renewed:
+                self._keep(renewal)
         if self._cut is not None and self._cut.is_settled_by(batches):
             self._cut = None
         settled = list(acknowledgement.settled_runs())

@@ -76,6 +76,8 @@ class NaiveSharePartition:
         self.start = self.end = start
         self.limits = limits
         self.records: dict[int, Record] = {}
+        self.renewed: dict[int, Record] = {}
+        """What the last acknowledgement renewed, as it was then."""
         self.undelivered: set[tuple[int, int]] = set()
         self.cut: tuple[int, set[int]] | None = None
         """The end of the window that the log lost last, and what of it was not done with."""
@@ -254,11 +256,12 @@ class NaiveSharePartition:
     ) -> dict[int, Record]:
         before = {offset: replace(record) for offset, record in self.records.items()}
         changed: dict[int, Record] = {}
+        self.renewed.clear()
         try:
             for batch in batches:
                 self._acknowledge_batch(member, batch, changed, node_id=node_id, now_ms=now_ms)
         except ApiError:
-            self.records = before
+            self.records = self._with_renewals(before)
             raise
         if changed or any(batch.first_offset < self.start for batch in batches):
             self.pass_prefix()
@@ -276,6 +279,12 @@ class NaiveSharePartition:
                     self.cut[1].discard(offset)
         if not self.cut[1]:
             self.cut = None
+
+    def _with_renewals(self, before: dict[int, Record]) -> dict[int, Record]:
+        """What was before a refusal: renewals are not undone, as a broker undoes states and no timers."""
+        for offset, record in self.renewed.items():
+            before[offset].node_id, before[offset].deadline_ms = record.node_id, record.deadline_ms
+        return before
 
     def _acknowledge_batch(  # noqa: C901 - same
         self,
@@ -303,6 +312,7 @@ class NaiveSharePartition:
             if acknowledge_type == 4:
                 record.node_id = node_id
                 record.deadline_ms = now_ms + self.limits.record_lock_duration_ms
+                self.renewed[offset] = replace(record)
                 continue
             record.come_back(self.limits)
             if acknowledge_type != 2:

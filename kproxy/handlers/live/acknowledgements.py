@@ -257,14 +257,17 @@ class Acknowledgements:
             self._require_ours(key)
             raise SharePartitionNotLoaded(f"nothing of {key} is in flight here")
         was_full, start_offset = not share_partition.can_acquire(), share_partition.start_offset
-        delta = share_partition.acknowledge(
-            acknowledger.session_key.member_id,
-            batches,
-            now_ms=self._services.clock.now_ms(),
-            node_id=acknowledger.context.node_id,
-            session_number=self._renewing_session(acknowledger),
-        )
-        self._services.directory.note_deadline(key)
+        try:
+            delta = share_partition.acknowledge(
+                acknowledger.session_key.member_id,
+                batches,
+                now_ms=self._services.clock.now_ms(),
+                node_id=acknowledger.context.node_id,
+                session_number=self._renewing_session(acknowledger),
+            )
+        finally:
+            # Also of what was renewed before a refusal, maybe for a shorter time than it was held for.
+            self._services.directory.note_deadline(key)
         self._services.counters.acknowledged(batches, delta, start_offset=start_offset)
         has_returned = any(batch.state is RecordState.AVAILABLE for batch in delta.batches)
         if was_full and share_partition.can_acquire():

@@ -1,8 +1,11 @@
-from kproxy.share.acquisition_locks import AcquisitionLocks
-from kproxy.share.identifiers import MemberId
-from kproxy.share.offset_ranges import AcquisitionLock
+import pytest
 
-ALICE = MemberId("alice")
+from kproxy.errors import InvalidRecordState
+from kproxy.share.acquisition_locks import AcquisitionLocks
+from kproxy.share.offset_ranges import AcquisitionLock
+from kproxy.share.record_state import RecordState
+from kproxy.share.state_batches import StateBatch
+from tests.worlds.share_builders import ACCEPT, ALICE, RENEW, a_share_partition, fetch, say
 
 
 def a_lock(deadline_ms: int, *, first_offset: int = 0, last_offset: int = 9) -> AcquisitionLock:
@@ -57,3 +60,21 @@ def test_the_oldest_locks_are_forgotten_as_long_as_all_their_records_are_done_wi
 
     # Then
     assert (locks.first_deadline_ms, len(locks)) == (200, 2)
+
+
+def test_what_was_renewed_before_a_refusal_stays_renewed_as_at_a_broker() -> None:
+    # Given
+    share_partition = a_share_partition()
+    fetch(share_partition, ALICE, (0, 9))
+    share_partition.acknowledge(ALICE, say(6, 6, ACCEPT), now_ms=1)
+
+    # When
+    with pytest.raises(InvalidRecordState):
+        share_partition.acknowledge(ALICE, say(0, 1, ACCEPT) + say(4, 7, RENEW), now_ms=24_000)
+
+    # Then
+    assert share_partition.expire_locks(30_000).batches == (
+        StateBatch(0, 3, RecordState.AVAILABLE, 1),
+        StateBatch(7, 9, RecordState.AVAILABLE, 1),
+    )
+    assert share_partition.expire_locks(54_000).batches == (StateBatch(4, 5, RecordState.AVAILABLE, 1),)
