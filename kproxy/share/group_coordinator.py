@@ -328,7 +328,8 @@ class GroupCoordinator:
         if not topics and group_id not in self._groups:
             return StateEpoch(0)
         if group_id not in self._groups:
-            self._groups[group_id] = ShareGroup(group_id)
+            # A broker makes it with epoch 1, where a heartbeat raises that from 0.
+            self._groups[group_id] = ShareGroup(group_id, first_epoch=1)
             self.generation += 1
         group = self.require_empty(group_id)
         if group.is_being_deleted:

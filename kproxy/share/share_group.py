@@ -60,10 +60,10 @@ class ShareGroup:
         "topics",
     )
 
-    def __init__(self, group_id: GroupId) -> None:
+    def __init__(self, group_id: GroupId, first_epoch: int = 0) -> None:
         self.group_id = group_id
-        self.group_epoch = GroupEpoch(0)
-        self.assignment_epoch = AssignmentEpoch(0)
+        self.group_epoch = GroupEpoch(first_epoch)
+        self.assignment_epoch = AssignmentEpoch(first_epoch)
         self.members: dict[MemberId, ShareGroupMember] = {}
         self.revision = 0
         """Rises with every change of the image."""

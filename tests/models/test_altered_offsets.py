@@ -189,7 +189,7 @@ async def test_a_group_whose_deletion_was_interrupted_is_another_one_when_it_is_
     image = world.group_log.replayed().durable_images()[GROUP]
     assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert altered(answer) == {("orders", 0): ErrorCode.NONE}
-    assert (image.group_epoch, image.is_being_deleted) == (0, False)
+    assert (image.group_epoch, image.is_being_deleted) == (1, False)
     assert await offsets_of(world) == {("orders", 0): (3, 0, 7, 0)}
 
 

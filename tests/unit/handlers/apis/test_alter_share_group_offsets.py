@@ -87,7 +87,7 @@ async def test_a_group_that_is_not_there_is_made_and_has_nothing_but_the_offsets
     image = durable_group(world, "new")
     assert altered(answer) == {("orders", 1): ErrorCode.NONE}
     assert image is not None
-    assert (image.members, image.group_epoch, image.assignment_epoch) == ({}, 0, 0)
+    assert (image.members, image.group_epoch, image.assignment_epoch) == ({}, 1, 1), "as at a broker"
     assert image.initialized[ORDERS].partitions == {1}
     assert await offsets_of(world, group_id="new") == {("orders", 1): (6, 0, 4, 0)}
 
@@ -109,7 +109,7 @@ async def test_partitions_that_were_not_named_begin_where_the_auto_reset_says() 
     world.clock.advance(60_000)
 
     # When
-    await alice.heartbeat(1, ["orders"])
+    await alice.heartbeat(2, ["orders"])
     await alice.open((ORDERS, 3))
 
     # Then
