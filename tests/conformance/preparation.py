@@ -20,7 +20,10 @@ from kproxy.wire.messages.delete_records_request import (
 )
 from kproxy.wire.messages.delete_records_response import DeleteRecordsResponse
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
-from kproxy.wire.messages.describe_configs_response import DescribeConfigsResponse
+from kproxy.wire.messages.describe_configs_response import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+)
 from kproxy.wire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from kproxy.wire.messages.fetch_response import FetchResponse
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
@@ -54,6 +57,8 @@ from tests.in_memory.record_batch_bytes import record_batch
 from tests.real_kafka.raw_connection import RawConnection
 
 GROUP_RESOURCE: Final = 32
+GROUP_SOURCE: Final = 8
+"""Of a configuration that was set of a group."""
 SET: Final = 0
 CREATE_VERSION: Final = 5
 METADATA_VERSION: Final = 12
@@ -63,6 +68,7 @@ FETCH_VERSION: Final = 11
 DELETE_VERSION: Final = 1
 FIND_COORDINATOR_VERSION: Final = 4
 GROUP_KEY: Final = 0
+TRANSACTIONAL_ID: Final = 1
 COMMIT_VERSION: Final = 8
 LIST_OFFSETS_VERSION: Final = 2
 LATEST: Final = -1
@@ -74,6 +80,8 @@ NOT_YET: Final = frozenset(
     }
 )
 """What a broker says until the topic of its coordinator exists and is loaded."""
+SETTLING_SECONDS: Final = 0.05
+"""A broker shows a configuration some moments before it goes by it."""
 ALL_REPLICAS: Final = -1
 TIMEOUT_MS: Final = 30_000
 
@@ -119,9 +127,9 @@ def known_topic(connection: RawConnection, name: str, *, partitions: int) -> Top
         time.sleep(0.02)
 
 
-def find_coordinator(connection: RawConnection, group: str) -> int:
-    """Return the node id of the group's coordinator; a cluster where nobody asked before makes the topic for it now."""
-    request = FindCoordinatorRequest(key_type=GROUP_KEY, coordinator_keys=[group])
+def find_coordinator(connection: RawConnection, name: str, *, key_type: int = GROUP_KEY) -> int:
+    """Return the node id of its coordinator; a cluster where nobody asked before makes the topic for it now."""
+    request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[name])
     deadline = time.monotonic() + TIMEOUT_MS / 1000
     while True:
         answer = connection.ask(
@@ -155,17 +163,20 @@ def alter_group_configs(connection: RawConnection, group: str, values: Mapping[s
     while values.items() - described_group_configs(connection, group, list(values)).items():
         assert time.monotonic() < deadline, f"group {group} does not show {values}"
         time.sleep(0.02)
+    time.sleep(SETTLING_SECONDS)
 
 
 def described_group_configs(connection: RawConnection, group: str, keys: Sequence[str]) -> dict[str, str]:
     """The values of these keys."""
-    resource = DescribeConfigsResource(
-        resource_type=GROUP_RESOURCE, resource_name=group, configuration_keys=list(keys)
+    return {each.name: each.value or "" for each in _described_configs(connection, group, keys)}
+
+
+def is_group_config(connection: RawConnection, group: str, key: str, value: str | None) -> bool:
+    """Whether the group has this value of its own, or (None) no value of its own."""
+    described = _described_configs(connection, group, [key])
+    return [each.value for each in described if each.config_source == GROUP_SOURCE] == (
+        [] if value is None else [value]
     )
-    request = DescribeConfigsRequest(resources=[resource])
-    answer = connection.ask(ApiKey.DESCRIBE_CONFIGS, CONFIGS_VERSION, request, DescribeConfigsResponse)
-    [described] = answer.results
-    return {each.name: each.value or "" for each in described.configs}
 
 
 def produce(
@@ -182,12 +193,21 @@ def produce(
     return produce_bytes(connection, topic, batch, partition=partition)
 
 
-def produce_bytes(connection: RawConnection, topic: Topic, batch: bytes, *, partition: int = 0) -> int:
+def produce_bytes(
+    connection: RawConnection,
+    topic: Topic,
+    batch: bytes,
+    *,
+    partition: int = 0,
+    transactional_id: str | None = None,
+) -> int:
     """Append a record batch; its first offset."""
     data = TopicProduceData(
         name=topic.name, partition_data=[PartitionProduceData(index=partition, records=batch)]
     )
-    request = ProduceRequest(acks=ALL_REPLICAS, timeout_ms=TIMEOUT_MS, topic_data=[data])
+    request = ProduceRequest(
+        transactional_id=transactional_id, acks=ALL_REPLICAS, timeout_ms=TIMEOUT_MS, topic_data=[data]
+    )
     answer = connection.ask(ApiKey.PRODUCE, PRODUCE_VERSION, request, ProduceResponse)
     [written] = answer.responses[0].partition_responses
     if written.error_code:
@@ -265,3 +285,15 @@ def delete_records(connection: RawConnection, topic: Topic, *, before: int) -> N
     [cut] = answer.topics[0].partitions
     if cut.error_code:
         raise Refused(f"delete records of {topic.name}", cut.error_code, None)
+
+
+def _described_configs(
+    connection: RawConnection, group: str, keys: Sequence[str]
+) -> list[DescribeConfigsResourceResult]:
+    resource = DescribeConfigsResource(
+        resource_type=GROUP_RESOURCE, resource_name=group, configuration_keys=list(keys)
+    )
+    request = DescribeConfigsRequest(resources=[resource])
+    answer = connection.ask(ApiKey.DESCRIBE_CONFIGS, CONFIGS_VERSION, request, DescribeConfigsResponse)
+    [described] = answer.results
+    return described.configs

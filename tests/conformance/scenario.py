@@ -26,6 +26,10 @@ LOCK_MS: Final = 60_000
 EARLIEST: Final = {"share.auto.offset.reset": "earliest", "share.record.lock.duration.ms": str(LOCK_MS)}
 
 
+class TooSlow(Exception):
+    """A play says that the machine was too slow for what it does within a time: its answers say nothing."""
+
+
 @dataclass(slots=True)
 class Noted:
     """One answer of a play: who asked for what, and what came."""

@@ -24,6 +24,8 @@ def record_batch(
     timestamps_ms: Sequence[int] = (),
     attributes: int = 0,
     producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
 ) -> bytes:
     """Return one uncompressed batch of `values` at successive offsets, whatever its `attributes` say.
 
@@ -37,13 +39,34 @@ def record_batch(
     )
     last_delta = len(values) - 1 if last_offset is None else last_offset - first_offset
     span = (times[0], max(times)) if times else (timestamp_ms, timestamp_ms)
-    covered = _AFTER_CRC.pack(attributes, last_delta, *span, producer_id, -1, -1, len(values)) + records
+    covered = (
+        _AFTER_CRC.pack(
+            attributes, last_delta, *span, producer_id, producer_epoch, base_sequence, len(values)
+        )
+        + records
+    )
     return _with_head(first_offset, covered, leader_epoch)
 
 
-def transactional_batch(first_offset: int, values: Sequence[bytes], *, producer_id: int) -> bytes:
+def transactional_batch(
+    first_offset: int,
+    values: Sequence[bytes],
+    *,
+    producer_id: int,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    timestamp_ms: int = 0,
+) -> bytes:
     """Return a batch of `values` that belongs to a transaction of `producer_id`."""
-    return record_batch(first_offset, values, attributes=_IS_TRANSACTIONAL, producer_id=producer_id)
+    return record_batch(
+        first_offset,
+        values,
+        attributes=_IS_TRANSACTIONAL,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        timestamp_ms=timestamp_ms,
+    )
 
 
 def transaction_marker(offset: int, *, producer_id: int, is_commit: bool) -> bytes:

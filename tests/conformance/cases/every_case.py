@@ -9,6 +9,7 @@ from tests.conformance.cases import (
     administration,
     deliveries,
     disagreements,
+    found_by_chance,
     groups,
     recovery,
     sessions,
@@ -25,6 +26,7 @@ SUBJECTS: Final = (
     administration,
     recovery,
     disagreements,
+    found_by_chance,
 )
 
 EVERY_CASE: Final[tuple[Case, ...]] = tuple(CASES[number] for number in sorted(CASES))
