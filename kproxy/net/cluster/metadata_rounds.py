@@ -128,6 +128,8 @@ class MetadataRounds:
             self._began_ms = self._clock.now_ms()
             self._current, self._next = self._next, None
             await self._run_one(self._current)
+        # In this very turn: who asks before the callback of this task is called has to begin another.
+        self._runner = self._current = None
 
     async def _pause(self) -> None:
         pause_ms = self.backoff.remaining_ms
@@ -150,7 +152,9 @@ class MetadataRounds:
             self.backoff.succeeded()
             current.done.set_result(None)
 
-    def _stopped(self, _: asyncio.Task[None]) -> None:
+    def _stopped(self, runner: asyncio.Task[None]) -> None:
+        if runner is not self._runner:
+            return  # It came to its end, and what was asked since is another's.
         self._runner = None
         for unfinished in (self._current, self._next):
             if unfinished is not None:

@@ -56,6 +56,22 @@ async def test_those_who_ask_while_a_round_is_under_way_share_the_next_one() -> 
     assert rounds.asked == [(["a"], [], False), (["b", "c"], [ORDERS, PAYMENTS], True)]
 
 
+async def test_who_asks_in_the_turn_after_the_last_round_is_answered_by_another_one() -> None:
+    """The task that ran the rounds has ended then, and what is called when it has ended was not called yet."""
+    # Given
+    rounds = Rounds()
+    async with asyncio.TaskGroup() as callers:
+        callers.create_task(rounds.rounds.join(names={"a"}))
+        await rounds.has_begun.wait()
+
+        # When
+        rounds.may_end.set()
+        callers.create_task(rounds.rounds.join(names={"b"}))
+
+    # Then
+    assert [names for names, _, _ in rounds.asked] == [["a"], ["b"]]
+
+
 async def test_rounds_begin_no_sooner_than_the_interval() -> None:
     # Given
     rounds = Rounds(min_interval_ms=30)
