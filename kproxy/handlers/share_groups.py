@@ -361,6 +361,7 @@ async def _settle(released: Released, writes: Iterable[GroupWrite]) -> None:
 def _directory_ports(ports: ShareGroupPorts, availability: HeardAvailability) -> DirectoryPorts:
     return DirectoryPorts(
         state_log=ports.state_log,
+        offset_store=ports.offset_store,
         group_log=ports.group_log,
         reader=ports.reader,
         availability=availability,

@@ -44,3 +44,38 @@ async def test_a_start_offset_is_chosen_again_as_long_as_none_became_durable() -
     live = world.groups.directory.find(KEY)
     assert live is not None
     assert live.start_offset == 5
+
+
+async def test_a_start_offset_that_nobody_used_is_chosen_again_once_all_have_left() -> None:
+    """As at a broker, which writes none before it writes what a member did: `earliest` may be set meanwhile."""
+    # Given
+    world = ShareGroupWorld()
+    world.produce(3)
+    await world.initialize(start_offset=-1)
+    alice = world.member()
+    await alice.open(max_records=500)
+    await alice.acknowledge(epoch=-1)
+    world.configure("share.auto.offset.reset", "earliest")
+
+    # When
+    answer = await world.member("bob").open(max_records=500)
+
+    # Then
+    assert acquired(answer) == [(0, 2, 1)]
+
+
+async def test_a_start_offset_is_kept_once_a_member_held_a_record() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await world.initialize(start_offset=-1)
+    alice = world.member()
+    await alice.open(max_records=500)
+    world.produce(3)
+    await alice.fetch()
+    await alice.acknowledge(epoch=-1)
+
+    # When
+    answer = await world.member("bob").open(max_records=500)
+
+    # Then
+    assert acquired(answer) == [(0, 2, 2)]

@@ -6,7 +6,7 @@ A load goes on without the fetch that began it (`share_partitions`); what is rep
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, ShareStateStillLoading
 from kproxy.handlers.live.leadership import PartitionRefusal
-from kproxy.handlers.live.share_partitions import LoadUnderWay
+from kproxy.handlers.live.load_queue import LoadUnderWay
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.share.identifiers import SharePartitionKey, TopicIdPartition
 

@@ -1,4 +1,4 @@
-"""`LoadQueue`: which share-partitions are loaded next, when very many are to be.
+"""`LoadQueue`: which share-partitions are loaded next, when very many are to be; `LoadUnderWay`: one that is loaded.
 
 A session may be opened over thousands of them in some kilobytes, and left at once, while the state log takes seconds
 to answer. What waits here is a key; what is under way is a task.
@@ -7,10 +7,33 @@ to answer. What waits here is a key; what is under way is a task.
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
+from kproxy.errors import ShareStateStillLoading
 from kproxy.share.identifiers import GroupId, SharePartitionKey
 
 MOST_LOADS: Final = 1_000
 """How many are under way at the same time. They wait for brokers, so a few that hang must not hold up the rest."""
+
+
+class LoadUnderWay:
+    """One load of a share-partition: it goes on although nobody waits for it, and its end is signalled."""
+
+    __slots__ = ("failure", "is_outdated", "is_over")
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self.is_outdated = False
+        """The state was changed since it began: what it brings is not the truth any more."""
+        self.failure: Exception | None = None
+        """Why the share-partition is not live at the end; None when it was."""
+
+    def require_up_to_date(self, key: SharePartitionKey) -> None:
+        """Raise ShareStateStillLoading when the state was changed meanwhile."""
+        if self.is_outdated:
+            raise ShareStateStillLoading(f"the state of {key} was changed while it was loaded")
+
+    def end(self, failure: Exception | None = None) -> None:
+        """Note the end, and why nothing came of it."""
+        self.is_over, self.failure = True, failure
 
 
 class LoadQueue:

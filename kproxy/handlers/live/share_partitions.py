@@ -25,10 +25,11 @@ from kproxy.errors import (
     ShareStateNotReadable,
     ShareStateStillLoading,
 )
-from kproxy.handlers.live.load_queue import LoadQueue
+from kproxy.handlers.live.load_queue import LoadQueue, LoadUnderWay
 from kproxy.handlers.live.lock_deadlines import LockDeadlines
 from kproxy.handlers.live.offset_reset import OffsetReset
 from kproxy.handlers.live.read_sizes import ReadSize
+from kproxy.handlers.offset_store import ShareOffsetStore
 from kproxy.handlers.ports import (
     Alarm,
     Availability,
@@ -38,6 +39,7 @@ from kproxy.handlers.ports import (
     StateLog,
     WallClock,
 )
+from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, StateEpoch
 from kproxy.share.limits import ShareLimits
 from kproxy.share.share_partition import SharePartition
@@ -51,6 +53,7 @@ class DirectoryPorts:
     """What the directory asks of the world."""
 
     state_log: StateLog
+    offset_store: ShareOffsetStore
     group_log: GroupLog
     reader: PartitionReader
     availability: Availability
@@ -79,30 +82,10 @@ class _Live:
     state_epoch: StateEpoch
     leader_epoch: LeaderEpoch
     read_size: ReadSize = field(default_factory=ReadSize)
+    was_written: bool = True
+    """Whether its durable state has more than a start offset that was chosen."""
     unsettled_writes: int = 0
     is_unwanted: bool = False
-
-
-class LoadUnderWay:
-    """One load of a share-partition: it goes on although nobody waits for it, and its end is signalled."""
-
-    __slots__ = ("failure", "is_outdated", "is_over")
-
-    def __init__(self) -> None:
-        self.is_over = False
-        self.is_outdated = False
-        """The state was changed since it began: what it brings is not the truth any more."""
-        self.failure: Exception | None = None
-        """Why the share-partition is not live at the end; None when it was."""
-
-    def require_up_to_date(self, key: SharePartitionKey) -> None:
-        """Raise ShareStateStillLoading when the state was changed meanwhile."""
-        if self.is_outdated:
-            raise ShareStateStillLoading(f"the state of {key} was changed while it was loaded")
-
-    def end(self, failure: Exception | None = None) -> None:
-        """Note the end, and why nothing came of it."""
-        self.is_over, self.failure = True, failure
 
 
 class SharePartitionDirectory:
@@ -124,6 +107,7 @@ class SharePartitionDirectory:
         "_loads",
         "_offset_reset_of",
         "_ports",
+        "_unused_choices",
         "generation",
     )
 
@@ -143,6 +127,8 @@ class SharePartitionDirectory:
         self._loading: dict[SharePartitionKey, LoadUnderWay] = {}
         self._loads = LoadQueue(self._begin_load)
         self._deadlines = LockDeadlines()
+        # Those that everybody left before anything was acquired, and under which epoch they were loaded.
+        self._unused_choices: dict[SharePartitionKey, LeaderEpoch] = {}
         self.generation = 0
         """Another number whenever there is a share-partition among `known_keys` that was not."""
 
@@ -213,6 +199,7 @@ class SharePartitionDirectory:
 
         Without a `doubted` one, a load that is under way does not become live either.
         """
+        self._unused_choices.pop(key, None)
         if doubted is None and key in self._loading:
             self._loading[key].is_outdated = True
         live = self._live.get(key)
@@ -249,6 +236,7 @@ class SharePartitionDirectory:
         """Note that a live share-partition is being written; return the token to settle that with."""
         live = self._live[key]
         live.unsettled_writes += 1
+        live.was_written = True
         return LiveWrite(live.share_partition, live.state_epoch, live.leader_epoch)
 
     def take_back(self, written: LiveWrite, refused: StateDelta) -> None:
@@ -317,7 +305,7 @@ class SharePartitionDirectory:
 
     async def _build(self, key: SharePartitionKey, load: LoadUnderWay) -> _Live:
         with _told_to_clients(key):
-            state = await self._ports.state_log.load(key)
+            state = await self._without_unused_choice(key, await self._ports.state_log.load(key))
         if state is None:
             raise ShareStateNotInitialized(f"there is no state of {key}, no member asked for it yet")
         start_offset = state.start_offset
@@ -330,7 +318,23 @@ class SharePartitionDirectory:
             state_batches=state.state_batches,
             limits=self._limits_of(key.group_id),
         )
-        return _Live(share_partition, state.state_epoch, state.leader_epoch)
+        was_written = state.delivery_complete_count != UNKNOWN_COMPLETE_COUNT
+        return _Live(share_partition, state.state_epoch, state.leader_epoch, was_written=was_written)
+
+    async def _without_unused_choice(
+        self, key: SharePartitionKey, state: DurableShareState | None
+    ) -> DurableShareState | None:
+        """Let a start offset be chosen anew that was durable for nobody: a broker keeps none before the first write.
+
+        Not when another process held the share-partition meanwhile, which the epoch tells, nor after a restart.
+        """
+        unused_epoch = self._unused_choices.pop(key, None)
+        if state is None or unused_epoch is None or state.leader_epoch != unused_epoch + 1:
+            return state
+        anew = PartitionInitialization(key, state.state_epoch, UNKNOWN_START_OFFSET)
+        for failure in (await self._ports.offset_store.move([anew], TAKEOVER)).values():
+            raise failure
+        return await self._ports.state_log.load(key)
 
     def _require_ready(self, key: SharePartitionKey) -> None:
         """Raise unless both are known, the state and the configurations of the group."""
@@ -373,6 +377,8 @@ class SharePartitionDirectory:
         live.is_unwanted = not self._is_wanted(key.group_id)
         if live.is_unwanted:
             self.discard(key)
+            if not live.was_written and not live.share_partition.in_flight_count:
+                self._unused_choices[key] = live.leader_epoch
 
 
 @contextmanager

@@ -33,3 +33,14 @@ def a_group_that_altering_offsets_created_has_epochs(play: Play) -> None:
     assert admin_requests.alter_offsets(play, group, topic, 0).error_code == ErrorCode.NONE
     [described] = admin_requests.describe_group(play, group).groups
     assert (described.group_epoch, described.assignment_epoch) == (1, 1)
+
+
+@case(113)
+def a_start_offset_that_nobody_used_is_chosen_again(play: Play) -> None:
+    topic = play.topic()
+    play.produce_batches(topic, 3)
+    group = play.group(topic, configs={"share.auto.offset.reset": "latest"})
+    group.founder_leaves()
+    group.configure({"share.auto.offset.reset": "earliest"})
+    group.founder_returns()
+    assert acquired(group.member().fetch_records()) == [(0, 2, 1)]

@@ -162,7 +162,7 @@ def administered_scripts() -> SearchStrategy[list[Step]]:
     resets = st.builds(
         Configure,
         st.just("share.auto.offset.reset"),
-        st.sampled_from(["earliest", "by_duration:PT1H"]),
+        st.sampled_from(["earliest", "latest", "by_duration:PT1H", None]),
     )
     quiet = st.one_of(produces, fetches, fetches, held, held, each, looks, changes, resets, joins, leaves)
     unloaded = st.lists(st.one_of(looks, changes, produces, resets), max_size=4).map(

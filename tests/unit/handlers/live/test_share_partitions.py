@@ -37,6 +37,7 @@ def a_directory(
     configs = GroupConfigs(GroupConfigBounds())
     ports = DirectoryPorts(
         state_log=world.state_log,
+        offset_store=world.state_log,
         group_log=world.group_log,
         reader=world.reader,
         availability=world.availability,
