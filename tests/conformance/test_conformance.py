@@ -22,7 +22,7 @@ from tests.conformance.target import KPROXY_NAMES, REFERENCE_NAME
 
 OF_EACH_KIND: Final = 3
 """Scripts of one example; all kinds are played at once, so that they wait together."""
-SOAK_SECONDS: Final = 7_200
+SOAK_SECONDS: Final = 10_800
 
 
 class AnswersDiffer(AssertionError):
