@@ -210,10 +210,10 @@ class SharePartition:
     ) -> StateDelta:
         """Settle records that `member_id` holds, all or none of them; what was renewed before a refusal stays renewed.
 
-        The batches passed `validate_acknowledgement_batches`. Offsets below the start offset are done with
-        and pass silently, whoever names them; the delta then carries the start offset that says so, because it may not
-        be durable yet. Whichever of the member's share sessions acquired a record, any of them may settle it. Renewed
-        records stay acquired for one lock duration by this session with the broker `node_id`; that is not durable.
+        The batches passed `validate_acknowledgement_batches`. Offsets below the start offset are done with and pass
+        silently, whoever names them; the delta then carries the start offset, which may not be durable yet. Any of the
+        member's share sessions may settle what one of them acquired. Renewed records stay acquired for one lock
+        duration by this session with the broker `node_id`; that is not durable.
 
         Raises:
             InvalidRecordState: a record is not held by the member (any more), or renewal is not enabled.
@@ -240,8 +240,7 @@ class SharePartition:
     def take_back(self, refused: StateDelta) -> None:
         """Undo an acknowledgement or a release: it is certain that it is not durable, nor anything that changed since.
 
-        The records are held again until their locks end, unless somebody acquired them meanwhile. Of several refused
-        deltas the first is undone first.
+        The records are held again until their locks end, unless somebody acquired them; the first refused goes first.
         """
         self._refuse_if_fenced()
         assert refused.reversal is not None, "neither an acknowledgement nor a release"
