@@ -4,6 +4,7 @@ Source: KIP-932, "Acknowledge"; KIP-1222 (RENEW); `SharePartition.acknowledge`,
 `KafkaApis.validateAcknowledgementBatches`.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -299,7 +300,7 @@ class Reversal:
 
 
 def undo(reversal: Reversal, ranges: OffsetRanges, batches: DeliveryBatches) -> list[AcquisitionLock]:
-    """Put back what `reversal` says, and return the locks under which records are held again, until they end.
+    """Put back what `reversal` says, and return the locks under which records are held again, each once.
 
     What somebody acquired meanwhile, or renewed, stays as it is. What else was passed below the start offset is done
     with, as it was. Source: `SharePartition.rollbackOrProcessStateUpdates`.
@@ -308,15 +309,15 @@ def undo(reversal: Reversal, ranges: OffsetRanges, batches: DeliveryBatches) -> 
     if reversal.start_offset <= passed_last:
         ranges.prepend(InFlightRange(reversal.start_offset, passed_last, _ARCHIVED, 0, None))
     batches.begin_again(reversal.passed_batches)
-    locks: list[AcquisitionLock] = []
+    locks: dict[AcquisitionLock, None] = {}
     for before in reversal.runs:
         runs = ranges.clipped(before.first_offset, before.last_offset)
         ranges.replace(
             [run if run.lock is not None else before.part(run.first_offset, run.last_offset) for run in runs]
         )
         if before.lock is not None:
-            locks.append(before.lock)
-    return locks
+            locks[before.lock] = None
+    return list(locks)
 
 
 @dataclass(slots=True)
@@ -335,23 +336,39 @@ class CutWindow:
         return CutWindow(ranges.end_offset, spans)
 
     def is_settled_by(self, batches: Sequence[AcknowledgementBatch]) -> bool:
-        """Take out what is acknowledged for good, and tell whether nothing is left. It was lost, but nobody knew."""
-        for batch in batches:
-            run = InFlightRange(batch.first_offset, batch.last_offset, _ARCHIVED, 0, None)
-            offset = batch.first_offset
-            for acknowledge_type, count in _equal_types(run, batch):
-                if acknowledge_type not in {AcknowledgeType.RELEASE, _RENEW}:
-                    self._settle(offset, offset + count - 1)
-                offset += count
-        return not self.open_spans
+        """Take out what is acknowledged for good, and tell whether nothing is left. It was lost, but nobody knew.
 
-    def _settle(self, first_offset: int, last_offset: int) -> None:
-        parts = [
-            part
-            for first, last in self.open_spans
-            for part in ((first, min(last, first_offset - 1)), (max(first, last_offset + 1), last))
-        ]
-        self.open_spans = [(first, last) for first, last in parts if first <= last]
+        Of the types only those of open offsets are looked at: anybody may name whatever lies below the start offset.
+        """
+        spans = self.open_spans
+        for batch in batches:
+            low = bisect_left(spans, batch.first_offset, key=_last_of)
+            high = bisect_right(spans, batch.last_offset, key=_first_of)
+            spans[low:high] = [left for span in spans[low:high] for left in _left_open(span, batch)]
+        return not spans
+
+
+def _first_of(span: tuple[int, int]) -> int:
+    return span[0]
+
+
+def _last_of(span: tuple[int, int]) -> int:
+    return span[1]
+
+
+def _left_open(span: tuple[int, int], batch: AcknowledgementBatch) -> Iterator[tuple[int, int]]:
+    """Yield what of `span`, which `batch` reaches into, is open after it: outside of it, released or renewed."""
+    first_left = span[0]
+    offset, last_offset = max(span[0], batch.first_offset), min(span[1], batch.last_offset)
+    inside = InFlightRange(offset, last_offset, _ARCHIVED, 0, None)
+    for acknowledge_type, count in _equal_types(inside, batch):
+        if acknowledge_type not in {AcknowledgeType.RELEASE, _RENEW}:
+            if first_left < offset:
+                yield first_left, offset - 1
+            first_left = offset + count
+        offset += count
+    if first_left <= span[1]:
+        yield first_left, span[1]
 
 
 def first_new_offset(end_offset: int, batch_first: int, cut: CutWindow | None) -> int:

@@ -63,9 +63,11 @@ class DeliveryBatches:
         last_offset = self._firsts[index] - 1 if index < len(self._firsts) else end_offset - 1
         return self._firsts[index - 1], last_offset
 
-    def begin_again(self, first_offsets: Iterable[int]) -> None:
-        """Let batches begin where they did before they were dropped."""
-        self._firsts = sorted({*self._firsts, *first_offsets})
+    def begin_again(self, first_offsets: Sequence[int]) -> None:
+        """Let batches begin where they did before they were dropped: at these ascending offsets, one at least."""
+        low = bisect_left(self._firsts, first_offsets[0])
+        high = bisect_right(self._firsts, first_offsets[-1])
+        self._firsts[low:high] = sorted({*self._firsts[low:high], *first_offsets})
 
     def drop_below(self, start_offset: int, *, end_offset: int) -> list[int]:
         """Forget the batches that lie below `start_offset`; return where they began, and where the next one does.

@@ -1,10 +1,15 @@
 """What a member says of the records that it acquired (KIP-932, KIP-1222)."""
 
+from itertools import pairwise
+from typing import Any, SupportsIndex
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import InvalidRecordState, InvalidRequest
-from kproxy.share.acknowledgement import AcknowledgementBatch, validate_acknowledgement_batches
+from kproxy.share.acknowledgement import AcknowledgementBatch, CutWindow, validate_acknowledgement_batches
 from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.limits import ShareLimits
 from kproxy.share.record_state import AcknowledgeType, RecordState
@@ -17,6 +22,7 @@ from tests.worlds.share_builders import (
     REJECT,
     RELEASE,
     RENEW,
+    SaidBatch,
     a_share_partition,
     fetch,
     in_flight,
@@ -397,3 +403,70 @@ def test_a_renewal_stays_when_what_came_with_it_is_taken_back() -> None:
     # Then
     deadlines = [(run.first_offset, run.lock_deadline_ms) for run in share_partition.view().ranges]
     assert deadlines == [(0, 30_000), (1, 30_010)]
+
+
+class CountedTypes(list[int]):
+    """Acknowledge types, and how many of them were looked at."""
+
+    looked_at = 0
+
+    def __getitem__(self, place: SupportsIndex | slice) -> Any:
+        found = super().__getitem__(place)
+        self.looked_at += len(found) if isinstance(found, list) else 1
+        return found
+
+
+def test_of_what_anybody_says_behind_a_cut_only_what_was_in_flight_is_looked_at() -> None:
+    """It is below the start offset, so it may be any number of offsets, and nobody's."""
+    # Given
+    share_partition = a_share_partition()
+    fetch(share_partition, ALICE, (0, 9))
+    share_partition.move_start(100_000)
+    types = CountedTypes([ACCEPT, REJECT] * 25_000)
+
+    # When
+    share_partition.acknowledge(BOB, [SaidBatch(5, 50_004, types)], now_ms=1)
+
+    # Then
+    assert types.looked_at == 5
+
+
+@given(data=st.data())
+def test_what_was_in_flight_at_a_cut_is_open_until_it_is_acknowledged_for_good(data: st.DataObject) -> None:
+    # Given
+    offsets = st.integers(0, 30)
+    open_offsets = data.draw(st.sets(offsets, min_size=1))
+    cut = CutWindow(31, [(offset, offset) for offset in sorted(open_offsets)])
+    bounds = sorted(data.draw(st.sets(offsets, min_size=2)))
+    types = st.sampled_from([GAP, ACCEPT, RELEASE, REJECT, RENEW])
+    batches = [
+        SaidBatch(first, end - 1, data.draw(st.lists(types, min_size=end - first, max_size=end - first)))
+        for first, end in pairwise(bounds)
+    ]
+
+    # When
+    is_settled = cut.is_settled_by(batches)
+
+    # Then
+    for batch in batches:
+        for offset, acknowledge_type in enumerate(batch.acknowledge_types, batch.first_offset):
+            if acknowledge_type not in {RELEASE, RENEW}:
+                open_offsets.discard(offset)
+    left = {offset for first, last in cut.open_spans for offset in range(first, last + 1)}
+    assert (left, is_settled) == (open_offsets, not open_offsets)
+
+
+def test_records_that_are_held_again_share_one_lock() -> None:
+    # Given
+    share_partition = a_share_partition()
+    fetch(share_partition, ALICE, (0, 9))
+    for _ in range(20):
+        refused = share_partition.acknowledge(
+            ALICE, [batch for offset in range(9) for batch in say(offset, offset, ACCEPT)], now_ms=1
+        )
+
+        # When
+        share_partition.take_back(refused)
+
+    # Then
+    assert len(share_partition._locks) <= 21
