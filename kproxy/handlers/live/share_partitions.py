@@ -64,11 +64,12 @@ class DirectoryPorts:
 
 @dataclass(frozen=True, slots=True)
 class LiveWrite:
-    """A write under way: which live share-partition it was made from, and the epochs that this was loaded with."""
+    """A write under way: the live share-partition that it was made from, the epochs of that one, its number of runs."""
 
     share_partition: SharePartition
     state_epoch: StateEpoch
     leader_epoch: LeaderEpoch
+    run_count: int
 
     @property
     def key(self) -> SharePartitionKey:
@@ -109,6 +110,7 @@ class SharePartitionDirectory:
         "_ports",
         "_unused_choices",
         "generation",
+        "unsettled_runs",
     )
 
     def __init__(
@@ -131,6 +133,8 @@ class SharePartitionDirectory:
         self._unused_choices: dict[SharePartitionKey, LeaderEpoch] = {}
         self.generation = 0
         """Another number whenever there is a share-partition among `known_keys` that was not."""
+        self.unsettled_runs = 0
+        """Of the writes under way: what taking all of them back would cost."""
 
     def __len__(self) -> int:
         return len(self._live)
@@ -220,9 +224,7 @@ class SharePartitionDirectory:
         if not unwanted:
             return
         for key in self._loads.drop(unwanted):
-            self._loading.pop(key).end(
-                ShareStateStillLoading(f"nobody fetches for the group of {key} any more")
-            )
+            self._loading.pop(key).end(ShareStateStillLoading(f"nobody fetches for {key} any more"))
         for key in [key for key in self._live if key.group_id in unwanted]:
             self._live[key].is_unwanted = True
             self._drop_if_unwanted(key)
@@ -232,12 +234,13 @@ class SharePartitionDirectory:
         live = self._live.get(key)
         return live is not None and live.unsettled_writes > 0
 
-    def begin_write(self, key: SharePartitionKey) -> LiveWrite:
-        """Note that a live share-partition is being written; return the token to settle that with."""
+    def begin_write(self, key: SharePartitionKey, *, run_count: int = 1) -> LiveWrite:
+        """Note that so many runs of a live share-partition are being written; return the token to settle that with."""
         live = self._live[key]
         live.unsettled_writes += 1
         live.was_written = True
-        return LiveWrite(live.share_partition, live.state_epoch, live.leader_epoch)
+        self.unsettled_runs += run_count
+        return LiveWrite(live.share_partition, live.state_epoch, live.leader_epoch, run_count)
 
     def take_back(self, written: LiveWrite, refused: StateDelta) -> None:
         """Undo what certainly was not written (`SharePartition.take_back`), unless it is forgotten already."""
@@ -248,6 +251,7 @@ class SharePartitionDirectory:
 
     def settle_write(self, written: LiveWrite, *, is_certain: bool) -> None:
         """Note that a write ended. Unless it `is_certain` what became of it, what it was made from is discarded."""
+        self.unsettled_runs -= written.run_count
         live = self._live.get(written.key)
         if live is None or live.share_partition is not written.share_partition:
             return
@@ -260,8 +264,7 @@ class SharePartitionDirectory:
     def note_deadline(self, key: SharePartitionKey) -> None:
         """See to it that `take_due` finds the share-partition in time; to be called when locks were taken."""
         live = self._live.get(key)
-        deadline_ms = None if live is None else live.share_partition.next_deadline_ms()
-        if live is None or deadline_ms is None:
+        if live is None or (deadline_ms := live.share_partition.next_deadline_ms()) is None:
             self._deadlines.forget(key)
         # Not the key of the request, with a text of its own for a group id of up to 32 kB.
         elif self._deadlines.note(live.share_partition.key, deadline_ms):
@@ -301,7 +304,7 @@ class SharePartitionDirectory:
     def _require_wanted(self, key: SharePartitionKey) -> None:
         """Raise ShareStateStillLoading when the last session of the group has left: nobody would unload it again."""
         if not self._is_wanted(key.group_id):
-            raise ShareStateStillLoading(f"nobody fetches for the group of {key} any more")
+            raise ShareStateStillLoading(f"nobody fetches for {key} any more")
 
     async def _build(self, key: SharePartitionKey, load: LoadUnderWay) -> _Live:
         with _told_to_clients(key):

@@ -4,12 +4,14 @@ Kafka writes before it answers; so does kproxy, but the change is in memory alre
 whose end nobody waited for, leaves doubt, and then the share-partition it came from is discarded: in the turn in which
 that becomes known, long before the request that made the change may be answered, so that no other write carries on with
 what was refused. An acknowledgement or a release that is certainly not in the log is taken back instead, in that same
-turn: everything that waited behind it is refused with it, so nothing rests on it.
+turn: everything that waited behind it is refused with it, so nothing rests on it. Should very many be refused at once,
+their share-partitions are discarded all the same.
 """
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from kproxy.errors import ApiError, StateNotWritten
 from kproxy.handlers.live.share_partitions import LiveWrite, SharePartitionDirectory
@@ -17,6 +19,9 @@ from kproxy.handlers.ports import StateLog
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.share.state_batches import StateDelta
 from kproxy.statelog.actors import Actor
+
+MOST_TAKEN_BACK: Final = 10_000
+"""With more runs of offsets than these under way, refused writes discard, too: all of that is one turn of the loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,8 @@ class StateWrites:
         """
         if delta.is_empty:
             return
-        source = self._directory.begin_write(key)
+        run_count = 1 if delta.reversal is None else 1 + len(delta.reversal.runs)
+        source = self._directory.begin_write(key, run_count=run_count)
         outcome = self._state_log.persist(
             key,
             delta,
@@ -83,7 +89,7 @@ class StateWrites:
 def _undo(
     directory: SharePartitionDirectory, source: LiveWrite, delta: StateDelta, refusal: ApiError
 ) -> None:
-    if _can_be_taken_back(delta, refusal):
+    if _can_be_taken_back(delta, refusal) and directory.unsettled_runs <= MOST_TAKEN_BACK:
         directory.take_back(source, delta)
     else:
         directory.discard(source.key, source.share_partition)

@@ -2,14 +2,17 @@
 
 import asyncio
 
+import pytest
+
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import StateLogUnavailable
+from kproxy.errors import StateLogUnavailable, StateNotWritten
+from kproxy.handlers.live import state_writes
 from kproxy.handlers.live.state_writes import StateWrites
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import NO_CHANGE, StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause
-from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, acknowledge_errors, acquired
 from tests.worlds.waiting import until_all_wait
 
 BY_ALICE = (Actor(Cause.ACKNOWLEDGE, "alice", offset_ranges=((1, 1),)),)
@@ -127,3 +130,28 @@ async def test_settling_again_waits_for_nothing() -> None:
 
     # Then
     assert refused == {}
+
+
+async def test_very_many_refused_changes_are_not_taken_back_but_discarded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are refused in one turn of the loop, and to discard takes next to no time."""
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    monkeypatch.setattr(state_writes, "MOST_TAKEN_BACK", 3)
+    await world.initialize()
+    world.produce(3)
+    alice, bob = world.member("alice"), world.member("bob")
+    await alice.open(max_records=3)
+    world.state_log.persist_failure = StateNotWritten("too late")
+
+    # When
+    few = await alice.acknowledge({(ORDERS, 0): [(0, 2, [1])]})
+    held = acquired(await bob.fetch(add=[(ORDERS, 0)], max_wait_ms=0))
+    many = await alice.acknowledge({(ORDERS, 0): [(0, 0, [1]), (1, 1, [1]), (2, 2, [1])]})
+    world.state_log.persist_failure = None
+
+    # Then
+    assert held == []
+    assert acknowledge_errors(few) == acknowledge_errors(many)
+    assert acquired(await bob.fetch(max_wait_ms=0)) == [(0, 2, 1)]
