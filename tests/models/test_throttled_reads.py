@@ -2,6 +2,7 @@
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.ports import Throttle
+from kproxy.net.cluster.broker_client import LONGEST_THROTTLE_MS
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.fetch_response import FetchResponse
 from tests.in_memory.scripted_cluster import ScriptedCluster
@@ -26,3 +27,16 @@ async def test_a_leader_whose_quotas_are_exceeded_is_not_asked_again_before_the_
         assert 4_000 < held_back.throttle.remaining_ms <= 5_000
         assert len(cluster.asked(ApiKey.FETCH)) == 1
         assert backing.counted.of("broker_throttles") == 1
+
+
+async def test_clients_are_not_asked_to_wait_for_longer_than_kproxy_waits() -> None:
+    # Given
+    async with ScriptedCluster() as cluster, Backing(cluster.bootstrap_servers) as backing:
+        cluster.create_topic("orders", ORDERS)
+        cluster.brokers[1].answers[ApiKey.FETCH] = lambda _: FetchResponse(throttle_time_ms=2**31 - 1)
+
+        # When
+        told = await backing.read_one(ORDERS, 0, 0)
+
+        # Then
+        assert told.throttle == Throttle(LONGEST_THROTTLE_MS, is_new=True)

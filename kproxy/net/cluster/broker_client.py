@@ -174,11 +174,17 @@ class BrokerClient(asyncio.BufferedProtocol):
         patience_ms = self._limits.request_timeout_ms
         while throttled_ms := self.throttled_ms:
             if patience_ms <= 0:
-                detail = f"{self.peer} takes no requests for {throttled_ms} ms more: the quotas of client id"
-                raise BrokerFailure(THROTTLED, f"{detail} '{CLIENT_ID}' are exceeded")
+                self.require_throttle_within(0)
             pause_ms = min(throttled_ms, patience_ms)
             patience_ms -= pause_ms
             await asyncio.sleep(pause_ms / 1000)
+
+    def require_throttle_within(self, patience_ms: int) -> None:
+        """Return if the broker reads requests again within `patience_ms`. Raises BrokerFailure."""
+        throttled_ms = self.throttled_ms
+        if throttled_ms > patience_ms:
+            detail = f"{self.peer} takes no requests for {throttled_ms} ms more: the quotas of client id"
+            raise BrokerFailure(THROTTLED, f"{detail} '{CLIENT_ID}' are exceeded")
 
     async def negotiate(self) -> None:
         """Learn what the broker serves; before that no other request makes sense.

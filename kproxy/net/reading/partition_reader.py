@@ -23,7 +23,7 @@ from kproxy.handlers.ports import (
     Throttle,
     TopicDescription,
 )
-from kproxy.net.cluster.broker_client import BrokerClient
+from kproxy.net.cluster.broker_client import LONGEST_THROTTLE_MS, BrokerClient
 from kproxy.net.cluster.broker_connections import ReadConnections
 from kproxy.net.cluster.leader_doubts import LEADER_DOUBTS, told_code
 from kproxy.net.cluster.metadata import ClusterMetadataCache
@@ -221,7 +221,8 @@ class BrokerPartitionReader:
         response = await client.request(ApiKey.FETCH, request, version)
         assert isinstance(response, FetchResponse)
         if response.throttle_time_ms > 0:
-            _hold_back(located, Throttle(response.throttle_time_ms, is_new=True), results)
+            throttle_ms = min(response.throttle_time_ms, LONGEST_THROTTLE_MS)
+            _hold_back(located, Throttle(throttle_ms, is_new=True), results)
         found = fetched_partitions(response, version, {one.topic.name: one.topic.topic_id for one in located})
         for one in located:
             partition = found.get(TopicIdPartition(one.read.topic_id, one.read.partition))

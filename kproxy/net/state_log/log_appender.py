@@ -99,6 +99,7 @@ class LogAppender:
     async def _send(self, leader_id: int, sent: Sequence[_Waiting]) -> None:
         try:
             client = await self._connections.appender(leader_id)
+            client.require_throttle_within(self.write_timeout_ms)
             await client.pass_throttle()
         except BrokerUnavailable as failure:
             self._give_back(sent, str(failure))

@@ -1,5 +1,7 @@
 """Batches to the leaders of log partitions: one request per broker at a time, and an honest word about each batch."""
 
+import asyncio
+
 import pytest
 
 from kproxy.error_codes import ErrorCode
@@ -315,6 +317,25 @@ async def test_a_batch_that_quotas_hold_back_for_too_long_was_not_sent() -> None
         assert outcome.fate is AppendFate.NOT_APPENDED
         assert "the quotas of client id 'kproxy' are exceeded" in outcome.detail
         assert not cluster.brokers[1].asked(ApiKey.PRODUCE)
+
+
+async def test_a_batch_is_not_kept_for_longer_than_a_leader_may_take() -> None:
+    """Acknowledgements wait for it, and batches for other partitions behind it."""
+    # Given
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        create_state_topics(cluster)
+        topics = await backing.found()
+        cluster.brokers[1].answers[ApiKey.PRODUCE] = lambda _: ProduceResponse(throttle_time_ms=60_000)
+        await appended(backing, topics, batch_of(b"x"))
+        first = backing.appender.append(topics.state, 0, batch_of(b"y", sequence=1))
+        await asyncio.sleep(0)
+
+        # When
+        async with asyncio.timeout(backing.appender.write_timeout_ms / 1000):
+            outcomes = [await first, await backing.appender.append(topics.state, 1, batch_of(b"z"))]
+
+        # Then
+        assert [outcome.fate for outcome in outcomes] == [AppendFate.NOT_APPENDED] * 2
 
 
 async def test_after_a_batch_that_could_not_be_sent_the_leaders_are_looked_for() -> None:
