@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import InvalidRecordState, InvalidRequest
 from kproxy.share.acknowledgement import AcknowledgementBatch, CutWindow, validate_acknowledgement_batches
-from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.limits import ShareLimits
 from kproxy.share.record_state import AcknowledgeType, RecordState
 from kproxy.share.state_batches import NO_CHANGE, StateBatch, StateDelta
@@ -337,74 +336,6 @@ def test_renewal_can_be_forbidden() -> None:
     assert refusal.value.error_code is ErrorCode.INVALID_RECORD_STATE
 
 
-def test_an_acknowledgement_that_is_taken_back_leaves_the_records_held_as_they_were() -> None:
-    # Given
-    share_partition = a_share_partition()
-    fetch(share_partition, ALICE, (0, 4), (5, 9), batch_size=5, now_ms=7)
-    before = share_partition.view()
-    refused = share_partition.acknowledge(ALICE, say(0, 9, ACCEPT), now_ms=8)
-
-    # When
-    share_partition.take_back(refused)
-
-    # Then
-    assert share_partition.view() == before
-    assert share_partition.next_deadline_ms() == 30_007
-    share_partition.release(ALICE)
-    assert fetch(share_partition, BOB, (0, 4), (5, 9)) == [AcquiredRange(0, 4, 2), AcquiredRange(5, 9, 2)]
-
-
-def test_of_several_refused_changes_each_is_taken_back() -> None:
-    # Given
-    share_partition = a_share_partition()
-    fetch(share_partition, ALICE, (0, 4))
-    fetch(share_partition, BOB, (5, 9))
-    before = share_partition.view()
-    refused = [share_partition.acknowledge(ALICE, say(0, 2, REJECT), now_ms=0), share_partition.release(BOB)]
-    refused.append(share_partition.acknowledge(ALICE, say(3, 4, ACCEPT), now_ms=0))
-
-    # When
-    for delta in refused:
-        share_partition.take_back(delta)
-
-    # Then
-    assert share_partition.view() == before
-
-
-def test_what_another_member_acquired_meanwhile_stays_with_it() -> None:
-    # Given
-    share_partition = a_share_partition()
-    fetch(share_partition, ALICE, (0, 4))
-    refused = share_partition.acknowledge(
-        ALICE, say(0, 4, ACCEPT, ACCEPT, RELEASE, RELEASE, ACCEPT), now_ms=0
-    )
-    fetch(share_partition, BOB, (0, 4))
-
-    # When
-    share_partition.take_back(refused)
-
-    # Then
-    holders = [(run.first_offset, run.last_offset, run.member_id) for run in share_partition.view().ranges]
-    assert holders == [(0, 1, ALICE), (2, 3, BOB), (4, 4, ALICE)]
-
-
-def test_a_renewal_stays_when_what_came_with_it_is_taken_back() -> None:
-    """A stock broker does not roll renewals back either; what is settled later is held under the renewed lock again."""
-    # Given
-    share_partition = a_share_partition()
-    fetch(share_partition, ALICE, (0, 1), now_ms=0)
-    first = share_partition.acknowledge(ALICE, say(0, 1, ACCEPT, RENEW), now_ms=10)
-    second = share_partition.acknowledge(ALICE, say(1, 1, ACCEPT), now_ms=20)
-
-    # When
-    share_partition.take_back(first)
-    share_partition.take_back(second)
-
-    # Then
-    deadlines = [(run.first_offset, run.lock_deadline_ms) for run in share_partition.view().ranges]
-    assert deadlines == [(0, 30_000), (1, 30_010)]
-
-
 class CountedTypes(list[int]):
     """Acknowledge types, and how many of them were looked at."""
 
@@ -454,19 +385,3 @@ def test_what_was_in_flight_at_a_cut_is_open_until_it_is_acknowledged_for_good(d
                 open_offsets.discard(offset)
     left = {offset for first, last in cut.open_spans for offset in range(first, last + 1)}
     assert (left, is_settled) == (open_offsets, not open_offsets)
-
-
-def test_records_that_are_held_again_share_one_lock() -> None:
-    # Given
-    share_partition = a_share_partition()
-    fetch(share_partition, ALICE, (0, 9))
-    for _ in range(20):
-        refused = share_partition.acknowledge(
-            ALICE, [batch for offset in range(9) for batch in say(offset, offset, ACCEPT)], now_ms=1
-        )
-
-        # When
-        share_partition.take_back(refused)
-
-    # Then
-    assert len(share_partition._locks) <= 21
