@@ -12,8 +12,8 @@ from typing import Final
 FOREIGN: Final = "FOREIGN"
 """In place of names that are not ours."""
 
-_UNIQUE_NAME: Final = re.compile(rf"[a-z]+-{os.getpid()}-\d+")
-"""As `administration.unique_name` makes them."""
+_UNIQUE_NAME: Final = re.compile(rf"[a-z]+-{os.getpid()}-\d+|[a-z]+(-[a-z]+)*-\d{{13}}")
+"""As `administration.unique_name` makes them, and as the examples of other clients do of the time."""
 _EPOCHS: Final = frozenset({"GROUP-EPOCH", "ASSIGNMENT-EPOCH", "MEMBER-EPOCH"})
 _WORDS_IN_NO_ORDER: Final = re.compile(r"deleted successfully|Valid states are")
 _FRAME: Final = re.compile(r"\s*(at |\.\.\. \d+ more)")

@@ -261,13 +261,15 @@ def _refused_writes(play: Play) -> Iterator[None]:
 def _first_throttled(play: Play, member: Member, topic: Topic) -> ShareFetchResponse:
     """Fetch one record after the other until that is too much; how many it takes is not compared."""
     terms = replace(PATIENT, max_wait_ms=BRIEF_MS)
+    answers: list[ShareFetchResponse] = []
     for _ in range(MOST_BELOW_QUOTA):
         play.produce(topic, "x" * BIG)
         member.send_fetch(terms=terms)
-        answer = member.receive_fetch(terms=terms, is_noted=False)
-        if answer.throttle_time_ms:
-            return answer
-    raise AssertionError("no fetch was throttled")
+        answers.append(member.receive_fetch(terms=terms, is_noted=False))
+        if answers[-1].throttle_time_ms:
+            return answers[-1]
+    told = [(answer.error_code, acquired(answer)) for answer in answers]
+    raise AssertionError(f"no fetch was throttled, they were answered with {told}")
 
 
 @contextmanager
