@@ -288,6 +288,17 @@ def test_a_batch_that_straddles_the_start_offset_settles_the_rest() -> None:
     )
 
 
+def test_a_range_about_the_start_offset_is_refused_when_nothing_is_in_flight() -> None:
+    # Given: 4.3.1 fails here, and with it the whole request
+    share_partition = a_share_partition()
+    fetch(share_partition, ALICE, (0, 9))
+    share_partition.acknowledge(ALICE, say(0, 9, ACCEPT), now_ms=1)
+
+    # When
+    with pytest.raises(InvalidRequest, match="offset 12 was never acquired"):
+        share_partition.acknowledge(ALICE, say(5, 12, ACCEPT), now_ms=2)
+
+
 def test_no_batches_change_nothing() -> None:
     assert a_share_partition().acknowledge(ALICE, [], now_ms=1) is NO_CHANGE
 
