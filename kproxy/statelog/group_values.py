@@ -177,9 +177,9 @@ def _member_messages(
 
 def _by_topic(assigned: Iterable[TopicIdPartition], entry_class: type[A]) -> list[A]:
     partitions: defaultdict[TopicId, list[int]] = defaultdict(list)
-    for topic_id_partition in sorted(assigned):
-        partitions[topic_id_partition.topic_id].append(topic_id_partition.partition)
-    return [entry_class(topic_id, numbers) for topic_id, numbers in partitions.items()]
+    for topic_id, number in assigned:
+        partitions[topic_id].append(number)
+    return [entry_class(topic_id, sorted(numbers)) for topic_id, numbers in sorted(partitions.items())]
 
 
 def _state_partition_value(part: StatePartitionMetadata) -> ShareGroupStatePartitionMetadataValue:

@@ -6,7 +6,7 @@ Source: `ShareCoordinatorService.partitionFor`, `GroupCoordinatorService.partiti
 import struct
 from typing import Final
 
-from kproxy.share.identifiers import GroupId, SharePartitionKey
+from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 from kproxy.statelog.short_keys import remember_short_keys, remember_short_texts
 
 _SIGN_BIT: Final = 1 << 31
@@ -15,21 +15,31 @@ _SIGN_BIT: Final = 1 << 31
 @remember_short_keys(maxsize=1 << 17)
 def state_partition(key: SharePartitionKey, partition_count: int) -> int:
     """Return the partition of the state topic that holds the state of `key`."""
-    return _absolute_hash(str(key)) % partition_count
+    return _magnitude(_hash(str(key.partition), _topic_hash(key.group_id, key.topic_id))) % partition_count
 
 
 @remember_short_texts(maxsize=1 << 14)
 def group_partition(group_id: GroupId, partition_count: int) -> int:
     """Return the partition of the groups topic that holds the records of a group."""
-    return _absolute_hash(group_id) % partition_count
+    return _magnitude(_hash(group_id)) % partition_count
 
 
-def _absolute_hash(text: str) -> int:
-    """Return the magnitude of Java's `String.hashCode`; 0 for the one number whose magnitude Java lacks."""
-    encoded = text.encode("utf-16-be", "surrogatepass")
-    hashed = 0
-    for (unit,) in struct.iter_unpack(">H", encoded):
+@remember_short_texts(maxsize=1 << 14)
+def _topic_hash(group_id: GroupId, topic_id: TopicId) -> int:
+    """Return the hash of what the share-partitions of one topic have in common: their text without the number."""
+    return _hash(str(SharePartitionKey(group_id, topic_id, 0)).removesuffix("0"))
+
+
+def _hash(text: str, before: int = 0) -> int:
+    """Return Java's `String.hashCode`, unsigned, of `text` behind a text with the hash `before`."""
+    hashed = before
+    for (unit,) in struct.iter_unpack(">H", text.encode("utf-16-be", "surrogatepass")):
         hashed = (31 * hashed + unit) & 0xFFFFFFFF
+    return hashed
+
+
+def _magnitude(hashed: int) -> int:
+    """Return the magnitude of a hash, which Java takes for signed; 0 for the one number whose magnitude Java lacks."""
     if hashed < _SIGN_BIT:
         return hashed
     return 0 if hashed == _SIGN_BIT else (1 << 32) - hashed

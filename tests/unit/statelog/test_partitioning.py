@@ -1,6 +1,8 @@
 """Partitions are those of the stock coordinators: Java's hash of the text."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 from kproxy.statelog.partitioning import group_partition, state_partition
@@ -25,3 +27,18 @@ def test_a_share_partition_lies_where_kafka_puts_it() -> None:
 )
 def test_a_group_lies_where_kafka_puts_it(group: str, partition_count: int, expected: int) -> None:
     assert group_partition(GroupId(group), partition_count) == expected
+
+
+@given(
+    st.text(max_size=300),
+    st.binary(min_size=16, max_size=16),
+    st.integers(0, 2**31 - 1),
+    st.integers(1, 2**31 - 1),
+)
+def test_a_share_partition_lies_where_its_text_would(
+    group: str, topic_id: bytes, number: int, partition_count: int
+) -> None:
+    """What the share-partitions of a topic have in common is hashed once."""
+    key = SharePartitionKey(GroupId(group), TopicId(topic_id), number)
+
+    assert state_partition(key, partition_count) == group_partition(GroupId(str(key)), partition_count)
