@@ -4,7 +4,7 @@ Balance comes before stickiness. Racks play no part. Source: `SimpleAssignor` of
 several equal choices it makes depends on hash order there, here on the order of members and partitions.
 """
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
@@ -30,16 +30,16 @@ def assign(
     subscribers, for itself; topics with the same subscribers, who had the same of them before, are shared alike. A
     subscribed topic that is not in `assignable` is left out.
     """
-    held: dict[MemberId, set[TopicIdPartition]] = {member_id: set() for member_id in subscriptions}
+    held: dict[MemberId, list[TopicIdPartition]] = {member_id: [] for member_id in subscriptions}
     holders = _holders(subscriptions, previous)
     alike: dict[object, Sequence[Sequence[MemberId]]] = {}
     for member_ids, partitions in _pools(subscriptions, assignable):
-        had = tuple([tuple(holders.get(partition, ())) for partition in partitions])
+        had = tuple([holders.get(partition, ()) for partition in partitions])
         if (pool := (member_ids, had)) not in alike:
             alike[pool] = _share_out(member_ids, had)
         for partition, sharers in zip(partitions, alike[pool], strict=True):
             for member_id in sharers:
-                held[member_id].add(partition)
+                held[member_id].append(partition)
     return {member_id: frozenset(partitions) for member_id, partitions in held.items()}
 
 
@@ -47,10 +47,13 @@ def _holders(
     subscriptions: Mapping[MemberId, frozenset[TopicId]], previous: Assignment
 ) -> Mapping[TopicIdPartition, Holders]:
     """Return who of the members had each partition: one pass, whatever the pools."""
-    holders: defaultdict[TopicIdPartition, list[MemberId]] = defaultdict(list)
+    holders: dict[TopicIdPartition, Holders] = {}
     for member_id in subscriptions:
+        alone = (member_id,)  # one object: almost every partition has one holder
         for partition in previous.get(member_id, ()):
-            holders[partition].append(member_id)
+            before = holders.setdefault(partition, alone)
+            if before is not alone:
+                holders[partition] = (*before, member_id)
     return holders
 
 

@@ -59,13 +59,12 @@ class Coverage:
         self._allotted.pop(member.member_id, None)
         if member.is_present:
             self._rely(member, partitions)
-        return any(self._told[partition] > 1 for partition in gained) or any(
-            self._told[partition] <= 0 for partition in lost
-        )
+        counts = self._told.__getitem__
+        return max(map(counts, gained), default=0) > 1 or min(map(counts, lost), default=1) <= 0
 
     def share_of(self, member: ShareGroupMember, target: Partitions) -> Partitions:
         """Return what `member` is to be told, which has a heartbeat to be answered: its target, and what it covers."""
-        allotted: Collection[TopicIdPartition] = self._allotted.get(member.member_id, ())
+        allotted = self._allotted.get(member.member_id, set())
         if member.assigned == target and not allotted and not self._open:
             return target
         kept = {
@@ -73,23 +72,33 @@ class Coverage:
             for partition in member.assigned - target
             if self._told[partition] <= int(partition in member.relied_on)
         }
-        taken = {partition for partition in (*self._open, *allotted) if self._told[partition] <= 0}
-        return target | self._permitted(member, kept | taken)
+        taken = {
+            partition
+            for partition in (self._open - target) | (allotted - target)
+            if self._told[partition] <= 0
+        }
+        covered = self._permitted(member, kept | taken) if kept or taken else None
+        return target | covered if covered else target
 
     def allot(
         self,
-        wanted: Iterable[TopicIdPartition],
+        wanted: Mapping[TopicId, Collection[int]],
         targets: Mapping[MemberId, Partitions],
         waiting: Sequence[ShareGroupMember],
     ) -> None:
         """Share what nobody has of `wanted` among the members that are `waiting`; what none of them may have is open.
 
-        `wanted` may all be assigned, topic after topic. `targets` are those of the waiting members: what stands there
-        they are told anyway.
+        `wanted` may all be assigned. `targets` are those of the waiting members: what stands there they are told
+        anyway.
         """
         covered = frozenset[TopicIdPartition]().union(*targets.values())
         uncovered = [
-            partition for partition in wanted if partition not in covered and self._told[partition] <= 0
+            partition
+            for topic_id, numbers in wanted.items()
+            for number in sorted(numbers)
+            # A plain tuple is equal, and made in a fraction of the time.
+            if (topic_id, number) not in covered
+            and self._told[partition := TopicIdPartition(topic_id, number)] <= 0
         ]
         self._allotted = {}
         still_open: set[TopicIdPartition] = set()

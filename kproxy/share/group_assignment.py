@@ -27,6 +27,7 @@ class GroupAssignment:
         "_limits",
         "_members",
         "_rounds",
+        "_subscriptions",
         "_topics",
         "_unheard",
         "assigned_from",
@@ -42,6 +43,7 @@ class GroupAssignment:
         self._coverage = Coverage(topics.permitted)
         self._rounds = AssignmentRounds()
         self._called: dict[MemberId, None] = {}
+        self._subscriptions: dict[MemberId, frozenset[str]] = {}
         self._unheard: set[MemberId] = set()
         self._heard_by_ms = 0
         self._limits = GroupLimits()
@@ -101,7 +103,7 @@ class GroupAssignment:
 
     def clear(self) -> None:
         """Begin anew: nobody is left."""
-        self.target, self.assigned_from = {}, {}
+        self.target, self.assigned_from, self._subscriptions = {}, {}, {}
         self._rounds = AssignmentRounds(self._rounds.count)
 
     def next_round_ms(self, *, is_stale: bool) -> int | None:
@@ -141,6 +143,9 @@ class GroupAssignment:
             member.member_id: ids(member.subscribed_topic_names) for member in self._members.values()
         }
         self.target = assign(subscriptions, assignable, self.target)
+        self._subscriptions = {
+            member.member_id: member.subscribed_topic_names for member in self._members.values()
+        }
         self.assigned_from = assignable
         self._rounds.computed_ms = now_ms if assignable else None
 
@@ -166,15 +171,21 @@ class GroupAssignment:
             self._called.update(dict.fromkeys(losers))
 
     def held_until_ms(
-        self, member: ShareGroupMember, since_ms: int, *, must_tell: bool, is_stale: bool
+        self,
+        member: ShareGroupMember,
+        since_ms: int,
+        *,
+        share: frozenset[TopicIdPartition],
+        must_tell: bool,
+        is_stale: bool,
     ) -> int | None:
         """Return until when a heartbeat that came at `since_ms` may be held, None when it is to be answered now.
 
+        `share` is what the member would be told now.
         Whoever joins, or subscribes anew, waits for the round that is for it; and on, while it would get nothing
         and the assignment interval is not over. Everybody else waits until there is something to tell.
         """
         longest_ms = since_ms + self._limits.heartbeat_wait_ms
-        share = self.share_of(member)
         if not must_tell:
             return longest_ms if share == member.assigned else None
         next_ms = self.next_round_ms(is_stale=is_stale)
@@ -201,8 +212,19 @@ class GroupAssignment:
         return called
 
     def _target_of(self, member: ShareGroupMember) -> frozenset[TopicIdPartition]:
-        """Return what the target assignment gives to `member` of its own topics."""
-        return self._topics.subscribed(member, self.target.get(member.member_id, frozenset()))
+        """Return what the target assignment gives to `member` of its own topics.
+
+        That is all of it as long as neither these nor what may be assigned changed since it was computed: then no
+        heartbeat goes through what its member was assigned.
+        """
+        target = self.target.get(member.member_id, frozenset())
+        was_subscribed = self._subscriptions.get(member.member_id)
+        if (
+            was_subscribed is member.subscribed_topic_names
+            and self._topics.assignable() is self.assigned_from
+        ):
+            return target
+        return self._topics.subscribed(member, target)
 
 
 def _by_topic(held: Iterable[frozenset[TopicIdPartition]]) -> Mapping[TopicId, frozenset[int]]:

@@ -4,7 +4,7 @@ A heartbeat costs what is new, not what the group subscribes to: subscriptions a
 what was not heard since something changed, and only topics with partitions to initialize are looked through.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 
@@ -152,11 +152,18 @@ class GroupTopics:
         return frozenset(self.known[name].topic_id for name in names if name in self.known)
 
     def subscribed(
-        self, member: ShareGroupMember, partitions: Iterable[TopicIdPartition]
+        self, member: ShareGroupMember, partitions: Collection[TopicIdPartition]
     ) -> frozenset[TopicIdPartition]:
         """Return those of `partitions` that are of topics which exist and to which `member` subscribes."""
         names = member.subscribed_topic_names
-        return frozenset(each for each in partitions if self._ids.get(each.topic_id) in names)
+        others = {
+            topic_id
+            for topic_id in {each.topic_id for each in partitions}
+            if self._ids.get(topic_id) not in names
+        }
+        if not others:  # almost always, and a hundred thousand partitions take their time
+            return frozenset(partitions)
+        return frozenset(each for each in partitions if each.topic_id not in others)
 
     def assignable(self) -> Mapping[TopicId, frozenset[int]]:
         """Return the partitions that may be assigned: their durable state exists. The same object while they do."""
@@ -169,13 +176,14 @@ class GroupTopics:
             }
         return self._assignable
 
-    def wanted(self, members: Iterable[ShareGroupMember]) -> Iterator[TopicIdPartition]:
-        """Yield every assignable partition that one of `members` subscribes to."""
+    def wanted(self, members: Iterable[ShareGroupMember]) -> Mapping[TopicId, frozenset[int]]:
+        """Return the assignable partitions that one of `members` subscribes to."""
         subscriptions = [member.subscribed_topic_names for member in members]
-        for topic_id, numbers in self.assignable().items():
-            name = self._ids.get(topic_id)
-            if any(name in names for names in subscriptions):
-                yield from (TopicIdPartition(topic_id, number) for number in sorted(numbers))
+        return {
+            topic_id: numbers
+            for topic_id, numbers in self.assignable().items()
+            if any(self._ids.get(topic_id) in names for names in subscriptions)
+        }
 
     def permitted(
         self, member: ShareGroupMember, partitions: Collection[TopicIdPartition]
@@ -189,9 +197,9 @@ class GroupTopics:
 
     def named(self, partitions: Iterable[TopicIdPartition]) -> tuple[AssignedTopic, ...]:
         """Return `partitions` by the names of their topics; without those of topics that are not known."""
-        numbers_of: dict[TopicId, list[int]] = {}
-        for partition in partitions:
-            numbers_of.setdefault(partition.topic_id, []).append(partition.partition)
+        numbers_of: defaultdict[TopicId, list[int]] = defaultdict(list)
+        for topic_id, number in partitions:
+            numbers_of[topic_id].append(number)
         return tuple(
             AssignedTopic(topic.topic_id, name, tuple(sorted(numbers_of[topic.topic_id])))
             for name, topic in sorted(self.known.items())

@@ -34,6 +34,7 @@ from kproxy.share.identifiers import (
     SharePartitionKey,
     StateEpoch,
     TopicId,
+    TopicIdPartition,
 )
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_image import MemberImage, ShareGroupImage, ShareGroupState
@@ -210,17 +211,19 @@ class ShareGroup:
         # Kafka tells no member epoch 0: who was told it would seem to join again and again.
         self.assign(now_ms, is_due=is_hurried and self.assignment_epoch == 0)
         must_tell = heartbeat.is_joining or heartbeat.subscribed_topic_names is not None
+        share = self._assignment.share_of(member)
         until_ms = None
         if not is_hurried:
+            came_ms = now_ms if since_ms is None else since_ms
             until_ms = self._assignment.held_until_ms(
-                member, now_ms if since_ms is None else since_ms, must_tell=must_tell, is_stale=self._is_stale
+                member, came_ms, share=share, must_tell=must_tell, is_stale=self._is_stale
             )
         if until_ms is not None and now_ms < until_ms:
             member.is_waiting = True
             return HeldHeartbeat(until_ms)
         member.is_waiting, member.awaited_round = False, None
         member.session_deadline_ms = now_ms + limits.session_timeout_ms
-        has_changed = self._reconcile(member, now_ms)
+        has_changed = self._reconcile(member, share, now_ms)
         return HeartbeatAnswer(
             member_id=member.member_id,
             member_epoch=member.member_epoch,
@@ -365,13 +368,12 @@ class ShareGroup:
             self._raise_group_epoch()
             self._assignment.note_change(now_ms)
 
-    def _reconcile(self, member: ShareGroupMember, now_ms: int) -> bool:
-        """Move `member` to the target assignment, as far as others know of theirs; tell whether that changed it."""
+    def _reconcile(self, member: ShareGroupMember, share: frozenset[TopicIdPartition], now_ms: int) -> bool:
+        """Let `member` have its share of the target assignment; tell whether that changed what it has."""
         member_epoch = MemberEpoch(self.assignment_epoch)
         if member.member_epoch != member_epoch:
             member.previous_member_epoch = member.member_epoch
             member.member_epoch = member_epoch
-        share = self._assignment.share_of(member)
         has_changed = share != member.assigned
         self._assignment.tell(member, share, now_ms)
         self._note_member(member)

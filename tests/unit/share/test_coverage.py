@@ -1,9 +1,9 @@
 """Who keeps, and who takes over, what nobody else serves."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from kproxy.share.coverage import Coverage
-from kproxy.share.identifiers import MemberId, TopicIdPartition
+from kproxy.share.identifiers import MemberId, TopicId, TopicIdPartition
 from kproxy.share.share_group_member import ShareGroupMember
 from tests.worlds.share_builders import ALICE, BOB, OTHER_TOPIC, TOPIC
 
@@ -12,6 +12,10 @@ CAROL = MemberId("carol")
 
 def partitions(*numbers: int) -> frozenset[TopicIdPartition]:
     return frozenset(TopicIdPartition(TOPIC, number) for number in numbers)
+
+
+def wanted(*numbers: int) -> Mapping[TopicId, Collection[int]]:
+    return {TOPIC: frozenset(numbers)}
 
 
 def permitted(
@@ -76,7 +80,7 @@ def test_what_nobody_has_is_shared_among_those_who_wait() -> None:
     alice, bob = told(coverage, ALICE, [0]), told(coverage, BOB, [1])
 
     # When
-    coverage.allot(sorted(partitions(0, 1, 2, 3)), {ALICE: partitions(0), BOB: partitions(1)}, [alice, bob])
+    coverage.allot(wanted(0, 1, 2, 3), {ALICE: partitions(0), BOB: partitions(1)}, [alice, bob])
 
     # Then
     assert coverage.share_of(alice, partitions(0)) == partitions(0, 2)
@@ -89,7 +93,7 @@ def test_what_somebody_is_about_to_be_told_is_not_given_to_another() -> None:
     alice, bob = told(coverage, ALICE, []), told(coverage, BOB, [])
 
     # When
-    coverage.allot(sorted(partitions(0)), {ALICE: partitions(0), BOB: partitions()}, [alice, bob])
+    coverage.allot(wanted(0), {ALICE: partitions(0), BOB: partitions()}, [alice, bob])
 
     # Then
     assert coverage.share_of(bob, partitions()) == partitions()
@@ -99,7 +103,7 @@ def test_when_nobody_waits_whoever_is_heard_next_takes_what_is_open_and_the_one_
     # Given
     coverage = Coverage(permitted)
     alice, bob = told(coverage, ALICE, []), told(coverage, BOB, [])
-    coverage.allot(sorted(partitions(0, 1)), {}, [])
+    coverage.allot(wanted(0, 1), {}, [])
 
     # When
     of_alice = coverage.share_of(alice, partitions())
@@ -126,7 +130,7 @@ def test_a_member_that_joins_again_has_to_be_told_again_what_it_had() -> None:
 
     # When
     is_news = coverage.count_on(alice, frozenset())
-    coverage.allot(sorted(partitions(0)), {BOB: partitions()}, [bob])
+    coverage.allot(wanted(0), {BOB: partitions()}, [bob])
 
     # Then
     assert is_news
@@ -141,7 +145,7 @@ def test_what_was_told_to_a_member_that_is_gone_does_not_count() -> None:
 
     # When
     coverage.tell(alice, partitions(0))
-    coverage.allot(sorted(partitions(0)), {CAROL: partitions()}, [carol])
+    coverage.allot(wanted(0), {CAROL: partitions()}, [carol])
 
     # Then
     assert coverage.share_of(carol, partitions()) == partitions(0)

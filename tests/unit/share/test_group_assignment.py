@@ -72,6 +72,24 @@ def many_topics(count: int) -> LookedUpTopics:
     return topics
 
 
+def held_until_ms(
+    group: Group, member: ShareGroupMember, since_ms: int, *, must_tell: bool, is_stale: bool
+) -> int | None:
+    """Until when a heartbeat of the member may be held."""
+    share = group.assignment.share_of(member)
+    return group.assignment.held_until_ms(
+        member, since_ms, share=share, must_tell=must_tell, is_stale=is_stale
+    )
+
+
+def everything(topics: GroupTopics) -> frozenset[TopicIdPartition]:
+    return frozenset(
+        TopicIdPartition(topic_id, number)
+        for topic_id, numbers in topics.assignable().items()
+        for number in numbers
+    )
+
+
 @pytest.fixture
 def group() -> Group:
     return Group()
@@ -108,8 +126,8 @@ def test_a_heartbeat_with_nothing_to_tell_is_held_until_shortly_before_the_next_
     group.tell(alice, now_ms=50)
 
     # Then
-    assert group.assignment.held_until_ms(alice, 60, must_tell=False, is_stale=False) == 4_960
-    assert group.assignment.held_until_ms(alice, 60, must_tell=True, is_stale=False) is None
+    assert held_until_ms(group, alice, 60, must_tell=False, is_stale=False) == 4_960
+    assert held_until_ms(group, alice, 60, must_tell=True, is_stale=False) is None
 
 
 def test_a_join_is_held_until_its_round(group: Group) -> None:
@@ -118,12 +136,12 @@ def test_a_join_is_held_until_its_round(group: Group) -> None:
     group.assignment.await_round(alice, 3)
 
     # When
-    before = group.assignment.held_until_ms(alice, 0, must_tell=True, is_stale=True)
+    before = held_until_ms(group, alice, 0, must_tell=True, is_stale=True)
     group.round(53)
 
     # Then
     assert before == 53
-    assert group.assignment.held_until_ms(alice, 0, must_tell=True, is_stale=False) is None
+    assert held_until_ms(group, alice, 0, must_tell=True, is_stale=False) is None
 
 
 def test_a_join_that_would_get_nothing_yet_is_held_until_the_assignment_interval_is_over(
@@ -142,7 +160,7 @@ def test_a_join_that_would_get_nothing_yet_is_held_until_the_assignment_interval
 
     # Then
     assert not group.assignment.may_compute(110)
-    assert group.assignment.held_until_ms(bob, 60, must_tell=True, is_stale=True) == 1_050
+    assert held_until_ms(group, bob, 60, must_tell=True, is_stale=True) == 1_050
 
 
 def test_whoever_joins_again_with_nothing_waits_for_a_round_and_not_for_the_assignment_interval(
@@ -162,7 +180,7 @@ def test_whoever_joins_again_with_nothing_waits_for_a_round_and_not_for_the_assi
     group.assignment.await_round(bob, 200)
 
     # Then
-    assert group.assignment.held_until_ms(bob, 200, must_tell=True, is_stale=True) == 250
+    assert held_until_ms(group, bob, 200, must_tell=True, is_stale=True) == 250
 
 
 def test_restored_members_are_counted_on_for_one_heartbeat_interval(group: Group) -> None:
@@ -201,7 +219,7 @@ def test_a_subscription_is_gone_through_as_often_however_many_topics_change_hand
         assignment = GroupAssignment(topics, members)
         for member in (alice, bob):
             assignment.heard(member, LIMITS, is_joining=True, has_changed=True, now_ms=0)
-        assignment.tell(alice, frozenset(topics.wanted([alice])), 10)
+        assignment.tell(alice, everything(topics), 10)
         topics.look_ups = 0
 
         # When
