@@ -27,7 +27,6 @@ LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2
 """`PartitionReader.find_offset`: the log start offset (Kafka's ListOffsets constant)."""
 
-
 OnRefused: TypeAlias = Callable[[ApiError], None]
 """Told of a write that was refused, or whose outcome is unknown, before anybody who waits for it."""
 
@@ -262,12 +261,13 @@ class StateLog(Protocol):
         ...
 
     async def initialize(
-        self, initializations: Sequence[PartitionInitialization]
+        self, wanted: Iterable[PartitionInitialization], require_wanted: Callable[[], None] = lambda: None
     ) -> Mapping[SharePartitionKey, ApiError]:
-        """Create these states, all at once; return those that failed, maybe only in doubt.
+        """Create these states; return those that failed, maybe only in doubt.
 
         A state that has a start offset already stays as it is: the group that asks for it has lost its memory. Start
-        offset -1 is chosen later by whoever loads the share-partition first.
+        offset -1 is chosen later by whoever loads the share-partition first. Very many are created in portions, and
+        others go on in between; what takes too long fails. What `require_wanted` raises before a portion ends this.
         """
         ...
 

@@ -30,7 +30,7 @@ from kproxy.share.heartbeat import (
     Heartbeat,
     HeartbeatAnswer,
     HeldHeartbeat,
-    PartitionInitialization,
+    TopicInitialization,
     TopicPartitions,
 )
 from kproxy.share.identifiers import (
@@ -163,7 +163,7 @@ class GroupCoordinator:
         topics: Mapping[str, TopicPartitions | None],
         limits: GroupLimits,
         now_ms: int,
-    ) -> tuple[PartitionInitialization, ...]:
+    ) -> tuple[TopicInitialization, ...]:
         """Take note of a heartbeat that does not leave; return what must be initialized before the answer.
 
         `topics` says of every name asked for what the cluster knows, None when there is no such topic; names

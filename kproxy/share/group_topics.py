@@ -13,7 +13,7 @@ from kproxy.share.heartbeat import MAX_SUBSCRIBED_TOPICS, AssignedTopic, TopicPa
 from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_member import ShareGroupMember
-from kproxy.share.state_partition_metadata import NewPartition, StatePartitionMetadata
+from kproxy.share.state_partition_metadata import NewPartitions, StatePartitionMetadata
 from kproxy.wording import counted
 
 
@@ -127,7 +127,7 @@ class GroupTopics:
 
     def begin_initializations(
         self, limits: GroupLimits, now_ms: int
-    ) -> Iterator[tuple[TopicId, NewPartition]]:
+    ) -> Iterator[tuple[TopicId, NewPartitions]]:
         """Mark as initializing, and yield, what is neither initialized nor recently begun."""
         for name in tuple(self._uninitialized):
             topic = self.known[name]
@@ -137,7 +137,7 @@ class GroupTopics:
             begun = self.state_partitions.begin(
                 name, topic, retry_interval_ms=limits.initialize_retry_interval_ms, now_ms=now_ms
             )
-            yield from ((topic.topic_id, partition) for partition in begun)
+            yield from ((topic.topic_id, partitions) for partitions in begun)
 
     def begin_deletion(self, topic_ids: Collection[TopicId]) -> tuple[TopicIdPartition, ...]:
         """Move all that may have state of these topics to deleting; return what is deleting of them by now."""

@@ -1,5 +1,6 @@
 """What a member of a share group says in a heartbeat and what it is told, free of the wire's form."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -123,3 +124,28 @@ class PartitionInitialization:
     key: SharePartitionKey
     state_epoch: StateEpoch
     start_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicInitialization:
+    """Share-partitions of one topic whose durable state must be initialized, and begins at one offset.
+
+    One object for all: a member may name a hundred thousand share-partitions in its first heartbeat.
+    """
+
+    group_id: GroupId
+    topic_id: TopicId
+    partitions: tuple[int, ...]
+    state_epoch: StateEpoch
+    start_offset: int
+
+    def share_partitions(self) -> Iterator[SharePartitionKey]:
+        """Yield the share-partitions."""
+        return (SharePartitionKey(self.group_id, self.topic_id, number) for number in self.partitions)
+
+    def initializations(self) -> Iterator[PartitionInitialization]:
+        """Yield what is to be initialized of each."""
+        return (
+            PartitionInitialization(key, self.state_epoch, self.start_offset)
+            for key in self.share_partitions()
+        )

@@ -11,7 +11,6 @@ Source: KIP-932, "Share group membership"; `ShareGroup.java`, `GroupMetadataMana
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from functools import partial
 
 from kproxy.errors import FencedMemberEpoch, GroupMaxSizeReached, UnknownMemberId
 from kproxy.share.group_assignment import GroupAssignment
@@ -22,7 +21,7 @@ from kproxy.share.heartbeat import (
     Heartbeat,
     HeartbeatAnswer,
     HeldHeartbeat,
-    PartitionInitialization,
+    TopicInitialization,
     TopicPartitions,
 )
 from kproxy.share.identifiers import (
@@ -39,7 +38,7 @@ from kproxy.share.identifiers import (
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_image import MemberImage, ShareGroupImage, ShareGroupState
 from kproxy.share.share_group_member import ShareGroupMember
-from kproxy.share.state_partition_metadata import StatePartitionMetadata, partitions_of
+from kproxy.share.state_partition_metadata import StatePartitionMetadata
 
 
 class ShareGroup:
@@ -160,7 +159,7 @@ class ShareGroup:
         topics: Mapping[str, TopicPartitions | None],
         limits: GroupLimits,
         now_ms: int,
-    ) -> tuple[PartitionInitialization, ...]:
+    ) -> tuple[TopicInitialization, ...]:
         """Take note of a valid heartbeat, which does not leave, and return what must be initialized first.
 
         1. The member, its epoch and its subscription are checked; nothing has changed when one of these raises.
@@ -281,12 +280,12 @@ class ShareGroup:
 
     def initialized(self, keys: Iterable[SharePartitionKey]) -> None:
         """Allow `keys`, whose durable state now exists, to be assigned; not those whose topic was deleted."""
-        if self.topics.state_partitions.finish(partitions_of(keys)):
+        if self.topics.state_partitions.finish(keys):
             self.note_change()
 
     def initialization_failed(self, keys: Iterable[SharePartitionKey]) -> None:
         """Let the next heartbeat ask again for `keys`, which may have durable state or not."""
-        self.topics.state_partitions.fail(partitions_of(keys))
+        self.topics.state_partitions.fail(keys)
 
     def begin_deletion(self) -> tuple[SharePartitionKey, ...]:
         """Give up the group, which has no members; return the share-partitions whose durable state must be deleted."""
@@ -347,14 +346,14 @@ class ShareGroup:
         self._note_member(member)
         return self.topics.subscribe(before, names)
 
-    def _initializations(self, limits: GroupLimits, now_ms: int) -> tuple[PartitionInitialization, ...]:
+    def _initializations(self, limits: GroupLimits, now_ms: int) -> tuple[TopicInitialization, ...]:
         """Mark as initializing, and return, what is neither initialized nor recently begun."""
         begun = tuple(self.topics.begin_initializations(limits, now_ms))
         if begun:
             self.note_change()
-        key, epoch = partial(SharePartitionKey, self.group_id), StateEpoch(self.group_epoch)
+        epoch = StateEpoch(self.group_epoch)
         return tuple(
-            PartitionInitialization(key(topic_id, new.number), epoch, new.start_offset)
+            TopicInitialization(self.group_id, topic_id, new.numbers, epoch, new.start_offset)
             for topic_id, new in begun
         )
 

@@ -7,7 +7,8 @@ Every step is made durable before the state itself is touched, so that an interr
 Source: `ShareGroupStatePartitionMetadata` records, `GroupMetadataManager.java`.
 """
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kproxy.share.heartbeat import TopicPartitions
@@ -17,22 +18,25 @@ from kproxy.share.state_batches import UNKNOWN_START_OFFSET
 
 
 @dataclass(frozen=True, slots=True)
-class NewPartition:
-    """A partition to initialize. Start offset -1 leaves the choice to whoever loads it first."""
+class NewPartitions:
+    """Partitions of one topic to initialize, ascending. Start offset -1 leaves it open until one is loaded."""
 
-    number: int
+    numbers: tuple[int, ...]
     start_offset: int
 
 
-@dataclass(slots=True)
-class _Initializing:
-    """`start_offset` is 0, or -1 for an open choice; `since_ms` is None when the next attempt need not wait."""
+@dataclass(slots=True, eq=False)
+class _Attempt:
+    """What initializes partitions of one topic that were begun together.
+
+    `start_offset` is 0, or -1 for an open choice; `since_ms` is None when the next attempt need not wait.
+    """
 
     start_offset: int
     since_ms: int | None
 
     def is_recent(self, now_ms: int, retry_interval_ms: int) -> bool:
-        """Tell whether the last attempt is to be waited for."""
+        """Tell whether it is to be waited for."""
         return self.since_ms is not None and now_ms - self.since_ms < retry_interval_ms
 
 
@@ -45,7 +49,7 @@ class StatePartitionMetadata:
         self.revision = 0
         """Rises when other partitions are initialized."""
         self._names: dict[TopicId, str] = {}
-        self._initializing: dict[TopicIdPartition, _Initializing] = {}
+        self._initializing: dict[TopicId, dict[int, _Attempt]] = {}
         self._initialized: dict[TopicId, frozenset[int]] = {}
         self._deleting: dict[TopicId, frozenset[int]] = {}
         self._deletions: dict[TopicId, int] = {}
@@ -62,25 +66,22 @@ class StatePartitionMetadata:
         restored._deleting = {topic_id: state.partitions for topic_id, state in deleting.items()}
         restored._deletions = dict.fromkeys(deleting, restored.revision)
         for topic_id, state in initializing.items():
-            for number in sorted(state.partitions):
-                partition = TopicIdPartition(topic_id, number)
-                start_offset = 0 if number in state.from_zero else UNKNOWN_START_OFFSET
-                restored._initializing[partition] = _Initializing(start_offset, None)
+            under_way = dict.fromkeys(sorted(state.partitions), _Attempt(UNKNOWN_START_OFFSET, None))
+            under_way.update(dict.fromkeys(state.from_zero & state.partitions, _Attempt(0, None)))
+            if under_way:
+                restored._initializing[topic_id] = under_way
         return restored
 
     @property
     def initializing(self) -> StateTopics:
         """What is being initialized, as its image has it."""
-        offsets: dict[TopicId, dict[int, int]] = {}
-        for partition, under_way in self._initializing.items():
-            offsets.setdefault(partition.topic_id, {})[partition.partition] = under_way.start_offset
         return {
             topic_id: StatePartitions(
                 self._names[topic_id],
-                frozenset(of_topic),
-                frozenset(number for number, start_offset in of_topic.items() if start_offset == 0),
+                frozenset(under_way),
+                frozenset(number for number, attempt in under_way.items() if attempt.start_offset == 0),
             )
-            for topic_id, of_topic in offsets.items()
+            for topic_id, under_way in self._initializing.items()
         }
 
     @property
@@ -96,32 +97,31 @@ class StatePartitionMetadata:
     @property
     def is_under_way(self) -> bool:
         """Whether somebody is initializing partitions at this moment."""
-        return any(under_way.since_ms is not None for under_way in self._initializing.values())
+        return self.is_under_way_of(self._initializing)
 
     def is_under_way_of(self, topic_ids: Container[TopicId]) -> bool:
         """Tell whether somebody is initializing partitions of one of these topics at this moment."""
         return any(
-            under_way.since_ms is not None and partition.topic_id in topic_ids
-            for partition, under_way in self._initializing.items()
+            attempt.since_ms is not None
+            for topic_id, under_way in self._initializing.items()
+            if topic_id in topic_ids
+            for attempt in under_way.values()
         )
 
     @property
     def partitions(self) -> tuple[TopicIdPartition, ...]:
         """Every partition that has state, or may have."""
-        stages = (self._initialized, self._deleting)
-        settled = ((topic_id, numbers) for stage in stages for topic_id, numbers in stage.items())
-        return (
-            *self._initializing,
-            *(TopicIdPartition(topic_id, number) for topic_id, numbers in settled for number in numbers),
+        return tuple(
+            TopicIdPartition(topic_id, number)
+            for stage in self._stages
+            for topic_id, numbers in stage.items()
+            for number in numbers
         )
 
     @property
     def partition_count(self) -> int:
         """How many `partitions` there are."""
-        settled = sum(
-            len(numbers) for stage in (self._initialized, self._deleting) for numbers in stage.values()
-        )
-        return len(self._initializing) + settled
+        return sum(len(numbers) for stage in self._stages for numbers in stage.values())
 
     @property
     def topic_names(self) -> Mapping[TopicId, str]:
@@ -142,34 +142,35 @@ class StatePartitionMetadata:
         for topic_id, numbers in self._initialized.items():
             if topic_id not in apart_from:
                 counts[topic_id] = max(numbers) + 1
-        for topic_id, number in ((p.topic_id, p.partition) for p in self._initializing):
-            counts[topic_id] = max(counts.get(topic_id, 0), number + 1)
+        for topic_id, under_way in self._initializing.items():
+            counts[topic_id] = max(counts.get(topic_id, 0), max(under_way) + 1)
         return {self._names[topic_id]: TopicPartitions(topic_id, count) for topic_id, count in counts.items()}
 
     def begin(
         self, name: str, topic: TopicPartitions, *, retry_interval_ms: int, now_ms: int
-    ) -> tuple[NewPartition, ...]:
+    ) -> Sequence[NewPartitions]:
         """Mark as initializing, and return, the partitions that are neither initialized nor recently begun.
 
         Partitions added to a topic that the group knows begin at offset 0, so that nothing produced before this
         moment is missed (as of Kafka 4.4; 4.3.1 applies the auto reset to them too). An attempt that is repeated
         begins where the first one would have. Nothing is begun of a topic whose state is being deleted.
         """
-        done = self.initialized_of(topic.topic_id)
-        if topic.topic_id in self._deleting or len(done) >= topic.partition_count:
+        if topic.topic_id in self._deleting or self.is_initialized(topic):
             return ()
         self._names[topic.topic_id] = name
-        begun: list[NewPartition] = []
-        for number in range(topic.partition_count):
-            partition = TopicIdPartition(topic.topic_id, number)
-            under_way = self._initializing.get(partition)
-            if number in done or (under_way is not None and under_way.is_recent(now_ms, retry_interval_ms)):
-                continue
-            first_choice = 0 if done else UNKNOWN_START_OFFSET
-            start_offset = first_choice if under_way is None else under_way.start_offset
-            self._initializing[partition] = _Initializing(start_offset, now_ms)
-            begun.append(NewPartition(number, start_offset))
-        return tuple(begun)
+        begun: dict[int, list[int]] = {}
+        if added := self._unknown_of(topic):
+            begun[self._first_choice(topic.topic_id)] = added
+        under_way = self._initializing.setdefault(topic.topic_id, {})
+        for number, attempt in under_way.items():
+            if number < topic.partition_count and not attempt.is_recent(now_ms, retry_interval_ms):
+                begun.setdefault(attempt.start_offset, []).append(number)
+        for start_offset, numbers in begun.items():
+            under_way.update(dict.fromkeys(numbers, _Attempt(start_offset, now_ms)))
+        return [
+            NewPartitions(tuple(sorted(numbers)), start_offset)
+            for start_offset, numbers in sorted(begun.items())
+        ]
 
     def begin_alteration(self, name: str, topic: TopicPartitions) -> bool:
         """Mark as initializing all of a topic that is not initialized; tell whether there was any.
@@ -179,47 +180,53 @@ class StatePartitionMetadata:
         """
         assert topic.topic_id not in self._deleting, f"the state of {name} is being deleted"
         self._names[topic.topic_id] = name
-        done = self.initialized_of(topic.topic_id)
-        places = (TopicIdPartition(topic.topic_id, number) for number in range(topic.partition_count))
-        added = [place for place in places if place.partition not in done and place not in self._initializing]
-        start_offset = 0 if done else UNKNOWN_START_OFFSET
-        self._initializing.update((place, _Initializing(start_offset, None)) for place in added)
+        if added := self._unknown_of(topic):
+            attempt = _Attempt(self._first_choice(topic.topic_id), None)
+            self._initializing.setdefault(topic.topic_id, {}).update(dict.fromkeys(added, attempt))
         return bool(added)
 
     def attempts(self) -> Mapping[TopicIdPartition, object]:
         """Return what is initializing now, each with an object that is another one once it was begun anew."""
-        return dict(self._initializing)
+        return {
+            TopicIdPartition(topic_id, number): attempt
+            for topic_id, under_way in self._initializing.items()
+            for number, attempt in under_way.items()
+        }
 
-    def finish(self, partitions: Iterable[TopicIdPartition]) -> bool:
+    def finish(self, partitions: Iterable[TopicIdPartition | SharePartitionKey]) -> bool:
         """Let those of `partitions` that are initializing be initialized; tell whether there were any.
 
         Those whose topic was deleted meanwhile are not.
         """
-        finished: dict[TopicId, set[int]] = {}
-        for partition in partitions:
-            if self._initializing.pop(partition, None) is not None:
-                finished.setdefault(partition.topic_id, set()).add(partition.partition)
-        self.revision += bool(finished)
+        finished = {
+            topic_id: self._initializing[topic_id].keys() & numbers
+            for topic_id, numbers in _by_topic(partitions).items()
+            if topic_id in self._initializing
+        }
         for topic_id, numbers in finished.items():
-            self._initialized[topic_id] = self.initialized_of(topic_id) | numbers
-        return bool(finished)
+            self._end_attempts(topic_id, numbers)
+            if numbers:
+                self._initialized[topic_id] = self.initialized_of(topic_id) | numbers
+        has_finished = any(finished.values())
+        self.revision += has_finished
+        return has_finished
 
-    def fail(self, partitions: Iterable[TopicIdPartition]) -> None:
+    def fail(self, partitions: Iterable[TopicIdPartition | SharePartitionKey]) -> None:
         """Let `begin` return these again; they stay initializing, for nobody knows whether they have state."""
-        for partition in partitions:
-            if partition in self._initializing:
-                self._initializing[partition].since_ms = None
+        for topic_id, numbers in _by_topic(partitions).items():
+            under_way = self._initializing.get(topic_id, {})
+            again = {offset: _Attempt(offset, None) for offset in (0, UNKNOWN_START_OFFSET)}
+            under_way.update(
+                (number, again[under_way[number].start_offset]) for number in numbers if number in under_way
+            )
 
     def begin_deletion(self, topic_ids: Collection[TopicId]) -> tuple[TopicIdPartition, ...]:
         """Move all that may have state of these topics to deleting; return what is deleting of them by now."""
         self.revision += 1
-        under_way: dict[TopicId, list[int]] = {topic_id: [] for topic_id in topic_ids}
-        for place in [place for place in self._initializing if place.topic_id in under_way]:
-            del self._initializing[place]
-            under_way[place.topic_id].append(place.partition)
-        for topic_id, initializing in under_way.items():
-            numbers = self._deleting.get(topic_id, frozenset()) | self._initialized.pop(topic_id, frozenset())
-            numbers = numbers.union(initializing)
+        for topic_id in topic_ids:
+            numbers = self._deleting.get(topic_id, frozenset()).union(
+                self._initialized.pop(topic_id, ()), self._initializing.pop(topic_id, ())
+            )
             if numbers:
                 self._deleting[topic_id] = numbers
                 self._deletions.setdefault(topic_id, self.revision)
@@ -241,6 +248,29 @@ class StatePartitionMetadata:
             del self._names[topic_id]
         return bool(gone)
 
+    @property
+    def _stages(self) -> tuple[Mapping[TopicId, Collection[int]], ...]:
+        """The numbers of every partition that has state, or may have."""
+        return self._initializing, self._initialized, self._deleting
+
+    def _unknown_of(self, topic: TopicPartitions) -> list[int]:
+        """Return the partitions of a topic that are neither initializing nor initialized."""
+        begun, done = self._initializing.get(topic.topic_id, {}), self.initialized_of(topic.topic_id)
+        return [
+            number for number in range(topic.partition_count) if number not in begun and number not in done
+        ]
+
+    def _first_choice(self, topic_id: TopicId) -> int:
+        """Return at which offset partitions begin that are new to the group."""
+        return 0 if self.initialized_of(topic_id) else UNKNOWN_START_OFFSET
+
+    def _end_attempts(self, topic_id: TopicId, numbers: Iterable[int]) -> None:
+        under_way = self._initializing[topic_id]
+        for number in numbers:
+            del under_way[number]
+        if not under_way:
+            del self._initializing[topic_id]
+
     def _named(self, partitions: Mapping[TopicId, frozenset[int]]) -> StateTopics:
         return {
             topic_id: StatePartitions(self._names[topic_id], numbers)
@@ -248,6 +278,10 @@ class StatePartitionMetadata:
         }
 
 
-def partitions_of(keys: Iterable[SharePartitionKey]) -> Iterator[TopicIdPartition]:
-    """Yield the partitions of share-partitions of one group."""
-    return (TopicIdPartition(key.topic_id, key.partition) for key in keys)
+def _by_topic(
+    partitions: Iterable[TopicIdPartition | SharePartitionKey],
+) -> Mapping[TopicId, Collection[int]]:
+    numbers: defaultdict[TopicId, list[int]] = defaultdict(list)
+    for each in partitions:
+        numbers[each.topic_id].append(each.partition)
+    return numbers

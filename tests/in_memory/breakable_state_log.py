@@ -1,7 +1,7 @@
 """`BreakableStateLog`: the in-memory state log, which fails or waits when a test says so."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
 from kproxy.errors import ApiError, StateLogUnavailable
 from kproxy.handlers.ports import OnRefused
@@ -49,15 +49,14 @@ class BreakableStateLog:
             raise self.unreadiness[key]
 
     async def initialize(
-        self, initializations: Sequence[PartitionInitialization]
+        self, wanted: Iterable[PartitionInitialization], require_wanted: Callable[[], None] = lambda: None
     ) -> Mapping[SharePartitionKey, ApiError]:
         if self.hold_initializations is not None:
             await self.hold_initializations.wait()
-        refused = {
-            wanted.key: refusal for wanted in initializations if (refusal := self._refusal(wanted.key))
-        }
-        sound = [wanted for wanted in initializations if wanted.key not in refused]
-        return {**refused, **await self.memory.initialize(sound)}
+        wanted = tuple(wanted)
+        refused = {each.key: refusal for each in wanted if (refusal := self._refusal(each.key))}
+        sound = [each for each in wanted if each.key not in refused]
+        return {**refused, **await self.memory.initialize(sound, require_wanted)}
 
     async def load(self, key: SharePartitionKey) -> DurableShareState | None:
         self.loads.append(key)

@@ -1,6 +1,6 @@
 """`InMemoryStateLog`: the port `StateLog` on the real queue and coordinator, with an append that never waits."""
 
-from collections.abc import Awaitable, Collection, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kproxy.errors import ApiError, StateLogUnavailable
@@ -40,8 +40,9 @@ class InMemoryStateLog:
         """Return: memory is always there."""
 
     async def initialize(
-        self, initializations: Sequence[PartitionInitialization]
+        self, wanted: Iterable[PartitionInitialization], require_wanted: Callable[[], None] = lambda: None
     ) -> Mapping[SharePartitionKey, ApiError]:
+        require_wanted()
         refusals = {
             initialization.key: self._run(
                 Initialize(
@@ -51,7 +52,7 @@ class InMemoryStateLog:
                     keeps_progress=True,
                 )
             ).refusal
-            for initialization in initializations
+            for initialization in wanted
         }
         return {key: refusal for key, refusal in refusals.items() if refusal is not None}
 

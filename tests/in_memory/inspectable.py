@@ -42,6 +42,7 @@ from kproxy.statelog.slot_status import AppliedStates, SlotState, SlotStatus
 from kproxy.telemetry.metrics import Metrics
 from tests.in_memory.in_memory_backlogs import InMemoryBacklogs
 from tests.in_memory.manual_clock import ManualClock
+from tests.worlds.share_builders import keys_of
 
 ORDERS: Final = TopicId(b"topic-id-orders.")
 ORDERS_TEXT: Final = "dG9waWMtaWQtb3JkZXJzLg"
@@ -153,7 +154,7 @@ class Inspectable:
         limits = GroupLimits()
         topics = {"orders": TopicPartitions(ORDERS, 2)}
         initializations = self.coordinator.admit(heartbeat, topics=topics, limits=limits, now_ms=0)
-        self.coordinator.initialized(heartbeat.group_id, [each.key for each in initializations])
+        self.coordinator.initialized(heartbeat.group_id, keys_of(initializations))
         self.coordinator.answer(heartbeat, limits=limits, now_ms=0)
 
     def leave(self, member_id: str, *, group_id: str = "workers") -> None:

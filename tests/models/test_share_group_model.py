@@ -19,6 +19,7 @@ from kproxy.share.heartbeat import Heartbeat, HeartbeatAnswer, HeldHeartbeat, To
 from kproxy.share.identifiers import GroupId, MemberId, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_image import ShareGroupState
+from tests.worlds.share_builders import keys_of
 
 GROUP = GroupId("orders")
 MEMBERS = [MemberId(name) for name in ("alice", "bob", "carol", "dave")]
@@ -134,11 +135,11 @@ class ShareGroupMachine(RuleBasedStateMachine):
         names = self.coordinator.topic_names(heartbeat)
         topics = {name: self.topics.get(name) for name in names}
         wanted = self.coordinator.admit(heartbeat, topics=topics, limits=LIMITS, now_ms=self.now_ms)
-        for initialization in wanted:
+        for initialization in (each for topic in wanted for each in topic.initializations()):
             partition = TopicIdPartition(initialization.key.topic_id, initialization.key.partition)
             assert partition not in self.initialized
             self.initialized[partition] = initialization.state_epoch
-        self.coordinator.initialized(GROUP, [initialization.key for initialization in wanted])
+        self.coordinator.initialized(GROUP, keys_of(wanted))
         answer = self.coordinator.answer(heartbeat, limits=LIMITS, now_ms=self.now_ms)
         assert isinstance(answer, HeartbeatAnswer)
         return answer
@@ -305,7 +306,7 @@ class CoverageMachine(RuleBasedStateMachine):
         heartbeat = self.said_by(member_id, epoch, names)
         asked = {name: self.topics.get(name) for name in self.coordinator.topic_names(heartbeat)}
         wanted = self.coordinator.admit(heartbeat, topics=asked, limits=HELD, now_ms=self.now_ms)
-        self.coordinator.initialized(GROUP, [initialization.key for initialization in wanted])
+        self.coordinator.initialized(GROUP, keys_of(wanted))
         member.held, member.since_ms = heartbeat, self.now_ms
         self.answer_held(member)
         self.look()

@@ -9,7 +9,7 @@ from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.heartbeat import MAX_SUBSCRIBED_TOPICS, Heartbeat, HeartbeatAnswer, TopicPartitions
 from kproxy.share.identifiers import MemberId
 from kproxy.share.limits import GroupLimits
-from tests.worlds.share_builders import ALICE, BOB, ORDERS, TOPIC
+from tests.worlds.share_builders import ALICE, BOB, ORDERS, TOPIC, keys_of
 
 PAID = TopicPartitions(TOPIC, 2)
 CAROL = MemberId("carol")
@@ -25,7 +25,7 @@ def serve(coordinator: GroupCoordinator, heartbeat: Heartbeat) -> HeartbeatAnswe
     """Serve a heartbeat as the handler does; `paid` exists, and every initialization succeeds."""
     asked = {name: PAID if name == "paid" else None for name in coordinator.topic_names(heartbeat)}
     wanted = coordinator.admit(heartbeat, topics=asked, limits=LIMITS, now_ms=0)
-    coordinator.initialized(heartbeat.group_id, [initialization.key for initialization in wanted])
+    coordinator.initialized(heartbeat.group_id, keys_of(wanted))
     return answered(coordinator, heartbeat)
 
 

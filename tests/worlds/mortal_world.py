@@ -1,7 +1,7 @@
 """Share groups whose process dies at a write of the test's choice, which landed or did not."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
 from kproxy.errors import ApiError
 from kproxy.share.heartbeat import PartitionInitialization
@@ -66,9 +66,9 @@ class MortalStateLog(BreakableStateLog):
         self.fate = fate
 
     async def initialize(
-        self, initializations: Sequence[PartitionInitialization]
+        self, wanted: Iterable[PartitionInitialization], require_wanted: Callable[[], None] = lambda: None
     ) -> Mapping[SharePartitionKey, ApiError]:
-        await self.fate.write(lambda: super(MortalStateLog, self).initialize(initializations))
+        await self.fate.write(lambda: super(MortalStateLog, self).initialize(wanted, require_wanted))
         return {}
 
     async def move(

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kproxy.share.acquisition import AcquiredRange
+from kproxy.share.heartbeat import TopicInitialization
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.share.limits import ShareLimits
 from kproxy.share.share_partition import SharePartition
@@ -96,3 +97,8 @@ def _brief(run: InFlightRangeView) -> tuple[int, int, str, int]:
 def partitions_of(topic_id: TopicId, numbers: Sequence[int]) -> list[TopicIdPartition]:
     """Some partitions of one topic."""
     return [TopicIdPartition(topic_id, number) for number in numbers]
+
+
+def keys_of(wanted: Iterable[TopicInitialization]) -> list[SharePartitionKey]:
+    """The share-partitions that are to be initialized."""
+    return [key for topic in wanted for key in topic.share_partitions()]

@@ -8,7 +8,7 @@ held for a while, so that its member hears of a change at once. While the backin
 topics, heartbeats go on with what is known of them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kproxy.errors import ApiError, BrokerUnavailable, CoordinatorNotAvailable, GroupIdNotFound
@@ -16,6 +16,7 @@ from kproxy.handlers.groups.group_coordinators import GroupCoordinators, GroupNa
 from kproxy.handlers.groups.group_deletions import GroupDeletions
 from kproxy.handlers.groups.group_writes import GroupWrites
 from kproxy.handlers.groups.held_heartbeats import HeldHeartbeats
+from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.ports import (
     Clock,
     ClusterMetadata,
@@ -26,7 +27,13 @@ from kproxy.handlers.ports import (
 )
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.share.group_coordinator import GroupCoordinator
-from kproxy.share.heartbeat import Heartbeat, HeartbeatAnswer, PartitionInitialization, TopicPartitions
+from kproxy.share.heartbeat import (
+    Heartbeat,
+    HeartbeatAnswer,
+    PartitionInitialization,
+    TopicInitialization,
+    TopicPartitions,
+)
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey
 from kproxy.share.limits import GroupLimits
 from kproxy.wire.messages import share_group_heartbeat_response
@@ -159,43 +166,68 @@ class ShareGroupHeartbeatHandler:
         }
 
     async def _initialize(
-        self, group_id: GroupId, initializations: Sequence[PartitionInitialization], context: RequestContext
+        self, group_id: GroupId, wanted: Sequence[TopicInitialization], context: RequestContext
     ) -> None:
-        """Initialize all at once; those that fail are left to later heartbeats.
+        """Initialize all; those that fail are left to later heartbeats. Others go on while there are very many.
 
-        The group says so first: whoever is interrupted here finds in it what may have been initialized.
+        The group says so first: whoever is interrupted here finds in it what may have been initialized. What becomes of
+        them it notes in one turn, for it is written, and its assignment computed, whenever others change it.
         """
         write = self._writes.begin(group_id)
-        failures: Mapping[SharePartitionKey, ApiError] | None = None
+        beginning = _Beginning(wanted)
         try:
             await write.settle()
-            failures = await self._ports.state_log.initialize(initializations)
+            failures = beginning.failures = await self._ports.state_log.initialize(
+                beginning.initializations(), write.require_current
+            )
+            pace = Pace()
+            for key in beginning.ended:
+                self._on_initialized(key)
+                if pace.is_pause_due():
+                    await let_others_go_on()
         finally:
-            self._note_initialized(group_id, [wanted.key for wanted in initializations], failures)
-        self._report(failures, context)
+            for key in beginning.ended:
+                self._on_initialized(key)
+            if write.is_current:
+                self._coordinator.initialized(group_id, beginning.done)
+                self._coordinator.initialization_failed(group_id, beginning.failed)
+        await self._report(failures, context)
         write.require_current()
 
-    def _report(self, failures: Mapping[SharePartitionKey, ApiError], context: RequestContext) -> None:
+    async def _report(self, failures: Mapping[SharePartitionKey, ApiError], context: RequestContext) -> None:
         """Tell why share-partitions are not assigned: the answer has no place for it."""
         report = RefusalReport(self._ports.observer, context)
+        pace = Pace()
         for key, failure in failures.items():
             report.add(failure.error_code, f"initialization of {key}: {failure}")
+            if pace.is_pause_due():
+                await let_others_go_on()
         report.tell()
 
-    def _note_initialized(
-        self,
-        group_id: GroupId,
-        keys: Sequence[SharePartitionKey],
-        failures: Mapping[SharePartitionKey, ApiError] | None,
-    ) -> None:
-        """Take note of what became of `keys`; `failures` is None when nobody knows of any."""
-        done = [] if failures is None else [key for key in keys if key not in failures]
-        failed = keys if failures is None else [key for key in keys if key in failures]
-        for key in keys:
-            self._on_initialized(key)
-        if self._coordinator.find(group_id) is not None:
-            self._coordinator.initialized(group_id, done)
-            self._coordinator.initialization_failed(group_id, failed)
+
+class _Beginning:
+    """Share-partitions that a heartbeat initializes, and what became of them."""
+
+    __slots__ = ("_wanted", "done", "ended", "failed", "failures")
+
+    def __init__(self, wanted: Sequence[TopicInitialization]) -> None:
+        self._wanted = wanted
+        self.failures: Mapping[SharePartitionKey, ApiError] | None = None
+        """Why some could not be initialized; None while nobody knows of any: then all failed."""
+        self.done: list[SharePartitionKey] = []
+        self.failed: list[SharePartitionKey] = []
+        self.ended = self._sorted_out()
+        """Each share-partition, once, when it is among `done` or `failed`."""
+
+    def initializations(self) -> Iterator[PartitionInitialization]:
+        """Yield what is to be initialized."""
+        return (each for topic in self._wanted for each in topic.initializations())
+
+    def _sorted_out(self) -> Iterator[SharePartitionKey]:
+        for key in (key for topic in self._wanted for key in topic.share_partitions()):
+            has_failed = self.failures is None or key in self.failures
+            (self.failed if has_failed else self.done).append(key)
+            yield key
 
 
 def _heartbeat(request: ShareGroupHeartbeatRequest, context: RequestContext) -> Heartbeat:

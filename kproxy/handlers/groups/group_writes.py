@@ -112,7 +112,12 @@ class GroupWrite:
         if self._group is not None:
             self._group.durable_revision = max(self._group.durable_revision, self._revision)
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the group was neither forgotten nor restored since this was made."""
+        return self._writes.find(self._group_id) is self._group
+
     def require_current(self) -> None:
-        """Raise CoordinatorNotAvailable if the group was forgotten, or restored, since this was made."""
-        if self._writes.find(self._group_id) is not self._group:
+        """Raise CoordinatorNotAvailable unless this `is_current`."""
+        if not self.is_current:
             raise CoordinatorNotAvailable(f"group {self._group_id!r} was restored from its log meanwhile")

@@ -6,9 +6,11 @@ An operation is queued in the call and awaited afterwards; what is never awaited
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain, islice
 from typing import Final, Generic, TypeVar, cast
 
 from kproxy.errors import ApiError, CoordinatorNotAvailable
+from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.ports import OnRefused
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.net.state_log.slots import StateSlots
@@ -38,6 +40,11 @@ LOAD_PATIENCE_SECONDS: Final = 5.0
 """How long the load of a share-partition waits for a slot that is loading itself."""
 INITIALIZE_PATIENCE_SECONDS: Final = 2.0
 """How long the first states of a group wait for such slots: what is left out is left to the next heartbeat."""
+
+INITIALIZE_SECONDS: Final = 10.0
+"""After so long no further portion of them is begun: a client waits for the answer for 30 s by default."""
+INITIALIZED_AT_ONCE: Final = 2_000
+"""So many states at most are queued, written and taken in before others have a turn."""
 
 
 class Settlement(Generic[R]):
@@ -95,6 +102,12 @@ def _promise(submit: Callable[[], Ticket], on_refused: OnRefused | None) -> Awai
     # A generic alias that is called costs several times what it makes.
     settlement: Settlement[None] = Settlement(ticket)
     return settlement
+
+
+def _left_over() -> CoordinatorNotAvailable:
+    return CoordinatorNotAvailable(
+        f"others were begun for more than {INITIALIZE_SECONDS:g} s; the next heartbeat goes on with the rest"
+    )
 
 
 class SlotDirectory:
@@ -160,16 +173,25 @@ class DurableStateLog:
         self._directory.of_key(key).require_ready()
 
     async def initialize(
-        self, initializations: Sequence[PartitionInitialization]
+        self, wanted: Iterable[PartitionInitialization], require_wanted: Callable[[], None] = lambda: None
     ) -> Mapping[SharePartitionKey, ApiError]:
-        """Create these states, all at once, unless they have begun already; return those that failed."""
-        await self._settled(each.key for each in initializations)
-        return await self._all_of(
-            {
-                each.key: Initialize(each.key, each.state_epoch, each.start_offset, keeps_progress=True)
-                for each in initializations
-            }
-        )
+        """Create these states unless they have begun already; return those that failed. See the port.
+
+        Those of one slot follow each other, so that even very many take few appends. What is left when that has taken
+        too long fails: whoever waits gives up before long, and what is done is not to be done again.
+        """
+        of_slots = await self._by_slot(wanted)
+        await self._settled(slot for slot in of_slots if slot is not None)
+        operations = chain.from_iterable(of_slots.values())
+        failures: dict[SharePartitionKey, ApiError] = {}
+        loop = asyncio.get_running_loop()
+        ends_at, is_late = loop.time() + INITIALIZE_SECONDS, False
+        while some := {operation.key: operation for operation in islice(operations, INITIALIZED_AT_ONCE)}:
+            require_wanted()
+            failures.update(dict.fromkeys(some, _left_over()) if is_late else await self._all_of(some))
+            is_late = loop.time() > ends_at
+            await let_others_go_on()
+        return failures
 
     async def load(self, key: SharePartitionKey) -> DurableShareState | None:
         """Return the state under the next leader epoch, None when it was never initialized."""
@@ -251,14 +273,26 @@ class DurableStateLog:
     async def _one(self, key: SharePartitionKey, operation: Operation) -> object:
         return await Settlement[object](self._directory.of_key(key).submit(operation))
 
-    async def _settled(self, keys: Iterable[SharePartitionKey]) -> None:
-        """Return when none of their slots is about to be ready, or after a bounded while."""
+    async def _by_slot(
+        self, wanted: Iterable[PartitionInitialization]
+    ) -> Mapping[StateSlot | None, Collection[Initialize]]:
+        """Return what is to be queued by slot, None when there are none; others go on in between."""
         slots = self._directory.slots
-        if slots is None:
-            return
+        of_slots: dict[StateSlot | None, list[Initialize]] = {}
+        pace = Pace()
+        for each in wanted:
+            operation = Initialize(each.key, each.state_epoch, each.start_offset, keeps_progress=True)
+            slot = None if slots is None else slots.slot_of_key(each.key)
+            of_slots.setdefault(slot, []).append(operation)
+            if pace.is_pause_due():
+                await let_others_go_on()
+        return of_slots
+
+    async def _settled(self, slots: Iterable[StateSlot]) -> None:
+        """Return when none of `slots` is about to be ready, or after a bounded while."""
         with suppress(TimeoutError):
             async with asyncio.timeout(INITIALIZE_PATIENCE_SECONDS):
-                for slot in dict.fromkeys(slots.slot_of_key(key) for key in keys):
+                for slot in slots:
                     await slot.settled()
 
     async def _all_of(

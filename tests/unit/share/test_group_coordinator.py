@@ -22,7 +22,7 @@ from kproxy.share.heartbeat import AssignedTopic, Heartbeat, HeartbeatAnswer, To
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_image import ShareGroupState
-from tests.worlds.share_builders import ALICE, BOB, ORDERS, OTHER_TOPIC, TOPIC
+from tests.worlds.share_builders import ALICE, BOB, ORDERS, OTHER_TOPIC, TOPIC, keys_of
 
 TOPICS: Mapping[str, TopicPartitions | None] = {"paid": TopicPartitions(TOPIC, 2)}
 LIMITS = GroupLimits(session_timeout_ms=45_000, assignment_interval_ms=0)
@@ -50,7 +50,7 @@ def serve(
     """Serve a heartbeat as the handler does; every initialization succeeds."""
     asked = {name: topics.get(name) for name in coordinator.topic_names(heartbeat)}
     wanted = coordinator.admit(heartbeat, topics=asked, limits=limits, now_ms=now_ms)
-    coordinator.initialized(heartbeat.group_id, [initialization.key for initialization in wanted])
+    coordinator.initialized(heartbeat.group_id, keys_of(wanted))
     return answered(coordinator, heartbeat, limits=limits, now_ms=now_ms)
 
 
@@ -264,7 +264,7 @@ def test_what_failed_to_be_initialized_is_tried_again_with_the_next_heartbeat() 
     wanted = coordinator.admit(heartbeat, topics=TOPICS, limits=LIMITS, now_ms=0)
 
     # When
-    coordinator.initialization_failed(ORDERS, [initialization.key for initialization in wanted])
+    coordinator.initialization_failed(ORDERS, keys_of(wanted))
     answer = answered(coordinator, heartbeat)
     retried = serve(coordinator, said_by(ALICE, answer.member_epoch), now_ms=5_000)
 

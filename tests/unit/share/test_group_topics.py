@@ -64,16 +64,16 @@ def test_what_is_initialized_is_not_looked_at_again_until_its_topic_changes(topi
     limits = GroupLimits(initialize_retry_interval_ms=1)
 
     # When
-    begun = [(topic_id, new.number) for topic_id, new in topics.begin_initializations(limits, 1)]
+    begun = [(topic_id, new.numbers) for topic_id, new in topics.begin_initializations(limits, 1)]
     topics.state_partitions.finish([TopicIdPartition(TOPIC, 1)])
     later = [*topics.begin_initializations(limits, 2)]
     topics.learn({"sent": TopicPartitions(OTHER_TOPIC, 2)})
-    grown = [(topic_id, new.number) for topic_id, new in topics.begin_initializations(limits, 3)]
+    grown = [(topic_id, new.numbers) for topic_id, new in topics.begin_initializations(limits, 3)]
 
     # Then
-    assert begun == [(TOPIC, 1)]
+    assert begun == [(TOPIC, (1,))]
     assert later == []
-    assert grown == [(OTHER_TOPIC, 1)]
+    assert grown == [(OTHER_TOPIC, (1,))]
 
 
 def test_a_topic_whose_state_was_deleted_and_that_exists_is_initialized_again(topics: GroupTopics) -> None:

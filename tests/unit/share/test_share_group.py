@@ -7,11 +7,17 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import FencedMemberEpoch, GroupMaxSizeReached, UnknownMemberId
-from kproxy.share.heartbeat import AssignedTopic, Heartbeat, HeartbeatAnswer, TopicPartitions
-from kproxy.share.identifiers import MemberId, SharePartitionKey
+from kproxy.share.heartbeat import (
+    AssignedTopic,
+    Heartbeat,
+    HeartbeatAnswer,
+    PartitionInitialization,
+    TopicPartitions,
+)
+from kproxy.share.identifiers import MemberId, SharePartitionKey, StateEpoch
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group import ShareGroup
-from tests.worlds.share_builders import ALICE, BOB, ORDERS, OTHER_TOPIC, TOPIC
+from tests.worlds.share_builders import ALICE, BOB, ORDERS, OTHER_TOPIC, TOPIC, keys_of
 
 LIMITS = GroupLimits(max_size=2, assignment_interval_ms=1_000)
 PAID: Mapping[str, TopicPartitions | None] = {"paid": TopicPartitions(TOPIC, 2)}
@@ -30,7 +36,7 @@ def serve(
     now_ms: int = 0,
 ) -> HeartbeatAnswer:
     wanted = group.admit(heartbeat, topics=topics, limits=LIMITS, now_ms=now_ms)
-    group.initialized([initialization.key for initialization in wanted])
+    group.initialized(keys_of(wanted))
     return answered(group, heartbeat, now_ms=now_ms)
 
 
@@ -55,9 +61,9 @@ def test_new_topics_are_initialized_with_the_group_epoch_and_an_offset_chosen_la
     wanted = group.admit(said_by(ALICE, 0, "paid"), topics=PAID, limits=LIMITS, now_ms=0)
 
     # Then
-    assert [(w.key, w.state_epoch, w.start_offset) for w in wanted] == [
-        (SharePartitionKey(ORDERS, TOPIC, 0), 1, -1),
-        (SharePartitionKey(ORDERS, TOPIC, 1), 1, -1),
+    assert [initialization for topic in wanted for initialization in topic.initializations()] == [
+        PartitionInitialization(SharePartitionKey(ORDERS, TOPIC, number), StateEpoch(1), -1)
+        for number in (0, 1)
     ]
 
 
@@ -71,7 +77,7 @@ def test_partitions_added_to_a_known_topic_are_initialized_at_offset_0() -> None
     wanted = group.admit(said_by(ALICE, joined.member_epoch), topics=grown, limits=LIMITS, now_ms=5_000)
 
     # Then
-    assert [(w.key.partition, w.state_epoch, w.start_offset) for w in wanted] == [(2, 2, 0)]
+    assert [(w.partitions, w.state_epoch, w.start_offset) for w in wanted] == [((2,), 2, 0)]
 
 
 def test_an_initialization_under_way_is_not_asked_for_again_before_the_retry_interval() -> None:
@@ -86,7 +92,7 @@ def test_an_initialization_under_way_is_not_asked_for_again_before_the_retry_int
 
     # Then
     assert soon == ()
-    assert [initialization.key.partition for initialization in late] == [0, 1]
+    assert [key.partition for key in keys_of(late)] == [0, 1]
 
 
 def test_a_failed_initialization_is_asked_for_by_the_next_heartbeat() -> None:
@@ -96,7 +102,7 @@ def test_a_failed_initialization_is_asked_for_by_the_next_heartbeat() -> None:
     wanted = group.admit(heartbeat, topics=PAID, limits=LIMITS, now_ms=0)
 
     # When
-    group.initialization_failed([initialization.key for initialization in wanted])
+    group.initialization_failed(keys_of(wanted))
 
     # Then
     assert group.admit(heartbeat, topics=PAID, limits=LIMITS, now_ms=1) == wanted
@@ -107,7 +113,7 @@ def test_only_initialized_partitions_are_assigned() -> None:
     group = ShareGroup(ORDERS)
     heartbeat = said_by(ALICE, 0, "paid")
     wanted = group.admit(heartbeat, topics=PAID, limits=LIMITS, now_ms=0)
-    group.initialized([wanted[1].key])
+    group.initialized(keys_of(wanted)[1:])
 
     # When
     answer = answered(group, heartbeat)
@@ -125,7 +131,7 @@ def test_partitions_initialized_late_are_told_as_soon_as_they_can_be() -> None:
     first = answered(group, joining)
 
     # When
-    group.initialized([initialization.key for initialization in wanted])
+    group.initialized(keys_of(wanted))
     second = serve(group, said_by(ALICE, first.member_epoch), now_ms=1)
 
     # Then
@@ -265,11 +271,11 @@ def test_a_topic_deleted_while_it_is_initialized_is_not_assigned() -> None:
     forgotten = group.delete_topics([TOPIC])
 
     # When
-    group.initialized([initialization.key for initialization in wanted])
+    group.initialized(keys_of(wanted))
     answer = answered(group, heartbeat)
 
     # Then
-    assert forgotten == tuple(initialization.key for initialization in wanted)
+    assert forgotten == tuple(keys_of(wanted))
     assert assigned(answer) == []
 
 
@@ -283,7 +289,8 @@ def test_a_topic_recreated_under_its_name_is_initialized_anew() -> None:
     wanted = group.admit(said_by(ALICE, joined.member_epoch), topics=recreated, limits=LIMITS, now_ms=5_000)
 
     # Then
-    assert [(w.key, w.start_offset) for w in wanted] == [(SharePartitionKey(ORDERS, OTHER_TOPIC, 0), -1)]
+    assert keys_of(wanted) == [SharePartitionKey(ORDERS, OTHER_TOPIC, 0)]
+    assert [each.start_offset for each in wanted] == [-1]
 
 
 def test_the_previous_epoch_is_accepted_because_an_answer_may_be_lost() -> None:

@@ -9,14 +9,14 @@ from kproxy.share.identifiers import SharePartitionKey
 from kproxy.share.share_group import ShareGroup
 from kproxy.share.share_group_image import ShareGroupImage
 from tests.unit.share.test_share_group import LIMITS, PAID, assigned, said_by, serve
-from tests.worlds.share_builders import ALICE, BOB, ORDERS, TOPIC
+from tests.worlds.share_builders import ALICE, BOB, ORDERS, TOPIC, keys_of
 
 
 def joined(coordinator: GroupCoordinator) -> None:
     """Let Alice join."""
     heartbeat = said_by(ALICE, 0, "paid")
     wanted = coordinator.admit(heartbeat, topics=PAID, limits=LIMITS, now_ms=0)
-    coordinator.initialized(ORDERS, [initialization.key for initialization in wanted])
+    coordinator.initialized(ORDERS, keys_of(wanted))
     coordinator.answer(heartbeat, limits=LIMITS, now_ms=0)
 
 

@@ -3,7 +3,7 @@
 from kproxy.share.heartbeat import TopicPartitions
 from kproxy.share.identifiers import TopicId
 from kproxy.share.share_group_image import StatePartitions
-from kproxy.share.state_partition_metadata import NewPartition, StatePartitionMetadata
+from kproxy.share.state_partition_metadata import NewPartitions, StatePartitionMetadata
 from tests.worlds.share_builders import OTHER_TOPIC, TOPIC, partitions_of
 
 RETRY_MS = 30_000
@@ -21,17 +21,20 @@ class ComparedId(bytes):
     __hash__ = bytes.__hash__
 
 
-def begin(
-    metadata: StatePartitionMetadata, partition_count: int, *, now_ms: int = 0
-) -> tuple[NewPartition, ...]:
+def begin(metadata: StatePartitionMetadata, partition_count: int, *, now_ms: int = 0) -> list[NewPartitions]:
     topic = TopicPartitions(TOPIC, partition_count)
-    return metadata.begin("paid", topic, retry_interval_ms=RETRY_MS, now_ms=now_ms)
+    return list(metadata.begin("paid", topic, retry_interval_ms=RETRY_MS, now_ms=now_ms))
+
+
+def with_begun(partition_count: int) -> StatePartitionMetadata:
+    metadata = StatePartitionMetadata()
+    begin(metadata, partition_count)
+    return metadata
 
 
 def with_initialized(partition_count: int) -> StatePartitionMetadata:
-    metadata = StatePartitionMetadata()
-    begun = begin(metadata, partition_count)
-    metadata.finish(partitions_of(TOPIC, [partition.number for partition in begun]))
+    metadata = with_begun(partition_count)
+    metadata.finish(partitions_of(TOPIC, range(partition_count)))
     return metadata
 
 
@@ -46,7 +49,7 @@ def test_the_partitions_of_a_new_topic_leave_their_start_offset_open() -> None:
     begun = begin(StatePartitionMetadata(), 2)
 
     # Then
-    assert begun == (NewPartition(0, -1), NewPartition(1, -1))
+    assert begun == [NewPartitions((0, 1), -1)]
 
 
 def test_partitions_added_to_a_known_topic_begin_at_0() -> None:
@@ -57,7 +60,7 @@ def test_partitions_added_to_a_known_topic_begin_at_0() -> None:
     begun = begin(metadata, 3)
 
     # Then
-    assert begun == (NewPartition(1, 0), NewPartition(2, 0))
+    assert begun == [NewPartitions((1, 2), 0)]
 
 
 def test_a_partition_that_failed_alone_begins_where_the_others_of_its_topic_did() -> None:
@@ -72,7 +75,7 @@ def test_a_partition_that_failed_alone_begins_where_the_others_of_its_topic_did(
     begun = begin(metadata, 2)
 
     # Then
-    assert begun == (NewPartition(1, -1),)
+    assert begun == [NewPartitions((1,), -1)]
 
 
 def test_what_is_under_way_is_begun_again_when_the_retry_interval_is_over() -> None:
@@ -84,7 +87,7 @@ def test_what_is_under_way_is_begun_again_when_the_retry_interval_is_over() -> N
     attempts = [begin(metadata, 1, now_ms=now_ms) for now_ms in (RETRY_MS - 1, RETRY_MS)]
 
     # Then
-    assert attempts == [(), (NewPartition(0, -1),)]
+    assert attempts == [[], [NewPartitions((0,), -1)]]
 
 
 def test_what_failed_stays_initializing_for_it_may_have_state() -> None:
@@ -153,9 +156,9 @@ def test_nothing_is_begun_of_a_topic_that_is_being_deleted_until_that_is_done() 
     metadata.finish_deletion([TOPIC])
 
     # Then
-    assert during == ()
+    assert during == []
     assert metadata.deleting == {}
-    assert begin(metadata, 1) == (NewPartition(0, -1),)
+    assert begin(metadata, 1) == [NewPartitions((0,), -1)]
 
 
 def test_an_initialization_that_ends_after_the_topic_was_deleted_is_no_news() -> None:
@@ -194,7 +197,7 @@ def test_what_was_initializing_is_begun_again_at_once_after_a_restart() -> None:
     begun = begin(restored(metadata), 2)
 
     # Then
-    assert begun == (NewPartition(1, 0),)
+    assert begun == [NewPartitions((1,), 0)]
 
 
 def test_after_a_restart_partitions_begin_where_they_would_have_without_it() -> None:
@@ -209,7 +212,7 @@ def test_after_a_restart_partitions_begin_where_they_would_have_without_it() -> 
     begun = begin(restored(restored(metadata)), 4)
 
     # Then
-    assert begun == (NewPartition(1, -1), NewPartition(2, 0), NewPartition(3, 0))
+    assert begun == [NewPartitions((1,), -1), NewPartitions((2, 3), 0)]
     assert metadata.initializing == {TOPIC: StatePartitions("paid", frozenset({1, 2, 3}), frozenset({2, 3}))}
 
 
@@ -237,7 +240,7 @@ def test_what_an_alteration_leaves_out_begins_where_it_would_have() -> None:
 
     # Then
     assert has_begun
-    assert begun == (NewPartition(0, -1), NewPartition(2, -1), NewPartition(3, 0))
+    assert begun == [NewPartitions((0, 2), -1), NewPartitions((3,), 0)]
 
 
 def test_an_alteration_of_what_is_initialized_begins_nothing() -> None:
@@ -259,7 +262,7 @@ def test_partitions_that_were_added_before_an_alteration_begin_at_0() -> None:
 
     # Then
     assert has_begun
-    assert begun == (NewPartition(2, 0),)
+    assert begun == [NewPartitions((2,), 0)]
 
 
 def test_an_alteration_keeps_the_choice_of_an_initialization_that_failed() -> None:
@@ -273,7 +276,7 @@ def test_an_alteration_keeps_the_choice_of_an_initialization_that_failed() -> No
 
     # Then
     assert not has_begun
-    assert begin(metadata, 2) == (NewPartition(1, 0),)
+    assert begin(metadata, 2) == [NewPartitions((1,), 0)]
 
 
 def test_partitions_of_every_stage_are_counted() -> None:
@@ -284,3 +287,38 @@ def test_partitions_of_every_stage_are_counted() -> None:
     metadata.finish(partitions_of(OTHER_TOPIC, [1]))
 
     assert metadata.partition_count == len(metadata.partitions) == 5
+
+
+def test_what_failed_after_it_was_begun_anew_is_no_attempt_of_before() -> None:
+    """Who began the first attempt must not take the second one for its own."""
+    # Given
+    metadata = restored(with_begun(1))
+    before = metadata.attempts()
+    metadata.begin_deletion([TOPIC])
+    metadata.finish_deletion([TOPIC])
+
+    # When
+    begin(metadata, 1)
+    metadata.fail(partitions_of(TOPIC, [0]))
+
+    # Then
+    assert metadata.attempts().keys() == before.keys()
+    assert all(metadata.attempts()[place] is not attempt for place, attempt in before.items())
+
+
+def test_what_is_initializing_beyond_the_partitions_of_a_topic_is_not_begun_again() -> None:
+    """A broker that is behind may know fewer partitions."""
+    metadata = with_begun(3)
+    metadata.fail(partitions_of(TOPIC, range(3)))
+
+    assert begin(metadata, 2) == [NewPartitions((0, 1), -1)]
+
+
+def test_a_topic_that_a_record_names_without_partitions_is_not_known() -> None:
+    # When
+    metadata = StatePartitionMetadata.restore(
+        initializing={TOPIC: StatePartitions("paid", frozenset())}, initialized={}, deleting={}
+    )
+
+    # Then
+    assert (metadata.initializing, metadata.last_known_topics()) == ({}, {})
