@@ -88,8 +88,7 @@ class PartitionFetch:
         self._bytes_left_behind = 0
         self._elsewhere: list[TopicIdPartition] = []
         self._isolation = IsolationLevel.READ_UNCOMMITTED
-        self._has_failed_read = False
-        self._has_left_out = self._must_look_again = False
+        self._has_failed_read = self._has_left_out = self._must_look_again = False
 
     async def run(self) -> Mapping[TopicIdPartition, FetchedPartition]:
         """Return what the answer may say of each partition, in no order; left out is what was not looked at.
@@ -188,6 +187,7 @@ class PartitionFetch:
         self._isolation = self._services.isolation_of(self._terms.session_key.group_id)
         self._bytes_left_behind = 0
         self._has_failed_read = self._has_left_out = self._must_look_again = False
+        self.throttled.begin_round()
         try:
             offsets = await self._begin_reads()
             if not offsets or await self._is_still_too_little(offsets):

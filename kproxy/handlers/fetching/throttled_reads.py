@@ -30,11 +30,14 @@ class ThrottledReads:
         """For how much longer nothing is read of what was held back; 0 when nothing was."""
         return max(0, self._until_ms - self._clock.now_ms()) if self._until_ms else 0
 
+    def begin_round(self) -> None:
+        """Forget what was held back: it is read now, or nothing of it is to be read by this fetch."""
+        self._until_ms = 0
+
     def left_of(
         self, results: Mapping[TopicIdPartition, PartitionData]
     ) -> Mapping[TopicIdPartition, PartitionData]:
-        """Begin a round: return those of `results` that were not held back."""
-        self._until_ms = 0
+        """Return those of `results`, of a read of this round, that were not held back."""
         throttles = [data.throttle for data in results.values() if data.throttle is not None]
         if not throttles:
             return results

@@ -46,6 +46,28 @@ async def test_a_fetch_that_comes_while_the_time_runs_waits_for_its_end_and_then
     assert answer.throttle_time_ms == 0
 
 
+async def test_a_fetch_that_waited_for_its_end_sleeps_while_another_one_reads() -> None:
+    # Given
+    world = await throttled_world(500)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        for name in ("alice", "bob"):
+            tasks.create_task(world.member(name).fetch(add=[(ORDERS, 0)], max_wait_ms=2_000))
+            await until_all_wait()
+        world.reader.throttle = None
+        world.reader.held[ORDERS, 0] = asyncio.Event()
+        world.clock.advance(500)
+        await until_all_wait(200)
+        waiting_until = [until_ms for _, until_ms in world.availability.waits]
+        world.reader.held[ORDERS, 0].set()
+        await until_all_wait()
+        world.clock.advance(2_000)
+
+    # Then
+    assert waiting_until[-3:] == [1_500, 1_500, 3_000]
+
+
 async def test_a_fetch_whose_wait_ends_before_that_time_is_told_the_rest_of_it() -> None:
     # Given
     world = await throttled_world(3_000, passes_time=True)
