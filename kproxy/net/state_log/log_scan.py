@@ -1,5 +1,6 @@
 """`LogScan`: reads one log partition from an offset up to and including another, record by record."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
@@ -142,8 +143,7 @@ class LogScan:
             raise BrokerUnavailable(str(unreadable)) from unreadable
 
     async def _fetch(self, topic: TopicDescription, partition: int, offset: int) -> PartitionData:
-        read = PartitionRead(topic.topic_id, partition, offset, BYTES_PER_READ)
-        (data,) = await self._reader.read([read], max_bytes=BYTES_PER_READ)
+        data = await self._read_in_time(PartitionRead(topic.topic_id, partition, offset, BYTES_PER_READ))
         where = f"{topic.name}-{partition} at offset {offset}"
         if data.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
             raise LogTruncated(
@@ -155,6 +155,17 @@ class LogScan:
         if data.error_code is not ErrorCode.NONE:
             raise BrokerUnavailable(f"{where} cannot be read: {data.error_code.name}")
         return data
+
+    async def _read_in_time(self, read: PartitionRead) -> PartitionData:
+        """Return what was read; where a broker's quotas want no reads, when they do again.
+
+        A scan that ended with that would begin again, read the same once more, and exceed them again: for ever.
+        """
+        while True:
+            (data,) = await self._reader.read([read], max_bytes=BYTES_PER_READ)
+            if data.throttle is None:
+                return data
+            await asyncio.sleep(data.throttle.remaining_ms / 1000)
 
 
 def _give(records: Sequence[Record], take: Callable[[Record], Outcome], where: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable, CorruptStateRecord
-from kproxy.handlers.ports import TopicDescription
+from kproxy.handlers.ports import Throttle, TopicDescription
 from kproxy.net.state_log import log_scan
 from kproxy.net.state_log.log_scan import LogScan, LogTruncated
 from kproxy.statelog.state_log_fold import Outcome
@@ -58,6 +58,28 @@ def reading(*batches: int) -> Reading:
     for size in batches:
         prepared.log.append([b"value"] * size)
     return prepared
+
+
+def test_a_read_that_quotas_hold_back_is_made_again_when_the_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To load a slot again from its beginning would exceed them again, and never come to an end."""
+    # Given
+    monkeypatch.setattr(log_scan, "BYTES_PER_READ", 1)
+    log = reading(2, 3)
+    throttles = [None, Throttle(1, is_new=True), Throttle(1, is_new=False), None]
+
+    async def held_back_at_times() -> None:
+        log.reader.throttle = throttles.pop(0)
+
+    log.reader.before_read = held_back_at_times
+
+    # When
+    of(log.read(0, 4))
+
+    # Then
+    assert log.offsets == [0, 1, 2, 3, 4]
+    assert [read.offset for read in log.reader.reads] == [0, 2, 2, 2]
 
 
 @pytest.mark.parametrize(
