@@ -30,6 +30,9 @@ ALL_IN_SYNC: Final = -1
 MAX_REQUEST_BYTES: Final = 8 * 1024 * 1024
 """Of the batches in one request; a batch that is larger leaves alone."""
 
+THROTTLED_LEADER_TRUSTED_FOR_MS: Final = 1_000
+"""A leader whose quotas are exceeded is none that is gone, and every question counts for them."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiting:
@@ -99,10 +102,14 @@ class LogAppender:
     async def _send(self, leader_id: int, sent: Sequence[_Waiting]) -> None:
         try:
             client = await self._connections.appender(leader_id)
-            client.require_throttle_within(self.write_timeout_ms)
-            await client.pass_throttle()
         except BrokerUnavailable as failure:
             self._give_back(sent, str(failure))
+            return
+        try:
+            client.require_throttle_within(self.write_timeout_ms)
+            await client.pass_throttle()
+        except BrokerUnavailable as throttled:
+            self._give_back(sent, str(throttled), not_older_than_ms=THROTTLED_LEADER_TRUSTED_FOR_MS)
             return
         if not client.is_open:
             self._give_back(sent, f"{client.peer} closed the connection")
@@ -114,15 +121,16 @@ class LogAppender:
             return
         _settle_by(response, sent, client.peer)
 
-    def _give_back(self, waiting: Sequence[_Waiting], detail: str) -> None:
-        """Say that nothing was sent, and look for the leaders."""
+    def _give_back(self, waiting: Sequence[_Waiting], detail: str, *, not_older_than_ms: int = 0) -> None:
+        """Say that nothing was sent, and look for the leaders, unless they were seen so short a time ago."""
         _settle_all(waiting, not_sent(detail))
         topic_ids = {each.topic.topic_id for each in waiting}
-        self._tasks.spawn(self._look_for_leaders(topic_ids), name="look for leaders of the state log")
+        look = self._look_for_leaders(topic_ids, not_older_than_ms)
+        self._tasks.spawn(look, name="look for leaders of the state log")
 
-    async def _look_for_leaders(self, topic_ids: Collection[TopicId]) -> None:
+    async def _look_for_leaders(self, topic_ids: Collection[TopicId], not_older_than_ms: int) -> None:
         try:
-            await self._metadata.confirm(topic_ids, not_older_than_ms=0)
+            await self._metadata.confirm(topic_ids, not_older_than_ms=not_older_than_ms)
         except BrokerUnavailable as failure:
             log.debug("leaders_not_found", detail=failure)
 

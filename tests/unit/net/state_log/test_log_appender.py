@@ -11,6 +11,7 @@ from kproxy.net.state_log import log_appender
 from kproxy.net.state_log.append_outcome import AppendFate, AppendOutcome, not_sent
 from kproxy.net.state_log.state_topics import SlotTopics
 from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.metadata_request import MetadataRequest
 from kproxy.wire.messages.produce_response import ProduceResponse
 from kproxy.wire.record_batch_builder import build_batch
 from kproxy.wire.records import Record
@@ -336,6 +337,25 @@ async def test_a_batch_is_not_kept_for_longer_than_a_leader_may_take() -> None:
 
         # Then
         assert [outcome.fate for outcome in outcomes] == [AppendFate.NOT_APPENDED] * 2
+
+
+async def test_while_quotas_hold_batches_back_the_leaders_are_looked_for_once_in_a_while() -> None:
+    # Given
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        create_state_topics(cluster)
+        topics = await backing.found()
+        cluster.brokers[1].answers[ApiKey.PRODUCE] = lambda _: ProduceResponse(throttle_time_ms=60_000)
+        await appended(backing, topics, batch_of(b"x"))
+        cluster.brokers[1].requests.clear()
+
+        # When
+        for _ in range(5):
+            await appended(backing, topics, batch_of(b"y", sequence=1))
+            await backing.metadata.ask_for_brokers()
+
+        # Then
+        messages = [request.message for request in cluster.brokers[1].asked(ApiKey.METADATA)]
+        assert len([each for each in messages if isinstance(each, MetadataRequest) and each.topics]) < 3
 
 
 async def test_after_a_batch_that_could_not_be_sent_the_leaders_are_looked_for() -> None:
