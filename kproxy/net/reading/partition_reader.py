@@ -120,7 +120,8 @@ class BrokerPartitionReader:
         doubtful = [position for position, data in enumerate(results) if _is_doubtful(data)]
         if doubtful and await self._look_again({reads[position].topic_id for position in doubtful}):
             bytes_left = max(1, max_bytes - sum(len(data.records) for data in results))
-            again = await self._read_once([reads[position] for position in doubtful], bytes_left, isolation)
+            read_again = [reads[position] for position in doubtful]
+            again = await self._read_once(read_again, bytes_left, isolation, early)
             for position, data in zip(doubtful, again, strict=True):
                 results[position] = data
             self._doubt_metadata(reads, results)
@@ -134,7 +135,7 @@ class BrokerPartitionReader:
         reads: Sequence[PartitionRead],
         max_bytes: int,
         isolation: IsolationLevel,
-        early: EarlyReads | None = None,
+        early: EarlyReads,
     ) -> list[PartitionData]:
         await self._learn({read.topic_id for read in reads})
         # What stays as it is now belongs to a leader that did not answer.
@@ -150,8 +151,7 @@ class BrokerPartitionReader:
 
         async def fetch(leader_id: int, located: Sequence[_LocatedRead]) -> None:
             await self._fetch(leader_id, located, share, results)
-            if early is not None:
-                early.came(one.read for one in located if not _is_doubtful(results[one.position]))
+            early.came(one.read for one in located if not _is_doubtful(results[one.position]))
 
         await _all_of([fetch(leader_id, located) for leader_id, located in by_leader.items()])
         return results

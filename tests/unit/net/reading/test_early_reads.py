@@ -1,7 +1,7 @@
 """Who is told of what came, when the rest takes long."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
 
 import pytest
 
@@ -9,7 +9,9 @@ from kproxy.handlers.ports import PartitionRead
 from kproxy.net.reading import early_reads
 from kproxy.net.reading.early_reads import EarlyReads
 from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.codecs import DecodedRequest
 from tests.event_loops import async_fixture
+from tests.in_memory.answering_broker import Reply
 from tests.in_memory.scripted_cluster import ScriptedCluster
 from tests.worlds.backing import ORDERS, Backing, never
 from tests.worlds.waiting import until
@@ -118,3 +120,27 @@ async def test_what_one_leader_sends_is_told_while_another_leader_is_sought_anew
     # Then
     assert told == 0
     await cluster.brokers[2].start()
+
+
+async def test_what_a_new_leader_sends_is_told_while_another_new_one_hangs(
+    cluster: ScriptedCluster, backing: Backing
+) -> None:
+    # Given
+    for partition, new_leader_id in ((0, 2), (1, 1)):
+        await backing.read_one(ORDERS, partition, 0)
+        cluster.lead(ORDERS, partition, new_leader_id)
+    fetches = cluster.brokers[1].answers
+    honest = fetches[ApiKey.FETCH]
+
+    def answer_once(request: DecodedRequest) -> Reply | Awaitable[Reply]:
+        fetches[ApiKey.FETCH] = never
+        return honest(request)
+
+    fetches[ApiKey.FETCH] = answer_once
+    reads = [PartitionRead(ORDERS, partition, 0, 500) for partition in (0, 1)]
+
+    # When
+    told = await told_before_the_end(backing, reads)
+
+    # Then
+    assert told == 0
