@@ -3,7 +3,7 @@
 Behaviour: each group is answered by itself, as often as it is named; members with what they were told to fetch.
 Version notes: version 0 was the early access of Kafka 4.0 and is not served. Known differences from a stock broker: of
 ids that belong to groups of another type the first `MOST_LOOKED_UP` are told as such, the others as unknown; a request
-about more than `MOST_GROUPS` is refused, and an answer ends at `MOST_ENTRIES`; nobody is asked who may see a topic.
+with too many is refused, and answers end at a bound (`AdministrationBounds`); nobody is asked who may see a topic.
 """
 
 from collections.abc import Sequence
