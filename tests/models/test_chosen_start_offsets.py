@@ -1,8 +1,13 @@
 """Where a share-partition begins is chosen once (`share.auto.offset.reset`), whatever happens after the choice."""
 
+import asyncio
+
+import pytest
+
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import StateNotWritten
-from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, acquired, partitions_of
+from tests.worlds.share_group_world import ORDERS, Member, ShareGroupWorld, acquired, partitions_of
+from tests.worlds.waiting import until_all_wait
 
 KEY = ShareGroupWorld.key()
 
@@ -79,3 +84,63 @@ async def test_a_start_offset_is_kept_once_a_member_held_a_record() -> None:
 
     # Then
     assert acquired(answer) == [(0, 2, 2)]
+
+
+@pytest.mark.parametrize("what_happens", ["the process is killed", "the slot is lost"])
+async def test_a_start_offset_is_kept_that_somebody_may_have_used_before_it_was_loaded_again(
+    what_happens: str,
+) -> None:
+    """Nobody knows any more whether records from there were held. Those of alice were, when she was last seen."""
+    # Given
+    world = ShareGroupWorld()
+    await world.initialize(start_offset=-1)
+    alice = world.member()
+    await alice.open(max_records=500)
+    world.produce(3)
+    await alice.fetch()
+    if what_happens == "the process is killed":
+        world.restart()
+    else:
+        lose_slot(world)
+    await look_in_vain(world.member("bob"))
+    await alice.disconnect()
+
+    # When
+    answer = await world.member("carol").open(max_records=500)
+
+    # Then
+    assert acquired(answer) == [(0, 2, 1)]
+
+
+async def test_a_start_offset_that_nobody_used_is_kept_when_others_may_have_had_the_slot_meanwhile() -> None:
+    # Given
+    world = ShareGroupWorld()
+    await world.initialize(start_offset=-1)
+    alice = world.member()
+    await alice.open(max_records=500)
+    await alice.acknowledge(epoch=-1)
+    lose_slot(world)
+    world.produce(3)
+
+    # When
+    answer = await world.member("bob").open(max_records=500)
+
+    # Then
+    assert acquired(answer) == [(0, 2, 1)]
+
+
+def lose_slot(world: ShareGroupWorld) -> None:
+    """Do what the shell does when it is not sure of the slot any more."""
+    world.groups.discard_share_partitions(tuple(world.groups.directory.known_keys()))
+
+
+async def look_in_vain(member: Member) -> None:
+    """Let a member leave whose fetch was answered before the share-partition was loaded."""
+    log = member.world.state_log
+    log.hold_loads = asyncio.Event()
+    await member.fetch(add=[(ORDERS, 0)], max_wait_ms=0)
+    log.hold_loads.set()
+    log.hold_loads = None
+    await until_all_wait()
+    assert member.world.groups.directory.find(KEY) is not None
+    await member.acknowledge(epoch=-1)

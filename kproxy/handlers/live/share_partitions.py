@@ -29,6 +29,7 @@ from kproxy.handlers.live.load_queue import LoadQueue, LoadUnderWay
 from kproxy.handlers.live.lock_deadlines import LockDeadlines
 from kproxy.handlers.live.offset_reset import OffsetReset
 from kproxy.handlers.live.read_sizes import ReadSize
+from kproxy.handlers.live.unused_choices import StartChoice, UnusedChoices
 from kproxy.handlers.offset_store import ShareOffsetStore
 from kproxy.handlers.ports import (
     Alarm,
@@ -83,8 +84,8 @@ class _Live:
     state_epoch: StateEpoch
     leader_epoch: LeaderEpoch
     read_size: ReadSize = field(default_factory=ReadSize)
-    was_written: bool = True
-    """Whether its durable state has more than a start offset that was chosen."""
+    choice: StartChoice | None = None
+    """Its start offset, if that was chosen by this load, and nothing was written since."""
     unsettled_writes: int = 0
     is_unwanted: bool = False
 
@@ -129,8 +130,7 @@ class SharePartitionDirectory:
         self._loading: dict[SharePartitionKey, LoadUnderWay] = {}
         self._loads = LoadQueue(self._begin_load)
         self._deadlines = LockDeadlines()
-        # Those that everybody left before anything was acquired, and under which epoch they were loaded.
-        self._unused_choices: dict[SharePartitionKey, LeaderEpoch] = {}
+        self._unused_choices = UnusedChoices()
         self.generation = 0
         """Another number whenever there is a share-partition among `known_keys` that was not."""
         self.unsettled_runs = 0
@@ -149,8 +149,8 @@ class SharePartitionDirectory:
         return tuple(self._live)
 
     def known_keys(self) -> Mapping[SharePartitionKey, object]:
-        """Return the keys of all share-partitions that are live or being loaded."""
-        return {**self._live, **self._loading}
+        """Return the keys of all share-partitions that are live, being loaded, or remembered since they were live."""
+        return {**self._live, **self._loading, **self._unused_choices.keys}
 
     def find(self, key: SharePartitionKey) -> SharePartition | None:
         """Return the live share-partition, None when it is not loaded. Not to be kept across an await."""
@@ -203,7 +203,7 @@ class SharePartitionDirectory:
 
         Without a `doubted` one, a load that is under way does not become live either.
         """
-        self._unused_choices.pop(key, None)
+        self._unused_choices.forget(key)
         if doubted is None and key in self._loading:
             self._loading[key].is_outdated = True
         live = self._live.get(key)
@@ -238,7 +238,7 @@ class SharePartitionDirectory:
         """Note that so many runs of a live share-partition are being written; return the token to settle that with."""
         live = self._live[key]
         live.unsettled_writes += 1
-        live.was_written = True
+        live.choice = None
         self.unsettled_runs += run_count
         return LiveWrite(live.share_partition, live.state_epoch, live.leader_epoch, run_count)
 
@@ -311,9 +311,10 @@ class SharePartitionDirectory:
             state = await self._without_unused_choice(key, await self._ports.state_log.load(key))
         if state is None:
             raise ShareStateNotInitialized(f"there is no state of {key}, no member asked for it yet")
-        start_offset = state.start_offset
+        start_offset, choice = state.start_offset, None
         if start_offset == UNKNOWN_START_OFFSET:
             start_offset = await self._choose_start_offset(key, state, load)
+            choice = StartChoice(state.state_epoch, state.leader_epoch, start_offset)
         self._require_ready(key)
         share_partition = SharePartition(
             key,
@@ -321,18 +322,13 @@ class SharePartitionDirectory:
             state_batches=state.state_batches,
             limits=self._limits_of(key.group_id),
         )
-        was_written = state.delivery_complete_count != UNKNOWN_COMPLETE_COUNT
-        return _Live(share_partition, state.state_epoch, state.leader_epoch, was_written=was_written)
+        return _Live(share_partition, state.state_epoch, state.leader_epoch, choice=choice)
 
     async def _without_unused_choice(
         self, key: SharePartitionKey, state: DurableShareState | None
     ) -> DurableShareState | None:
-        """Let a start offset be chosen anew that was durable for nobody: a broker keeps none before the first write.
-
-        Not when another process held the share-partition meanwhile, which the epoch tells, nor after a restart.
-        """
-        unused_epoch = self._unused_choices.pop(key, None)
-        if state is None or unused_epoch is None or state.leader_epoch != unused_epoch + 1:
+        """Let a start offset be chosen anew that was durable for nobody: a broker keeps none before the first write."""
+        if state is None or not self._unused_choices.take(key, state):
             return state
         anew = PartitionInitialization(key, state.state_epoch, UNKNOWN_START_OFFSET)
         for failure in (await self._ports.offset_store.move([anew], TAKEOVER)).values():
@@ -380,8 +376,8 @@ class SharePartitionDirectory:
         live.is_unwanted = not self._is_wanted(key.group_id)
         if live.is_unwanted:
             self.discard(key)
-            if not live.was_written and not live.share_partition.in_flight_count:
-                self._unused_choices[key] = live.leader_epoch
+            if live.choice is not None and not live.share_partition.in_flight_count:
+                self._unused_choices.note(key, live.choice)
 
 
 @contextmanager
