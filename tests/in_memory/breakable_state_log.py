@@ -27,6 +27,8 @@ class BreakableStateLog:
         self.unreadiness: dict[SharePartitionKey, ApiError] = {}
         self.hold_writes: asyncio.Event | None = None
         self.hold_loads: asyncio.Event | None = None
+        self.hold_loaded: asyncio.Event | None = None
+        """Until it is set, nobody is told what was loaded."""
         self.hold_initializations: asyncio.Event | None = None
         self.hold_deletions: asyncio.Event | None = None
         self.hold_deletions_of: dict[GroupId, asyncio.Event] = {}
@@ -65,7 +67,10 @@ class BreakableStateLog:
         refusal = self._refusal(key)
         if refusal is not None:
             raise refusal
-        return self.contradiction or await self.memory.load(key)
+        state = self.contradiction or await self.memory.load(key)
+        if self.hold_loaded is not None:
+            await self.hold_loaded.wait()
+        return state
 
     def state(self, key: SharePartitionKey) -> DurableShareState | None:
         """Return what is durable."""

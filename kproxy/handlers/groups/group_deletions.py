@@ -156,6 +156,8 @@ class GroupDeletions:
         while some := tuple(islice(keys, _SHARE_PARTITIONS_AT_ONCE)):
             # Another deletion may be through, and there be a new group of the id.
             left = [key for key in some if self._is_there(of_ids[key.group_id])]
+            for key in left:  # in this turn: what a load under way writes would come after the deletion
+                self._services.directory.discard(key)
             failures.update(await self._services.state_log.delete(left))
             await let_others_go_on()
         for deletion in deletions:
