@@ -5,10 +5,10 @@ from collections.abc import Awaitable
 
 from kproxy.errors import CoordinatorLoadInProgress, ShareStateStillLoading
 from kproxy.share.heartbeat import PartitionInitialization
-from kproxy.share.identifiers import StateEpoch, TopicId
+from kproxy.share.identifiers import GroupId, StateEpoch, TopicId
 from tests.in_memory.in_memory_state_log import InMemoryStateLog
 from tests.in_memory.scripted_partition_reader import ScriptedPartitionReader
-from tests.worlds.share_group_world import ShareGroupWorld, loaded
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, loaded
 from tests.worlds.waiting import until_all_wait
 
 
@@ -111,3 +111,31 @@ async def test_a_start_offset_that_was_chosen_for_a_state_that_is_lost_is_not_wr
     assert isinstance(loading.result(), ShareStateStillLoading)
     assert state is not None
     assert state.start_offset == 0
+
+
+async def test_a_load_that_is_under_way_brings_no_state_of_a_deleted_group_back() -> None:
+    """It would choose again where to begin, for the session before it left without a record."""
+    # Given
+    world = ShareGroupWorld()
+    alice = world.member()
+    await alice.heartbeat(0, ["orders"])
+    await alice.heartbeat(-1)
+    world.group_log.hold_writes = written = asyncio.Event()
+    world.group_log.hold_removals[GroupId("g")] = removed = asyncio.Event()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(world.groups._group_deletions.delete([GroupId("g")]))
+        await until_all_wait()
+        first = world.member("first")
+        await first.fetch(add=[(ORDERS, 0)], max_wait_ms=0)
+        await first.disconnect()
+        world.state_log.hold_loaded = told = asyncio.Event()
+        await world.member("second").fetch(add=[(ORDERS, 0)], max_wait_ms=0)
+        for event in (written, told, removed):
+            event.set()
+            await until_all_wait()
+
+    # Then
+    assert world.group_log.replayed().durable_images() == {}
+    assert world.state_log.memory.fold.states == {}

@@ -309,30 +309,6 @@ async def test_a_share_session_that_was_opened_during_the_deletion_ends_with_the
     assert len(world.groups.directory) == 0
 
 
-async def test_a_load_that_is_under_way_brings_no_state_of_a_deleted_group_back() -> None:
-    """It would choose again where to begin, for the session before it left without a record."""
-    world = ShareGroupWorld()
-    await left_group(world)
-    world.group_log.hold_writes = written = asyncio.Event()
-    world.group_log.hold_removals[GROUP] = removed = asyncio.Event()
-    async with asyncio.TaskGroup() as tasks:
-        deletion = tasks.create_task(delete(world))
-        await until_all_wait()
-        await world.member("first").fetch(add=[(ORDERS, 0)], max_wait_ms=0)
-        for session in world.groups.sessions.sessions():
-            await world.groups.connection_closed(session.connection_id)
-        world.state_log.hold_loaded = loaded = asyncio.Event()
-        await world.member("second").fetch(add=[(ORDERS, 0)], max_wait_ms=0)
-        written.set()
-        await until_all_wait()
-        loaded.set()
-        await until_all_wait()
-        removed.set()
-
-    assert deletion.result() is None
-    assert remains(world) == (False, 0)
-
-
 async def test_a_new_group_keeps_what_is_live_while_a_deletion_waits_for_others() -> None:
     """The id of the first group is free, by its own removal or by a join, before the second is gone."""
     for held in ("removals", "states"):
