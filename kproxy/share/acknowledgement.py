@@ -79,9 +79,10 @@ def _validate_types(
         raise InvalidRequest(
             f"{len(types)} acknowledge types for offsets {batch.first_offset} to {batch.last_offset}"
         )
-    if min(types) < AcknowledgeType.GAP or max(types) > highest_type:
-        raise InvalidRequest(f"acknowledge types {min(types)} to {max(types)}, expected 0 to {highest_type}")
-    if _RENEW in types and not is_renew_ack:
+    kinds = set(types)
+    if min(kinds) < AcknowledgeType.GAP or max(kinds) > highest_type:
+        raise InvalidRequest(f"acknowledge types {min(kinds)} to {max(kinds)}, expected 0 to {highest_type}")
+    if _RENEW in kinds and not is_renew_ack:
         raise InvalidRequest("acknowledge type RENEW in a request that is no renewal")
 
 
@@ -150,7 +151,7 @@ class Acknowledgement:
     def _plan_batch(self, batch: AcknowledgementBatch) -> None:
         start_offset = self._ranges.start_offset
         self.has_passed |= batch.first_offset < start_offset
-        if batch.last_offset < start_offset:
+        if batch.last_offset < start_offset or self._is_renewed_already(batch):
             return
         first_offset = max(batch.first_offset, start_offset)
         self._require_known(batch)
@@ -163,6 +164,13 @@ class Acknowledgement:
         rewritten = [settled for run in runs for settled in self._settle(run, batch)]
         self._add(rewritten)
         self.before += runs if _RENEW not in batch.acknowledge_types else _settled_of(runs, rewritten)
+
+    def _is_renewed_already(self, batch: AcknowledgementBatch) -> bool:
+        """Tell whether it renews the last record once more, as a request may very often."""
+        if not self.rewrites or batch.acknowledge_types[0] != _RENEW:
+            return False
+        last = self.rewrites[-1][-1]
+        return batch.first_offset == batch.last_offset == last.last_offset and last.lock is self._renewal
 
     def _require_known(self, batch: AcknowledgementBatch) -> None:
         ranges = self._ranges

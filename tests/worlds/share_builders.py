@@ -1,7 +1,8 @@
 """What the tests of share-partitions begin with."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, SupportsIndex
 
 from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.heartbeat import TopicInitialization
@@ -62,6 +63,21 @@ class SaidBatch:
     first_offset: int
     last_offset: int
     acknowledge_types: Sequence[int]
+
+
+class CountedTypes(list[int]):
+    """Acknowledge types, and how many of them were looked at."""
+
+    looked_at = 0
+
+    def __getitem__(self, place: SupportsIndex | slice) -> Any:
+        found = super().__getitem__(place)
+        self.looked_at += len(found) if isinstance(found, list) else 1
+        return found
+
+    def __iter__(self) -> Iterator[int]:
+        self.looked_at += len(self)
+        return super().__iter__()
 
 
 def say(first_offset: int, last_offset: int, *types: int) -> list[SaidBatch]:

@@ -41,7 +41,7 @@ def acknowledged_by(
     `batches` are what the member said, of which `delta` came. One that changed no record has one actor, without a type.
     """
     ranges: dict[tuple[AcknowledgeType, bool], list[OffsetRange]] = {}
-    for said, batch in _overlaps(_said(batches), delta.batches):
+    for said, batch in _overlaps(_said(batches, delta.batches), delta.batches):
         is_release = said.acknowledge_type is AcknowledgeType.RELEASE
         is_at_limit = is_release and batch.state is RecordState.ARCHIVED
         common = _common(said, batch)
@@ -135,21 +135,27 @@ class _Said:
     acknowledge_type: AcknowledgeType
 
 
-def _said(batches: Iterable[AcknowledgementBatch]) -> list[_Said]:
-    """Return what settles records: a batch that renews one may be followed by another that settles the same."""
-    said = []
+def _said(batches: Iterable[AcknowledgementBatch], changed: Sequence[StateBatch]) -> list[_Said]:
+    """Return what settles records among those that `changed`: below, anybody may name any number of offsets.
+
+    A batch that renews a record may be followed by another that settles the same.
+    """
+    said: list[_Said] = []
+    if not changed:
+        return said
     for batch in batches:
-        runs = [(batch.acknowledge_types[0], batch.last_offset - batch.first_offset + 1)]
-        if len(batch.acknowledge_types) > 1:
-            runs = [
-                (acknowledge_type, len(list(equal)))
-                for acknowledge_type, equal in groupby(batch.acknowledge_types)
-            ]
-        first_offset = batch.first_offset
+        first_offset = max(batch.first_offset, changed[0].first_offset)
+        last_offset = min(batch.last_offset, changed[-1].last_offset)
+        if first_offset > last_offset:
+            continue
+        types = batch.acknowledge_types
+        runs = [(types[0], last_offset - first_offset + 1)]
+        if len(types) > 1:
+            of_changed = types[first_offset - batch.first_offset : last_offset - batch.first_offset + 1]
+            runs = [(acknowledge_type, len(list(equal))) for acknowledge_type, equal in groupby(of_changed)]
         for acknowledge_type, count in runs:
             if acknowledge_type != AcknowledgeType.RENEW:
-                last_offset = first_offset + count - 1
-                said.append(_Said(first_offset, last_offset, AcknowledgeType(acknowledge_type)))
+                said.append(_Said(first_offset, first_offset + count - 1, AcknowledgeType(acknowledge_type)))
             first_offset += count
     return said
 

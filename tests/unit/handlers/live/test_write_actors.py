@@ -18,7 +18,7 @@ from kproxy.share.record_state import AcknowledgeType, RecordState
 from kproxy.share.share_partition_view import InFlightRangeView, SharePartitionView
 from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause, RecordEnd
-from tests.worlds.share_builders import SaidBatch
+from tests.worlds.share_builders import CountedTypes, SaidBatch
 from tests.worlds.share_group_world import ShareGroupWorld
 
 ALICE, BOB = MemberId("alice"), MemberId("bob")
@@ -90,6 +90,21 @@ def test_what_was_passed_already_and_what_never_was_a_record_has_no_part_in_it()
 
     # Then
     assert actors == (an_actor(Cause.ACKNOWLEDGE, (3, 4), (6, 9), acknowledge_type=ACCEPT),)
+
+
+def test_what_is_said_of_what_was_passed_already_is_not_looked_at() -> None:
+    """Anybody may name any number of offsets below the start offset, here 50,000."""
+    # Given
+    types = CountedTypes([ACCEPT, REJECT] * 25_002)
+
+    # When
+    actors = acknowledged_by(
+        ALICE, CLIENT, [SaidBatch(0, 50_003, types)], a_delta((50_000, 50_000, ACKNOWLEDGED))
+    )
+
+    # Then
+    assert actors == (an_actor(Cause.ACKNOWLEDGE, (50_000, 50_000), acknowledge_type=ACCEPT),)
+    assert types.looked_at < 10
 
 
 def test_an_acknowledgement_of_nothing_that_is_left_has_an_actor_without_a_type() -> None:
