@@ -1,12 +1,16 @@
 """`AcquisitionLocks`: when the locks of a share-partition end, in order of time."""
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
+from typing import Final
 
-from kproxy.share.offset_ranges import AcquisitionLock
+from kproxy.share.offset_ranges import AcquisitionLock, OffsetRanges
+
+_MOST_VOID_LOCKS: Final = 64
+"""So many locks may be remembered of which nothing is held any more, or as many as there are runs of offsets."""
 
 
 class AcquisitionLocks:
-    """A heap of locks. It may hold some whose records were all acknowledged meanwhile."""
+    """A heap of locks. It may hold some of which nothing is held any more: acknowledged, or renewed."""
 
     __slots__ = ("_count", "_heap")
 
@@ -27,6 +31,15 @@ class AcquisitionLocks:
         """Remember when `lock` ends."""
         self._count += 1
         heappush(self._heap, (lock.deadline_ms, self._count, lock))
+
+    def forget_void(self, runs: OffsetRanges) -> None:
+        """Forget those under which none of `runs` is held, once they may be most of all."""
+        if len(self._heap) <= _MOST_VOID_LOCKS + 2 * len(runs):
+            return
+        held = dict.fromkeys(run.lock for run in runs if run.lock is not None)
+        self._heap = [(lock.deadline_ms, number, lock) for number, lock in enumerate(held, self._count + 1)]
+        self._count += len(held)
+        heapify(self._heap)
 
     def drop_below(self, start_offset: int) -> None:
         """Forget the oldest locks as long as every record of theirs lies below `start_offset`."""

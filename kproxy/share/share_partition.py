@@ -233,9 +233,8 @@ class SharePartition:
         if self._cut is not None and self._cut.is_settled_by(batches):
             self._cut = None
         settled = list(acknowledgement.settled_runs())
-        if settled or acknowledgement.has_passed:
-            return self._delta(settled, before=acknowledgement.before)
-        return NO_CHANGE
+        has_news = settled or acknowledgement.has_passed
+        return self._delta(settled, before=acknowledgement.before) if has_news else NO_CHANGE
 
     def take_back(self, refused: StateDelta) -> None:
         """Undo an acknowledgement or a release: it is certain that it is not durable, nor anything that changed since.
@@ -395,6 +394,7 @@ class SharePartition:
         return self._batches.drop_below(ranges.start_offset, end_offset=ranges.end_offset)
 
     def _keep(self, lock: AcquisitionLock) -> None:
-        """Remember when `lock` ends; forget the oldest ones of which every record is done with."""
+        """Remember when `lock` ends; forget those of which nothing is held, the oldest at once."""
         self._locks.drop_below(self._ranges.start_offset)
         self._locks.add(lock)
+        self._locks.forget_void(self._ranges)

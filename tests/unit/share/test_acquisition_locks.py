@@ -175,3 +175,20 @@ def test_records_that_are_held_again_share_one_lock() -> None:
 
     # Then
     assert len(share_partition._locks) <= 21
+
+
+def test_locks_that_were_renewed_away_are_forgotten_long_before_they_end() -> None:
+    """A member may renew as often as it likes."""
+    # Given
+    share_partition = a_share_partition()
+    fetch(share_partition, ALICE, (0, 9), now_ms=0)
+
+    # When
+    for now_ms in range(1, 1_001):
+        share_partition.acknowledge(ALICE, say(5, 9, RENEW), now_ms=now_ms)
+
+    # Then
+    assert len(share_partition._locks) < 100
+    assert share_partition.expire_locks(30_000).batches == (StateBatch(0, 4, RecordState.AVAILABLE, 1),)
+    assert share_partition.expire_locks(30_999).batches == ()
+    assert share_partition.expire_locks(31_000).batches == (StateBatch(5, 9, RecordState.AVAILABLE, 1),)
