@@ -298,8 +298,9 @@ def end_attempts(
 class Reversal:
     """What a change has to be undone with.
 
-    `runs` are the offsets that it changed, as they were before it; `passed_batches` the first offsets of the delivery
-    batches that the start offset passed by it, and of the one behind them; `start_offset` is the one from before.
+    `runs` are the offsets that it changed, as they were before it, none if it stays changed; `passed_batches` the first
+    offsets of the delivery batches that the start offset passed by it, and of the one behind them; `start_offset` is
+    the one from before.
     """
 
     start_offset: int
@@ -313,6 +314,8 @@ def undo(reversal: Reversal, ranges: OffsetRanges, batches: DeliveryBatches) -> 
     What somebody acquired meanwhile, or renewed, stays as it is. What else was passed below the start offset is done
     with, as it was. Source: `SharePartition.rollbackOrProcessStateUpdates`.
     """
+    if not reversal.runs:
+        return []
     passed_last = ranges.start_offset - 1
     if reversal.start_offset <= passed_last:
         ranges.prepend(InFlightRange(reversal.start_offset, passed_last, _ARCHIVED, 0, None))

@@ -240,9 +240,10 @@ class SharePartition:
         """Undo an acknowledgement or a release: it is certain that it is not durable, nor anything that changed since.
 
         The records are held again until their locks end, unless somebody acquired them; the first refused goes first.
+        Locks that ended have ended, and what the log lost is lost, as at a broker: the next write tells of the start.
         """
         self._refuse_if_fenced()
-        assert refused.reversal is not None, "neither an acknowledgement nor a release"
+        assert refused.reversal is not None, "no change of a share-partition"
         for lock in undo(refused.reversal, self._ranges, self._batches):
             self._keep(lock)
 
@@ -273,7 +274,7 @@ class SharePartition:
         first_offset = max(min(lock.first_offset for lock in expired), self._ranges.start_offset)
         span = (first_offset, max(lock.last_offset for lock in expired))
         ended = end_attempts(self._ranges, *span, lambda lock: lock.deadline_ms <= now_ms, self.limits)
-        return self._delta(ended.after) if ended.after else NO_CHANGE
+        return self._delta(ended.after, before=()) if ended.after else NO_CHANGE
 
     def move_start(self, log_start_offset: int) -> StateDelta:
         """Forget what lies below `log_start_offset`: the log lost it. Nothing when that is behind."""
@@ -285,7 +286,7 @@ class SharePartition:
             self._cut = CutWindow.of(ranges)
         self._pass_hole(log_start_offset)
         ranges.drop_below(log_start_offset)
-        return self._delta(())
+        return self._delta((), before=())
 
     def view(self) -> SharePartitionView:
         """Return a frozen picture, of a fenced share-partition too."""
@@ -365,12 +366,10 @@ class SharePartition:
         if first_left <= window_last:
             self._ranges.append(InFlightRange(first_left, window_last, _AVAILABLE, 0, None))
 
-    def _delta(
-        self, changed: Iterable[InFlightRange], before: Sequence[InFlightRange] | None = None
-    ) -> StateDelta:
+    def _delta(self, changed: Iterable[InFlightRange], before: Sequence[InFlightRange]) -> StateDelta:
         """Pass the terminal prefix, and return `changed` with start offset and count from before that.
 
-        It can be undone if that which changed, as it was `before`, is given.
+        Of what changed, `before` is how that was which is to be undone if the write is refused.
         """
         start_offset = self._ranges.start_offset
         complete_count = min(self._ranges.terminal_count, LARGEST_COUNT)
@@ -380,7 +379,7 @@ class SharePartition:
             StateBatch(run.first_offset, run.last_offset, run.state, run.delivery_count)
             for run in joined(changed)
         )
-        reversal = None if before is None else Reversal(start_offset, before, passed_batches)
+        reversal = Reversal(start_offset, before, passed_batches)
         return StateDelta(start_offset, complete_count, batches, reversal)
 
     def _forget_void_locks(self) -> None:

@@ -39,7 +39,7 @@ class StateDelta:
     Like the stock broker's writes it carries the start offset from *before* the terminal prefix that this
     call made is passed, and the count of records done with (terminal) from that offset on, from *after* the
     change (`LARGEST_COUNT` when it is more): start offset and count belong together. A delta with a start offset
-    and no batches is worth writing: everything below is done with. Acknowledgements and releases come with their
+    and no batches is worth writing: everything below is done with. What a share-partition changed comes with its
     `reversal`, should the write be refused.
     """
 

@@ -337,6 +337,8 @@ class NaiveSharePartition:
 
     def undo(self, undo: Undo) -> None:
         """Records are held again, unless somebody holds them; what else was passed is done with."""
+        if not undo.records:
+            return  # it stays as it is
         passed = {offset: Record(ARCHIVED, 0, (offset, offset)) for offset in range(undo.start, self.start)}
         self.records = {**passed, **self.records}
         self.start = min(self.start, undo.start)

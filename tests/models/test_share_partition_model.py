@@ -70,8 +70,8 @@ class SharePartitionMachine(RuleBasedStateMachine):
         self.durable = DurableShareState(StateEpoch(1), LeaderEpoch(0), SnapshotEpoch(0), 3, 0, ())
         self.naive_durable: dict[int, tuple[int, int]] = {}
         self.unanswered: list[StateDelta] = []
-        self.undos: list[Undo | None] = []
-        """How the naive one undoes each of them, None where that cannot be."""
+        self.undos: list[Undo] = []
+        """How the naive one undoes each of them."""
         self.accepted: set[int] = set()
         self.highest_limit = LIMITS.delivery_count_limit
         self.read: tuple[int, list[tuple[int, int]]] | None = None
@@ -85,9 +85,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
         self.naive = NaiveSharePartition(state.start_offset, state.state_batches, LIMITS)
         self.states: dict[int, RecordState] = {}
 
-    def changed(
-        self, delta: StateDelta, expected: dict[int, Record], start: int, undo: Undo | None = None
-    ) -> None:
+    def changed(self, delta: StateDelta, expected: dict[int, Record], start: int, undo: Undo) -> None:
         """Compare a delta with the offsets that the naive one changed, and queue it."""
         offsets = {
             offset: (batch.delivery_count, batch.state)
@@ -250,7 +248,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
     def expire_locks(self) -> None:
         start = self.naive.start
         delta = self.partition.expire_locks(self.now_ms)
-        self.changed(delta, self.naive.take_back(now_ms=self.now_ms), start)
+        self.changed(delta, self.naive.take_back(now_ms=self.now_ms), start, Undo(start, {}))
 
     @rule(distance=st.integers(-2, 12) | st.just(60))
     def move_start(self, distance: int) -> None:
@@ -258,7 +256,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
         delta = self.partition.move_start(log_start)
         self.naive.move_start(log_start)
         assert delta.is_empty == (distance <= 0)
-        self.changed(delta, {}, log_start)
+        self.changed(delta, {}, log_start, Undo(log_start, {}))
         self.log_end = max(self.log_end, log_start)
         self.log = [batch for batch in self.log if batch[1] >= log_start]
 
@@ -280,12 +278,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
         deltas, undos = self.unanswered[:], self.undos[:]
         self.unanswered.clear()
         self.undos.clear()
-        if None in undos:
-            self.partition.fence()
-            self.build()
-            return
         for delta, undo in zip(deltas, undos, strict=True):
-            assert undo is not None
             self.partition.take_back(delta)
             self.naive.undo(undo)
         self.states.clear()

@@ -87,6 +87,7 @@ class _Live:
     choice: StartChoice | None = None
     """Its start offset, if that was chosen by this load, and nothing was written since."""
     unsettled_writes: int = 0
+    is_ahead: bool = False  # of the log: what was refused, and not undone, is told by the next write
     is_unwanted: bool = False
 
 
@@ -230,15 +231,15 @@ class SharePartitionDirectory:
             self._drop_if_unwanted(key)
 
     def has_unsettled_writes(self, key: SharePartitionKey) -> bool:
-        """Tell whether something of a live share-partition is not durable yet, but for who holds what."""
+        """Tell whether something of a live share-partition may not be durable yet, but for who holds what."""
         live = self._live.get(key)
-        return live is not None and live.unsettled_writes > 0
+        return live is not None and (live.unsettled_writes > 0 or live.is_ahead)
 
     def begin_write(self, key: SharePartitionKey, *, run_count: int = 1) -> LiveWrite:
         """Note that so many runs of a live share-partition are being written; return the token to settle that with."""
         live = self._live[key]
         live.unsettled_writes += 1
-        live.choice = None
+        live.choice, live.is_ahead = None, False
         self.unsettled_runs += run_count
         return LiveWrite(live.share_partition, live.state_epoch, live.leader_epoch, run_count)
 
@@ -247,6 +248,7 @@ class SharePartitionDirectory:
         live = self._live.get(written.key)
         if live is not None and live.share_partition is written.share_partition:
             live.share_partition.take_back(refused)
+            live.is_ahead = True
             self.note_deadline(written.key)
 
     def settle_write(self, written: LiveWrite, *, is_certain: bool) -> None:

@@ -3,9 +3,10 @@
 Kafka writes before it answers; so does kproxy, but the change is in memory already. A write that fails, or
 whose end nobody waited for, leaves doubt, and then the share-partition it came from is discarded: in the turn in which
 that becomes known, long before the request that made the change may be answered, so that no other write carries on with
-what was refused. An acknowledgement or a release that is certainly not in the log is taken back instead, in that same
-turn: everything that waited behind it is refused with it, so nothing rests on it. Should very many be refused at once,
-their share-partitions are discarded all the same.
+what was refused. A write that is certainly not in the log leaves none: an acknowledgement or a release is taken back in
+that same turn, and locks that ended, or a start that moved, stay as they are, as at a broker. Everything that waited
+behind it is refused with it, so nothing rests on it. Should very many be refused at once, their share-partitions are
+discarded all the same.
 """
 
 from collections.abc import Awaitable, Mapping

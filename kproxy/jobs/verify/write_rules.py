@@ -3,8 +3,8 @@
 The rules hold whatever writes are lost or refused. A share-partition in memory is the durable state and what happened
 since, so it is never behind the log: each delivery count that it writes is higher than the one before, and its
 delivery-complete count includes all records that are in a terminal state in the log. It may be ahead: it also counts
-offsets of its topic that hold no record, or one of an aborted transaction, which the log does not have. These are
-notices, all else is a violation.
+offsets of its topic that hold no record, or one of an aborted transaction, and records whose last lock ended in a write
+that was refused, which the log does not have. These are notices, all else is a violation.
 
 Operators may write anything (WriteShareGroupState), so their records are not checked.
 """

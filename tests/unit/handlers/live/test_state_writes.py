@@ -8,7 +8,9 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import StateLogUnavailable, StateNotWritten
 from kproxy.handlers.live import state_writes
 from kproxy.handlers.live.state_writes import StateWrites
+from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.identifiers import SharePartitionKey
+from kproxy.share.limits import ShareLimits
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import NO_CHANGE, StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause
@@ -155,3 +157,52 @@ async def test_very_many_refused_changes_are_not_taken_back_but_discarded(
     assert held == []
     assert acknowledge_errors(few) == acknowledge_errors(many)
     assert acquired(await bob.fetch(max_wait_ms=0)) == [(0, 2, 1)]
+
+
+async def test_locks_whose_end_is_refused_have_ended_and_others_keep_what_they_hold() -> None:
+    """So a stock broker has it: the state goes on although the write failed."""
+    # Given
+    world = ShareGroupWorld()
+    await world.initialize()
+    world.produce(2)
+    alice, bob = world.member("alice"), world.member("bob")
+    await alice.open(max_records=2)
+    world.clock.advance(20_000)
+    world.produce(2)
+    await bob.open(max_records=2)
+    world.clock.advance(10_000)
+    world.state_log.persist_failure = StateNotWritten("too late")
+
+    # When
+    await world.expire()
+    world.state_log.persist_failure = None
+    accepted = await bob.acknowledge({(ORDERS, 0): [(2, 3, [1])]})
+
+    # Then
+    assert acknowledge_errors(accepted) == {(ORDERS, 0): ErrorCode.NONE}
+    assert acquired(await bob.fetch(max_wait_ms=0)) == [(0, 1, 2)]
+
+
+async def test_what_is_said_late_of_a_record_whose_last_end_was_refused_is_durable_before_it_is_answered() -> (
+    None
+):
+    # Given
+    world = ShareGroupWorld(limits=ShareGroupLimits(share=ShareLimits(delivery_count_limit=2)))
+    key = await world.initialize()
+    world.produce(2)
+    alice = world.member("alice")
+    await alice.open(max_records=2)
+    await alice.fetch(acks={(ORDERS, 0): [(0, 1, [2])]})
+    world.clock.advance(30_000)
+    world.state_log.persist_failure = StateNotWritten("too late")
+    await world.expire()
+    world.state_log.persist_failure = None
+
+    # When
+    accepted = await alice.acknowledge({(ORDERS, 0): [(0, 1, [1])]})
+
+    # Then
+    assert acknowledge_errors(accepted) == {(ORDERS, 0): ErrorCode.NONE}
+    state = world.state_log.state(key)
+    assert state is not None
+    assert state.start_offset == 2
