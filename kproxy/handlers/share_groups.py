@@ -262,10 +262,9 @@ class ShareGroups:
     async def move_log_starts(self, log_starts: Mapping[TopicIdPartition, int]) -> None:
         """Give up what these logs no longer hold: they begin at these offsets now. Raises nothing.
 
-        It has happened when this first waits; the rest of the wait is for durability. What is not live notices with
-        its first read.
+        It has happened, durably, when this returns. What is not live notices with its first read.
         """
-        await self._releases.move_log_starts(log_starts).settle()
+        await self._releases.move_log_starts(log_starts)
 
     async def tend_topics(self) -> int | None:
         """Delete the state of topics that the cluster does not have any more; go on with what was interrupted.

@@ -1,7 +1,8 @@
 """What changes without an acknowledgement: sessions close or lose their connection, locks end, logs lose records.
 
-What a session held is taken back with pauses (`HeldRecords`); all else takes effect, and every write is queued, before
-the first await. Sources: KIP-932, "Share sessions" and "Acquisition locks"; KAFKA-18925 (connections).
+What a session held is taken back with pauses (`HeldRecords`), so is what logs lost; when locks end, all takes effect,
+and every write is queued, before the first await. Sources: KIP-932, "Share sessions" and "Acquisition locks";
+KAFKA-18925 (connections).
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,7 +10,7 @@ from functools import partial
 
 from kproxy.handlers.live.held_records import HeldRecords, ReleasesUnderWay
 from kproxy.handlers.live.log_starts import move_start
-from kproxy.handlers.live.pauses import Pace, work_on
+from kproxy.handlers.live.pauses import Pace, let_others_go_on, work_on
 from kproxy.handlers.live.share_partitions import SharePartitionDirectory
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.share_session_requests import is_open
@@ -77,18 +78,35 @@ class Releases:
             self._services.availability.signal(key)
         return work
 
-    def move_log_starts(self, log_starts: Mapping[TopicIdPartition, int]) -> "Released":
-        """Give up what lies below `log_starts` in every live share-partition of these topic-partitions."""
+    async def move_log_starts(self, log_starts: Mapping[TopicIdPartition, int]) -> None:
+        """Give up what lies below `log_starts` in every live share-partition of these topic-partitions.
+
+        Others have a turn now and then. Returns when all of it is durable, or discarded.
+        """
         writes = StateWrites(self._services.directory, self._services.state_log)
+        topic_ids = {partition.topic_id for partition in log_starts}
         live_keys = self._services.directory.keys()
-        for key in live_keys:
-            log_start_offset = log_starts.get(TopicIdPartition(key.topic_id, key.partition))
-            share_partition = None if log_start_offset is None else self._services.directory.find(key)
-            if share_partition is None or log_start_offset is None:
-                continue
-            if move_start(self._services, writes, share_partition, log_start_offset):
-                self._services.availability.signal(key)
-        return Released(self._services.directory, writes)
+        pace = Pace()
+        try:
+            for key in [key for key in live_keys if key.topic_id in topic_ids]:
+                if pace.is_pause_due(self._move_log_start(key, log_starts, writes)):
+                    await let_others_go_on()
+            await writes.settle()
+        finally:
+            writes.abandon()
+
+    def _move_log_start(
+        self, key: SharePartitionKey, log_starts: Mapping[TopicIdPartition, int], writes: StateWrites
+    ) -> int:
+        """Give up what one share-partition has lost; return how much work that was."""
+        log_start_offset = log_starts.get(TopicIdPartition(key.topic_id, key.partition))
+        share_partition = self._services.directory.find(key)
+        if share_partition is None or log_start_offset is None:
+            return 1
+        work = work_on(share_partition.run_count)
+        if move_start(self._services, writes, share_partition, log_start_offset):
+            self._services.availability.signal(key)
+        return work
 
     def _release(self, sessions: Iterable[ShareSession]) -> "Released":
         writes = StateWrites(self._services.directory, self._services.state_log)

@@ -2,6 +2,9 @@
 
 import asyncio
 
+import pytest
+
+from kproxy.handlers.live import pauses
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.share.identifiers import TopicIdPartition
 from kproxy.share.limits import ShareLimits
@@ -10,8 +13,9 @@ from tests.worlds.share_group_world import (
     ShareGroupWorld,
     acknowledge_errors,
     acquired,
+    world_with_orders,
 )
-from tests.worlds.waiting import until_all_wait
+from tests.worlds.waiting import turns_during, until_all_wait
 
 PARTITION = TopicIdPartition(ORDERS, 0)
 
@@ -65,6 +69,24 @@ async def test_a_log_that_begins_where_it_did_and_other_logs_change_nothing() ->
 
     # Then
     assert len(world.state_log.deltas) == delta_count
+
+
+async def test_others_have_turns_while_very_many_logs_lose_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    monkeypatch.setattr(pauses, "MOST_AT_ONCE", 2)
+    world = await world_with_orders(partition_count=8)
+    for number in range(8):
+        world.produce(1, partition=number)
+    await world.member().open(*((ORDERS, number) for number in range(8)), max_records=8)
+
+    # When
+    turn_count = await turns_during(
+        world.groups.move_log_starts({TopicIdPartition(ORDERS, number): 1 for number in range(8)})
+    )
+
+    # Then
+    assert turn_count >= 4
+    assert [delta.start_offset for _, delta in world.state_log.deltas[-8:]] == [1] * 8
 
 
 async def test_a_window_that_was_full_has_room_again_and_who_waits_fetches() -> None:
