@@ -8,14 +8,8 @@ from hypothesis import strategies as st
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import InvalidRecordState, InvalidRequest
-from kproxy.share.acknowledgement import (
-    Acknowledgement,
-    AcknowledgementBatch,
-    CutWindow,
-    validate_acknowledgement_batches,
-)
+from kproxy.share.acknowledgement import AcknowledgementBatch, CutWindow, validate_acknowledgement_batches
 from kproxy.share.limits import ShareLimits
-from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRanges
 from kproxy.share.record_state import AcknowledgeType, RecordState
 from kproxy.share.state_batches import NO_CHANGE, StateBatch, StateDelta
 from tests.worlds.share_builders import (
@@ -351,23 +345,6 @@ def test_renewal_can_be_forbidden() -> None:
 
     # Then
     assert refusal.value.error_code is ErrorCode.INVALID_RECORD_STATE
-
-
-def test_a_record_that_is_renewed_over_and_over_is_put_in_place_once() -> None:
-    # Given
-    lock, renewal = AcquisitionLock(ALICE, 30_000), AcquisitionLock(ALICE, 60_000)
-    ranges = OffsetRanges(0)
-    ranges.append(InFlightRange(0, 9, RecordState.ACQUIRED, 1, lock))
-    acknowledgement = Acknowledgement(ranges, renewal, limits=ShareLimits(), now_ms=0)
-
-    # When
-    acknowledgement.plan([*say(3, 5, RENEW), *say(5, 5, RENEW) * 1_000, *say(5, 5, ACCEPT)])
-
-    # Then
-    assert acknowledgement.rewrites == [
-        [InFlightRange(3, 5, RecordState.ACQUIRED, 1, renewal)],
-        [InFlightRange(5, 5, RecordState.ACKNOWLEDGED, 1, None)],
-    ]
 
 
 def test_of_what_anybody_says_behind_a_cut_only_what_was_in_flight_is_looked_at() -> None:

@@ -3,9 +3,11 @@
 import pytest
 
 from kproxy.errors import InvalidRecordState
+from kproxy.share.acknowledgement import Acknowledgement
 from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.acquisition_locks import AcquisitionLocks
-from kproxy.share.offset_ranges import AcquisitionLock
+from kproxy.share.limits import ShareLimits
+from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRanges
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
 from tests.worlds.share_builders import (
@@ -192,3 +194,20 @@ def test_locks_that_were_renewed_away_are_forgotten_long_before_they_end() -> No
     assert share_partition.expire_locks(30_000).batches == (StateBatch(0, 4, RecordState.AVAILABLE, 1),)
     assert share_partition.expire_locks(30_999).batches == ()
     assert share_partition.expire_locks(31_000).batches == (StateBatch(5, 9, RecordState.AVAILABLE, 1),)
+
+
+def test_a_record_that_is_renewed_over_and_over_is_put_in_place_once() -> None:
+    # Given
+    lock, renewal = AcquisitionLock(ALICE, 30_000), AcquisitionLock(ALICE, 60_000)
+    ranges = OffsetRanges(0)
+    ranges.append(InFlightRange(0, 9, RecordState.ACQUIRED, 1, lock))
+    acknowledgement = Acknowledgement(ranges, renewal, limits=ShareLimits(), now_ms=0)
+
+    # When
+    acknowledgement.plan([*say(3, 5, RENEW), *say(5, 5, RENEW) * 1_000, *say(5, 5, ACCEPT)])
+
+    # Then
+    assert acknowledgement.rewrites == [
+        [InFlightRange(3, 5, RecordState.ACQUIRED, 1, renewal)],
+        [InFlightRange(5, 5, RecordState.ACKNOWLEDGED, 1, None)],
+    ]
