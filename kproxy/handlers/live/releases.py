@@ -141,4 +141,4 @@ class Released:
             await self._writes.settle()
         finally:
             self._writes.abandon()
-            self._directory.unload_unwanted(self._group_ids)
+            await self._directory.unload_unwanted(self._group_ids)

@@ -5,29 +5,22 @@ the live object and forgets it; the next fetch builds another from what is durab
 then available again, which merely ends locks early.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from kproxy.errors import (
     BrokerUnavailable,
-    CoordinatorLoadInProgress,
-    CoordinatorNotAvailable,
-    FencedLeaderEpoch,
-    FencedStateEpoch,
-    InvalidRequest,
     KproxyError,
-    NotCoordinator,
     OffsetNotAvailable,
-    SharePartitionElsewhere,
     ShareStateNotInitialized,
-    ShareStateNotReadable,
     ShareStateStillLoading,
 )
+from kproxy.handlers.live.load_failures import told_to_clients
 from kproxy.handlers.live.load_queue import LoadQueue, LoadUnderWay
 from kproxy.handlers.live.lock_deadlines import LockDeadlines
 from kproxy.handlers.live.offset_reset import OffsetReset
+from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.live.read_sizes import ReadSize
 from kproxy.handlers.live.unused_choices import StartChoice, UnusedChoices
 from kproxy.handlers.offset_store import ShareOffsetStore
@@ -216,19 +209,24 @@ class SharePartitionDirectory:
         # Fetches that wait for it have to look again: the next one loads it.
         self._ports.availability.signal(key)
 
-    def unload_unwanted(self, group_ids: Collection[GroupId]) -> None:
+    async def unload_unwanted(self, group_ids: Collection[GroupId]) -> None:
         """Forget what is live of those of the groups that nobody fetches for any more.
 
-        A share-partition with a write under way stays until that is settled: a load would not see it yet.
+        Others have a turn now and then, and what somebody fetches for meanwhile stays. A share-partition with a write
+        under way stays until that is settled: a load would not see it yet.
         """
         unwanted = {group_id for group_id in group_ids if not self._is_wanted(group_id)}
         if not unwanted:
             return
         for key in self._loads.drop(unwanted):
             self._loading.pop(key).end(ShareStateStillLoading(f"nobody fetches for {key} any more"))
+        pace = Pace()
         for key in [key for key in self._live if key.group_id in unwanted]:
-            self._live[key].is_unwanted = True
-            self._drop_if_unwanted(key)
+            if (live := self._live.get(key)) is not None:
+                live.is_unwanted = True
+                self._drop_if_unwanted(key)
+            if pace.is_pause_due():
+                await let_others_go_on()
 
     def has_unsettled_writes(self, key: SharePartitionKey) -> bool:
         """Tell whether something of a live share-partition may not be durable yet, but for who holds what."""
@@ -309,7 +307,7 @@ class SharePartitionDirectory:
             raise ShareStateStillLoading(f"nobody fetches for {key} any more")
 
     async def _build(self, key: SharePartitionKey, load: LoadUnderWay) -> _Live:
-        with _told_to_clients(key):
+        with told_to_clients(key):
             state = await self._without_unused_choice(key, await self._ports.state_log.load(key))
         if state is None:
             raise ShareStateNotInitialized(f"there is no state of {key}, no member asked for it yet")
@@ -339,7 +337,7 @@ class SharePartitionDirectory:
 
     def _require_ready(self, key: SharePartitionKey) -> None:
         """Raise unless both are known, the state and the configurations of the group."""
-        with _told_to_clients(key):
+        with told_to_clients(key):
             self._ports.state_log.require_ready(key)
             self._ports.group_log.require_ready(key.group_id)
 
@@ -361,7 +359,7 @@ class SharePartitionDirectory:
         except BrokerUnavailable as failure:
             raise OffsetNotAvailable(f"the leader names no start offset for {key}: {failure}") from failure
         load.require_up_to_date(key)
-        with _told_to_clients(key):
+        with told_to_clients(key):
             await self._ports.state_log.persist(
                 key,
                 StateDelta(start_offset, UNKNOWN_COMPLETE_COUNT, ()),
@@ -380,19 +378,3 @@ class SharePartitionDirectory:
             self.discard(key)
             if live.choice is not None and not live.share_partition.in_flight_count:
                 self._unused_choices.note(key, live.choice)
-
-
-@contextmanager
-def _told_to_clients(key: SharePartitionKey) -> Iterator[None]:
-    """Turn what the logs say into what is told of one share-partition."""
-    try:
-        yield
-    except CoordinatorLoadInProgress as loading:
-        raise ShareStateStillLoading(f"the slot of {key} is being replayed") from loading
-    except NotCoordinator as moved:
-        raise SharePartitionElsewhere(f"another process owns {key}: {moved}") from moved
-    except CoordinatorNotAvailable as failure:
-        raise ShareStateNotReadable(f"the state of {key} cannot be read: {failure}") from failure
-    except (FencedLeaderEpoch, FencedStateEpoch, InvalidRequest) as overtaken:
-        # It was initialized anew, deleted or loaded by another process since it was read.
-        raise ShareStateStillLoading(f"the state of {key} was changed meanwhile: {overtaken}") from overtaken

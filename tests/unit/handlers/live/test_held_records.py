@@ -16,6 +16,7 @@ from tests.worlds.share_group_world import (
     acquired,
     world_with_orders,
 )
+from tests.worlds.waiting import turns_during
 
 PARTITIONS = range(20)
 ALL = tuple((ORDERS, number) for number in PARTITIONS)
@@ -214,3 +215,42 @@ async def test_a_session_is_closed_with_an_answer_when_all_that_it_held_is_relea
     assert answer.error_code == ErrorCode.NONE
     states = [world.state_log.state(world.key(partition=number)) for number in PARTITIONS]
     assert [None if state is None else state.start_offset for state in states] == [1] + [0] * LAST
+
+
+async def two_sessions_about_few_share_partitions() -> tuple[ShareGroupWorld, Member]:
+    """All are live, because a member that has left had them."""
+    world = await world_with_orders(partition_count=len(PARTITIONS))
+    alice, bob = world.member("alice"), world.member("bob")
+    await bob.open((ORDERS, FIRST))
+    await alice.open(*ALL)
+    while world.groups.share_partition_count < len(PARTITIONS):
+        await alice.fetch()
+    await alice.disconnect()
+    return world, bob
+
+
+async def test_others_have_turns_while_very_many_are_unloaded_with_the_last_session_of_a_group() -> None:
+    # Given
+    world, bob = await two_sessions_about_few_share_partitions()
+
+    # When
+    turn_count = await turns_during(bob.disconnect())
+
+    # Then
+    assert turn_count > len(PARTITIONS)
+    assert world.groups.share_partition_count == 0
+
+
+async def test_what_is_not_unloaded_yet_stays_when_somebody_fetches_for_the_group_again() -> None:
+    # Given
+    world, bob = await two_sessions_about_few_share_partitions()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(bob.disconnect())
+        while world.groups.share_partition_count == len(PARTITIONS):  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0)
+        await world.member("carol").open((ORDERS, LAST))
+
+    # Then
+    assert 0 < world.groups.share_partition_count < len(PARTITIONS)

@@ -253,9 +253,9 @@ async def test_a_group_that_nobody_fetches_for_is_unloaded() -> None:
     wanted["is_wanted"] = False
 
     # When
-    directory.unload_unwanted([GroupId("another")])
+    await directory.unload_unwanted([GroupId("another")])
     count_before = len(directory)
-    directory.unload_unwanted([GroupId("g")])
+    await directory.unload_unwanted([GroupId("g")])
 
     # Then
     assert count_before == 1
@@ -270,7 +270,7 @@ async def test_a_group_that_somebody_fetches_for_stays() -> None:
     await loaded(directory, KEY)
 
     # When
-    directory.unload_unwanted([GroupId("g")])
+    await directory.unload_unwanted([GroupId("g")])
 
     # Then
     assert len(directory) == 1
@@ -288,7 +288,7 @@ async def test_an_unwanted_share_partition_stays_until_its_write_is_settled() ->
     written = directory.begin_write(KEY)
 
     # When
-    directory.unload_unwanted([GroupId("g")])
+    await directory.unload_unwanted([GroupId("g")])
     count_during_write = len(directory)
     directory.settle_write(written, is_certain=True)
 
@@ -306,7 +306,7 @@ async def test_a_share_partition_that_is_wanted_again_when_its_write_is_settled_
     live = await loaded(directory, KEY)
     wanted["is_wanted"] = False
     written = directory.begin_write(KEY)
-    directory.unload_unwanted([GroupId("g")])
+    await directory.unload_unwanted([GroupId("g")])
 
     # When
     wanted["is_wanted"] = True
