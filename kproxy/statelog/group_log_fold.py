@@ -88,6 +88,11 @@ class GroupLogFold:
         self.applied_offset = NO_OFFSET
         """The offset of the last record looked at, whatever became of it; -1 before any."""
 
+    @property
+    def group_ids(self) -> tuple[GroupId, ...]:
+        """The ids of all groups of which there is any record."""
+        return tuple(self._groups)
+
     def images(self) -> Mapping[GroupId, ShareGroupImage]:
         """Return every durable group.
 

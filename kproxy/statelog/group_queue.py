@@ -139,6 +139,11 @@ class GroupQueue:
         """How many keys end with a record that does not count; `DisplacedRecords` mends them."""
         return len(self._fold.displaced)
 
+    @property
+    def group_ids(self) -> tuple[GroupId, ...]:
+        """The ids of durable groups, and of those of which only configurations are."""
+        return self._fold.group_ids
+
     def durable_images(self) -> Mapping[GroupId, ShareGroupImage]:
         """Return every durable group. Raises CorruptStateRecord when too little is left of one."""
         return self._fold.images()

@@ -12,16 +12,19 @@ still has. Records are delivered again, and none is lost.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import Final
 
 from kproxy.errors import KproxyError, StateNotWritten
+from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.net.state_log.reports import SlotReports
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.net.state_log.slots import StateSlots
-from kproxy.share.identifiers import GroupId, SharePartitionKey, StateEpoch
-from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.share.identifiers import GroupId, SharePartitionKey, StateEpoch, TopicIdPartition
+from kproxy.share.share_group_image import StateTopics
 from kproxy.statelog.operations import Initialize
 from kproxy.statelog.tickets import Ticket
 from kproxy.telemetry import logs
@@ -33,6 +36,12 @@ SETTLING_SECONDS: Final = 0.2
 
 AGAIN_SECONDS: Final = 5.0
 """How long to wait after a state could not be written."""
+
+LOOKED_AT_ONCE: Final = 5_000
+"""So many share-partitions of a group are looked at before others have a turn: some 20 ms."""
+
+_LOOKS_OF_ONE: Final = 10
+"""So many of them are looked at in the time of another group."""
 
 FIRST_EPOCH: Final = StateEpoch(0)
 """Whatever epoch the group initializes the state with later is no lower."""
@@ -66,33 +75,47 @@ class LostStates:
             raise
 
     async def look(self, slots: StateSlots) -> None:
-        """Begin anew what is lost, as far as the slots of the group and of the state are ready; with an alarm."""
+        """Begin anew what is lost, as far as the slots of the group and of the state are ready; with an alarm.
+
+        Others have a turn now and then.
+        """
+        pace = Pace()
         for slot in slots.all():
             try:
-                self._look_into(slot, slots)
+                for group_id in () if (loaded := slot.loaded()) is None else loaded.groups.group_ids:
+                    await self._look_at(group_id, slot, slots, pace)
             except KproxyError as failure:
                 log.warning("lost_states_not_looked_for", slot=slot.number, detail=failure)
-            await asyncio.sleep(0)  # others have a turn
+            await let_others_go_on()
 
-    def _look_into(self, slot: StateSlot, slots: StateSlots) -> None:
-        loaded = slot.loaded()
-        if loaded is None:
-            return
-        for group_id, image in loaded.groups.durable_images().items():
-            for number, keys in _by_slot(self._lost_of(group_id, image, slots), slots).items():
-                self._reports.begun_anew(group_id, number, len(keys))
-                for key in keys:
+    async def _look_at(self, group_id: GroupId, slot: StateSlot, slots: StateSlots, pace: Pace) -> None:
+        begun: Counter[int] = Counter()
+        try:
+            for some in _portions(_initialized(group_id, slot)):
+                # In this turn: what the group gives up in a pause is deleted, not lost.
+                for key in self._lost_of(some, _initialized(group_id, slot), group_id, slots):
                     self._begin_anew(key, slots)
+                    begun[slots.slot_of_key(key).number] += 1
+                if pace.is_pause_due(1 + len(some) // _LOOKS_OF_ONE):
+                    await let_others_go_on()
+        finally:
+            for number, count in begun.items():
+                self._reports.begun_anew(group_id, number, count)
 
     def _lost_of(
-        self, group_id: GroupId, image: ShareGroupImage, slots: StateSlots
+        self,
+        some: Iterable[TopicIdPartition],
+        initialized: StateTopics,
+        group_id: GroupId,
+        slots: StateSlots,
     ) -> Iterator[SharePartitionKey]:
-        for topic_id, topic in image.initialized.items():
-            for partition in sorted(topic.partitions):
-                key = SharePartitionKey(group_id, topic_id, partition)
-                holder = slots.slot_of_key(key).loaded()
-                if holder is not None and key not in holder.fold.states and key not in self._begun:
-                    yield key
+        for topic_id, partition in some:
+            if topic_id not in initialized or partition not in initialized[topic_id].partitions:
+                continue
+            key = SharePartitionKey(group_id, topic_id, partition)
+            holder = slots.slot_of_key(key).loaded()
+            if holder is not None and key not in holder.fold.states and key not in self._begun:
+                yield key
 
     def _begin_anew(self, key: SharePartitionKey, slots: StateSlots) -> None:
         self._begun.add(key)
@@ -108,10 +131,18 @@ class LostStates:
             asyncio.get_running_loop().call_later(AGAIN_SECONDS, self.wake)
 
 
-def _by_slot(
-    keys: Iterator[SharePartitionKey], slots: StateSlots
-) -> Mapping[int, Sequence[SharePartitionKey]]:
-    found: dict[int, list[SharePartitionKey]] = {}
-    for key in keys:
-        found.setdefault(slots.slot_of_key(key).number, []).append(key)
-    return found
+def _initialized(group_id: GroupId, slot: StateSlot) -> StateTopics:
+    """Return what a group says, durably and at this moment, to be initialized; nothing while that is not known."""
+    loaded = slot.loaded()
+    image = None if loaded is None else loaded.groups.durable_image(group_id)
+    return {} if image is None else image.initialized
+
+
+def _portions(initialized: StateTopics) -> Iterator[Sequence[TopicIdPartition]]:
+    partitions = (
+        TopicIdPartition(topic_id, number)
+        for topic_id, topic in initialized.items()
+        for number in sorted(topic.partitions)
+    )
+    while some := tuple(islice(partitions, LOOKED_AT_ONCE)):
+        yield some

@@ -1,10 +1,13 @@
 """Share-partitions whose state is gone from the log begin anew, and skip nothing."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import replace
 
 import pytest
 
 from kproxy.error_codes import ErrorCode
+from kproxy.handlers.live import pauses
 from kproxy.net import tasks
 from kproxy.net.state_log import lost_states
 from kproxy.net.state_log.lost_states import LostStates
@@ -26,7 +29,7 @@ from tests.worlds.state_logs import (
     create_state_topics,
     state_log,
 )
-from tests.worlds.waiting import until
+from tests.worlds.waiting import turns_during, until
 
 Scenario = Callable[[ScriptedStateLog], Coroutine[object, object, None]]
 
@@ -143,6 +146,58 @@ async def test_what_is_there_is_left_alone_and_what_is_on_its_way_is_not_begun_t
         cluster.may_land.set()
         await process.service.drain(10)
         assert await start_offsets(process) == [0, -1]
+
+
+@pytest.fixture
+def every_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One share-partition a turn."""
+    monkeypatch.setattr(lost_states, "LOOKED_AT_ONCE", 1, raising=False)
+    monkeypatch.setattr(pauses, "MOST_AT_ONCE", 1)
+
+
+@pytest.mark.usefixtures("every_pause")
+async def test_others_have_turns_while_a_group_with_very_many_share_partitions_is_looked_at(
+    cluster: ScriptedStateLog,
+) -> None:
+    # Given
+    orders = {ORDERS: StatePartitions("orders", frozenset(range(20)))}
+    async with StateLogBacking(cluster) as backing:
+        process = await Process(backing).serves()
+        slots = process.directory.require()
+        slots.slot_of_group("workers").submit_group(ImageWrite(replace(WORKERS, initialized=orders)))
+        await process.service.drain(10)
+
+        # When
+        turn_count = await turns_during(LostStates(backing.reports).look(slots))
+
+        # Then
+        assert turn_count > len(orders[ORDERS].partitions)
+        assert backing.measured.counts["statelog_lost_states",] == 18
+
+
+@pytest.mark.usefixtures("every_pause")
+async def test_what_a_group_gives_up_while_it_is_looked_at_does_not_begin_anew(
+    cluster: ScriptedStateLog,
+) -> None:
+    """Its states are gone because they were deleted."""
+    # Given
+    async with StateLogBacking(cluster) as backing:
+        process = await Process(backing).serves()
+        slots = process.directory.require()
+        await process.service.states.delete([HERE, THERE])
+        looking = LostStates(backing.reports).look(slots)
+        while not any(slot.has_work for slot in slots.all()):
+            looking.send(None)  # up to the next pause, until one of them begins anew
+
+        # When
+        given_up = replace(WORKERS, initialized={}, deleting=WORKERS.initialized)
+        slots.slot_of_group("workers").submit_group(ImageWrite(given_up))
+        await process.service.drain(10)
+        await asyncio.get_running_loop().create_task(looking)
+        await process.service.drain(10)
+
+        # Then
+        assert sorted(await start_offsets(process), key=str) == [0, None]
 
 
 async def test_while_the_slot_of_the_state_is_not_ready_nothing_is_said_of_it(
