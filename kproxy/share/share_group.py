@@ -287,14 +287,13 @@ class ShareGroup:
         """Let the next heartbeat ask again for `keys`, which may have durable state or not."""
         self.topics.state_partitions.fail(keys)
 
-    def begin_deletion(self) -> tuple[SharePartitionKey, ...]:
-        """Give up the group, which has no members; return the share-partitions whose durable state must be deleted."""
+    def begin_deletion(self) -> None:
+        """Give up the group, which has no members. What is `deleting` in its image is to be deleted first."""
         assert not self.members, f"{self.group_id!r} has members"
         if not self.is_being_deleted:
             self.is_being_deleted = True
             self.topics.begin_deletion(tuple(self.state_topic_names))
             self.note_change()
-        return tuple(each.in_group(self.group_id) for each in self.topics.state_partitions.partitions)
 
     def delete_topics(self, topic_ids: Collection[TopicId]) -> tuple[SharePartitionKey, ...]:
         """Give up the share-partitions of these topics, and return those whose durable state must be deleted.

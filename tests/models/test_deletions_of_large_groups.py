@@ -2,10 +2,13 @@
 
 import asyncio
 
+import pytest
+
+from kproxy.handlers.live import pauses
 from tests.worlds.mortal_world import GROUP
 from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
 from tests.worlds.share_offset_requests import alter
-from tests.worlds.waiting import until_all_wait
+from tests.worlds.waiting import turns_during, until_all_wait
 
 
 async def test_others_have_turns_while_the_states_of_a_large_group_are_deleted() -> None:
@@ -19,6 +22,23 @@ async def test_others_have_turns_while_the_states_of_a_large_group_are_deleted()
     assert refusals == {}
     assert world.state_log.deletion_sizes == [5_000, 1_000]
     assert world.group_log.replayed().durable_images() == {}
+    assert world.state_log.memory.fold.states == {}
+
+
+async def test_others_have_turns_while_it_is_seen_whether_the_states_of_a_large_group_can_be_deleted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are in all slots, of which some may be loading."""
+    monkeypatch.setattr(pauses, "MOST_AT_ONCE", 100)
+
+    # Given
+    world = await a_large_group()
+
+    # When
+    turn_count = await turns_during(world.groups._group_deletions.delete([GROUP]))
+
+    # Then
+    assert turn_count > 6_000 // 100
     assert world.state_log.memory.fold.states == {}
 
 
@@ -38,6 +58,22 @@ async def test_a_new_group_keeps_its_states_while_a_slow_deletion_of_a_large_one
 
     # Then
     assert slow.result() == {}
+    assert set(world.state_log.memory.fold.states) == {world.key(partition=5_500)}
+
+
+async def test_a_deletion_that_others_finish_in_its_first_pause_succeeds_and_spares_a_new_group() -> None:
+    # Given
+    world = await a_large_group()
+    paused = world.groups._group_deletions.delete([GROUP])
+    paused.send(None)
+    await world.groups._group_deletions.delete([GROUP])
+    await alter(world, {"orders": {5_500: 3}})
+
+    # When
+    refusals = await asyncio.get_running_loop().create_task(paused)
+
+    # Then
+    assert refusals == {}
     assert set(world.state_log.memory.fold.states) == {world.key(partition=5_500)}
 
 

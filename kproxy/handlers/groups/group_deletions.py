@@ -22,6 +22,7 @@ from kproxy.handlers.ports import GroupLog
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, SharePartitionKey
 from kproxy.share.share_group import ShareGroup
+from kproxy.share.share_group_image import StateTopics
 from kproxy.share.share_session import ShareSession
 
 _GROUPS_AT_ONCE: Final = 100
@@ -37,7 +38,8 @@ class _Deletion:
     """One group on its way out, and why it goes no further."""
 
     group: ShareGroup
-    keys: Collection[SharePartitionKey]
+    states: StateTopics
+    """What is deleted first. There may be a hundred thousand share-partitions."""
     write: GroupWrite
     refusal: ApiError | None = None
     is_over: bool = False
@@ -46,6 +48,12 @@ class _Deletion:
     @property
     def group_id(self) -> GroupId:
         return self.group.group_id
+
+    @property
+    def keys(self) -> Iterator[SharePartitionKey]:
+        for topic_id, topic in self.states.items():
+            for number in topic.partitions:
+                yield SharePartitionKey(self.group_id, topic_id, number)
 
 
 class GroupDeletions:
@@ -81,9 +89,14 @@ class GroupDeletions:
     async def _delete(self, group_ids: Iterable[GroupId]) -> Mapping[GroupId, ApiError]:
         refusals: dict[GroupId, ApiError] = {}
         deletions: list[_Deletion] = []
-        for group_id in group_ids:
+        groups = {group_id: self._coordinator.find(group_id) for group_id in group_ids}
+        for group_id, refusal in (await self._not_ready(groups.values())).items():
+            refusals[group_id] = refusal
+            del groups[group_id]
+        for group_id, group in groups.items():
             try:
-                deletions.append(self._begin(group_id))
+                if group is None or not group.is_deleted:
+                    deletions.append(self._begin(group_id, group))
             except ApiError as refusal:
                 refusals[group_id] = refusal
         await self._go_on(deletions)
@@ -118,20 +131,35 @@ class GroupDeletions:
         if some:
             yield some
 
-    def _begin(self, group_id: GroupId) -> _Deletion:
-        """Queue that the group is being deleted, and let go of what is live of it. Nothing happened when this raises.
+    async def _not_ready(self, groups: Iterable[ShareGroup | None]) -> Mapping[GroupId, ApiError]:
+        """Return those of which some state cannot be deleted now, with the reason; others have a turn now and then."""
+        refusals: dict[GroupId, ApiError] = {}
+        pace = Pace()
+        for group in groups:
+            if group is None or group.members:
+                continue  # which is what is wrong with it
+            try:
+                _require_initialized(group)
+                for partition in group.topics.state_partitions.partitions:
+                    self._services.state_log.require_ready(partition.in_group(group.group_id))
+                    if pace.is_pause_due():
+                        await let_others_go_on()
+            except ApiError as refusal:
+                refusals[group.group_id] = refusal
+        return refusals
 
-        A state that somebody is about to initialize would come after its deletion.
+    def _begin(self, group_id: GroupId, wanted: ShareGroup | None) -> _Deletion:
+        """Queue that the group is being deleted, unless it is another than `wanted` by now.
+
+        Nothing happened when this raises.
         """
         self._group_log.require_ready(group_id)
         group = self._coordinator.require_empty(group_id)
-        state_partitions = group.topics.state_partitions
-        if state_partitions.is_under_way:
-            raise CoordinatorLoadInProgress(f"share-partitions of group {group_id!r} are being initialized")
-        for partition in state_partitions.partitions:
-            self._services.state_log.require_ready(partition.in_group(group_id))
-        keys = group.begin_deletion()
-        return _Deletion(group, keys, self._writes.begin(group_id))
+        if group is not wanted:
+            raise _restored(group_id)
+        _require_initialized(group)
+        group.begin_deletion()
+        return _Deletion(group, group.image().deleting, self._writes.begin(group_id))
 
     async def _go_on(self, deletions: Collection[_Deletion]) -> None:
         try:
@@ -160,11 +188,8 @@ class GroupDeletions:
                 self._services.directory.discard(key)
             failures.update(await self._services.state_log.delete(left))
             await let_others_go_on()
-        for deletion in deletions:
-            for key in deletion.keys:
-                if key in failures:
-                    self._end(deletion, failures[key])
-                    break
+        for group_id, refusal in {key.group_id: failure for key, failure in failures.items()}.items():
+            self._end(of_ids[group_id], refusal)
 
     async def _remove(self, deletions: Iterable[_Deletion]) -> None:
         """Remove the records of groups, and forget these groups with what is live of them."""
@@ -193,9 +218,7 @@ class GroupDeletions:
         """Return those to go on with, to be done in this turn: what comes after others are done is another group's."""
         for deletion in deletions:
             if not deletion.is_over and not self._is_there(deletion):
-                self._end(
-                    deletion, CoordinatorNotAvailable(f"group {deletion.group_id!r} was restored meanwhile")
-                )
+                self._end(deletion, _restored(deletion.group_id))
         return [deletion for deletion in deletions if not deletion.is_over]
 
     def _end(self, deletion: _Deletion, refusal: ApiError) -> None:
@@ -247,3 +270,13 @@ class GroupDeletions:
                     await let_others_go_on()
         if closed:  # to find them took a look at every session
             await let_others_go_on()
+
+
+def _require_initialized(group: ShareGroup) -> None:
+    """Raise CoordinatorLoadInProgress if somebody is about to initialize a state: it would come after its deletion."""
+    if group.topics.state_partitions.is_under_way:
+        raise CoordinatorLoadInProgress(f"share-partitions of group {group.group_id!r} are being initialized")
+
+
+def _restored(group_id: GroupId) -> CoordinatorNotAvailable:
+    return CoordinatorNotAvailable(f"group {group_id!r} was restored meanwhile")
