@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, CoordinatorNotAvailable
 from kproxy.handlers.live.pauses import MOST_AT_ONCE
 from kproxy.net.state_log.durable_state_log import INITIALIZED_AT_ONCE
@@ -12,8 +13,10 @@ from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import StateEpoch
 from tests.event_loops import async_fixture
 from tests.unit.net.state_log.test_durable_state_log import HERE, Ports
+from tests.worlds.share_group_world import ShareGroupWorld
+from tests.worlds.share_offset_requests import delete
 from tests.worlds.state_logs import StateLogBacking
-from tests.worlds.waiting import turns_during, until
+from tests.worlds.waiting import turns_during, until, until_all_wait
 
 
 @async_fixture
@@ -110,3 +113,28 @@ async def test_what_takes_too_long_is_left_to_the_next_heartbeat(
     assert state_count(ports) == INITIALIZED_AT_ONCE
     assert len(failures) == len(very_many()) - INITIALIZED_AT_ONCE
     assert {type(failure) for failure in failures.values()} == {CoordinatorNotAvailable}
+
+
+async def test_states_that_were_deleted_while_they_were_begun_again_are_not_begun_once_more() -> None:
+    """Another heartbeat began them after the retry interval, and was through before the first one went on."""
+    # Given
+    world = ShareGroupWorld(passes_time=False)
+    first_may_go_on = world.state_log.hold_initializations = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        joining = tasks.create_task(world.member("alice").heartbeat(0, ["orders"]))
+        await until_all_wait()
+        world.state_log.hold_initializations = None
+        world.clock.advance(30_000)
+        await world.member("bob").heartbeat(0, ["orders"])
+        begun = set(world.state_log.memory.fold.states)
+        await world.member("alice").heartbeat(-1)
+        await world.member("bob").heartbeat(-1)
+        await delete(world, "orders")
+
+        # When
+        first_may_go_on.set()
+
+    # Then
+    assert begun == {world.key()}
+    assert joining.result().error_code != ErrorCode.NONE
+    assert world.state_log.memory.fold.states == {}

@@ -36,6 +36,7 @@ from kproxy.share.heartbeat import (
 )
 from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey
 from kproxy.share.limits import GroupLimits
+from kproxy.share.share_group import ShareGroup
 from kproxy.wire.messages import share_group_heartbeat_response
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kproxy.wire.messages.share_group_heartbeat_response import Assignment, ShareGroupHeartbeatResponse
@@ -175,10 +176,15 @@ class ShareGroupHeartbeatHandler:
         """
         write = self._writes.begin(group_id)
         beginning = _Beginning(wanted)
+
+        def require_wanted() -> None:
+            write.require_current()
+            _require_kept(self._coordinator.find(group_id), wanted)
+
         try:
             await write.settle()
             failures = beginning.failures = await self._ports.state_log.initialize(
-                beginning.initializations(), write.require_current
+                beginning.initializations(), require_wanted
             )
             pace = Pace()
             for key in beginning.ended:
@@ -228,6 +234,17 @@ class _Beginning:
             has_failed = self.failures is None or key in self.failures
             (self.failed if has_failed else self.done).append(key)
             yield key
+
+
+def _require_kept(group: ShareGroup | None, wanted: Sequence[TopicInitialization]) -> None:
+    """Raise CoordinatorNotAvailable if the group has given up a topic: a state that is begun now would stay for ever.
+
+    Who waits for an initialization for longer than the retry interval may be overtaken by another, and a deletion.
+    """
+    names = {} if group is None else group.state_topic_names
+    for topic in wanted:
+        if topic.topic_id not in names:
+            raise CoordinatorNotAvailable(f"offsets of group {topic.group_id!r} were deleted meanwhile")
 
 
 def _heartbeat(request: ShareGroupHeartbeatRequest, context: RequestContext) -> Heartbeat:
