@@ -34,7 +34,10 @@ _ZERO_VALUES: Final[Mapping[str, bool | float | str | bytes]] = {
     "records": b"",
 }
 
-_KINDS: Final = frozenset({"request", "response", "header", "coordinator-key", "coordinator-value"})
+_KINDS_WITHOUT_API_KEY: Final = frozenset({"header", "data"})
+_KINDS: Final = (
+    frozenset({"request", "response", "coordinator-key", "coordinator-value"}) | _KINDS_WITHOUT_API_KEY
+)
 _MESSAGE_KEYS: Final = frozenset(
     {
         *("name", "type", "apiKey", "listeners", "validVersions", "flexibleVersions"),
@@ -152,7 +155,7 @@ def parse_schema(definition: object) -> Schema:
     if kind not in _KINDS:
         raise SchemaError(f"{name}: type {kind!r} is none of {', '.join(sorted(_KINDS))}")
     api_key = message.get("apiKey")
-    if (api_key is None) != (kind == "header") or not isinstance(api_key, int | None):
+    if (api_key is None) != (kind in _KINDS_WITHOUT_API_KEY) or not isinstance(api_key, int | None):
         raise SchemaError(f"{name}: apiKey {api_key!r} does not suit type {kind!r}")
     return _MessageParser(name, message).schema(kind, api_key)
 

@@ -60,9 +60,9 @@ class StructSchema:
 class MessageSchema(StructSchema):
     """The fields of a message and what is known of it as a whole.
 
-    `kind` is Kafka's: request, response, header, coordinator-key or coordinator-value. `api_key` is the
-    record type for the last two and None for headers. `flexible_versions` is None for messages that never
-    became flexible.
+    `kind` is Kafka's: request, response, header, coordinator-key, coordinator-value or data. `api_key` is the
+    record type for keys and values, and None for headers and for data, which stand inside of other messages.
+    `flexible_versions` is None for messages that never became flexible.
     """
 
     name: str

@@ -37,6 +37,8 @@ from kproxy.wire.messages.fetch_request import FetchRequest
 from kproxy.wire.messages.fetch_response import FetchResponse
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.find_coordinator_response import FindCoordinatorResponse
+from kproxy.wire.messages.heartbeat_request import HeartbeatRequest
+from kproxy.wire.messages.heartbeat_response import HeartbeatResponse
 from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from kproxy.wire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from kproxy.wire.messages.init_producer_id_request import InitProducerIdRequest
@@ -45,6 +47,8 @@ from kproxy.wire.messages.initialize_share_group_state_request import Initialize
 from kproxy.wire.messages.initialize_share_group_state_response import InitializeShareGroupStateResponse
 from kproxy.wire.messages.join_group_request import JoinGroupRequest
 from kproxy.wire.messages.join_group_response import JoinGroupResponse
+from kproxy.wire.messages.leave_group_request import LeaveGroupRequest
+from kproxy.wire.messages.leave_group_response import LeaveGroupResponse
 from kproxy.wire.messages.list_config_resources_request import ListConfigResourcesRequest
 from kproxy.wire.messages.list_config_resources_response import ListConfigResourcesResponse
 from kproxy.wire.messages.list_groups_request import ListGroupsRequest
@@ -75,6 +79,8 @@ from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbe
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
 from kproxy.wire.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kproxy.wire.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
+from kproxy.wire.messages.sync_group_request import SyncGroupRequest
+from kproxy.wire.messages.sync_group_response import SyncGroupResponse
 from kproxy.wire.messages.txn_offset_commit_request import TxnOffsetCommitRequest
 from kproxy.wire.messages.txn_offset_commit_response import TxnOffsetCommitResponse
 from kproxy.wire.messages.write_share_group_state_request import WriteShareGroupStateRequest
@@ -88,6 +94,9 @@ REQUEST_CLASSES: Final[Mapping[int, type[Message]]] = {
     8: OffsetCommitRequest,
     10: FindCoordinatorRequest,
     11: JoinGroupRequest,
+    12: HeartbeatRequest,
+    13: LeaveGroupRequest,
+    14: SyncGroupRequest,
     15: DescribeGroupsRequest,
     16: ListGroupsRequest,
     17: SaslHandshakeRequest,
@@ -128,6 +137,9 @@ RESPONSE_CLASSES: Final[Mapping[int, type[Message]]] = {
     8: OffsetCommitResponse,
     10: FindCoordinatorResponse,
     11: JoinGroupResponse,
+    12: HeartbeatResponse,
+    13: LeaveGroupResponse,
+    14: SyncGroupResponse,
     15: DescribeGroupsResponse,
     16: ListGroupsResponse,
     17: SaslHandshakeResponse,

@@ -87,6 +87,7 @@ REFUSED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "an unknown kind": (lambda d: d.update(type="metadata"), "type 'metadata' is none of"),
     "a request without API key": (lambda d: d.pop("apiKey"), "apiKey None does not suit"),
     "a header with API key": (lambda d: d.update(type="header"), "apiKey 78 does not suit"),
+    "data with API key": (lambda d: d.update(type="data"), "apiKey 78 does not suit"),
     "no name": (lambda d: d.pop("name"), "name is missing"),
     "a name that is none": (lambda d: d.update(name="sample"), "'sample' cannot be a name"),
     "a field that Python cannot name": (lambda d: first_field(d).update(name="Class"), "'Class' cannot be a name"),
