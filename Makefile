@@ -107,7 +107,7 @@ soak: prerequisites-of-tests setup ## the long proofs
 coverage: $(INSTALLED) ## what the unit tests reach: all of the pure packages, every branch
 	$(PYTEST) $(UNIT_TESTS) -m "not soak" --cov --cov-report=term:skip-covered
 	$(BIN)/coverage report --skip-covered --show-missing --fail-under=100 \
-	  --include='kproxy/wire/*,kproxy/share/*,kproxy/statelog/*,kproxy/interception/*'
+	  --include='kproxy/wire/*,kproxy/share/*,kproxy/statelog/*,kproxy/fleet/*,kproxy/interception/*'
 
 # ------------------------------------------------ checks
 

@@ -260,6 +260,13 @@ class SharePartitionNotLoaded(ApiError):
     error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+class UnreadableFleetData(KproxyError):
+    """What a member of the fleet says of itself, or the map that its leader made, cannot be what it says.
+
+    Raised by `kproxy.fleet`. A leader refuses that member slots, by name; a member whose map cannot be read joins anew.
+    """
+
+
 class CorruptStateRecord(KproxyError):
     """A log record that cannot be what it says: undecodable, of an unknown type, or impossible in what it claims.
 

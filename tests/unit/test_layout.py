@@ -29,6 +29,8 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/application/proxy.py": "tests/unit/application/test_share_switch.py, and every test of a running kproxy",
     "kproxy/application/vitals.py": "tests/kafka: every test of a running kproxy asks it",
     "kproxy/clients/failures.py": "classes without behaviour; tests/unit/cli/test_exit_codes.py has their exit codes",
+    "kproxy/fleet/events.py": "data only",
+    "kproxy/fleet/group_protocol.py": "data only",
     "kproxy/handlers/backlog.py": "a port; tests/unit/net/reading/test_backlog_survey.py holds implementations to it",
     "kproxy/handlers/live/share_services.py": "data only",
     "kproxy/handlers/share_state_store.py": "a port; tests/unit/net/state_log/test_durable_state_log.py",
