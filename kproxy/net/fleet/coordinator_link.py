@@ -1,0 +1,137 @@
+"""`CoordinatorLink`: the connections to the broker that coordinates the fleet's group, found when needed."""
+
+import asyncio
+from typing import Final
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import BrokerUnavailable
+from kproxy.fleet.group_protocol import Answer, Join, Pulse, Refused, Step, Sync, Unanswered
+from kproxy.fleet.limits import FleetLimits
+from kproxy.net.cluster.broker_client import BrokerClient
+from kproxy.net.cluster.broker_connections import BrokerConnections
+from kproxy.net.cluster.coordinators import CoordinatorKind, find_coordinator
+from kproxy.net.cluster.metadata import ClusterMetadataCache
+from kproxy.net.fleet.group_requests import NEWEST_VERSIONS, answer_of, request_of
+from kproxy.settings.addresses import HostPort
+from kproxy.telemetry import logs
+
+log = logs.logger("net.fleet.coordinator_link")
+
+LONGER_MS: Final = 5_000
+"""How much longer than the rebalance timeout a join may take (`JOIN_GROUP_TIMEOUT_LAPSE` of Kafka's clients)."""
+
+_ANOTHER_BROKER: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
+"""Who says so is not asked again before the coordinator was looked for."""
+
+
+class CoordinatorLink:
+    """Two connections, for a broker answers the requests of one in turn: a join that is held would hold heartbeats up.
+
+    Args:
+        group_id: the fleet's group.
+        limits: how long joins may take, and what they ask for.
+        metadata: knows brokers, and finds the coordinator.
+        connections: dials.
+    """
+
+    def __init__(
+        self,
+        group_id: str,
+        limits: FleetLimits,
+        *,
+        metadata: ClusterMetadataCache,
+        connections: BrokerConnections,
+    ) -> None:
+        self.group_id = group_id
+        self.last_failure = ""
+        """Why the last question had no answer; empty when it had one."""
+        self._limits = limits
+        self._metadata = metadata
+        self._connections = connections
+        self._address: HostPort | None = None
+        self._finding = asyncio.Lock()
+        self._for_steps: BrokerClient | None = None
+        self._for_pulses: BrokerClient | None = None
+
+    async def ask_step(self, question: Step) -> Answer:
+        """Return the answer to a step; Unanswered when there is none. A join or a sync waits for other members."""
+        waits = isinstance(question, Join | Sync)
+        try:
+            client = self._for_steps = await self._client(self._for_steps)
+            return await self._asked(client, question, self._waiting_ms if waits else 0)
+        except BrokerUnavailable as failure:
+            return self._unanswered(failure)
+
+    async def ask_pulse(self, question: Pulse, *, patience_ms: int) -> Answer:
+        """Return the answer to a pulse; Unanswered when there is none after `patience_ms`."""
+        try:
+            async with asyncio.timeout(patience_ms / 1000):
+                client = self._for_pulses = await self._client(self._for_pulses)
+                return await self._asked(client, question, 0)
+        except TimeoutError:
+            return self._unanswered(BrokerUnavailable(f"no answer within {patience_ms} ms"))
+        except BrokerUnavailable as failure:
+            return self._unanswered(failure)
+
+    def abandon_step(self) -> None:
+        """Let the step that is being asked be Unanswered now."""
+        if self._for_steps is not None:
+            self._for_steps.close()
+
+    def close(self) -> None:
+        """Close both connections."""
+        self._forget()
+
+    # ------------------------------------------------ private
+
+    @property
+    def _waiting_ms(self) -> int:
+        return self._limits.rebalance_timeout_ms + LONGER_MS
+
+    async def _asked(self, client: BrokerClient, question: Step | Pulse, broker_wait_ms: int) -> Answer:
+        api_key, request = request_of(question, self.group_id, self._limits)
+        version = min(client.version_for(api_key), NEWEST_VERSIONS[api_key])
+        response = await client.request(api_key, request, version, broker_wait_ms=broker_wait_ms)
+        answer = answer_of(response)
+        self.last_failure = ""
+        if isinstance(answer, Refused) and answer.error_code in _ANOTHER_BROKER:
+            self._forget()
+        return answer
+
+    async def _client(self, client: BrokerClient | None) -> BrokerClient:
+        if client is not None and client.is_open:
+            return client
+        return await self._connections.dialler.open(await self._coordinator())
+
+    async def _coordinator(self) -> HostPort:
+        async with self._finding:
+            if self._address is None:
+                self._address = await self._found_coordinator()
+            return self._address
+
+    async def _found_coordinator(self) -> HostPort:
+        node_id = await find_coordinator(self._metadata, CoordinatorKind.GROUP, self.group_id)
+        address = self._address_of(node_id)
+        if address is None:
+            await self._metadata.ask_for_brokers()
+            address = self._address_of(node_id)
+        if address is None:
+            raise BrokerUnavailable(f"broker {node_id}, which coordinates {self.group_id}, is not known")
+        return address
+
+    def _address_of(self, node_id: int) -> HostPort | None:
+        found = (broker for broker in self._metadata.brokers if broker.node_id == node_id)
+        return next((HostPort(broker.host, broker.port) for broker in found), None)
+
+    def _unanswered(self, failure: BrokerUnavailable) -> Unanswered:
+        if not self.last_failure:
+            log.info("coordinator_did_not_answer", group=self.group_id, detail=failure)
+        self.last_failure = str(failure)
+        self._forget()
+        return Unanswered()
+
+    def _forget(self) -> None:
+        self._address = None
+        for client in (self._for_steps, self._for_pulses):
+            if client is not None:
+                client.close()
