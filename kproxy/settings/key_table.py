@@ -78,7 +78,7 @@ class Settings(RelaySettings):
         whole_number(1),
         "10000",
         "Groups, topics and partitions that one request to describe, alter or delete share groups or their offsets may "
-        "name. A request for more is answered INVALID_REQUEST.",
+        "name; every 100 characters of a name count for another one. A request for more is answered INVALID_REQUEST.",
     )
     share_admin_response_max_entries: int = key_row(
         "kproxy.share.admin.response.max.entries",

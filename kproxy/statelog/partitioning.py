@@ -4,12 +4,17 @@ Source: `ShareCoordinatorService.partitionFor`, `GroupCoordinatorService.partiti
 """
 
 import struct
+from functools import lru_cache
 from typing import Final
 
-from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
+from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId, topic_id_text
 from kproxy.statelog.short_keys import remember_short_keys, remember_short_texts
 
 _SIGN_BIT: Final = 1 << 31
+
+_GROUPS_AT_WORK: Final = 16
+"""Group ids whose hashes are remembered however long they are: some 32 kB each. A request may name thousands of
+share-partitions of one group, and to hash the longest id takes two milliseconds."""
 
 
 @remember_short_keys(maxsize=1 << 17)
@@ -21,13 +26,18 @@ def state_partition(key: SharePartitionKey, partition_count: int) -> int:
 @remember_short_texts(maxsize=1 << 14)
 def group_partition(group_id: GroupId, partition_count: int) -> int:
     """Return the partition of the groups topic that holds the records of a group."""
-    return _magnitude(_hash(group_id)) % partition_count
+    return _magnitude(_group_hash(group_id)) % partition_count
 
 
 @remember_short_texts(maxsize=1 << 14)
 def _topic_hash(group_id: GroupId, topic_id: TopicId) -> int:
     """Return the hash of what the share-partitions of one topic have in common: their text without the number."""
-    return _hash(str(SharePartitionKey(group_id, topic_id, 0)).removesuffix("0"))
+    return _hash(f":{topic_id_text(topic_id)}:", _group_hash(group_id))
+
+
+@lru_cache(maxsize=_GROUPS_AT_WORK)
+def _group_hash(group_id: GroupId) -> int:
+    return _hash(group_id)
 
 
 def _hash(text: str, before: int = 0) -> int:

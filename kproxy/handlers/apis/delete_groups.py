@@ -9,7 +9,7 @@ Version notes: 1 and 2 have the same fields, 3 adds a message to each error.
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError
-from kproxy.handlers.administration_bounds import AdministrationBounds
+from kproxy.handlers.administration_bounds import AdministrationBounds, count_of_names
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators, not_coordinator
 from kproxy.handlers.groups.group_deletions import GroupDeletions
 from kproxy.handlers.ports import GroupLog, Observer, RequestContext
@@ -47,7 +47,7 @@ class DeleteGroupsHandler:
 
         Raises InvalidRequest when too many are named.
         """
-        self._bounds.require_few(len(request.groups_names))
+        self._bounds.require_few(count_of_names(request.groups_names))
         known: list[GroupId] = []
         refusals: dict[str, ApiError] = {}
         for name in dict.fromkeys(request.groups_names):

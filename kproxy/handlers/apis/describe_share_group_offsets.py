@@ -17,6 +17,7 @@ from typing import Final
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, CoordinatorNotAvailable
+from kproxy.handlers.administration_bounds import count_of_names
 from kproxy.handlers.apis.share_offset_requests import ShareOffsetServices, require_possible
 from kproxy.handlers.backlog import Backlog, BacklogQuestion
 from kproxy.handlers.groups.group_coordinators import not_coordinator
@@ -316,7 +317,8 @@ def _has_lag(state: DurableShareState) -> bool:
 
 def _count_of(request: DescribeShareGroupOffsetsRequest) -> int:
     topics = [topic for group in request.groups for topic in group.topics or ()]
-    return len(request.groups) + len(topics) + sum(len(topic.partitions) for topic in topics)
+    groups = count_of_names(group.group_id for group in request.groups)
+    return groups + len(topics) + sum(len(topic.partitions) for topic in topics)
 
 
 def _refused(

@@ -12,7 +12,7 @@ from typing import Final
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, GroupIdNotFound, InvalidGroupId
-from kproxy.handlers.administration_bounds import AdministrationBounds
+from kproxy.handlers.administration_bounds import AdministrationBounds, count_of_names
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators, not_coordinator
 from kproxy.handlers.live.pauses import let_others_go_on
 from kproxy.handlers.ports import GroupLog, Observer, RequestContext
@@ -63,7 +63,7 @@ class ShareGroupDescribeHandler:
         self, request: ShareGroupDescribeRequest, context: RequestContext
     ) -> ShareGroupDescribeResponse:
         """Answer one entry per group named, in order. Raises InvalidRequest when there are too many."""
-        self._bounds.require_few(len(request.group_ids))
+        self._bounds.require_few(count_of_names(request.group_ids))
         report = RefusalReport(self._observer, context)
         operations = ALL_GROUP_OPERATIONS if request.include_authorized_operations else _NOT_ASKED_FOR
         answer = ShareGroupDescribeResponse()

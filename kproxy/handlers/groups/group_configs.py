@@ -5,12 +5,13 @@ configured, and configuring it does not create it. Source: KIP-1240 and `GroupCo
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, Protocol
 
 from kproxy.errors import InvalidConfig, InvalidRequest
+from kproxy.handlers.administration_bounds import count_of_names
 from kproxy.handlers.groups.group_config_keys import (
     AUTO_OFFSET_RESET,
     DEFAULT_AUTO_OFFSET_RESET,
@@ -29,12 +30,24 @@ from kproxy.share.identifiers import require_storable_group_id
 from kproxy.wording import counted
 
 MOST_GROUPS_PER_REQUEST: Final = 1_000
-"""Groups whose configurations one request may be about. A thousand take some 20 ms, in which nobody else has a turn."""
+"""Groups whose configurations one request may be about, those with long ids counting for several (`count_of_names`).
+A thousand take some 20 ms, in which nobody else has a turn."""
 
 
-def require_few_groups(resources: Sequence[object]) -> None:
-    """Raise InvalidRequest when a request has more than `MOST_GROUPS_PER_REQUEST` of `resources`, which are groups."""
-    if len(resources) > MOST_GROUPS_PER_REQUEST:
+class NamedResource(Protocol):
+    """A resource of any request about configurations."""
+
+    resource_name: str
+
+
+def are_few_groups(resources: Iterable[NamedResource]) -> bool:
+    """Tell whether a request may be about so many groups, which its `resources` are."""
+    return count_of_names(resource.resource_name for resource in resources) <= MOST_GROUPS_PER_REQUEST
+
+
+def require_few_groups(resources: Sequence[NamedResource]) -> None:
+    """Raise InvalidRequest when a request has more `resources`, which are groups, than it may be about."""
+    if not are_few_groups(resources):
         raise InvalidRequest(
             f"configurations of {counted(len(resources), 'group')} in one request, "
             f"expected {MOST_GROUPS_PER_REQUEST} at most: ask for them in several requests"

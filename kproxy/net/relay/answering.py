@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from kproxy.handlers.groups.group_configs import MOST_GROUPS_PER_REQUEST
+from kproxy.handlers.groups.group_configs import are_few_groups
 from kproxy.handlers.ports import AnswerBudget, RequestContext
 from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.handlers.registry import Apis
@@ -157,7 +157,7 @@ def _names_too_many_groups(message: Message | None) -> bool:
     """The elder AlterConfigs is refused for every group that kproxy serves, one by one."""
     if not isinstance(message, DescribeConfigsRequest | IncrementalAlterConfigsRequest):
         return False
-    return len(message.resources) > MOST_GROUPS_PER_REQUEST
+    return not are_few_groups(message.resources)
 
 
 def _framed(request: DecodedRequest, response: Message) -> list[bytes | memoryview]:

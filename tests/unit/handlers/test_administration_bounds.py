@@ -3,7 +3,7 @@
 import pytest
 
 from kproxy.errors import InvalidRequest
-from kproxy.handlers.administration_bounds import AdministrationBounds
+from kproxy.handlers.administration_bounds import AdministrationBounds, count_of_names
 
 BOUNDS = AdministrationBounds(most_named=3, most_told=5)
 
@@ -20,3 +20,8 @@ def test_an_answer_tells_of_no_more_than_so_many_things() -> None:
     BOUNDS.require_room(4)
     with pytest.raises(InvalidRequest, match="more than 5 entries"):
         BOUNDS.require_room(5)
+
+
+def test_a_long_name_counts_for_as_many_things_as_it_is_work() -> None:
+    assert count_of_names(["orders", "", "g" * 99]) == 3
+    assert count_of_names(["orders", "g" * 100, "g" * 32_000]) == 1 + 2 + 321

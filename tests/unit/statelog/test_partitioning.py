@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
+from kproxy.statelog import partitioning
 from kproxy.statelog.partitioning import group_partition, state_partition
 
 
@@ -42,3 +43,27 @@ def test_a_share_partition_lies_where_its_text_would(
     key = SharePartitionKey(GroupId(group), TopicId(topic_id), number)
 
     assert state_partition(key, partition_count) == group_partition(GroupId(str(key)), partition_count)
+
+
+def test_a_long_group_id_is_hashed_once_for_all_share_partitions_of_a_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It may have 32,767 bytes, which takes two milliseconds, and a request may name thousands of partitions."""
+    # Given
+    group_id = GroupId("a group that is hashed once ".ljust(32_000, "x"))
+    hashed_lengths: list[int] = []
+    plain_hash = partitioning._hash
+
+    def counted_hash(text: str, before: int = 0) -> int:
+        hashed_lengths.append(len(text))
+        return plain_hash(text, before)
+
+    monkeypatch.setattr(partitioning, "_hash", counted_hash)
+
+    # When
+    for number in range(100):
+        state_partition(SharePartitionKey(group_id, TopicId(bytes((number,)) * 16), number), 50)
+        group_partition(GroupId(str(group_id)), 50)
+
+    # Then
+    assert sum(hashed_lengths) < 2 * len(group_id)

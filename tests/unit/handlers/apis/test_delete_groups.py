@@ -139,3 +139,13 @@ async def test_a_request_that_names_too_many_groups_is_refused_as_a_whole() -> N
     assert set(answered.values()) == {ErrorCode.INVALID_REQUEST}
     assert len(answered) == AdministrationBounds().most_named + 1
     assert world.groups.coordinator.group_ids == ("g",)
+
+
+async def test_a_request_with_very_long_names_is_refused_before_they_are_hashed() -> None:
+    """Which slot a group belongs to costs a look at each character, and eight megabytes of them half a second."""
+    world = ShareGroupWorld()
+
+    answered = await deleted(world, *(f"{number} ".ljust(32_000, "g") for number in range(40)))
+
+    assert set(answered.values()) == {ErrorCode.INVALID_REQUEST}
+    assert world.observer.reasons == ["invalid_request"]

@@ -11,9 +11,16 @@ from kproxy.handlers.groups.group_config_keys import (
     GroupConfigBounds,
     OperatorBounds,
 )
-from kproxy.handlers.groups.group_configs import ConfigChange, ConfigOperation, GroupConfigs
+from kproxy.handlers.groups.group_configs import (
+    MOST_GROUPS_PER_REQUEST,
+    ConfigChange,
+    ConfigOperation,
+    GroupConfigs,
+    are_few_groups,
+)
 from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.live.offset_reset import OffsetReset
+from kproxy.wire.messages.describe_configs_request import DescribeConfigsResource
 
 SET, DELETE, APPEND, SUBTRACT = ConfigOperation
 RESET, LOCK = "share.auto.offset.reset", "share.record.lock.duration.ms"
@@ -265,3 +272,12 @@ def test_only_the_groups_that_belong_there_are_forgotten() -> None:
 
     # Then
     assert [bool(configs.own_values(group_id)) for group_id in ("g", "h")] == [False, True]
+
+
+def test_groups_with_long_ids_count_for_several() -> None:
+    def groups(count: int, length: int) -> list[DescribeConfigsResource]:
+        return [DescribeConfigsResource(32, str(number).ljust(length, "g"), None) for number in range(count)]
+
+    assert are_few_groups(groups(MOST_GROUPS_PER_REQUEST, 99))
+    assert not are_few_groups(groups(MOST_GROUPS_PER_REQUEST // 2 + 1, 100))
+    assert not are_few_groups(groups(4, 32_000))
