@@ -43,9 +43,9 @@ class EmittedCodec:
         source = CodecSource()
         kind = self._message_class.SCHEMA.kind
         reads_in_place = kind == "header" or contains_records(self._tree)
-        DecodeEmitter(source, reads_in_place=reads_in_place, counts_elements=kind == "request").emit(
-            self._tree
-        )
+        DecodeEmitter(
+            source, reads_in_place=reads_in_place, counts_elements=kind in {"request", "header"}
+        ).emit(self._tree)
         return source
 
     def source_of_encode(self) -> CodecSource:

@@ -46,11 +46,14 @@ from kproxy.wire.primitives import (
 from kproxy.wire.varints import decode_varint
 
 LARGEST_REQUEST_ELEMENTS: Final = 50_000
-"""Structs that all arrays of one request may have together; a string counts half, numbers count nothing.
+"""Structs that all arrays of one request may have together; a string counts half, twenty numbers count for one, and a
+tagged field that no schema knows for one.
 
 Decoding cannot be interrupted, and costs some microseconds an element: a request of a few megabytes could name a
 million partitions and hold up everybody else for seconds. A string takes a tenth of a struct's time.
 """
+
+_NUMBERS_OF_ONE: Final = 20
 
 
 class DecodeEmitter:
@@ -224,11 +227,7 @@ class DecodeEmitter:
         room = f"{number} * {construct.minimum_element_size} > size - position"
         with self._source.block(f"if {number} < 0 or {room}"):
             self._raise(f"{{{number}}} elements")
-        if self._counts_elements:
-            is_struct = isinstance(construct.element, MessageStruct)
-            self._source.line(f"elements_left -= {number if is_struct else f'{number} // 2'}")
-            with self._source.block("if elements_left < 0"):
-                self._raise(f"more than {LARGEST_REQUEST_ELEMENTS} elements in one request")
+        self._count_elements(number if isinstance(construct.element, MessageStruct) else f"{number} // 2")
         elements, append, element = (
             self._source.fresh(name) for name in (_last_name(target), "append", "element")
         )
@@ -241,6 +240,12 @@ class DecodeEmitter:
                 self._value(construct.element, element)
             self._read_run()
             self._source.line(f"{append}({element})")
+
+    def _count_elements(self, number: str) -> None:
+        if self._counts_elements:
+            self._source.line(f"elements_left -= {number}")
+            with self._source.block("if elements_left < 0"):
+                self._raise(f"more than {LARGEST_REQUEST_ELEMENTS} elements in one request")
 
     # Arrays of numbers
 
@@ -265,6 +270,7 @@ class DecodeEmitter:
 
     def _some_numbers(self, construct: Array, target: str, count: str, tagged_count: str | None) -> None:
         code, width = construct.element.code, construct.element.minimum_size
+        self._count_elements(f"({count}) // {_NUMBERS_OF_ONE}")
         table = self._source.array_methods("unpack_from", "", code, "B" if tagged_count else "")
         numbers = self._source.fresh(_last_name(target))
         self._source.line(f"{target} = {numbers} = [*{table}[{count}](buffer, position)]")
@@ -290,6 +296,7 @@ class DecodeEmitter:
         with self._source.block(f"if {count}"):
             with self._source.block(f"if {count} > 127"):
                 self._source.line(f"{count}, position = decode_varint(buffer, position - 1)")
+            self._count_elements(count)
             if known:
                 self._tagged_field_loop(known, count, unknown)
             else:

@@ -6,13 +6,19 @@ from typing import Any
 import pytest
 
 from kproxy.errors import MalformedMessage
+from kproxy.wire import codecs
 from kproxy.wire.codec_emitter import EmittedCodec
 from kproxy.wire.codec_source import CodecSource
 from kproxy.wire.decode_emitter import DecodeEmitter
 from kproxy.wire.message_struct import MessageStruct, message_struct
 from kproxy.wire.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from kproxy.wire.messages.request_header import RequestHeader
-from kproxy.wire.messages.share_fetch_request import FetchPartition, FetchTopic, ShareFetchRequest
+from kproxy.wire.messages.share_fetch_request import (
+    FetchPartition,
+    FetchTopic,
+    ForgottenTopic,
+    ShareFetchRequest,
+)
 from kproxy.wire.primitives import WireConstruct
 from kproxy.wire.varints import encode_varint
 from tests.unit.wire.sample_message import SAMPLE, SAMPLE_V0, SAMPLE_V2, Point, SampleMessage
@@ -172,3 +178,43 @@ def test_a_response_may_have_any_number_of_elements() -> None:
     # Then
     assert isinstance(decoded, FetchResponse)
     assert len(decoded.responses[0].partitions) == 60_000
+
+
+@pytest.mark.parametrize("place", ["header", "topics", "end"])
+def test_unknown_tagged_fields_of_a_request_count_as_its_elements_do(place: str) -> None:
+    """Each takes two bytes at least, and a microsecond: a frame of eight megabytes has room for two million."""
+    # Given
+    request = ShareFetchRequest(group_id="g", member_id="m", topics=[FetchTopic(b"t" * 16, [])])
+    frame = b"".join(codecs.encode_request(78, 2, 1, "", request))[4:]
+    at = {"header": 10, "topics": len(frame) - 3, "end": len(frame) - 1}[place]
+    assert frame[at] == 0
+
+    def tagged(count: int) -> bytes:
+        tags = b"".join(encode_varint(1000 + number) + b"\x00" for number in range(count))
+        return frame[:at] + encode_varint(count) + tags + frame[at + 1 :]
+
+    # When
+    decoded = codecs.decode_request(tagged(40_000))
+
+    # Then
+    assert decoded.message is not None
+    with pytest.raises(MalformedMessage, match="more than 50000 elements in one request"):
+        codecs.decode_request(tagged(60_000))
+
+
+def test_numbers_of_a_request_count_for_little() -> None:
+    # Given
+    codec = EmittedCodec(ShareFetchRequest, 2)
+
+    def forgetting(count: int) -> bytes:
+        topics = [ForgottenTopic(b"t" * 16, [0] * (count // 2))] * 2
+        request = ShareFetchRequest(group_id="g", member_id="m", forgotten_topics_data=topics)
+        return b"".join(bytes(chunk) for chunk in codec.encode(request))
+
+    # When
+    decoded: Any = codec.decode(forgetting(900_000), 0)[0]
+
+    # Then
+    assert len(decoded.forgotten_topics_data) == 2
+    with pytest.raises(MalformedMessage, match="more than 50000 elements in one request"):
+        codec.decode(forgetting(1_100_000), 0)
