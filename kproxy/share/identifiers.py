@@ -42,6 +42,8 @@ _TOPIC_ID_BYTES: Final = 16
 MAX_MEMBER_ID_LENGTH: Final = 36
 MAX_GROUP_ID_BYTES: Final = 32_767
 """What the keys of log records have room for: Kafka's old-style string."""
+_LONGEST_TOLD: Final = 256
+"""Characters of a group id in a message about one of its share-partitions."""
 
 
 class TopicIdPartition(NamedTuple):
@@ -72,6 +74,16 @@ class SharePartitionKey(NamedTuple):
     def __str__(self) -> str:
         """Return the key as FindCoordinator has it: `groupId:topicId:partition`, the id in Kafka's base64 form."""
         return f"{self.group_id}:{topic_id_text(self.topic_id)}:{self.partition}"
+
+    def __format__(self, layout: str) -> str:
+        """Return the same for a message, in which a long group id is cut.
+
+        There may be a message for each of thousands of share-partitions, and an id has up to 32,767 bytes.
+        """
+        group_id = self.group_id
+        if len(group_id) > _LONGEST_TOLD:
+            group_id = GroupId(f"{group_id[:_LONGEST_TOLD]}...")
+        return format(str(self._replace(group_id=group_id)), layout)
 
 
 def topic_id_text(topic_id: TopicId) -> str:

@@ -283,7 +283,7 @@ class SharePartitionDirectory:
         return self._deadlines.next_ms()
 
     def _begin_load(self, key: SharePartitionKey) -> None:
-        self._ports.background.begin(partial(self._load, key, self._loading[key]), name=f"load {key!s:.100}")
+        self._ports.background.begin(partial(self._load, key, self._loading[key]), name=f"load {key}")
 
     async def _load(self, key: SharePartitionKey, load: LoadUnderWay) -> None:
         failure: Exception | None = None

@@ -94,3 +94,12 @@ def test_a_partition_of_a_topic_is_another_share_partition_in_each_group() -> No
         ("orders", bytes(16), 3),
         ("billing", bytes(16), 3),
     ]
+
+
+def test_a_message_about_a_share_partition_tells_the_beginning_of_a_long_group_id() -> None:
+    topic_id = TopicId(bytes(16))
+    short, long = (SharePartitionKey(GroupId("g" * length), topic_id, 7) for length in (256, 32_000))
+
+    assert f"{short}" == str(short)
+    assert f"{long}" == f"{'g' * 256}...:AAAAAAAAAAAAAAAAAAAAAA:7"
+    assert str(long) == f"{'g' * 32_000}:AAAAAAAAAAAAAAAAAAAAAA:7"
