@@ -9,7 +9,7 @@ Source: KIP-932, "Share sessions"; `ShareSession.java`, `ShareSessionCache.java`
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
 from typing import Final, NamedTuple
@@ -291,11 +291,8 @@ class ShareSessionCache:
             self._remove(session.key)
         return closed
 
-    def require_possible(self, partitions: Sized) -> None:
-        """Raise InvalidRequest when a request names more partitions than any session may have."""
-        self._require_possible_count(len(partitions))
-
-    def _require_possible_count(self, partition_count: int) -> None:
+    def require_possible(self, partition_count: int) -> None:
+        """Raise InvalidRequest when a request names more partitions, so many, than any session may have."""
         allowed = self.limits.max_session_partitions
         if partition_count > allowed:
             raise InvalidRequest(
@@ -305,7 +302,7 @@ class ShareSessionCache:
     def _require_room(self, partition_count: int, *, instead_of: int) -> None:
         """Raise unless a session may have `partition_count` partitions where it had `instead_of`."""
         limits = self.limits
-        self._require_possible_count(partition_count)
+        self.require_possible(partition_count)
         total = self._partition_count - instead_of + partition_count
         if total > limits.max_partitions:
             raise ShareSessionLimitReached(

@@ -59,7 +59,7 @@ class ShareAcknowledgeHandler:
         """
         claim = session_claim(request, context)
         requested = requested_partitions(request.topics)
-        self._services.sessions.require_possible(requested)
+        self._services.sessions.require_possible(len(requested))
         require_own_session(self._services.sessions, claim, context)
         if claim.closes:
             session = self._services.sessions.find(claim.key)

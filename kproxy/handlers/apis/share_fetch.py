@@ -63,8 +63,8 @@ class ShareFetchHandler:
         """Answer with records, or without them when MaxWaitMs is over.
 
         Raises:
-            InvalidRequest: no group id, no usable member id, a renewal that asks for records, or an opening
-                request that acknowledges.
+            InvalidRequest: no group id, no usable member id, a renewal that asks for records, an opening
+                request that acknowledges, or more partitions to forget than a session may have.
             ShareSessionNotFound: the session is not open, or is of another connection and the client is gone.
             InvalidShareSessionEpoch: the epoch is not the expected one.
             ShareSessionLimitReached: there is no room for another session; raised when MaxWaitMs is over.
@@ -109,6 +109,9 @@ class ShareFetchHandler:
         if claim.closes:
             return self._services.sessions.find(claim.key)
         if not claim.opens:
+            self._services.sessions.require_possible(
+                sum(len(topic.partitions) for topic in request.forgotten_topics_data)
+            )
             forgotten = [
                 TopicIdPartition(TopicId(topic.topic_id), partition)
                 for topic in request.forgotten_topics_data

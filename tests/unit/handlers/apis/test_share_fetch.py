@@ -381,3 +381,18 @@ async def test_the_answer_waits_for_both_the_records_and_the_state_log() -> None
     assert reads_while_waiting == 2
     assert not is_answered
     assert acquired(fetch.result()) == [(5, 9, 1)]
+
+
+async def test_no_more_partitions_are_forgotten_than_a_session_may_have() -> None:
+    """A request of eight megabytes has room for two million."""
+    # Given
+    world = ShareGroupWorld(limits=ShareGroupLimits(sessions=ShareSessionLimits(max_session_partitions=2)))
+    alice = world.member()
+    await alice.fetch(add=BOTH)
+
+    # When
+    refused = await alice.fetch(forget=[(ORDERS, 0), (ORDERS, 1), (ORDERS, 0)])
+    served = await alice.fetch(forget=BOTH)
+
+    # Then
+    assert [refused.error_code, served.error_code] == [ErrorCode.INVALID_REQUEST, ErrorCode.NONE]
