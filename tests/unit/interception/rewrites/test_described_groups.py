@@ -2,7 +2,7 @@
 
 import pytest
 
-from kproxy.interception.rewrites.described_groups import tell_share_groups
+from kproxy.interception.rewrites.described_groups import LARGEST_READ_BYTES, tell_share_groups
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.describe_groups_request import DescribeGroupsRequest
 from kproxy.wire.messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
@@ -61,3 +61,10 @@ def test_a_connection_hears_the_words_where_there_are_share_groups_and_a_place_f
 
     assert to_broker == asked
     assert to_client == answer(version, heard)
+
+
+def test_an_answer_about_very_many_groups_passes_as_it_came() -> None:
+    """To read it would hold up everybody else; it is right but for the words."""
+    told = answer(6, *[unknown("g")] * (LARGEST_READ_BYTES // 30))
+
+    assert joined(tell_share_groups({"g"}, 6, memoryview(told)[4:])) == told
