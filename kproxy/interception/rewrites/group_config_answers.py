@@ -7,7 +7,13 @@ from functools import reduce
 from typing import Final, Generic, TypeVar
 
 from kproxy.error_codes import ErrorCode
-from kproxy.interception.rewrites.group_config_requests import SHARE_CONFIG_PREFIXES, Resource, identity_of
+from kproxy.interception.rewrites.group_config_requests import (
+    MOST_BESIDE_GROUPS,
+    SHARE_CONFIG_PREFIXES,
+    Resource,
+    beyond_most,
+    identity_of,
+)
 from kproxy.wire.messages import alter_configs_response as legacy_response
 from kproxy.wire.messages.alter_configs_request import AlterConfigsRequest
 from kproxy.wire.messages.alter_configs_response import AlterConfigsResponse
@@ -65,10 +71,12 @@ def merge_describe(
     """Return one answer to `request` from the answers to its halves; None is a half that was not asked.
 
     The broker's own `share.` entries of a GROUP resource are replaced by kproxy's. A broker too old for the
-    type GROUP leaves kproxy's entries alone; any other error of the broker is the resource's.
+    type GROUP leaves kproxy's entries alone; any other error of the broker is the resource's. What is in neither half
+    because there are too many is INVALID_REQUEST.
     """
     ours, theirs = ([] if half is None else half.results for half in (local, upstream))
     merged = upstream if upstream is not None else DescribeConfigsResponse()
+    theirs = [*theirs, *map(_left_out, beyond_most(request))]
     return replace(merged, results=_in_order(request.resources, ours, theirs, _DESCRIBED))
 
 
@@ -130,6 +138,18 @@ def _unanswered(resource: Resource, answer_class: type[_Answer]) -> _Answer:
 def _in_error(ours: _Answer, theirs: _Answer) -> _Answer:
     """Return the answer that is an error, kproxy's if both are."""
     return ours if ours.error_code != ErrorCode.NONE or theirs.error_code == ErrorCode.NONE else theirs
+
+
+def _left_out(resource: Resource) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=ErrorCode.INVALID_REQUEST,
+        error_message=(
+            f"beside groups, {MOST_BESIDE_GROUPS} other resources at most are described in one request: "
+            "ask for the others in requests without groups"
+        ),
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
 
 
 def _joined(ours: DescribeConfigsResult, theirs: DescribeConfigsResult) -> DescribeConfigsResult:

@@ -8,6 +8,7 @@ refuses it.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from kproxy.interception.listed_resources import GROUP_RESOURCE_TYPE
@@ -21,6 +22,11 @@ from kproxy.wire.messages.incremental_alter_configs_request import (
 
 SHARE_CONFIG_PREFIXES: Final = ("share.", "errors.deadletterqueue.")
 """How the names of all configurations of share groups begin (KIP-932, KIP-1191): none of them is the broker's."""
+
+
+MOST_BESIDE_GROUPS: Final = 100
+"""Resources of other types that are described together with groups: a broker answers 5 to 20 kB for each, which are
+decoded, merged and encoded while nobody else has a turn. Without a group in it a request is not looked into."""
 
 
 class Resource(Protocol):
@@ -73,9 +79,25 @@ def split_legacy_alter(request: AlterConfigsRequest) -> Halves[AlterConfigsReque
 def split_describe(request: DescribeConfigsRequest) -> Halves[DescribeConfigsRequest]:
     """Return the halves of `request`, which itself stays as it is.
 
-    A GROUP resource without a list of keys, or with an empty one, asks for all of them and goes to both.
+    A GROUP resource without a list of keys, or with an empty one, asks for all of them and goes to both. Of other
+    resources the first `MOST_BESIDE_GROUPS` are the broker's.
     """
-    return _halves(request, [_divide_described(resource) for resource in request.resources])
+    places = count(1)
+    return _halves(
+        request,
+        [
+            _divide_described(resource)
+            for resource in request.resources
+            if resource.resource_type == GROUP_RESOURCE_TYPE or next(places) <= MOST_BESIDE_GROUPS
+        ],
+    )
+
+
+def beyond_most(request: DescribeConfigsRequest) -> Sequence[DescribeConfigsResource]:
+    """Return the resources that are no groups and in neither half, because there are too many."""
+    return [each for each in request.resources if each.resource_type != GROUP_RESOURCE_TYPE][
+        MOST_BESIDE_GROUPS:
+    ]
 
 
 def names_a_group(

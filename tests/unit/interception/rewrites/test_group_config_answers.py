@@ -2,6 +2,7 @@
 
 from kproxy.error_codes import ErrorCode
 from kproxy.interception.rewrites.group_config_answers import merge_alter, merge_describe, merge_legacy_alter
+from kproxy.interception.rewrites.group_config_requests import MOST_BESIDE_GROUPS, split_describe
 from kproxy.wire.messages.alter_configs_request import AlterConfigsRequest
 from kproxy.wire.messages.alter_configs_response import AlterConfigsResponse
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
@@ -204,3 +205,34 @@ def test_a_described_resource_that_nobody_answered_is_in_error() -> None:
 
     # Then
     assert [result.error_code for result in merged.results] == [ErrorCode.UNKNOWN_SERVER_ERROR]
+
+
+def test_beside_groups_no_more_others_are_described_than_can_be_merged_at_once() -> None:
+    """A broker answers some kilobytes for each, however often it is named; nobody has a turn while they are read."""
+    # Given
+    group = DescribeConfigsResource(GROUP, "g", None)
+    topics = [DescribeConfigsResource(TOPIC, "t", None)] * (MOST_BESIDE_GROUPS + 2)
+    request = DescribeConfigsRequest([*topics, group])
+    halves = split_describe(request)
+    assert halves.upstream is not None
+
+    # When
+    merged = merge_describe(
+        request,
+        DescribeConfigsResponse(results=[described(GROUP, "g")]),
+        DescribeConfigsResponse(
+            results=[described(each.resource_type, each.resource_name) for each in halves.upstream.resources]
+        ),
+    )
+
+    # Then
+    assert halves.upstream.resources == [*topics[:MOST_BESIDE_GROUPS], group]
+    assert [result.error_code for result in merged.results] == [
+        *[ErrorCode.NONE] * MOST_BESIDE_GROUPS,
+        *[ErrorCode.INVALID_REQUEST] * 2,
+        ErrorCode.NONE,
+    ]
+    assert merged.results[-2].error_message == (
+        f"beside groups, {MOST_BESIDE_GROUPS} other resources at most are described in one request: ask for the others "
+        "in requests without groups"
+    )
