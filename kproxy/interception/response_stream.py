@@ -1,16 +1,19 @@
 """The broker's half of a `ClientSession`: bytes from the backing broker become bytes for the client.
 
 Responses come in the order of the requests, so each belongs to the first slot that the broker owes. A response that
-is only forwarded streams on as it comes; one that is rewritten is held until it is whole.
+is only forwarded streams on as it comes; one that is rewritten is held until it is whole. A large one to a Produce
+loses its hints where leaders are, and streams.
 """
 
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from kproxy.errors import PeerViolation
 from kproxy.interception.held_frame import HeldFrame
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
-from kproxy.wire.fetch_endpoints import FetchEndpointsWalk
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.endpoints_walk import EndpointsWalk
 from kproxy.wire.frames import (
     LENGTH_BYTES,
     MIN_RESPONSE_BYTES,
@@ -19,6 +22,9 @@ from kproxy.wire.frames import (
     unpack_response_head,
 )
 from kproxy.wording import counted
+
+LARGEST_HELD_PRODUCE_BYTES: Final = 256 * 1024
+"""Of a response to a Produce, which is about some 6,000 partitions then. To decode and encode it takes 30 ms."""
 
 
 class ResponseStream:
@@ -58,7 +64,7 @@ class ResponseStream:
         self._body_left = 0
         self._held = HeldFrame()
         self._stuck: list[bytes | memoryview] | None = None
-        self._walk: FetchEndpointsWalk | None = None
+        self._walk: EndpointsWalk | None = None
         self.for_client: list[bytes | memoryview] = []
 
     @property
@@ -137,10 +143,10 @@ class ResponseStream:
             except PeerViolation:
                 self._forward(data, position)
                 raise
-            if slot.kind is SlotKind.NEUTRALISE:
+            if slot.kind is SlotKind.NEUTRALISE or _is_large_produce(slot, end - position):
                 body = position + LENGTH_BYTES
                 self._forward(data, body)
-                self._walk = FetchEndpointsWalk(end - body)
+                self._walk = EndpointsWalk(end - body, slot.api_key, slot.api_version)
                 return memoryview(data)[body:]
             if slot.kind is not SlotKind.FORWARD:
                 self._forward(data, position)
@@ -165,7 +171,7 @@ class ResponseStream:
             self._on_passed()
         return memoryview(data)[end:] if end < len(data) else None
 
-    def _walk_on(self, walk: FetchEndpointsWalk, view: memoryview) -> memoryview | None:
+    def _walk_on(self, walk: EndpointsWalk, view: memoryview) -> memoryview | None:
         rest = view[walk.bytes_left :]
         self.for_client.extend(walk.take(view[: walk.bytes_left]))
         if walk.bytes_left == 0:
@@ -220,6 +226,11 @@ class ResponseStream:
             self.for_client.append(data)
         elif end > 0:
             self.for_client.append(memoryview(data)[:end])
+
+
+def _is_large_produce(slot: ResponseSlot, frame_bytes: int) -> bool:
+    is_rewritten = slot.kind is SlotKind.REWRITE and slot.api_key == ApiKey.PRODUCE
+    return is_rewritten and frame_bytes > LARGEST_HELD_PRODUCE_BYTES
 
 
 def _unexpected(correlation_id: int, slot: ResponseSlot | None) -> PeerViolation:

@@ -24,8 +24,8 @@ from kproxy.interception.known_versions import (
 )
 from kproxy.interception.rewrites import described_groups
 from kproxy.interception.topic_changes import TOPIC_CHANGE_KEYS
-from kproxy.wire import fetch_endpoints
 from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.endpoints_walk import FIRST_FETCH_VERSION
 
 
 class Disposition(Enum):
@@ -157,7 +157,7 @@ class RoutingTable:
             return disposition
         if version >= _REWRITTEN_FROM.get(api_key, version + 1):
             return Disposition.REWRITE
-        if api_key == ApiKey.FETCH and version >= fetch_endpoints.FIRST_VERSION:
+        if api_key == ApiKey.FETCH and version >= FIRST_FETCH_VERSION:
             return Disposition.NEUTRALISE
         return Disposition.FORWARD
 

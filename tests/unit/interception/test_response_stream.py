@@ -10,13 +10,19 @@ from hypothesis import strategies as st
 
 from kproxy.errors import PeerViolation
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
-from kproxy.interception.response_stream import ResponseStream
+from kproxy.interception.response_stream import LARGEST_HELD_PRODUCE_BYTES, ResponseStream
 from kproxy.wire import codecs
 from kproxy.wire.messages.fetch_response import (
     FetchableTopicResponse,
     FetchResponse,
     NodeEndpoint,
     PartitionData,
+)
+from kproxy.wire.messages.produce_response import NodeEndpoint as ProduceEndpoint
+from kproxy.wire.messages.produce_response import (
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
 )
 
 FORWARD, REWRITE, LOCAL = SlotKind.FORWARD, SlotKind.REWRITE, SlotKind.LOCAL
@@ -220,3 +226,31 @@ def test_what_no_broker_would_answer_is_refused_with_its_reason(
         heard.stream.receive(data)
 
     assert refusal.value.reason == reason
+
+
+def test_a_large_response_to_a_produce_is_not_held_and_its_endpoints_are_hidden() -> None:
+    """To decode one about all partitions of a large cluster would hold up everybody else."""
+    # Given
+    partitions = [PartitionProduceResponse(index=number, error_code=6) for number in range(10_000)]
+    produced = ProduceResponse(
+        responses=[TopicProduceResponse("orders", partition_responses=partitions)],
+        node_endpoints=[ProduceEndpoint(node_id=1, host="broker", port=9092)],
+    )
+    frame = b"".join(codecs.encode_response(0, 12, 1, produced))
+    heard = Heard(REWRITE, FORWARD)
+    heard.slots[0].api_key, heard.slots[0].api_version = 0, 12
+
+    # When
+    heard.stream.receive(frame[:100_000])
+    sent_early = len(heard.sent)
+    heard.stream.receive(frame[100_000:] + response(2, b"y"))
+
+    # Then
+    assert len(frame) > LARGEST_HELD_PRODUCE_BYTES
+    assert sent_early == 100_000
+    passed = heard.sent.removesuffix(response(2, b"y"))
+    _, message = codecs.decode_response(0, 12, passed[4:])
+    assert isinstance(message, ProduceResponse)
+    assert (message.responses, message.node_endpoints) == (produced.responses, [])
+    assert b"broker" in passed
+    assert not heard.slots

@@ -1,20 +1,22 @@
-"""NodeEndpoints in Fetch responses of version 16 and above, neutralised while the response streams through.
+"""NodeEndpoints in responses that are not held, neutralised while the response streams through.
 
-KIP-951 put the addresses of new leaders behind the records, as tagged field 0 of the response itself. A relay that
-holds no records cannot replace them, because that would change the length of a frame whose head has left already.
-But it can rename the field: the tag becomes a number that no client knows, and clients skip what they do not know.
-They lose a hint and ask for metadata instead, as with version 15.
+KIP-951 put the addresses of new leaders at the end of responses of Fetch 16 and Produce 10 and above, as tagged field 0
+of the response itself. A relay that holds no records cannot replace them, because that would change the length of a
+frame whose head has left already. But it can rename the field: the tag becomes a number that no client knows, and
+clients skip what they do not know. They lose a hint and ask for metadata instead, as with older versions.
 """
 
 from collections.abc import Generator
 from typing import Final
 
 from kproxy.errors import PeerViolation
+from kproxy.wire.api_keys import ApiKey
 from kproxy.wording import counted
 
-FIRST_VERSION: Final = 16
+FIRST_FETCH_VERSION: Final = 16
+_FIRST_PRODUCE_WITH_TOPIC_IDS: Final = 13
 UNKNOWN_TAG: Final = 0x7F
-"""What tag 0 becomes: the highest number of one byte. Kafka 4.4 has no tag above 0 in the response itself."""
+"""What tag 0 becomes: the highest number of one byte. Kafka 4.4 has no tag above 0 in either response."""
 
 _NEXT_BYTE: Final = -1
 _RENAME_BYTE: Final = -2
@@ -24,19 +26,21 @@ _Walk = Generator[int, int, None]
 """Yields how many bytes to skip, or _NEXT_BYTE and is sent that byte, or _RENAME_BYTE to replace it."""
 
 
-class FetchEndpointsWalk:
-    """One response on its way through, from behind its length.
+class EndpointsWalk:
+    """One response of Fetch or Produce on its way through, from behind its length.
 
     Args:
         frame_bytes: the length of the frame, its four length bytes not counted.
+        api_key: FETCH or PRODUCE.
+        api_version: a version whose responses may have endpoints.
     """
 
     __slots__ = ("_is_done", "_walk", "_want", "bytes_left")
 
-    def __init__(self, frame_bytes: int) -> None:
+    def __init__(self, frame_bytes: int, api_key: int, api_version: int) -> None:
         self.bytes_left = frame_bytes
         """How many bytes of the frame have yet to come."""
-        self._walk = _response()
+        self._walk = _produce_response(api_version) if api_key == ApiKey.PRODUCE else _fetch_response()
         self._want = next(self._walk)
         self._is_done = False
 
@@ -50,7 +54,7 @@ class FetchEndpointsWalk:
         assert self.bytes_left >= 0, "no byte of the next frame"
         renamed = self._advance_over(data)
         if self.bytes_left == 0 and not self._is_done:
-            raise PeerViolation("malformed_response", "a Fetch response ends in the middle of a field")
+            raise PeerViolation("malformed_response", "a response ends in the middle of a field")
         return _with_unknown_tags(data, renamed)
 
     def passes(self, size: int) -> bool:
@@ -83,7 +87,7 @@ class FetchEndpointsWalk:
                 self._send(data[position - 1])
         if position < size:
             raise PeerViolation(
-                "malformed_response", f"{counted(size - position, 'byte')} behind the end of a Fetch response"
+                "malformed_response", f"{counted(size - position, 'byte')} behind the end of a response"
             )
         return renamed
 
@@ -103,7 +107,7 @@ def _with_unknown_tags(data: memoryview, positions: list[int]) -> list[memoryvie
     return [part for part in (*parts, data[start:]) if part]
 
 
-def _response() -> _Walk:
+def _fetch_response() -> _Walk:
     """Walk over FetchResponse.json, versions 16 to 18, behind the correlation id; nothing is kept."""
     yield 4  # correlation id
     yield from _tags()
@@ -111,12 +115,12 @@ def _response() -> _Walk:
     for _ in range((yield from _count())):
         yield 16  # topic id
         for _ in range((yield from _count())):
-            yield from _partition()
+            yield from _fetched_partition()
         yield from _tags()
     yield from _tags(renames_endpoints=True)
 
 
-def _partition() -> _Walk:
+def _fetched_partition() -> _Walk:
     yield 4 + 2 + 8 + 8 + 8  # index, error code, high watermark, last stable offset, log start offset
     for _ in range((yield from _count())):
         yield 8 + 8  # an aborted transaction: producer id, first offset
@@ -126,11 +130,37 @@ def _partition() -> _Walk:
     yield from _tags()
 
 
+def _produce_response(api_version: int) -> _Walk:
+    """Walk over ProduceResponse.json, versions 10 to 13, behind the correlation id; nothing is kept."""
+    yield 4  # correlation id
+    yield from _tags()
+    for _ in range((yield from _count())):
+        if api_version >= _FIRST_PRODUCE_WITH_TOPIC_IDS:
+            yield 16  # topic id
+        else:
+            yield (yield from _count())  # name
+        for _ in range((yield from _count())):
+            yield from _produced_partition()
+        yield from _tags()
+    yield 4  # throttle time
+    yield from _tags(renames_endpoints=True)
+
+
+def _produced_partition() -> _Walk:
+    yield 4 + 2 + 8 + 8 + 8  # index, error code, base offset, log append time, log start offset
+    for _ in range((yield from _count())):
+        yield 4  # a refused record: its place in the batch
+        yield (yield from _count())  # message
+        yield from _tags()
+    yield (yield from _count())  # message
+    yield from _tags()
+
+
 def _tags(*, renames_endpoints: bool = False) -> _Walk:
     for _ in range((yield from _varint())):
         tag = yield from _varint(renames_zero=renames_endpoints)
         if tag == 0 and renames_endpoints:
-            raise PeerViolation("malformed_response", "tag 0 of a Fetch response takes more than one byte")
+            raise PeerViolation("malformed_response", "tag 0 of a response takes more than one byte")
         yield (yield from _varint())
 
 
@@ -150,4 +180,4 @@ def _varint(*, renames_zero: bool = False) -> Generator[int, int, int]:
         value |= (byte & 0x7F) << (7 * index)
         if byte < 0x80:
             return value
-    raise PeerViolation("malformed_response", "a varint of more than five bytes in a Fetch response")
+    raise PeerViolation("malformed_response", "a varint of more than five bytes in a response")

@@ -1,4 +1,4 @@
-"""`FetchEndpointsWalk`: a Fetch response passes in any pieces, and no address of a broker is understood any more."""
+"""`EndpointsWalk`: a response passes in any pieces, and no address of a broker is understood any more."""
 
 from contextlib import suppress
 from itertools import pairwise
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kproxy.errors import PeerViolation
 from kproxy.wire import codecs
-from kproxy.wire.fetch_endpoints import UNKNOWN_TAG, FetchEndpointsWalk
+from kproxy.wire.endpoints_walk import UNKNOWN_TAG, EndpointsWalk
 from kproxy.wire.messages.fetch_response import (
     AbortedTransaction,
     FetchableTopicResponse,
@@ -18,6 +18,14 @@ from kproxy.wire.messages.fetch_response import (
     NodeEndpoint,
     PartitionData,
 )
+from kproxy.wire.messages.produce_response import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from kproxy.wire.messages.produce_response import LeaderIdAndEpoch as ProduceLeader
+from kproxy.wire.messages.produce_response import NodeEndpoint as ProduceEndpoint
 
 partitions = st.builds(
     PartitionData,
@@ -52,8 +60,8 @@ def frame_of(response: FetchResponse, version: int = 17) -> bytes:
     return b"".join(codecs.encode_response(1, version, 7, response))[4:]
 
 
-def walked(frame: bytes, cuts: list[int]) -> bytes:
-    walk = FetchEndpointsWalk(len(frame))
+def walked(frame: bytes, cuts: list[int], *, api_key: int = 1, version: int = 16) -> bytes:
+    walk = EndpointsWalk(len(frame), api_key, version)
     edges = [0, *sorted(cut % (len(frame) + 1) for cut in cuts), len(frame)]
     pieces = (memoryview(frame)[start:end] for start, end in pairwise(edges) if start < end)
     return b"".join(bytes(part) for piece in pieces for part in walk.take(piece))
@@ -87,7 +95,7 @@ def test_whatever_the_pieces_only_the_endpoints_become_an_unknown_field(
 def test_a_response_without_endpoints_passes_as_the_same_memory() -> None:
     frame = memoryview(frame_of(FetchResponse(responses=[])))
 
-    parts = FetchEndpointsWalk(len(frame)).take(frame)
+    parts = EndpointsWalk(len(frame), 1, 16).take(frame)
 
     assert [part.obj for part in parts if isinstance(part, memoryview)] == [frame.obj]
 
@@ -95,7 +103,7 @@ def test_a_response_without_endpoints_passes_as_the_same_memory() -> None:
 @given(response=responses, cuts=st.lists(st.integers(0, 5000), max_size=20))
 def test_what_may_pass_the_walk_by_needs_no_walk(response: FetchResponse, cuts: list[int]) -> None:
     frame = frame_of(response)
-    walk, passed = FetchEndpointsWalk(len(frame)), b""
+    walk, passed = EndpointsWalk(len(frame), 1, 16), b""
     edges = [0, *sorted(cut % (len(frame) + 1) for cut in cuts), len(frame)]
 
     for start, end in pairwise(edges):
@@ -130,3 +138,56 @@ def test_bytes_behind_a_response_are_refused() -> None:
 def test_garbage_is_refused_or_passes_in_full_length_and_nothing_else_happens(garbage: bytes) -> None:
     with suppress(PeerViolation):
         assert len(walked(garbage, [])) == len(garbage)
+
+
+produced_partitions = st.builds(
+    PartitionProduceResponse,
+    index=st.integers(0, 9),
+    error_code=st.sampled_from([0, 6]),
+    record_errors=st.lists(st.builds(BatchIndexAndErrorMessage, st.integers(0, 9), st.text()), max_size=2),
+    error_message=st.none() | st.text(max_size=200),
+    current_leader=st.builds(ProduceLeader, leader_id=st.integers(-1, 3), leader_epoch=st.integers(-1, 3)),
+)
+produce_responses = st.builds(
+    ProduceResponse,
+    responses=st.lists(
+        st.builds(
+            TopicProduceResponse,
+            name=st.text(max_size=200),
+            topic_id=st.binary(min_size=16, max_size=16),
+            partition_responses=st.lists(produced_partitions, max_size=3),
+        ),
+        max_size=3,
+    ),
+    throttle_time_ms=st.integers(0, 9),
+    node_endpoints=st.lists(
+        st.builds(
+            ProduceEndpoint, node_id=st.integers(0, 9), host=st.just("broker-host"), port=st.just(9092)
+        ),
+        max_size=3,
+    ),
+)
+
+
+@given(
+    response=produce_responses,
+    version=st.sampled_from([10, 11, 12, 13]),
+    cuts=st.lists(st.integers(0, 5000), max_size=20),
+)
+def test_of_a_produce_response_too_only_the_endpoints_become_an_unknown_field(
+    response: ProduceResponse, version: int, cuts: list[int]
+) -> None:
+    def produce_frame(message: ProduceResponse) -> bytes:
+        return b"".join(codecs.encode_response(0, version, 7, message))[4:]
+
+    frame = produce_frame(response)
+
+    passed = walked(frame, cuts, api_key=0, version=version)
+
+    _, message = codecs.decode_response(0, version, passed)
+    assert isinstance(message, ProduceResponse)
+    assert len(passed) == len(frame)
+    assert message.node_endpoints == []
+    message.unknown_tagged_fields = ()
+    response.node_endpoints = []
+    assert produce_frame(message) == produce_frame(response)
