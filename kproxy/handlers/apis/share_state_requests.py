@@ -16,6 +16,7 @@ from kproxy.errors import (
     InvalidRequest,
     UnknownTopicOrPartition,
 )
+from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.ports import ClusterMetadata, Observer, RequestContext, TopicDescription
 from kproxy.handlers.share_state_store import ShareStateStore
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId, topic_id_text
@@ -79,13 +80,14 @@ class PartitionsInTurn(Generic[Data, Result, TopicResult, Response]):
     async def serve(self, request: StateRequest[Data], context: RequestContext) -> Response:
         """Answer `request`; one without a group id is answered with nothing."""
         results: list[TopicResult] = []
+        pace = Pace()
         for topic in request.topics if request.group_id else ():
-            partitions = [
-                await self.answer(
-                    share_partition_key(request.group_id, topic.topic_id, data.partition), data, context
-                )
-                for data in topic.partitions
-            ]
+            partitions: list[Result] = []
+            for data in topic.partitions:
+                key = share_partition_key(request.group_id, topic.topic_id, data.partition)
+                partitions.append(await self.answer(key, data, context))
+                if pace.is_pause_due():  # what is refused has waited for nobody
+                    await let_others_go_on()
             results.append(self.topic_class(topic.topic_id, partitions))
         return self.response_class(results)
 

@@ -1,7 +1,10 @@
 """DeleteShareGroupState: a state ends."""
 
+import asyncio
+
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.apis.delete_share_group_state import delete_share_group_state
+from kproxy.handlers.live.pauses import MOST_AT_ONCE
 from kproxy.wire.messages.delete_share_group_state_request import (
     DeleteShareGroupStateRequest,
     DeleteStateData,
@@ -79,3 +82,25 @@ def test_a_request_is_refused_partition_by_partition() -> None:
     assert response == DeleteShareGroupStateResponse(
         [DeleteStateResult(TOPIC, [PartitionResult(0, ErrorCode.COORDINATOR_NOT_AVAILABLE, "later")])]
     )
+
+
+async def test_others_have_a_turn_while_very_many_partitions_are_refused() -> None:
+    """What is refused waits for nothing by itself."""
+    # Given
+    world = await ShareStateWorld().begin()
+    turns: list[str] = []
+
+    async def deleted() -> None:
+        await answers(world, a_request(*[PartitionData(-1)] * (3 * MOST_AT_ONCE)))
+        turns.append("answered")
+
+    async def other() -> None:
+        for _ in range(3):
+            turns.append("another")
+            await asyncio.sleep(0)
+
+    # When
+    await asyncio.gather(deleted(), other())
+
+    # Then
+    assert turns == ["another", "another", "another", "answered"]
