@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Final, Protocol
 
 from kproxy.handlers.groups.group_configs import are_few_groups
 from kproxy.handlers.ports import AnswerBudget, RequestContext
@@ -17,9 +17,15 @@ from kproxy.net.counting import Observing
 from kproxy.net.observation import api_name
 from kproxy.net.relay.answer_memory import cut_free, surplus_bytes
 from kproxy.wire import codecs
+from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
 from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
+
+_BRIEFLY_ANSWERED: Final = frozenset(
+    (ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
+)
+"""What members send all the time; the answers are of a session's size at most."""
 
 
 class TimedApis:
@@ -100,6 +106,8 @@ async def answer_call(connection: Answered, call: Call, apis: Apis, budget: Answ
         await _answer_together(connection, call, apis, context)
         return 0
     response = await apis.serve(call.request, context)
+    if call.request.api_key not in _BRIEFLY_ANSWERED:
+        await asyncio.sleep(0)  # an answer may have tens of thousands of parts, and they are encoded next
     if connection.is_over:
         return 0
     buffers = cut_free(_framed(call.request, response))

@@ -5,7 +5,7 @@ import asyncio
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress
 from kproxy.handlers.administration_bounds import AdministrationBounds
-from kproxy.handlers.apis.share_group_describe import MOST_LOOKED_UP
+from kproxy.handlers.apis.share_group_describe import MOST_LOOKED_UP, MOST_TOLD_WHY, refuse_description
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
@@ -187,3 +187,12 @@ async def test_while_share_groups_are_unavailable_every_group_says_so() -> None:
         ("g", ErrorCode.COORDINATOR_NOT_AVAILABLE),
         ("h", ErrorCode.COORDINATOR_NOT_AVAILABLE),
     ]
+
+
+def test_the_words_of_a_refusal_are_told_to_the_first_of_very_many_groups() -> None:
+    request = ShareGroupDescribeRequest(group_ids=["g"] * (MOST_TOLD_WHY + 1))
+
+    answer = refuse_description(request, ErrorCode.INVALID_REQUEST, "too many")
+
+    assert {group.error_code for group in answer.groups} == {ErrorCode.INVALID_REQUEST}
+    assert [group.error_message for group in answer.groups] == [*["too many"] * MOST_TOLD_WHY, None]

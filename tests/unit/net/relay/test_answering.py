@@ -9,9 +9,10 @@ from kproxy.handlers.groups.group_configs import MOST_GROUPS_PER_REQUEST
 from kproxy.handlers.ports import UNLIMITED_ANSWERS, RequestContext
 from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.interception.broker_addresses import BrokerAddresses
-from kproxy.interception.client_session import ClientSession
+from kproxy.interception.client_session import Call, ClientSession
+from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.interception.rewrites.responses import ResponseRewriter
-from kproxy.interception.routing import RoutingTable
+from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.net.relay.answering import TimedApis, answer_call
 from kproxy.telemetry.metrics import Metrics
 from kproxy.wire import codecs
@@ -37,6 +38,8 @@ from kproxy.wire.messages.list_groups_request import ListGroupsRequest
 from kproxy.wire.messages.list_groups_response import ListedGroup, ListGroupsResponse
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
+from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
+from kproxy.wire.messages.share_group_describe_response import ShareGroupDescribeResponse
 from tests.unit.net.relaying import SERVED
 
 GROUP, TOPIC = 32, 2
@@ -356,3 +359,27 @@ def test_bytes_behind_a_request_are_handed_on() -> None:
 
     # Then
     assert apis.followed == [3]
+
+
+class DescribingApis(RefusingApis):
+    """Answer a ShareGroupDescribe."""
+
+    async def serve(self, _request: DecodedRequest, _context: RequestContext) -> Message:
+        asyncio.get_running_loop().call_soon(self._count_turn)
+        return ShareGroupDescribeResponse(groups=[])
+
+
+async def test_others_have_a_turn_between_an_answer_for_administrators_and_its_encoding() -> None:
+    """It may be about a hundred thousand groups."""
+    # Given
+    connection, apis = Connection(), DescribingApis()
+    slot = ResponseSlot(SlotKind.LOCAL, 77, 1, 7)
+    connection.session._slots.append(slot)
+    request = DecodedRequest(77, 1, 7, "c", ShareGroupDescribeRequest(group_ids=["g"]))
+
+    # When
+    await answer_call(connection, Call(slot, request, Disposition.SERVE), apis, UNLIMITED_ANSWERS)
+
+    # Then
+    assert connection.session.take_for_client()
+    assert apis.turns == 1
