@@ -251,11 +251,24 @@ def _initialize(play: Play, coordinator: ShareStateClient) -> None:
 def _refused_writes(play: Play) -> Iterator[None]:
     """A time in which the topic that holds the state takes no record: each is too large for it."""
     servers, topic = play.target.cluster.bootstrap_servers, play.target.state_topic
-    administration.set_topic_settings(servers, topic, {"max.message.bytes": "1"})
+    probe = play.topic()
+    for refusing in (topic, probe.name):
+        administration.set_topic_settings(servers, refusing, {"max.message.bytes": "1"})
+    # The broker applies settings some time after the controller has answered, and in their order.
+    play.wait_until(lambda: _is_too_large(play, probe), what=f"{probe.name} takes no record")
     try:
         yield
     finally:
         administration.set_topic_settings(servers, topic, {"max.message.bytes": LARGEST_MESSAGE})
+
+
+def _is_too_large(play: Play, topic: Topic) -> bool:
+    """Tell whether the smallest record is refused as too large."""
+    try:
+        play.produce(topic, "")
+    except preparation.Refused as refused:
+        return refused.error_code == ErrorCode.MESSAGE_TOO_LARGE
+    return False
 
 
 def _first_throttled(play: Play, member: Member, topic: Topic) -> ShareFetchResponse:
