@@ -4,11 +4,12 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from kproxy.handlers.share_groups import ShareGroups
 from kproxy.net.state_log.durable_state_log import SlotDirectory
 from kproxy.net.state_log.slots import StateSlots
-from kproxy.share.identifiers import GroupId, SharePartitionKey
+from kproxy.share.identifiers import SharePartitionKey
 from kproxy.share.share_group_image import ShareGroupImage
 
 
@@ -20,7 +21,8 @@ class _BySlot:
     """Another one when something is held that is not in here."""
     keys: Mapping[int, Sequence[SharePartitionKey]]
     """Share-partitions that are live, are being loaded, or that a fetch waits for."""
-    group_ids: Mapping[int, Sequence[GroupId]]
+    group_ids: Mapping[int, Sequence[str]]
+    """Groups that are there, or have configured something."""
 
 
 class SlotContents:
@@ -38,30 +40,26 @@ class SlotContents:
     def slot_loaded(
         self, slot: int, images: Sequence[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
     ) -> None:
-        """Begin with the groups of the slot, and the configurations of groups, as they are in the log.
+        """Begin with the groups of the slot, and what they have configured, as they are in the log.
 
-        Fetches that wait for one of its share-partitions are woken.
+        Fetches that wait for one of their share-partitions are woken.
         """
-        self._share_groups().restore_groups(images, configs, belongs=self._groups_of(slot))
+        self._share_groups().restore_groups(images, configs)
         self._share_groups().discard_share_partitions(self._held().keys.get(slot, ()))
 
     def slot_lost(self, slot: int) -> None:
-        """Forget the groups of the slot, and discard its share-partitions: what they held is delivered again.
+        """Forget the groups of the slot with what they have configured, and discard their share-partitions.
 
-        What its groups have configured stays until the slot is loaded, for share-partitions of other slots.
+        What these held is delivered again.
         """
         held = self._held()
         self._share_groups().discard_share_partitions(held.keys.get(slot, ()))
         self._share_groups().forget_groups(held.group_ids.get(slot, ()))
 
-    def _groups_of(self, slot: int) -> Callable[[GroupId], bool]:
-        slots = self._directory.require()
-        return lambda group_id: slots.slot_of_group(group_id).number == slot
-
     def _held(self) -> _BySlot:
         """Return all that is held, and maybe some that was: from the last look, if nothing was added since."""
         groups, slots = self._share_groups(), self._directory.require()
-        parts = (groups.directory, groups.availability, groups.coordinator)
+        parts = (groups.directory, groups.availability, groups.coordinator, groups.configs)
         generation = (groups, slots, *(part.generation for part in parts))
         if self._last is None or self._last.generation != generation:
             self._last = _by_slot(generation, groups, slots)
@@ -73,10 +71,11 @@ class SlotContents:
 
 
 def _by_slot(generation: object, groups: ShareGroups, slots: StateSlots) -> _BySlot:
+    slot_of = cache(lambda group_id: slots.slot_of_group(group_id).number)
     keys: dict[int, list[SharePartitionKey]] = defaultdict(list)
     for key in {**groups.directory.known_keys(), **groups.availability.listened_keys()}:
-        keys[slots.slot_of_key(key).number].append(key)
-    group_ids: dict[int, list[GroupId]] = defaultdict(list)
-    for group_id in groups.coordinator.group_ids:
-        group_ids[slots.slot_of_group(group_id).number].append(group_id)
+        keys[slot_of(key.group_id)].append(key)
+    group_ids: dict[int, list[str]] = defaultdict(list)
+    for group_id in dict.fromkeys((*groups.coordinator.group_ids, *groups.configs.group_ids)):
+        group_ids[slot_of(group_id)].append(group_id)
     return _BySlot(generation, keys, group_ids)

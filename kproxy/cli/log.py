@@ -238,7 +238,11 @@ def _ranges(reader: "TopicReader", topic: str, kind: "LogTopic", wanted: Wanted)
 
 
 def _of_group(held: Sequence[LogRange], kind: "LogTopic", group: str) -> list[LogRange]:
-    """Return where the records of a group can be: its share-partitions are spread over the state topic."""
+    """Return where the records of a group can be.
+
+    A state topic of format 1, and Kafka's own, have the share-partitions of a group in many partitions. Which it is
+    stands in claims, which may have been deleted: so everything is read.
+    """
     from kproxy.clients.log_lines import LogTopic
     from kproxy.share.identifiers import GroupId
     from kproxy.statelog.partitioning import group_partition

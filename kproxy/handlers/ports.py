@@ -247,18 +247,8 @@ class Availability(Protocol):
 class StateLog(Protocol):
     """Durable share-partition state (KIP-932's persister).
 
-    A slot that failed is loaded again from its log. From the moment of the failure until the shell has discarded
-    and restored what belongs to the slot, `require_ready` raises.
+    The states of a group are there with the group: `GroupLog.require_ready` says so.
     """
-
-    def require_ready(self, key: SharePartitionKey) -> None:
-        """Return if the slot of `key` is owned and loaded.
-
-        Raises:
-            CoordinatorLoadInProgress: it is being loaded.
-            NotCoordinator: another process took it over.
-        """
-        ...
 
     async def initialize(
         self, wanted: Iterable[PartitionInitialization], require_wanted: Callable[[], None] = lambda: None
@@ -318,7 +308,12 @@ class GroupLog(Protocol):
     """
 
     def require_ready(self, group_id: str) -> None:
-        """Return if the slot of the group is owned and loaded. Raises as `StateLog.require_ready` does."""
+        """Return if the slot of the group is owned and loaded, and with it the states of its share-partitions.
+
+        Raises:
+            CoordinatorLoadInProgress: it is being loaded.
+            NotCoordinator: another process took it over.
+        """
         ...
 
     def require_all_ready(self) -> None:

@@ -2,18 +2,17 @@
 
 While the log is being found, created, claimed or loaded a request waits at the door, before anything of it was looked
 at. So who comes in the first moment of a start is answered a little later, and not refused. Requests of share sessions
-wait there until the log is found, and for no slot of it: what a member holds of a slot that serves must not be held up
-by another one. What a request meets behind the door (a slot that is lost half way through) it is told as ever.
+wait there until the log is found, and for no slot of it: a fetch waits for its slot as it waits for records, and of a
+slot that is being loaded nothing is held that could be acknowledged. What a request meets behind the door (a slot that
+is lost half way through) it is told as ever.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Final, Protocol, TypeAlias
 
 from kproxy.interception.listed_resources import wants_groups
 from kproxy.interception.rewrites.share_group_answers import wants_share_groups
-from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import Message
 from kproxy.wire.messages.alter_share_group_offsets_request import AlterShareGroupOffsetsRequest
@@ -45,19 +44,12 @@ StateRequest: TypeAlias = (
 PATIENCE_MS: Final = 15_000
 """How long a request waits that has no limit of its own: half of the 30 s after which clients give a request up."""
 
-MOST_KEYS: Final = 1_000
-"""Share-partitions that a need names one by one. A request with so many waits for every part of the state log."""
-
 
 @dataclass(frozen=True, slots=True)
 class StateNeed:
-    """What has to be loaded before a request is served: groups with their configurations, and share-partitions.
-
-    Of the `keys` there are `MOST_KEYS` at most; with so many, everything is needed.
-    """
+    """What has to be loaded before a request is served: groups, each with its configurations and share-partitions."""
 
     group_ids: tuple[str, ...] = ()
-    keys: tuple[SharePartitionKey, ...] = ()
     patience_ms: int = PATIENCE_MS
     """How long the request waits for it."""
     is_everything: bool = False
@@ -66,7 +58,7 @@ class StateNeed:
     @property
     def is_nothing_of_it(self) -> bool:
         """Whether the log has to be found, and no part of it to be loaded."""
-        return not (self.is_everything or self.group_ids or self.keys)
+        return not (self.is_everything or self.group_ids)
 
 
 class Readiness(Protocol):
@@ -113,7 +105,9 @@ def state_need(api_key: int, request: Message) -> StateNeed | None:
     return None if need_of is None else need_of(request)
 
 
-def _of_heartbeat(request: ShareGroupHeartbeatRequest) -> StateNeed:
+def _of_group(
+    request: ShareGroupHeartbeatRequest | AlterShareGroupOffsetsRequest | DeleteShareGroupOffsetsRequest,
+) -> StateNeed:
     return StateNeed((request.group_id,))
 
 
@@ -145,9 +139,8 @@ def _of_acknowledgement(_: ShareAcknowledgeRequest) -> StateNeed:
 
 
 def _of_states(request: StateRequest) -> StateNeed:
-    """Of the requests to the share coordinator."""
-    partitions = ((topic.topic_id, each.partition) for topic in request.topics for each in topic.partitions)
-    return StateNeed(keys=_keys(request.group_id, partitions))
+    """Of the requests to the share coordinator. One without a group is refused, and waits for nothing."""
+    return StateNeed((request.group_id,) if request.group_id else ())
 
 
 def _of_configs(request: IncrementalAlterConfigsRequest | DescribeConfigsRequest) -> StateNeed:
@@ -155,27 +148,12 @@ def _of_configs(request: IncrementalAlterConfigsRequest | DescribeConfigsRequest
     return StateNeed(tuple(resource.resource_name for resource in request.resources))
 
 
-def _keys(group_id: str | None, partitions: Iterable[tuple[bytes, int]]) -> tuple[SharePartitionKey, ...]:
-    """A request without a group is refused, and waits for nothing."""
-    if not group_id:
-        return ()
-    return tuple(
-        SharePartitionKey(GroupId(group_id), TopicId(topic_id), partition)
-        for topic_id, partition in islice(partitions, MOST_KEYS)
-    )
-
-
 def _of_described_offsets(request: DescribeShareGroupOffsetsRequest) -> StateNeed:
-    return StateNeed(tuple(group.group_id for group in request.groups), is_everything=True)
-
-
-def _of_offsets(request: AlterShareGroupOffsetsRequest | DeleteShareGroupOffsetsRequest) -> StateNeed:
-    """The states of a group are in any part of the log, and the request names them by names of topics."""
-    return StateNeed((request.group_id,), is_everything=True)
+    return StateNeed(tuple(group.group_id for group in request.groups))
 
 
 _NEEDS: Final[Mapping[int, Callable[[Any], StateNeed | None]]] = {
-    ApiKey.SHARE_GROUP_HEARTBEAT: _of_heartbeat,
+    ApiKey.SHARE_GROUP_HEARTBEAT: _of_group,
     ApiKey.SHARE_GROUP_DESCRIBE: _of_description,
     ApiKey.DELETE_GROUPS: _of_deletion,
     ApiKey.LIST_GROUPS: _of_listing,
@@ -190,6 +168,6 @@ _NEEDS: Final[Mapping[int, Callable[[Any], StateNeed | None]]] = {
     ApiKey.DELETE_SHARE_GROUP_STATE: _of_states,
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: _of_states,
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: _of_described_offsets,
-    ApiKey.ALTER_SHARE_GROUP_OFFSETS: _of_offsets,
-    ApiKey.DELETE_SHARE_GROUP_OFFSETS: _of_offsets,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: _of_group,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: _of_group,
 }

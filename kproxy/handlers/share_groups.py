@@ -5,10 +5,9 @@ when the earliest deadline has come. It says what became of slots: what belongs 
 discarded when the slot is lost or fails, and its groups are restored when it is loaded.
 """
 
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from collections.abc import Collection, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 
 from kproxy.errors import ApiError
 from kproxy.handlers.administration_bounds import AdministrationBounds
@@ -131,6 +130,7 @@ class ShareGroups:
             leadership=Leadership(ports.metadata),
             counters=ShareCounters(ports.observer),
             state_log=ports.state_log,
+            group_log=ports.group_log,
             reader=ports.reader,
             availability=self.availability,
             clock=ports.clock,
@@ -157,9 +157,7 @@ class ShareGroups:
         self._topic_deletions = TopicDeletions(
             self.coordinator, self.directory, self.state_deletions, metadata=ports.metadata, clock=ports.clock
         )
-        self._group_deletions = GroupDeletions(
-            self.coordinator, self._group_writes, services=self._services, group_log=ports.group_log
-        )
+        self._group_deletions = GroupDeletions(self.coordinator, self._group_writes, self._services)
         parts = self._api_parts()
         self.apis = ServedApis(
             served_apis(parts),
@@ -211,35 +209,29 @@ class ShareGroups:
         self,
         images: Iterable[ShareGroupImage],
         configs: Mapping[str, Mapping[str, str]],
-        *,
-        belongs: Callable[[GroupId], bool],
     ) -> None:
-        """Put groups and configurations back that are durable: their slot was loaded. Sessions begin anew.
-
-        All other groups that `belongs` to the slot have configured nothing. Fetches for them look again: where
-        share-partitions begin depends on the configurations of their group.
-        """
-        self.configs.forget_all(lambda group_id: belongs(GroupId(group_id)))
+        """Put groups and configurations back that are durable: their slot was loaded. Sessions begin anew."""
         for group_id, values in configs.items():
             self.configs.restore(group_id, values)
         for image in images:
             self._restore(image)
         if self.coordinator.being_deleted():
             self._ports.background.begin(self._group_deletions.tend, name="interrupted deletions of groups")
-        belongs_once = cache(belongs)
-        self.availability.signal_all(lambda key: belongs_once(key.group_id))
 
     def _look_again(self, group_id: str) -> None:
         """Let fetches that wait go by what their group has configured now."""
         self.availability.signal_all(lambda key: key.group_id == group_id)
 
-    def forget_groups(self, group_ids: Iterable[GroupId]) -> None:
-        """Forget groups of a slot that was lost, or failed and is to be loaded again; answer what is held of them.
+    def forget_groups(self, group_ids: Iterable[str]) -> None:
+        """Forget groups of a slot that was lost, or failed and is to be loaded again, and what they have configured.
 
-        What they have configured stays until `restore_groups` says better: some of other slots live on by it.
+        Some may have configured something, and not be there otherwise. What is held of the others is answered.
         """
-        for group in filter(None, map(self.coordinator.forget, group_ids)):
-            self._held.call_group(group)
+        for group_id in group_ids:
+            self.configs.forget(group_id)
+            group = self.coordinator.forget(GroupId(group_id))
+            if group is not None:
+                self._held.call_group(group)
 
     def discard_share_partitions(self, keys: Iterable[SharePartitionKey]) -> None:
         """Discard what is live of a slot that was lost, failed, or was loaded, and wake those who wait for it."""

@@ -20,7 +20,7 @@ from kproxy.jobs.state_at import AT, ON_CORRUPT, facts, ranges_until
 from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, SnapshotEpoch
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.partitioning import state_partition
+from kproxy.statelog.partitioning import group_partition, spread_partition
 from kproxy.statelog.state_records import ShareSnapshot, encode_state_record
 from kproxy.wire.records import Record
 
@@ -59,12 +59,16 @@ def snapshot_batches(
     with told_to_driver():
         for batch in batches:
             rows = batch.to_pylist()
-            partitions = [state_partition(key_of(row), partition_count) for row in rows]
+            keys = [key_of(row) for row in rows]
+            partitions = [
+                spread_partition(key, partition_count)
+                if for_kafka
+                else group_partition(key.group_id, partition_count)
+                for key in keys
+            ]
             records = [
-                snapshot_record(
-                    key_of(row), state_of(row), row["create_ms"], row["written_ms"], for_kafka=for_kafka
-                )
-                for row in rows
+                snapshot_record(key, state_of(row), row["create_ms"], row["written_ms"], for_kafka=for_kafka)
+                for key, row in zip(keys, rows, strict=True)
             ]
             yield batch_of_partitions(partitions, records)
 
@@ -107,7 +111,7 @@ JOB: Final = Job(
         click.Option(
             ["--for-kafka"],
             is_flag=True,
-            help="For Kafka's own __share_group_state: leader and snapshot epoch 0, no headers.",
+            help="For Kafka's own __share_group_state: its partitions, leader and snapshot epoch 0, no headers.",
         ),
         ON_CORRUPT,
     ),

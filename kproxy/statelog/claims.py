@@ -16,8 +16,15 @@ from kproxy.wire.messages.kproxy_claim_value import KproxyClaimValue
 CLAIM_HEADER: Final = "kproxy.claim"
 """The header with the claim epoch under which a record was written: int64, big-endian."""
 
-STATE_FORMAT_VERSION: Final = 1
-"""The newest format of both logs that this kproxy reads, and the one it writes."""
+STATE_FORMAT_VERSION: Final = 2
+"""The newest format of both logs that this kproxy reads, and the one it writes.
+
+In format 1 share-partitions were spread over the state topic, each by the hash of its own key; since format 2 they
+are all in the partition of their group. The records are the same.
+"""
+
+FIRST_FORMAT_BY_GROUP: Final = 2
+"""Of earlier formats a running kproxy finds hardly any state; whoever reads all of the log finds everything."""
 
 _EPOCH: Final = struct.Struct(">q")
 

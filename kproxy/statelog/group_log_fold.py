@@ -76,7 +76,7 @@ class GroupLogFold:
     too little is left; what has a newer format is refused all the same.
     """
 
-    __slots__ = ("_displaced", "_groups", "_is_skipping", "_slot", "applied_offset", "claim_epoch")
+    __slots__ = ("_displaced", "_groups", "_is_skipping", "_slot", "applied_offset", "claim", "claim_epoch")
 
     def __init__(self, *, on_corrupt: Literal["stop", "skip"] = "stop") -> None:
         self._is_skipping = on_corrupt == "skip"
@@ -85,6 +85,8 @@ class GroupLogFold:
         self._displaced: dict[RecordPlace, bytes] = {}
         self.claim_epoch = NO_CLAIM
         """The claim that counts; -1 before any."""
+        self.claim: Claim | None = None
+        """The last claim record that was read."""
         self.applied_offset = NO_OFFSET
         """The offset of the last record looked at, whatever became of it; -1 before any."""
 
@@ -165,7 +167,7 @@ class GroupLogFold:
     def _take(self, record: Record) -> Outcome:
         decoded = decode_group_record(record)
         if isinstance(decoded.record, Claim):
-            self.claim_epoch = record.offset
+            self.claim, self.claim_epoch = decoded.record, record.offset
             return Outcome.CLAIMED
         claim_epoch = NO_CLAIM if decoded.claim_epoch is None else decoded.claim_epoch
         if claim_epoch < self.claim_epoch:

@@ -1,6 +1,10 @@
-"""Which partition of the state topics a share-partition or a group belongs to.
+"""Which partition of a topic belongs to a group, and which to a share-partition: both hash text as Java does.
 
-Source: `ShareCoordinatorService.partitionFor`, `GroupCoordinatorService.partitionFor`: both hash text as Java does.
+kproxy places everything by the group alone: partition n of the groups topic has a group and its configurations, and
+partition n of the state topic has the state of all its share-partitions. Kafka's own `__share_group_state` spreads
+them, and so did format 1 of kproxy's log.
+
+Source: `GroupCoordinatorService.partitionFor`, `ShareCoordinatorService.partitionFor`.
 """
 
 import struct
@@ -8,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId, topic_id_text
-from kproxy.statelog.short_keys import remember_short_keys, remember_short_texts
+from kproxy.statelog.short_keys import remember_short_texts
 
 _SIGN_BIT: Final = 1 << 31
 
@@ -17,16 +21,15 @@ _GROUPS_AT_WORK: Final = 16
 share-partitions of one group, and to hash the longest id takes two milliseconds."""
 
 
-@remember_short_keys(maxsize=1 << 17)
-def state_partition(key: SharePartitionKey, partition_count: int) -> int:
-    """Return the partition of the state topic that holds the state of `key`."""
-    return _magnitude(_hash(str(key.partition), _topic_hash(key.group_id, key.topic_id))) % partition_count
-
-
 @remember_short_texts(maxsize=1 << 14)
 def group_partition(group_id: GroupId, partition_count: int) -> int:
-    """Return the partition of the groups topic that holds the records of a group."""
+    """Return the partition that belongs to a group: of both state topics, and of Kafka's `__consumer_offsets`."""
     return _magnitude(_group_hash(group_id)) % partition_count
+
+
+def spread_partition(key: SharePartitionKey, partition_count: int) -> int:
+    """Return the partition of Kafka's own `__share_group_state` that holds the state of `key`."""
+    return _magnitude(_hash(str(key.partition), _topic_hash(key.group_id, key.topic_id))) % partition_count
 
 
 @remember_short_texts(maxsize=1 << 14)

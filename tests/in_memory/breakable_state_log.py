@@ -17,14 +17,14 @@ class BreakableStateLog:
     """Implements `StateLog` and `ShareOffsetStore`.
 
     While `persist_failure` is set, writes are refused with it; while `is_away`, whatever else changes or reads states
-    is. While `hold_writes` is set, writes become durable only when it is. `unreadiness` is raised by `require_ready`
-    for the share-partitions that it holds.
+    is, and with `refusals` that of the share-partitions that are in there. While `hold_writes` is set, writes become
+    durable only when it is.
     """
 
     def __init__(self) -> None:
         self.persist_failure: ApiError | None = None
         self.is_away = False
-        self.unreadiness: dict[SharePartitionKey, ApiError] = {}
+        self.refusals: dict[SharePartitionKey, ApiError] = {}
         self.hold_writes: asyncio.Event | None = None
         self.hold_loads: asyncio.Event | None = None
         self.hold_loaded: asyncio.Event | None = None
@@ -45,10 +45,6 @@ class BreakableStateLog:
         """Who made each of `deltas`."""
         self.memory = InMemoryStateLog()
         self._late_writes: list[_LateWrite] = []
-
-    def require_ready(self, key: SharePartitionKey) -> None:
-        if key in self.unreadiness:
-            raise self.unreadiness[key]
 
     async def initialize(
         self, wanted: Iterable[PartitionInitialization], require_wanted: Callable[[], None] = lambda: None
@@ -148,7 +144,7 @@ class BreakableStateLog:
     def _refusal(self, key: SharePartitionKey) -> ApiError | None:
         if self.is_away:
             return StateLogUnavailable("the in-memory state log was told to be away")
-        return self.unreadiness.get(key)
+        return self.refusals.get(key)
 
 
 class _LateWrite:

@@ -36,9 +36,6 @@ class InMemoryStateLog:
         self._log(encode_state_record(Claim("in memory", STATE_FORMAT_VERSION), claim_epoch=None, actors=()))
         self.fold.apply(self.records[0])
 
-    def require_ready(self, key: SharePartitionKey) -> None:
-        """Return: memory is always there."""
-
     async def initialize(
         self, wanted: Iterable[PartitionInitialization], require_wanted: Callable[[], None] = lambda: None
     ) -> Mapping[SharePartitionKey, ApiError]:

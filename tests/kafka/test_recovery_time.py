@@ -10,7 +10,7 @@ import pytest
 
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.kproxy_process import KproxyProcess, state_topic_settings
-from tests.real_kafka.written_history import GROUP, UPDATES_AFTER_A_SNAPSHOT, write_history
+from tests.real_kafka.written_history import GROUPS, UPDATES_AFTER_A_SNAPSHOT, write_history
 
 LIVE: Final = 1_000
 SHORT_HISTORY: Final = 100_000
@@ -94,7 +94,7 @@ def _start(cluster: KafkaCluster, settings: dict[str, str | int]) -> Recovery:
         metrics = kproxy.metrics()
         items = [item for slot in range(4) for item in kproxy.state_items(slot)]
         assert len(items) in {0, LIVE}
-        assert {item["groupId"] for item in items} <= {GROUP}
+        assert {item["groupId"] for item in items} <= set(GROUPS)
         assert {item["startOffset"] for item in items} <= {10 * (UPDATES_AFTER_A_SNAPSHOT - 1)}
         kproxy.drain()
         return Recovery(

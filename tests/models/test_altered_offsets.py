@@ -251,7 +251,7 @@ async def test_a_state_that_an_alteration_made_and_a_deletion_took_is_not_called
         await until_all_wait()
 
         # When
-        world.state_log.unreadiness[world.key(partition=1)] = StateLogUnavailable("no quorum")
+        world.state_log.refusals[world.key(partition=1)] = StateLogUnavailable("no quorum")
         world.state_log.hold_initializations.set()
 
     # Then

@@ -102,11 +102,11 @@ async def test_the_claim_of_a_newer_format_is_refused_whatever_the_operator_says
     cluster: ScriptedStateLog, claims: SlotClaims
 ) -> None:
     # Given
-    newer = encode_group_record(Claim("kproxy of next year", 2), claim_epoch=None)
+    newer = encode_group_record(Claim("kproxy of next year", 3), claim_epoch=None)
     cluster.write_foreign(state_log(), newer)
 
     # When / Then
-    with pytest.raises(CorruptStateRecord, match="format 2 of the log, claimed by 'kproxy of next year'"):
+    with pytest.raises(CorruptStateRecord, match="format 3 of the log, claimed by 'kproxy of next year'"):
         await opened(claims)
 
 
@@ -157,7 +157,7 @@ def with_facts(cluster: ScriptedStateLog, facts: StateTopicFacts) -> None:
 
 async def test_facts_that_hold_are_not_written_again(cluster: ScriptedStateLog, claims: SlotClaims) -> None:
     # Given
-    with_facts(cluster, StateTopicFacts(2, 1))
+    with_facts(cluster, StateTopicFacts(2, 2))
 
     # When
     loaded = await opened(claims)
@@ -170,7 +170,7 @@ async def test_another_number_of_partitions_than_recorded_is_refused_with_the_re
     cluster: ScriptedStateLog, claims: SlotClaims
 ) -> None:
     # Given
-    with_facts(cluster, StateTopicFacts(50, 1))
+    with_facts(cluster, StateTopicFacts(50, 2))
 
     # When
     with pytest.raises(CorruptStateRecord) as refusal:
@@ -185,11 +185,11 @@ async def test_a_newer_format_than_this_kproxy_knows_is_refused_with_the_remedy(
     cluster: ScriptedStateLog, claims: SlotClaims
 ) -> None:
     # Given
-    with_facts(cluster, StateTopicFacts(2, 2))
+    with_facts(cluster, StateTopicFacts(2, 3))
 
     # When / Then
     with pytest.raises(
-        UnsupportedStateRecord, match=r"format 2 .* run the kproxy that wrote it, or a newer one"
+        UnsupportedStateRecord, match=r"format 3 .* run the kproxy that wrote it, or a newer one"
     ):
         await opened(claims)
 

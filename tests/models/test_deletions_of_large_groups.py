@@ -2,13 +2,10 @@
 
 import asyncio
 
-import pytest
-
-from kproxy.handlers.live import pauses
 from tests.worlds.mortal_world import GROUP
 from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
 from tests.worlds.share_offset_requests import alter
-from tests.worlds.waiting import turns_during, until_all_wait
+from tests.worlds.waiting import until_all_wait
 
 
 async def test_others_have_turns_while_the_states_of_a_large_group_are_deleted() -> None:
@@ -22,23 +19,6 @@ async def test_others_have_turns_while_the_states_of_a_large_group_are_deleted()
     assert refusals == {}
     assert world.state_log.deletion_sizes == [5_000, 1_000]
     assert world.group_log.replayed().durable_images() == {}
-    assert world.state_log.memory.fold.states == {}
-
-
-async def test_others_have_turns_while_it_is_seen_whether_the_states_of_a_large_group_can_be_deleted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """They are in all slots, of which some may be loading."""
-    monkeypatch.setattr(pauses, "MOST_AT_ONCE", 100)
-
-    # Given
-    world = await a_large_group()
-
-    # When
-    turn_count = await turns_during(world.groups._group_deletions.delete([GROUP]))
-
-    # Then
-    assert turn_count > 6_000 // 100
     assert world.state_log.memory.fold.states == {}
 
 

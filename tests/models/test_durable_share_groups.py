@@ -186,10 +186,10 @@ async def test_a_partition_that_fails_alone_is_assigned_later_and_begins_like_th
     world = ShareGroupWorld()
     world.metadata.create_topic("orders", ORDERS, partition_count=2)
     late = world.key(partition=1)
-    world.state_log.unreadiness[late] = CoordinatorLoadInProgress("replaying")
+    world.state_log.refusals[late] = CoordinatorLoadInProgress("replaying")
     alice = world.member()
     joined = await alice.heartbeat(0, ["orders"])
-    del world.state_log.unreadiness[late]
+    del world.state_log.refusals[late]
     world.clock.advance(1_000)
 
     # When

@@ -23,12 +23,12 @@ from tests.worlds.share_group_world import (
 from tests.worlds.waiting import until_all_wait
 
 
-async def test_a_partition_whose_slot_is_loading_is_left_out_and_the_others_are_fetched() -> None:
+async def test_a_partition_that_cannot_be_loaded_yet_is_left_out_and_the_others_are_fetched() -> None:
     # Given
     world = ShareGroupWorld()
     world.metadata.create_topic("orders", ORDERS, partition_count=2)
     loading, ready = [await world.initialize(partition=partition) for partition in (0, 1)]
-    world.state_log.unreadiness[loading] = CoordinatorLoadInProgress("replaying")
+    world.state_log.refusals[loading] = CoordinatorLoadInProgress("replaying")
     world.produce(3, partition=0)
     world.produce(3, partition=1)
 
@@ -38,7 +38,7 @@ async def test_a_partition_whose_slot_is_loading_is_left_out_and_the_others_are_
     # Then
     assert acquired(answer, partition=1) == [(0, 2, 1)]
     assert (ORDERS, 0) not in partitions_of(answer)
-    assert world.state_log.loads == [ready]
+    assert world.state_log.loads.count(ready) == 1
 
 
 async def test_fetches_that_wait_for_a_slot_are_answered_as_soon_as_it_is_loaded() -> None:
@@ -46,7 +46,7 @@ async def test_fetches_that_wait_for_a_slot_are_answered_as_soon_as_it_is_loaded
     world = ShareGroupWorld(passes_time=False)
     key = await world.initialize()
     world.produce(3)
-    world.state_log.unreadiness[key] = CoordinatorLoadInProgress("replaying")
+    world.group_log.unreadiness = CoordinatorLoadInProgress("replaying")
     members = [world.member(name) for name in ("alice", "bob")]
 
     # When
@@ -54,7 +54,7 @@ async def test_fetches_that_wait_for_a_slot_are_answered_as_soon_as_it_is_loaded
         fetches = [tasks.create_task(member.fetch(add=[(ORDERS, 0)], max_records=2)) for member in members]
         await until_all_wait()
         were_done = [fetch.done() for fetch in fetches]
-        del world.state_log.unreadiness[key]
+        world.group_log.unreadiness = None
         world.groups.discard_share_partitions([key])
         await until_all_wait(100)
         world.clock.advance(500)
@@ -64,8 +64,8 @@ async def test_fetches_that_wait_for_a_slot_are_answered_as_soon_as_it_is_loaded
     assert sorted(acquired(fetch.result()) for fetch in fetches) == [[], [(0, 2, 1)]]
 
 
-async def test_while_the_configurations_of_its_group_are_loading_nothing_is_begun() -> None:
-    """Where a share-partition begins depends on them."""
+async def test_while_its_group_is_loading_nothing_is_begun() -> None:
+    """Where a share-partition begins depends on what the group has configured."""
     # Given
     world = ShareGroupWorld()
     await world.initialize(start_offset=-1)
@@ -91,8 +91,8 @@ async def test_while_the_configurations_of_its_group_are_loading_nothing_is_begu
 async def test_a_partition_whose_slot_is_not_here_is_refused(refusal: ApiError, told: ErrorCode) -> None:
     # Given
     world = ShareGroupWorld()
-    key = await world.initialize()
-    world.state_log.unreadiness[key] = refusal
+    await world.initialize()
+    world.group_log.unreadiness = refusal
 
     # When
     answer = await world.member().fetch(add=[(ORDERS, 0)])
@@ -101,10 +101,10 @@ async def test_a_partition_whose_slot_is_not_here_is_refused(refusal: ApiError, 
     assert partitions_of(answer)[ORDERS, 0].error_code == told
 
 
-async def test_fetches_that_wait_for_the_configurations_of_their_group_go_on_when_it_is_restored() -> None:
+async def test_a_share_partition_begins_where_its_group_that_was_waited_for_has_configured() -> None:
     # Given
     world = ShareGroupWorld(passes_time=False)
-    await world.initialize(start_offset=-1)
+    key = await world.initialize(start_offset=-1)
     world.produce(3)
     world.group_log.unreadiness = CoordinatorLoadInProgress("replaying")
 
@@ -114,8 +114,9 @@ async def test_fetches_that_wait_for_the_configurations_of_their_group_go_on_whe
         await until_all_wait()
         was_done = fetch.done()
         configs = {"g": {"share.auto.offset.reset": "earliest"}}
-        world.groups.restore_groups([], configs, belongs=lambda _: True)
+        world.groups.restore_groups([], configs)
         world.group_log.unreadiness = None
+        world.groups.discard_share_partitions([key])
         await until_all_wait()
         world.clock.advance(500)
 
@@ -134,7 +135,7 @@ async def test_a_slot_that_is_lost_while_a_share_partition_is_loaded_leaves_noth
     async with asyncio.TaskGroup() as tasks:
         fetch = tasks.create_task(world.member().fetch(add=[(ORDERS, 0)]))
         await until_all_wait(3)
-        world.state_log.unreadiness[key] = NotCoordinator("moved")
+        world.group_log.unreadiness = NotCoordinator("moved")
         world.groups.discard_share_partitions([key])
         world.state_log.hold_loads.set()
 
@@ -180,7 +181,7 @@ async def test_one_cold_partition_that_cannot_be_loaded_does_not_spoil_the_other
     # Given
     world = await world_of_three()
     world.produce(3, partition=2)
-    world.state_log.unreadiness[world.key(partition=1)] = StateLogUnavailable("no quorum")
+    world.state_log.refusals[world.key(partition=1)] = StateLogUnavailable("no quorum")
 
     # When
     answer = await world.member().fetch(add=[(ORDERS, partition) for partition in range(3)])

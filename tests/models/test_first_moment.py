@@ -6,27 +6,20 @@ slot waits for another one.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from itertools import count
 from typing import Final
 
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import CoordinatorLoadInProgress
-from kproxy.net.state_log import durable_state_log
-from kproxy.net.state_log.durable_state_log import DurableStateLog, SlotDirectory
 from kproxy.net.state_log.slot import StateSlot
-from kproxy.net.state_log.slots import StateSlots
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import SharePartitionKey, StateEpoch
 from kproxy.statelog.operations import Initialize
-from kproxy.statelog.partitioning import state_partition
 from kproxy.wire.codecs import Message
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
 from tests.worlds.backing import ORDERS
-from tests.worlds.sharing_process import GROUP, KEY, TOPIC_PARTITIONS, SharingProcess
-from tests.worlds.state_log_process import HERE, THERE
+from tests.worlds.sharing_process import KEY, TOPIC_PARTITIONS, SharingProcess
 from tests.worlds.state_log_requests import (
     NOT_YET,
     acknowledgement,
@@ -35,20 +28,13 @@ from tests.worlds.state_log_requests import (
     fetch,
     requests_about,
 )
-from tests.worlds.state_logs import SLOT_COUNT, StateLogBacking, create_state_topics, key_of_slot, state_log
+from tests.worlds.state_logs import StateLogBacking, create_state_topics, key_of_slot, state_log
 from tests.worlds.waiting import until
 
 REQUESTS: Final = requests_about(KEY, topic="orders")
 
-WANTED: Final = [PartitionInitialization(key, StateEpoch(0), 0) for key in (HERE, THERE)]
-"""A state in each slot."""
-
-ELSEWHERE: Final = next(
-    key
-    for key in (SharePartitionKey(GROUP, ORDERS, partition) for partition in count())
-    if state_partition(key, SLOT_COUNT) == 1
-)
-"""A share-partition that is not in the slot of its group."""
+ELSEWHERE: Final = key_of_slot(1)
+"""A share-partition of a group that is not in the slot of `KEY`."""
 
 RECORDS: Final = 3
 
@@ -151,7 +137,7 @@ async def test_other_slots_serve_on_while_one_is_loaded_again() -> None:
         assert error_codes(answer) == set()
 
 
-async def test_what_a_member_holds_is_acknowledged_while_the_slot_of_its_group_is_loaded_again() -> None:
+async def test_what_a_member_holds_is_acknowledged_while_other_slots_are_loaded_again() -> None:
     async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
         # Given
         process = await holding(cluster, backing, ELSEWHERE)
@@ -167,7 +153,7 @@ async def test_what_a_member_holds_is_acknowledged_while_the_slot_of_its_group_i
         assert slot_of(process, ELSEWHERE).states().states[ELSEWHERE].delivery_complete_count == RECORDS
 
 
-async def test_a_fetch_acknowledges_and_acquires_while_the_slot_of_its_group_is_loaded_again() -> None:
+async def test_a_fetch_acknowledges_and_acquires_while_other_slots_are_loaded_again() -> None:
     async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
         # Given
         process = await holding(cluster, backing, ELSEWHERE)
@@ -217,9 +203,9 @@ async def test_a_request_that_still_waits_when_the_process_ends_is_refused_at_on
 
 
 def slot_of(process: SharingProcess, key: SharePartitionKey) -> StateSlot:
-    """Return the slot that holds the state of `key`; that of `KEY` holds its group, too."""
+    """Return the slot that holds the state of `key`, and its group."""
     assert process.service.slots is not None
-    return process.service.slots.slot_of_key(key)
+    return process.service.slots.slot_of_group(key.group_id)
 
 
 async def holding(
@@ -273,55 +259,3 @@ async def lose_an_append(cluster: ScriptedStateLog, slot: StateSlot) -> None:
     cluster.decree(Fate.LOST, state_log(0))
     slot.submit(Initialize(key_of_slot(0, skip=1), StateEpoch(0), 0))
     await until(lambda: slot.state.is_under_way)
-
-
-# ---------------------------------------------------- the states of a group that is joined then
-
-
-async def test_states_are_begun_when_their_slots_are_loaded() -> None:
-    """Else a group that is joined in the first moment of a start would wait for its next heartbeat."""
-    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-        # Given
-        create_state_topics(cluster)
-        topics = await backing.found()
-        slots = backing.idle_slots(backing.claims(topics), topics.slot_count)
-        states = states_of(slots)
-        beginning = asyncio.get_running_loop().create_task(states.initialize(WANTED))
-        await asyncio.sleep(0)
-
-        # When
-        slots.start(backing.tasks)
-        failures = await beginning
-
-        # Then
-        assert failures == {}
-        assert [set(slots.states(number).states) for number in (0, 1)] == [{HERE}, {THERE}]
-
-
-async def test_states_of_a_slot_that_does_not_come_are_refused_and_the_others_are_begun(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(durable_state_log, "INITIALIZE_PATIENCE_SECONDS", 0.01)
-
-    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-        # Given
-        create_state_topics(cluster)
-        topics = await backing.found()
-        slots = backing.idle_slots(backing.claims(topics), topics.slot_count)
-        states = states_of(slots)
-        backing.tasks.spawn(slots.all()[0].run(), name="slot 0 alone")
-        await slots.all()[0].settled(10)
-
-        # When
-        failures = await states.initialize(WANTED)
-
-        # Then
-        assert {key: type(failure) for key, failure in failures.items()} == {THERE: CoordinatorLoadInProgress}
-        assert set(slots.states(0).states) == {HERE}
-
-
-def states_of(slots: StateSlots) -> DurableStateLog:
-    """Return the port over `slots`."""
-    directory = SlotDirectory()
-    directory.open(slots)
-    return DurableStateLog(directory)

@@ -88,10 +88,10 @@ def test_a_corrupt_record_is_skipped_if_the_operator_says_so(record: Record) -> 
 def test_a_newer_format_is_refused_even_then() -> None:
     # Given
     fold = StateLogFold(on_corrupt="skip")
-    record = a_log_record(Claim("a later kproxy", 2), offset=9, claim_epoch=None)
+    record = a_log_record(Claim("a later kproxy", 3), offset=9, claim_epoch=None)
 
     # When
-    with pytest.raises(UnsupportedStateRecord, match="format 2") as unsupported:
+    with pytest.raises(UnsupportedStateRecord, match="format 3") as unsupported:
         fold.apply(record)
 
     # Then

@@ -169,11 +169,10 @@ class Scene:
     def refuse_writes(self) -> None:
         self.log.refuse(StateLogUnavailable("refused"))
 
-    def lose_or_load_a_slot(self) -> None:
-        key = self.world.key(partition=self.random.choice(PARTITIONS))
-        if self.log.unreadiness.pop(key, None) is None:
-            self.log.unreadiness[key] = CoordinatorLoadInProgress("replaying")
-        self.world.groups.discard_share_partitions([key])
+    def lose_or_load_the_slot(self) -> None:
+        was_ready = self.world.group_log.unreadiness is None
+        self.world.group_log.unreadiness = CoordinatorLoadInProgress("replaying") if was_ready else None
+        self.world.groups.discard_share_partitions([self.world.key(partition=each) for each in PARTITIONS])
 
     # ---- the end
 
@@ -181,9 +180,8 @@ class Scene:
         """Mend everything, and let everybody come to an end."""
         self.is_over = True
         self.log.go_on()
-        lost = set(self.log.unreadiness)
-        self.log.unreadiness.clear()
-        self.world.groups.discard_share_partitions(lost)
+        if self.world.group_log.unreadiness is not None:
+            self.lose_or_load_the_slot()
         for _ in range(5):
             self.read_count = 0
             self.world.clock.advance(1_000)
@@ -238,7 +236,7 @@ def _offsets(run: Run) -> list[tuple[int, int]]:
                 Scene.hold_writes,
                 Scene.let_writes_go_on,
                 Scene.refuse_writes,
-                Scene.lose_or_load_a_slot,
+                Scene.lose_or_load_the_slot,
             ]
         ),
         min_size=20,

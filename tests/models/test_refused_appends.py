@@ -168,7 +168,7 @@ async def test_a_slot_whose_first_writes_were_refused_serves_and_is_loaded_again
 
     # Then
     assert facts_at_first is None
-    assert facts_of(slot) == StateTopicFacts(SLOT_COUNT, 1)
+    assert facts_of(slot) == StateTopicFacts(SLOT_COUNT, 2)
 
 
 def facts_of(slot: StateSlot) -> StateTopicFacts | None:

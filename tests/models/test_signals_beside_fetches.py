@@ -60,11 +60,11 @@ async def test_a_slot_that_becomes_ready_while_a_fetch_reads_elsewhere_is_not_sl
     world = await a_world_of_two()
     world.produce(3, partition=1)
     loading = world.key(partition=1)
-    world.state_log.unreadiness[loading] = CoordinatorLoadInProgress("replaying")
+    world.state_log.refusals[loading] = CoordinatorLoadInProgress("replaying")
 
     async def become_ready() -> None:
         world.reader.before_read = None
-        del world.state_log.unreadiness[loading]
+        del world.state_log.refusals[loading]
         world.groups.discard_share_partitions([loading])
 
     world.reader.before_read = become_ready
@@ -123,7 +123,7 @@ async def test_what_is_discarded_while_a_fetch_looks_at_very_many_partitions_is_
     """Others go on in the middle of such a look."""
     # Given
     world, task = await a_fetch_asleep(MOST_AT_ONCE + 1)
-    world.groups.restore_groups([], {}, belongs=lambda _: True)
+    world.groups.configs.on_altered("g")
     await until_all_wait(turn_count)
 
     # When
@@ -154,21 +154,3 @@ async def test_what_was_too_little_in_one_partition_counts_when_another_one_wake
     assert was_too_little
     assert acquired(answer) == acquired(answer, partition=2) == [(0, 0, 1)]
     assert 1 not in [read.partition for read in world.reader.reads]
-
-
-async def test_fetches_of_a_group_sleep_on_while_the_groups_of_another_slot_are_restored() -> None:
-    # Given
-    world, task = await a_fetch_asleep(1)
-
-    # When
-    world.groups.restore_groups([], {}, belongs=lambda group_id: group_id == "of another slot")
-    await until_all_wait(50)
-    reads_for_others = len(world.reader.reads)
-    world.groups.restore_groups([], {}, belongs=lambda group_id: group_id == "g")
-    await until_all_wait(50)
-    reads_for_its_own = len(world.reader.reads)
-    world.clock.advance(500)
-    await task
-
-    # Then
-    assert (reads_for_others, reads_for_its_own) == (0, 1)

@@ -131,7 +131,7 @@ async def test_a_slot_that_is_still_there_when_all_are_lost_leaves_by_itself(
     """Whatever kept it: it must not look into the log of slot 0 again and again."""
     # Given
     slots = await backing.ready_slots()
-    slot = slots.slot_of_key(key_of_slot(1))
+    slot = slots.slot_of_group(key_of_slot(1).group_id)
     monkeypatch.setattr(slot, "step_down", lambda _: None)
     async with StateLogBacking(cluster) as other:
         newer = other.idle_slots(other.claims(await other.found(), owner="kproxy at host-2"), SLOT_COUNT)

@@ -18,7 +18,7 @@ from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.group_records import RecoveryPoint, encode_group_record
-from kproxy.statelog.partitioning import state_partition
+from kproxy.statelog.partitioning import group_partition
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, encode_state_record
 from kproxy.wire.record_batch_builder import build_batch
 from kproxy.wire.records import Record
@@ -26,7 +26,8 @@ from tests.real_kafka.backing_topics import looking_at
 from tests.real_kafka.cluster import KafkaCluster
 from tests.worlds.backing import Backing
 
-GROUP: Final = GroupId("group-with-a-history")
+GROUPS: Final = tuple(GroupId(f"group-with-a-history-{number}") for number in range(50))
+"""In any slot, as those of a cluster are."""
 CLAIM_EPOCH: Final = 0
 """Where the claim of the kproxy stands that created the topics and did nothing else."""
 RECORDS_OF_A_BATCH: Final = 2_500
@@ -38,9 +39,11 @@ NOBODY: Final = -1
 
 
 def share_partitions(count: int) -> list[SharePartitionKey]:
-    """Return keys of one group over as many topics as it takes, 100 partitions each."""
+    """Return keys of `GROUPS` over as many topics as it takes, 100 partitions each."""
     return [
-        SharePartitionKey(GROUP, TopicId(b"history-topic%3d" % (number // 100)), number % 100)
+        SharePartitionKey(
+            GROUPS[number % len(GROUPS)], TopicId(b"history-topic%3d" % (number // 100)), number % 100
+        )
         for number in range(count)
     ]
 
@@ -98,7 +101,7 @@ class _Writer:
 def _by_slot(keys: Sequence[SharePartitionKey], slots: int) -> Mapping[int, list[SharePartitionKey]]:
     by_slot: dict[int, list[SharePartitionKey]] = {}
     for key in keys:
-        by_slot.setdefault(state_partition(key, slots), []).append(key)
+        by_slot.setdefault(group_partition(key.group_id, slots), []).append(key)
     return by_slot
 
 

@@ -20,7 +20,7 @@ from kproxy.share.identifiers import (
 from kproxy.share.record_state import TERMINAL_STATES, RecordState
 from kproxy.share.state_batches import StateBatch, lay_over
 from kproxy.statelog.actors import FIRST_ACTOR_VERSION, Actor, Cause
-from kproxy.statelog.claims import Claim
+from kproxy.statelog.claims import STATE_FORMAT_VERSION, Claim
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, StateTombstone, encode_state_record
 from kproxy.wire.records import Record
 
@@ -73,9 +73,9 @@ class History:
     def next_offset(self) -> int:
         return len(self.records)
 
-    def claim(self) -> None:
+    def claim(self, format_version: int = STATE_FORMAT_VERSION) -> None:
         self.claim_epoch = self.next_offset
-        self._append(encode_state_record(Claim("kproxy", 1), claim_epoch=None, actors=()))
+        self._append(encode_state_record(Claim("kproxy", format_version), claim_epoch=None, actors=()))
 
     def snapshot(self, key: SharePartitionKey, *, is_new: bool = False) -> None:
         known = self.states.get(key)

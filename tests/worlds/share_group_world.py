@@ -125,8 +125,8 @@ class ShareGroupWorld:
         """Do what the shell does when the one slot of all groups was loaded."""
         store = self.group_log.replayed()
         self.group_log.store = store
-        self.groups.forget_groups(self.groups.coordinator.group_ids)
-        self.groups.restore_groups(store.durable_images().values(), store.configs(), belongs=lambda _: True)
+        self.groups.forget_groups((*self.groups.coordinator.group_ids, *self.groups.configs.group_ids))
+        self.groups.restore_groups(store.durable_images().values(), store.configs())
 
     def new_connection(self) -> int:
         return next(self._connection_ids)

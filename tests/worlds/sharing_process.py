@@ -1,7 +1,6 @@
 """A kproxy as far as its state log and its share groups go, wired as the application wires them."""
 
 from collections.abc import Mapping, Sequence
-from itertools import count
 from typing import Final
 
 from kproxy.application.slot_contents import SlotContents
@@ -9,9 +8,8 @@ from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.share_groups import ShareGroupLimits, ShareGroupPorts, ShareGroups
 from kproxy.net.background import BackgroundTasks
 from kproxy.net.relay.held_requests import HeldRequests
-from kproxy.share.identifiers import GroupId, SharePartitionKey
+from kproxy.share.identifiers import SharePartitionKey
 from kproxy.share.share_group_image import ShareGroupImage
-from kproxy.statelog.partitioning import group_partition, state_partition
 from kproxy.wire.codecs import DecodedRequest, Message
 from tests.in_memory.in_memory_backlogs import InMemoryBacklogs
 from tests.in_memory.recording_observer import RecordingAlarm, RecordingObserver
@@ -19,21 +17,12 @@ from tests.in_memory.unchecked_group_namespace import UncheckedGroupNamespace
 from tests.worlds.backing import ORDERS
 from tests.worlds.state_log_process import Process
 from tests.worlds.state_log_requests import newest_version
-from tests.worlds.state_logs import SLOT_COUNT, StateLogBacking
+from tests.worlds.state_logs import StateLogBacking, group_of_slot
 
 TOPIC_PARTITIONS: Final = 16
-GROUP: Final = next(
-    GroupId(name)
-    for name in map("group-{}".format, count())
-    if group_partition(GroupId(name), SLOT_COUNT) == 0
-)
+GROUP: Final = group_of_slot(0)
 """A group of slot 0."""
-KEY: Final = next(
-    key
-    for key in (SharePartitionKey(GROUP, ORDERS, partition) for partition in range(TOPIC_PARTITIONS))
-    if state_partition(key, SLOT_COUNT) == 0
-)
-"""A share-partition of it that is in slot 0, too."""
+KEY: Final = SharePartitionKey(GROUP, ORDERS, 0)
 
 
 class SharingProcess(Process):

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from itertools import chain, count
 from typing import Final, Literal
 
 import pytest
@@ -31,7 +32,7 @@ from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.actors import Actor, Cause
 from kproxy.statelog.operations import Write
-from kproxy.statelog.partitioning import state_partition
+from kproxy.statelog.partitioning import group_partition
 from kproxy.statelog.share_coordinator import CoordinatorLimits
 from kproxy.statelog.slot_status import SlotState
 from kproxy.statelog.tickets import Ticket
@@ -84,11 +85,15 @@ def create_state_topics(
     cluster.configs.update({name: dict(values) for name, values in SAFE_CONFIGS.items()})
 
 
+def group_of_slot(slot: int, *, slot_count: int = SLOT_COUNT) -> GroupId:
+    """Return a group of `slot`."""
+    names = map(GroupId, chain(("workers",), map("workers-{}".format, count())))
+    return next(name for name in names if group_partition(name, slot_count) == slot)
+
+
 def key_of_slot(slot: int, *, slot_count: int = SLOT_COUNT, skip: int = 0) -> SharePartitionKey:
-    """Return a share-partition whose state is kept in `slot`; with `skip`, another one."""
-    keys = (SharePartitionKey(GroupId("workers"), ORDERS, partition) for partition in range(1000))
-    found = [key for key in keys if state_partition(key, slot_count) == slot]
-    return found[skip]
+    """Return a share-partition whose state is kept in `slot`; with `skip`, another one of the same group."""
+    return SharePartitionKey(group_of_slot(slot, slot_count=slot_count), ORDERS, skip)
 
 
 def acknowledged(

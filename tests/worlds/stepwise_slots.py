@@ -14,7 +14,7 @@ from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.group_queue import GroupOperation, GroupQueue
 from kproxy.statelog.group_records import encode_group_record
 from kproxy.statelog.operations import Operation
-from kproxy.statelog.partitioning import group_partition, state_partition
+from kproxy.statelog.partitioning import group_partition
 from kproxy.statelog.share_coordinator import CoordinatorLimits, ShareCoordinator
 from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.statelog.state_queue import StateQueue
@@ -114,9 +114,9 @@ class StepwiseSlot:
         """Claim it, and begin with what is in the log."""
         if self._states is not None:
             return
-        state_claim, group_claim = Claim("stepwise", STATE_FORMAT_VERSION), Claim("stepwise", 1)
-        _append(self._state_records, encode_state_record(state_claim, claim_epoch=None, actors=()))
-        _append(self._group_records, encode_group_record(group_claim, claim_epoch=None))
+        claim = Claim("stepwise", STATE_FORMAT_VERSION)
+        _append(self._state_records, encode_state_record(claim, claim_epoch=None, actors=()))
+        _append(self._group_records, encode_group_record(claim, claim_epoch=None))
         fold, groups = StateLogFold(), GroupQueue()
         for record in self._state_records:
             fold.apply(record)
@@ -149,9 +149,6 @@ class StepwiseSlots:
 
     def __len__(self) -> int:
         return len(self._slots)
-
-    def slot_of_key(self, key: SharePartitionKey) -> StepwiseSlot:
-        return self._slots[state_partition(key, len(self))]
 
     def slot_of_group(self, group_id: str) -> StepwiseSlot:
         return self._slots[group_partition(GroupId(group_id), len(self))]

@@ -43,7 +43,7 @@ class Tended:
 
     async def with_history(self) -> None:
         """Write, an hour ago, a share-partition that went cold, and ever since one that is written often."""
-        slot = self.slots.slot_of_key(COLD)
+        slot = self.slots.slot_of_group(COLD.group_id)
         for key in (COLD, WARM):
             slot.submit(Initialize(key, StateEpoch(0), 0))
         await self.slots.drain(10)

@@ -37,11 +37,11 @@ class EffectiveLimits:
         if configs.generation != self._generation:
             self._generation = configs.generation
             self._by_group.clear()
+        # Of groups that have set nothing no text is kept.
+        if not configs.has_values(group_id):
+            return self._share
         limits = self._by_group.get(group_id)
         if limits is None:
-            # Of groups that have set nothing no text is kept.
-            if not configs.has_values(group_id):
-                return self._share
             limits = self._by_group[group_id] = self._chosen(group_id)
         return limits
 

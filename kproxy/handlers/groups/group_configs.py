@@ -101,7 +101,7 @@ class GroupConfigs:
         self._bounds = bounds
         self._values: dict[str, dict[str, str]] = {}
         self.generation = 0
-        """Another number whenever what any group has set may have changed."""
+        """Another number whenever a group may have set something else; not when what it set was forgotten."""
 
     def alter(self, group_id: str, changes: Sequence[ConfigChange], *, validate_only: bool) -> None:
         """Apply all of `changes`, or none. With `validate_only` nothing is applied.
@@ -144,11 +144,9 @@ class GroupConfigs:
         if known:
             self._values[group_id] = known
 
-    def forget_all(self, belongs: Callable[[str], bool]) -> None:
-        """Forget what was set by every group whose id `belongs` to a slot that is about to be restored."""
-        self.generation += 1
-        for group_id in [group_id for group_id in self._values if belongs(group_id)]:
-            del self._values[group_id]
+    def forget(self, group_id: str) -> None:
+        """Forget what a group has set: nobody knows whether it is true."""
+        self._values.pop(group_id, None)
 
     def describe(self, group_id: str) -> Sequence[GroupConfigEntry]:
         """Return every key, set or not. Raises InvalidRequest when no group is named."""

@@ -18,7 +18,6 @@ from kproxy.errors import ApiError, CoordinatorLoadInProgress, CoordinatorNotAva
 from kproxy.handlers.groups.group_writes import GroupWrite, GroupWrites
 from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.live.share_services import ShareServices
-from kproxy.handlers.ports import GroupLog
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, SharePartitionKey
 from kproxy.share.share_group import ShareGroup
@@ -59,20 +58,12 @@ class _Deletion:
 class GroupDeletions:
     """Deletes share groups, some of them in three rounds of writes, then the next ones."""
 
-    __slots__ = ("_coordinator", "_group_log", "_services", "_writes")
+    __slots__ = ("_coordinator", "_services", "_writes")
 
-    def __init__(
-        self,
-        coordinator: GroupCoordinator,
-        writes: GroupWrites,
-        *,
-        services: ShareServices,
-        group_log: GroupLog,
-    ) -> None:
+    def __init__(self, coordinator: GroupCoordinator, writes: GroupWrites, services: ShareServices) -> None:
         self._coordinator = coordinator
         self._writes = writes
         self._services = services
-        self._group_log = group_log
 
     async def delete(self, group_ids: Iterable[GroupId]) -> Mapping[GroupId, ApiError]:
         """Delete these groups, each named once; return those that are not gone, with the reason.
@@ -89,14 +80,9 @@ class GroupDeletions:
     async def _delete(self, group_ids: Iterable[GroupId]) -> Mapping[GroupId, ApiError]:
         refusals: dict[GroupId, ApiError] = {}
         deletions: list[_Deletion] = []
-        groups = {group_id: self._coordinator.find(group_id) for group_id in group_ids}
-        for group_id, refusal in (await self._not_ready(groups.values())).items():
-            refusals[group_id] = refusal
-            del groups[group_id]
-        for group_id, group in groups.items():
+        for group_id in group_ids:
             try:
-                if group is None or not group.is_deleted:
-                    deletions.append(self._begin(group_id, group))
+                deletions.append(self._begin(group_id))
             except ApiError as refusal:
                 refusals[group_id] = refusal
         await self._go_on(deletions)
@@ -131,32 +117,10 @@ class GroupDeletions:
         if some:
             yield some
 
-    async def _not_ready(self, groups: Iterable[ShareGroup | None]) -> Mapping[GroupId, ApiError]:
-        """Return those of which some state cannot be deleted now, with the reason; others have a turn now and then."""
-        refusals: dict[GroupId, ApiError] = {}
-        pace = Pace()
-        for group in groups:
-            if group is None or group.members:
-                continue  # which is what is wrong with it
-            try:
-                _require_initialized(group)
-                for partition in group.topics.state_partitions.partitions:
-                    self._services.state_log.require_ready(partition.in_group(group.group_id))
-                    if pace.is_pause_due():
-                        await let_others_go_on()
-            except ApiError as refusal:
-                refusals[group.group_id] = refusal
-        return refusals
-
-    def _begin(self, group_id: GroupId, wanted: ShareGroup | None) -> _Deletion:
-        """Queue that the group is being deleted, unless it is another than `wanted` by now.
-
-        Nothing happened when this raises.
-        """
-        self._group_log.require_ready(group_id)
+    def _begin(self, group_id: GroupId) -> _Deletion:
+        """Queue that the group is being deleted. Nothing happened when this raises."""
+        self._services.group_log.require_ready(group_id)
         group = self._coordinator.require_empty(group_id)
-        if group is not wanted:
-            raise _restored(group_id)
         _require_initialized(group)
         group.begin_deletion()
         return _Deletion(group, group.image().deleting, self._writes.begin(group_id))
@@ -193,7 +157,7 @@ class GroupDeletions:
 
     async def _remove(self, deletions: Iterable[_Deletion]) -> None:
         """Remove the records of groups, and forget these groups with what is live of them."""
-        removals = [(deletion, self._group_log.remove(deletion.group_id)) for deletion in deletions]
+        removals = [(deletion, self._services.group_log.remove(deletion.group_id)) for deletion in deletions]
         for deletion, removal in removals:
             try:
                 await removal
@@ -241,7 +205,8 @@ class GroupDeletions:
         group_id = deletion.group_id
         with suppress(ApiError):
             return (
-                self._coordinator.find(group_id) is None and self._group_log.durable_image(group_id) is None
+                self._coordinator.find(group_id) is None
+                and self._services.group_log.durable_image(group_id) is None
             )
         return False
 

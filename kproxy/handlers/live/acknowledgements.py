@@ -294,7 +294,7 @@ class Acknowledgements:
 
     def _require_ours(self, key: SharePartitionKey) -> None:
         try:
-            self._services.state_log.require_ready(key)
+            self._services.group_log.require_ready(key.group_id)
         except NotCoordinator as moved:
             raise SharePartitionElsewhere(f"another process owns {key}: {moved}") from moved
         except CoordinatorLoadInProgress:

@@ -164,8 +164,8 @@ class SharePartitionDirectory:
         When very many are loaded it waits for its turn, and is given up once nobody fetches for the group. What has
         begun goes on whoever leaves, and `key` is signalled when it is over. Its failure is then one of these:
 
-        - ShareStateStillLoading: the slot of the share-partition, or of its group with its configurations, is being
-          replayed; or the state was changed while it was loaded; or nobody fetches for the group any more.
+        - ShareStateStillLoading: the slot of the group is being replayed; or the state was changed while it was
+          loaded; or nobody fetches for the group any more.
         - SharePartitionElsewhere: another process took the slot over.
         - ShareStateNotInitialized: there is no durable state.
         - ShareStateNotReadable: the state log did not answer.
@@ -336,9 +336,8 @@ class SharePartitionDirectory:
         return await self._ports.state_log.load(key)
 
     def _require_ready(self, key: SharePartitionKey) -> None:
-        """Raise unless both are known, the state and the configurations of the group."""
+        """Raise unless the group is here, with its configurations and its states."""
         with told_to_clients(key):
-            self._ports.state_log.require_ready(key)
             self._ports.group_log.require_ready(key.group_id)
 
     async def _choose_start_offset(

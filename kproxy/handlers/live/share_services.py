@@ -11,7 +11,7 @@ from kproxy.handlers.live.parked_fetches import ParkedFetches
 from kproxy.handlers.live.read_turns import ReadTurns
 from kproxy.handlers.live.share_counters import ShareCounters
 from kproxy.handlers.live.share_partitions import SharePartitionDirectory
-from kproxy.handlers.ports import Clock, Observer, PartitionReader, StateLog
+from kproxy.handlers.ports import Clock, GroupLog, Observer, PartitionReader, StateLog
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_session import ShareSessionCache
 
@@ -25,6 +25,7 @@ class ShareServices:
     leadership: Leadership
     counters: ShareCounters
     state_log: StateLog
+    group_log: GroupLog
     reader: PartitionReader
     availability: HeardAvailability
     clock: Clock

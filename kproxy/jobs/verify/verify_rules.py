@@ -1,6 +1,6 @@
 """Invariants of each record of the log, given the records before it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kproxy.jobs.folds.folded_records import FoldedRecord, folded
@@ -13,7 +13,8 @@ from kproxy.jobs.verify.write_rules import (
     uncounted_offsets,
 )
 from kproxy.share.identifiers import SharePartitionKey
-from kproxy.statelog.partitioning import state_partition
+from kproxy.statelog.claims import FIRST_FORMAT_BY_GROUP
+from kproxy.statelog.partitioning import group_partition, spread_partition
 from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 from kproxy.statelog.state_records import Claim, ShareSnapshot, ShareUpdate
 from kproxy.wire.records import Record
@@ -51,9 +52,10 @@ class LogPlace:
 class Examiner:
     """Folds one log partition, and examines each record. Corrupt records are skipped.
 
-    Only with a `place` it checks that a share-partition belongs into the log partition. Problems that would repeat with
-    every record are reported once: a share-partition in the wrong log partition, a claim without its record, and each
-    notice about the offsets of a share-partition.
+    Only with a `place` it checks that a share-partition belongs into the log partition: by the format in the last
+    claim, and in any format's way as long as there is none, as in a log whose beginning was deleted. Problems that
+    would repeat with every record are reported once: a share-partition in the wrong log partition, a claim without its
+    record, and each notice about the offsets of a share-partition.
     """
 
     def __init__(self, fold: StateLogFold, delivery_limit: int, place: LogPlace | None = None) -> None:
@@ -65,6 +67,7 @@ class Examiner:
         self._read = OffsetsRead()
         self._claims: set[int] = set()
         self._reported: set[tuple[str, SharePartitionKey]] = set()
+        self._format: int | None = None
 
     def examine(self, record: Record) -> Iterator[Problem]:
         """Yield what is wrong with the next record, and fold it."""
@@ -86,6 +89,8 @@ class Examiner:
             yield Problem(VIOLATION, offset, key, "updates without a snapshot before or after them")
 
     def _complaints(self, found: FoldedRecord, offset: int) -> Iterator[tuple[str, str]]:
+        if isinstance(found.record, Claim):
+            self._format = found.record.format_version
         if found.record is None or isinstance(found.record, Claim):
             self._claims.add(offset)  # A record that cannot be decoded may have been a claim.
             return
@@ -110,9 +115,9 @@ class Examiner:
         place = self._place
         if place is None:
             return
-        belongs_to = state_partition(key, place.partition_count)
-        if belongs_to != place.partition and self._is_new("place", key):
-            yield VIOLATION, f"belongs to log partition {belongs_to} of {place.partition_count}"
+        belongs_to = places_of(key, place.partition_count, self._format)
+        if place.partition not in belongs_to and self._is_new("place", key):
+            yield VIOLATION, f"belongs to log partition {belongs_to[0]} of {place.partition_count}"
 
     def _complaints_about_values(
         self, found: FoldedRecord, record: ShareSnapshot | ShareUpdate
@@ -147,3 +152,11 @@ class Examiner:
             return False
         self._reported.add((what, key))
         return True
+
+
+def places_of(key: SharePartitionKey, partition_count: int, format_version: int | None) -> Sequence[int]:
+    """Return where the state of `key` may stand in a log of that format: in one partition when it is known."""
+    by_group = group_partition(key.group_id, partition_count)
+    if format_version is None:
+        return by_group, spread_partition(key, partition_count)
+    return (by_group if format_version >= FIRST_FORMAT_BY_GROUP else spread_partition(key, partition_count),)

@@ -5,12 +5,12 @@ An operation is queued in the call and awaited afterwards; what is never awaited
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Mapping, Sequence
-from contextlib import suppress
-from itertools import chain, islice
+from functools import cache
+from itertools import islice
 from typing import Final, Generic, TypeVar, cast
 
 from kproxy.errors import ApiError, CoordinatorNotAvailable
-from kproxy.handlers.live.pauses import Pace, let_others_go_on
+from kproxy.handlers.live.pauses import let_others_go_on
 from kproxy.handlers.ports import OnRefused
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.net.state_log.slots import StateSlots
@@ -38,11 +38,8 @@ R = TypeVar("R")
 
 LOAD_PATIENCE_SECONDS: Final = 5.0
 """How long the load of a share-partition waits for a slot that is loading itself."""
-INITIALIZE_PATIENCE_SECONDS: Final = 2.0
-"""How long the first states of a group wait for such slots: what is left out is left to the next heartbeat."""
-
 INITIALIZE_SECONDS: Final = 10.0
-"""After so long no further portion of them is begun: a client waits for the answer for 30 s by default."""
+"""After so long no further portion of a group's first states is begun: a client waits for 30 s by default."""
 INITIALIZED_AT_ONCE: Final = 2_000
 """So many states at most are queued, written and taken in before others have a turn."""
 
@@ -151,12 +148,8 @@ class SlotDirectory:
             raise CoordinatorNotAvailable(f"the state log cannot be used: {self.problem}")
         return self.slots
 
-    def of_key(self, key: SharePartitionKey) -> StateSlot:
-        """Return the slot of a share-partition. Raises CoordinatorNotAvailable."""
-        return self.require().slot_of_key(key)
-
     def of_group(self, group_id: str) -> StateSlot:
-        """Return the slot of a group. Raises CoordinatorNotAvailable."""
+        """Return the slot of a group and its share-partitions. Raises CoordinatorNotAvailable."""
         return self.require().slot_of_group(group_id)
 
 
@@ -168,21 +161,17 @@ class DurableStateLog:
 
     # ------------------------------------------------ StateLog
 
-    def require_ready(self, key: SharePartitionKey) -> None:
-        """Return if the slot of `key` is owned and loaded; raise as the port says."""
-        self._directory.of_key(key).require_ready()
-
     async def initialize(
         self, wanted: Iterable[PartitionInitialization], require_wanted: Callable[[], None] = lambda: None
     ) -> Mapping[SharePartitionKey, ApiError]:
         """Create these states unless they have begun already; return those that failed. See the port.
 
-        Those of one slot follow each other, so that even very many take few appends. What is left when that has taken
-        too long fails: whoever waits gives up before long, and what is done is not to be done again.
+        What is left when that has taken too long fails: whoever waits gives up before long, and what is done is not to
+        be done again.
         """
-        of_slots = await self._by_slot(wanted)
-        await self._settled(slot for slot in of_slots if slot is not None)
-        operations = chain.from_iterable(of_slots.values())
+        operations = (
+            Initialize(each.key, each.state_epoch, each.start_offset, keeps_progress=True) for each in wanted
+        )
         failures: dict[SharePartitionKey, ApiError] = {}
         loop = asyncio.get_running_loop()
         ends_at, is_late = loop.time() + INITIALIZE_SECONDS, False
@@ -195,7 +184,7 @@ class DurableStateLog:
 
     async def load(self, key: SharePartitionKey) -> DurableShareState | None:
         """Return the state under the next leader epoch, None when it was never initialized."""
-        slot = self._directory.of_key(key)
+        slot = self._directory.of_group(key.group_id)
         await slot.settled(LOAD_PATIENCE_SECONDS)
         return await Settlement[DurableShareState | None](slot.submit(Load(key)))
 
@@ -211,7 +200,7 @@ class DurableStateLog:
     ) -> Awaitable[None]:
         """Queue `delta`; the awaitable is done when it is durable and replayed."""
         write = Write(key, state_epoch, leader_epoch, delta, actors)
-        return _promise(lambda: self._directory.of_key(key).submit(write), on_refused)
+        return _promise(lambda: self._directory.of_group(key.group_id).submit(write), on_refused)
 
     async def delete(self, keys: Collection[SharePartitionKey]) -> Mapping[SharePartitionKey, ApiError]:
         """Delete these states; return those that failed."""
@@ -271,29 +260,7 @@ class DurableStateLog:
     # ------------------------------------------------ private
 
     async def _one(self, key: SharePartitionKey, operation: Operation) -> object:
-        return await Settlement[object](self._directory.of_key(key).submit(operation))
-
-    async def _by_slot(
-        self, wanted: Iterable[PartitionInitialization]
-    ) -> Mapping[StateSlot | None, Collection[Initialize]]:
-        """Return what is to be queued by slot, None when there are none; others go on in between."""
-        slots = self._directory.slots
-        of_slots: dict[StateSlot | None, list[Initialize]] = {}
-        pace = Pace()
-        for each in wanted:
-            operation = Initialize(each.key, each.state_epoch, each.start_offset, keeps_progress=True)
-            slot = None if slots is None else slots.slot_of_key(each.key)
-            of_slots.setdefault(slot, []).append(operation)
-            if pace.is_pause_due():
-                await let_others_go_on()
-        return of_slots
-
-    async def _settled(self, slots: Iterable[StateSlot]) -> None:
-        """Return when none of `slots` is about to be ready, or after a bounded while."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(INITIALIZE_PATIENCE_SECONDS):
-                for slot in slots:
-                    await slot.settled()
+        return await Settlement[object](self._directory.of_group(key.group_id).submit(operation))
 
     async def _all_of(
         self, operations: Mapping[SharePartitionKey, Operation]
@@ -308,9 +275,10 @@ class DurableStateLog:
         """Submit all in one turn of the loop; return what each answers, or why it failed."""
         outcomes: dict[SharePartitionKey, object] = {}
         queued: dict[SharePartitionKey, Ticket] = {}
+        slot_of = cache(self._directory.of_group)  # thousands of keys of a few groups, whose ids may be long
         for key, operation in operations.items():
             try:
-                queued[key] = self._directory.of_key(key).submit(operation)
+                queued[key] = slot_of(key.group_id).submit(operation)
             except ApiError as refusal:
                 outcomes[key] = refusal
         for key, ticket in queued.items():

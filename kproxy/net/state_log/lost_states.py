@@ -12,17 +12,16 @@ still has. Records are delivered again, and none is lost.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Final
 
-from kproxy.errors import KproxyError, StateNotWritten
-from kproxy.handlers.live.pauses import Pace, let_others_go_on
+from kproxy.errors import StateNotWritten
+from kproxy.handlers.live.pauses import Pace
+from kproxy.net.state_log.loading import LoadedSlot
 from kproxy.net.state_log.reports import SlotReports
 from kproxy.net.state_log.slot import StateSlot
-from kproxy.net.state_log.slots import StateSlots
 from kproxy.share.identifiers import GroupId, SharePartitionKey, StateEpoch, TopicIdPartition
 from kproxy.share.share_group_image import StateTopics
 from kproxy.statelog.operations import Initialize
@@ -31,11 +30,8 @@ from kproxy.telemetry import logs
 
 log = logs.logger("net.state_log.lost_states")
 
-SETTLING_SECONDS: Final = 0.2
-"""How long to wait for other slots after one has become ready: they are looked at together."""
-
 AGAIN_SECONDS: Final = 5.0
-"""How long to wait after a state could not be written."""
+"""How long to wait after a state could not be written, or a fault of kproxy itself."""
 
 LOOKED_AT_ONCE: Final = 5_000
 """So many share-partitions of a group are looked at before others have a turn: some 20 ms."""
@@ -48,93 +44,87 @@ FIRST_EPOCH: Final = StateEpoch(0)
 
 
 class LostStates:
-    """Looks whenever a slot has begun to serve: the group and the state are in different slots, as a rule."""
+    """Looks into each slot that begins to serve: it has both, the groups and the states of their share-partitions."""
 
     def __init__(self, reports: SlotReports) -> None:
         self._reports = reports
-        self._is_awake = asyncio.Event()
         self._begun: set[SharePartitionKey] = set()
+        self._put_off: set[StateSlot] = set()
 
-    def wake(self) -> None:
-        """Look soon: a slot is ready."""
-        self._is_awake.set()
+    def look(self, slot: StateSlot) -> None:
+        """Begin anew what is lost of a slot, with an alarm, if the slot is ready; what cannot be written, later again.
 
-    async def run(self, slots: StateSlots) -> None:
-        """Look whenever woken, for ever. May be begun anew."""
-        while True:
-            await self._is_awake.wait()
-            await asyncio.sleep(SETTLING_SECONDS)
-            await self._look_once(slots)
-
-    async def _look_once(self, slots: StateSlots) -> None:
-        self._is_awake.clear()
-        try:
-            await self.look(slots)
-        except Exception:
-            self._is_awake.set()  # what was not looked at is looked at when this is begun anew
-            raise
-
-    async def look(self, slots: StateSlots) -> None:
-        """Begin anew what is lost, as far as the slots of the group and of the state are ready; with an alarm.
-
-        Others have a turn now and then.
+        It is queued when this returns, before anybody else asks for it; of very many share-partitions a part is, and
+        the rest soon, with turns for others in between. Raises nothing.
         """
-        pace = Pace()
-        for slot in slots.all():
-            try:
-                for group_id in () if (loaded := slot.loaded()) is None else loaded.groups.group_ids:
-                    await self._look_at(group_id, slot, slots, pace)
-            except KproxyError as failure:
-                log.warning("lost_states_not_looked_for", slot=slot.number, detail=failure)
-            await let_others_go_on()
+        self._put_off.discard(slot)
+        loaded = slot.loaded()
+        if loaded is not None:
+            self._go_on(slot, self._look_through(slot, loaded))
 
-    async def _look_at(self, group_id: GroupId, slot: StateSlot, slots: StateSlots, pace: Pace) -> None:
-        begun: Counter[int] = Counter()
+    def _go_on(self, slot: StateSlot, pauses: Iterator[None]) -> None:
+        """Go on up to the next pause, and after that in the next turn of the event loop."""
         try:
-            for some in _portions(_initialized(group_id, slot)):
-                # In this turn: what the group gives up in a pause is deleted, not lost.
-                for key in self._lost_of(some, _initialized(group_id, slot), group_id, slots):
-                    self._begin_anew(key, slots)
-                    begun[slots.slot_of_key(key).number] += 1
+            for _ in pauses:
+                asyncio.get_running_loop().call_soon(self._go_on, slot, pauses)
+                break
+        except Exception as fault:  # noqa: BLE001 - the slot is to serve whatever happens here
+            log.crash("lost_states_not_looked_for", fault, slot=slot.number)
+            self._look_again(slot)
+
+    def _look_through(self, slot: StateSlot, loaded: LoadedSlot) -> Iterator[None]:
+        """Look at every group of a slot, and yield where others may have a turn."""
+        pace = Pace()
+        for group_id in tuple(loaded.groups.group_ids):
+            for some in _portions(_initialized(group_id, loaded)):
+                self._look_at(some, group_id, slot, loaded)
                 if pace.is_pause_due(1 + len(some) // _LOOKS_OF_ONE):
-                    await let_others_go_on()
-        finally:
-            for number, count in begun.items():
-                self._reports.begun_anew(group_id, number, count)
+                    yield
+                    if slot.loaded() is not loaded:
+                        return  # it is looked at when it is ready again
+
+    def _look_at(
+        self, some: Iterable[TopicIdPartition], group_id: GroupId, slot: StateSlot, loaded: LoadedSlot
+    ) -> None:
+        # As of this turn: what the group gave up in a pause is deleted, not lost.
+        lost = tuple(self._lost_of(some, group_id, loaded))
+        if lost:
+            self._reports.begun_anew(group_id, slot.number, len(lost))
+        for key in lost:
+            self._begin_anew(key, slot)
 
     def _lost_of(
-        self,
-        some: Iterable[TopicIdPartition],
-        initialized: StateTopics,
-        group_id: GroupId,
-        slots: StateSlots,
+        self, some: Iterable[TopicIdPartition], group_id: GroupId, loaded: LoadedSlot
     ) -> Iterator[SharePartitionKey]:
+        initialized = _initialized(group_id, loaded)
         for topic_id, partition in some:
             if topic_id not in initialized or partition not in initialized[topic_id].partitions:
                 continue
             key = SharePartitionKey(group_id, topic_id, partition)
-            holder = slots.slot_of_key(key).loaded()
-            if holder is not None and key not in holder.fold.states and key not in self._begun:
+            if key not in loaded.fold.states and key not in self._begun:
                 yield key
 
-    def _begin_anew(self, key: SharePartitionKey, slots: StateSlots) -> None:
+    def _begin_anew(self, key: SharePartitionKey, slot: StateSlot) -> None:
         self._begun.add(key)
-        ticket = slots.slot_of_key(key).submit(Initialize(key, FIRST_EPOCH, 0))
-        ticket.on_done = partial(self._ended, key)
+        ticket = slot.submit(Initialize(key, FIRST_EPOCH, 0))
+        ticket.on_done = partial(self._ended, key, slot)
         if ticket.is_done:
-            self._ended(key, ticket)
+            self._ended(key, slot, ticket)
 
-    def _ended(self, key: SharePartitionKey, ticket: Ticket) -> None:
+    def _ended(self, key: SharePartitionKey, slot: StateSlot, ticket: Ticket) -> None:
         self._begun.discard(key)
         if isinstance(ticket.refusal, StateNotWritten):
-            # No slot is loaded again for that, so nobody else wakes this.
-            asyncio.get_running_loop().call_later(AGAIN_SECONDS, self.wake)
+            self._look_again(slot)  # the slot is not loaded again for that
+
+    def _look_again(self, slot: StateSlot) -> None:
+        if slot not in self._put_off:
+            self._put_off.add(slot)
+            asyncio.get_running_loop().call_later(AGAIN_SECONDS, self.look, slot)
 
 
-def _initialized(group_id: GroupId, slot: StateSlot) -> StateTopics:
-    """Return what a group says, durably and at this moment, to be initialized; nothing while that is not known."""
-    loaded = slot.loaded()
-    image = None if loaded is None else loaded.groups.durable_image(group_id)
+def _initialized(group_id: GroupId, loaded: LoadedSlot) -> StateTopics:
+    """Return what a group says, durably and at this moment, to be initialized; nothing when there is no such group."""
+    image = loaded.groups.durable_image(group_id)
     return {} if image is None else image.initialized
 
 

@@ -5,23 +5,23 @@ ends. Memory is bounded by the connections, for each has one request in progress
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from kproxy.errors import CoordinatorNotAvailable
 from kproxy.handlers.ports import Clock
-from kproxy.handlers.readiness import MOST_KEYS, StateNeed
+from kproxy.handlers.readiness import StateNeed
 from kproxy.net.state_log.durable_state_log import SlotDirectory
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.net.state_log.slots import StateSlots
 
 MOST_HASHED_CHARACTERS: Final = 20_000
-"""To find a slot is to hash the text of a key, which is the client's. So much takes a millisecond or two."""
+"""To find a slot is to hash a group id, which is the client's. So much takes a millisecond or two."""
 
-_CHARACTERS_OF_A_KEY: Final = 40
-"""Of a share-partition's text beside the group id."""
+_LOOKUP_CHARACTERS: Final = 40
+"""What it costs to look one group up, beside its id."""
 
 
 @dataclass(slots=True, eq=False)
@@ -111,21 +111,10 @@ class LogReadiness:
 
 def _needed(slots: StateSlots, need: StateNeed) -> Iterable[StateSlot]:
     """Return the slots of all that is needed; every slot, when it would hold up the loop to find them."""
-    are_all = (
-        need.is_everything or len(need.keys) >= MOST_KEYS or _hashed_characters(need) > MOST_HASHED_CHARACTERS
-    )
-    return slots.all() if are_all else _named(slots, need)
+    if need.is_everything or _hashed_characters(need) > MOST_HASHED_CHARACTERS:
+        return slots.all()
+    return map(slots.slot_of_group, need.group_ids)
 
 
 def _hashed_characters(need: StateNeed) -> int:
-    of_groups = sum(map(len, need.group_ids)) + len(need.group_ids) * _CHARACTERS_OF_A_KEY
-    group_ids_of_keys = len(need.keys[0].group_id) if need.keys else 0  # a request is about one group
-    return of_groups + len(need.keys) * (2 * group_ids_of_keys + _CHARACTERS_OF_A_KEY)
-
-
-def _named(slots: StateSlots, need: StateNeed) -> Iterator[StateSlot]:
-    for group_id in need.group_ids:
-        yield slots.slot_of_group(group_id)
-    for key in need.keys:
-        yield slots.slot_of_key(key)
-        yield slots.slot_of_group(key.group_id)
+    return sum(map(len, need.group_ids)) + len(need.group_ids) * _LOOKUP_CHARACTERS

@@ -177,7 +177,7 @@ class StateLogService:
         )
         slots = StateSlots(
             topics.slot_count,
-            self._slot_maker(claims, ownership, on_ready=lambda: self._slot_is_ready(mending)),
+            self._slot_maker(claims, ownership, on_ready=partial(self._slot_is_ready, mending)),
             ownership,
         )
         self._state_topic = topics.state
@@ -188,7 +188,6 @@ class StateLogService:
         self._beside += [
             tasks.keep_up(self._signs.run, name="signs of life"),
             tasks.spawn(self._upkeep(slots, topics).run(), name="upkeep of the state log"),
-            tasks.keep_up(partial(mending.run, slots), name="search for lost states"),
         ]
         self._tell()
         reason = await self._replacement_of(topics)
@@ -219,8 +218,8 @@ class StateLogService:
                 *(slot_transactional_id(topics.state.name, number) for number in others)
             )
 
-    def _slot_is_ready(self, mending: LostStates) -> None:
-        mending.wake()
+    def _slot_is_ready(self, mending: LostStates, slot: StateSlot) -> None:
+        mending.look(slot)
         self._on_slot_ready()
 
     async def _replacement_of(self, topics: SlotTopics) -> str:
@@ -299,7 +298,7 @@ class StateLogService:
         )
 
     def _slot_maker(
-        self, claims: SlotClaims, ownership: SlotOwnership, *, on_ready: Callable[[], None]
+        self, claims: SlotClaims, ownership: SlotOwnership, *, on_ready: Callable[[StateSlot], None]
     ) -> Callable[[int, LoadTurns], StateSlot]:
         def make(number: int, turns: LoadTurns) -> StateSlot:
             return StateSlot(

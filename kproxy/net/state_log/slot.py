@@ -89,7 +89,7 @@ class StateSlot:
         listener: SlotListener,
         turns: LoadTurns,
         ownership: SlotOwnership,
-        on_ready: Callable[[], None] = lambda: None,
+        on_ready: Callable[["StateSlot"], None] = lambda _slot: None,
     ) -> None:
         self.number = number
         self._claims = claims
@@ -300,7 +300,7 @@ class StateSlot:
             ticket = self.submit_group(operation)
             if not isinstance(operation, RecoveryPoint):  # upkeep writes that down again
                 ticket.on_done = partial(self._first_write_ended, served)
-        self._on_ready()
+        self._on_ready(self)
         return served
 
     def _served_by(self, claimed: ClaimedSlot, loaded: LoadedSlot) -> ServedClaim:

@@ -1,7 +1,7 @@
 """`StateSlots`: every slot of the state log, and the one place where it is asked who owns what.
 
-Today one process owns them all, and `ownership` tells which. Whoever divides slots among processes changes that,
-`slot_of_key` and `slot_of_group`, and nothing else knows.
+A slot has whole groups: what a group is, what it has configured, and the state of all its share-partitions. Today one
+process owns all slots, and `ownership` tells which.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from kproxy.net.state_log.slot import StateSlot
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.identifiers import GroupId, SharePartitionKey
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.partitioning import group_partition, state_partition
+from kproxy.statelog.partitioning import group_partition
 from kproxy.statelog.slot_status import AppliedStates, SlotState, SlotStatus
 from kproxy.wording import counted
 
@@ -74,12 +74,8 @@ class StateSlots:
         """Leave every slot: the topics are no more."""
         take_every_step("slot_not_left", *(partial(slot.abandon, reason) for slot in self._slots))
 
-    def slot_of_key(self, key: SharePartitionKey) -> StateSlot:
-        """Return the slot that holds the state of a share-partition."""
-        return self._slots[state_partition(key, len(self._slots))]
-
     def slot_of_group(self, group_id: str) -> StateSlot:
-        """Return the slot that holds a group and its configurations."""
+        """Return the slot that holds a group, its configurations, and the state of its share-partitions."""
         return self._slots[group_partition(GroupId(group_id), len(self._slots))]
 
     def all(self) -> Sequence[StateSlot]:
@@ -113,7 +109,7 @@ class StateSlots:
         Raises:
             ApiError: its slot is not loaded, or another process's; the text says so.
         """
-        slot = self.slot_of_key(key)
+        slot = self.slot_of_group(key.group_id)
         slot.require_ready()
         loaded = slot.loaded()
         return None if loaded is None else loaded.fold.states.get(key)

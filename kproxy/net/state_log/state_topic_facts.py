@@ -1,7 +1,7 @@
 """What may never change about the state topics, as it was recorded in the first partition of the groups topic.
 
-The slot of a share-partition is a hash modulo the number of partitions. A topic that got more of them keeps every
-record, and finds hardly any.
+The slot of a group is a hash modulo the number of partitions. A topic that got more of them keeps every record, and
+finds hardly any; and so it is with one whose records were placed otherwise, in an earlier format.
 """
 
 from kproxy.errors import CorruptStateRecord, UnsupportedStateRecord
@@ -9,7 +9,7 @@ from kproxy.handlers.ports import TopicDescription
 from kproxy.net.state_log.log_scan import LogScan
 from kproxy.net.state_log.ownership import DECIDING_SLOT
 from kproxy.net.state_log.state_topics import SlotTopics, StateTopicUnusable
-from kproxy.statelog.claims import STATE_FORMAT_VERSION
+from kproxy.statelog.claims import FIRST_FORMAT_BY_GROUP, STATE_FORMAT_VERSION
 from kproxy.statelog.group_log_fold import GroupLogFold
 from kproxy.statelog.group_records import StateTopicFacts
 from kproxy.statelog.state_log_fold import Outcome
@@ -21,7 +21,7 @@ async def require_recorded_facts(loader: LogScan, topics: SlotTopics) -> None:
     """Check, before any slot is claimed, that the topics are what they were when their state was written.
 
     Raises:
-        StateTopicUnusable: they have another number of partitions, or a newer format; the text says what to do.
+        StateTopicUnusable: they have another number of partitions, or another format; the text says what to do.
         BrokerUnavailable: the partition with the facts cannot be read.
     """
     log_end = await loader.log_end(topics.groups, DECIDING_SLOT)
@@ -32,9 +32,16 @@ async def require_recorded_facts(loader: LogScan, topics: SlotTopics) -> None:
     fold = await loader.from_log_start(0, replay_from)
     found = StateTopicFacts(topics.slot_count, STATE_FORMAT_VERSION)
     try:
-        require_same_facts(fold.state_topic_facts, found, topics.state.name)
+        require_same_facts(_recorded(fold, topics), found, topics.state.name)
     except CorruptStateRecord as mismatch:
         raise StateTopicUnusable(mismatch.reason) from mismatch
+
+
+def _recorded(fold: GroupLogFold, topics: SlotTopics) -> StateTopicFacts | None:
+    """Return the facts; those of whoever claimed the slot and ended before it wrote any down are in its claim."""
+    if fold.state_topic_facts is None and fold.claim is not None:
+        return StateTopicFacts(topics.slot_count, fold.claim.format_version)
+    return fold.state_topic_facts
 
 
 async def _replayed(
@@ -58,7 +65,7 @@ def require_same_facts(recorded: StateTopicFacts | None, found: StateTopicFacts,
     """Check what was recorded, if anything was, against what is so.
 
     Raises:
-        UnsupportedStateRecord: the records have a newer format.
+        UnsupportedStateRecord: the records have a newer format, or were placed as nobody looks for them any more.
         CorruptStateRecord: the topics had another number of partitions.
     """
     if recorded is None:
@@ -67,6 +74,13 @@ def require_same_facts(recorded: StateTopicFacts | None, found: StateTopicFacts,
         raise UnsupportedStateRecord(
             f"the state in topic {topic} is of format {recorded.format_version} and this kproxy reads formats up to "
             f"{found.format_version}: run the kproxy that wrote it, or a newer one"
+        )
+    if recorded.format_version < FIRST_FORMAT_BY_GROUP:
+        raise UnsupportedStateRecord(
+            f"the state in topic {topic} is of format {recorded.format_version}, which spread a group over the "
+            f"topic, and this kproxy looks for a group in one partition (format {found.format_version}): name other "
+            "topics with kproxy.state.topic.name and kproxy.groups.topic.name, or delete both topics; share groups "
+            "then begin where share.auto.offset.reset says"
         )
     if recorded.partition_count != found.partition_count:
         raise CorruptStateRecord(

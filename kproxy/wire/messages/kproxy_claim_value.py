@@ -15,7 +15,9 @@ class KproxyClaimValue(Message):
     owner: str = ""
     """The process that claims it, in words for people."""
     format_version: int = 0
-    """Format of the records that follow the claim; 1 is the first."""
+    """Format of the records that follow the claim; 1 has each share-partition in the partition of its
+    own hash, 2 in that of its group.
+    """
     unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
     """Tagged fields that the schema does not know, by rising tag."""
 

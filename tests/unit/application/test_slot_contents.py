@@ -1,5 +1,6 @@
 """What share groups hold in memory of a slot comes and goes with it, and nothing of another does."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
@@ -7,25 +8,21 @@ from typing import TypeVar
 import pytest
 
 from kproxy.application.slot_contents import SlotContents
+from kproxy.errors import CoordinatorLoadInProgress
 from kproxy.handlers.groups.group_config_keys import RECORD_LOCK_DURATION_MS
 from kproxy.net.state_log.durable_state_log import SlotDirectory
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.net.state_log.slots import StateSlots
 from kproxy.share.heartbeat import Heartbeat
-from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey
+from kproxy.share.identifiers import MemberId, SharePartitionKey
 from kproxy.share.limits import GroupLimits
-from kproxy.statelog.partitioning import group_partition, state_partition
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
-from tests.worlds.state_logs import SLOT_COUNT, StateLogBacking, create_state_topics
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, acquired
+from tests.worlds.state_logs import SLOT_COUNT, StateLogBacking, create_state_topics, group_of_slot
+from tests.worlds.waiting import until_all_wait
 
 PARTITION_COUNT = 8
 T = TypeVar("T")
-
-
-def groups_of(slot: int) -> str:
-    """Return a group of a slot."""
-    return next(name for name in "abcdefgh" if group_partition(GroupId(name), SLOT_COUNT) == slot)
 
 
 def contents_over(world: ShareGroupWorld, slots: StateSlots) -> SlotContents:
@@ -54,20 +51,25 @@ async def live_world() -> tuple[ShareGroupWorld, dict[int, set[SharePartitionKey
     """Return share groups with live share-partitions in both slots, and which those are."""
     world = ShareGroupWorld()
     world.metadata.create_topic("orders", ORDERS, partition_count=PARTITION_COUNT)
-    for partition in range(PARTITION_COUNT):
-        await world.initialize(partition=partition)
-    await world.member().open(*((ORDERS, partition) for partition in range(PARTITION_COUNT)), max_records=1)
-    keys = [world.key(partition=partition) for partition in range(PARTITION_COUNT)]
-    live = {key for key in keys if world.groups.directory.find(key) is not None}
-    assert live == set(keys)
-    return world, {
-        slot: {key for key in keys if state_partition(key, SLOT_COUNT) == slot} for slot in range(SLOT_COUNT)
-    }
+    partitions = [(ORDERS, partition) for partition in range(PARTITION_COUNT)]
+    keys: dict[int, set[SharePartitionKey]] = {}
+    for slot in range(SLOT_COUNT):
+        group_id = group_of_slot(slot)
+        keys[slot] = {await world.initialize(group_id, partition=partition) for _, partition in partitions}
+        member = world.member(group_id=group_id)
+        await member.heartbeat(0, ["orders"])
+        await member.open(*partitions, max_records=1)
+    assert live_keys(world) == set().union(*keys.values())
+    return world, keys
 
 
 def live_keys(world: ShareGroupWorld) -> set[SharePartitionKey]:
     """Return the share-partitions that are in memory."""
-    keys = [world.key(partition=partition) for partition in range(PARTITION_COUNT)]
+    keys = [
+        world.key(group_of_slot(slot), partition=partition)
+        for slot in range(SLOT_COUNT)
+        for partition in range(PARTITION_COUNT)
+    ]
     return {key for key in keys if world.groups.directory.find(key) is not None}
 
 
@@ -77,8 +79,6 @@ async def test_a_lost_slot_takes_its_groups_and_share_partitions_along_and_no_ot
         create_state_topics(cluster)
         world, keys = await live_world()
         contents = contents_over(world, await idle_slots(backing))
-        for slot in range(SLOT_COUNT):
-            await world.member(group_id=groups_of(slot)).heartbeat(0, ["orders"])
         before = set(world.groups.coordinator.group_ids)
 
         # When
@@ -86,10 +86,8 @@ async def test_a_lost_slot_takes_its_groups_and_share_partitions_along_and_no_ot
 
         # Then
         assert live_keys(world) == keys[1]
-        assert keys[0]
-        gone = before - set(world.groups.coordinator.group_ids)
-        assert gone == {group_id for group_id in before if group_partition(group_id, SLOT_COUNT) == 0}
-        assert groups_of(1) in world.groups.coordinator.group_ids
+        assert before == {group_of_slot(slot) for slot in range(SLOT_COUNT)}
+        assert world.groups.coordinator.group_ids == (group_of_slot(1),)
 
 
 async def test_slots_that_are_lost_together_are_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,11 +97,11 @@ async def test_slots_that_are_lost_together_are_looked_through_once(monkeypatch:
         create_state_topics(cluster)
         world, _ = await live_world()
         await world.member(group_id="a").heartbeat(0, ["orders"])
+        world.configure("share.record.lock.duration.ms", "20000", group_id="b")
         slots = await idle_slots(backing)
         contents = contents_over(world, slots)
         looks: Counter[object] = Counter()
-        for name in ("slot_of_key", "slot_of_group"):
-            monkeypatch.setattr(slots, name, counted(getattr(slots, name), looks))
+        monkeypatch.setattr(slots, "slot_of_group", counted(slots.slot_of_group, looks))
 
         # When
         for slot in range(SLOT_COUNT):
@@ -113,6 +111,7 @@ async def test_slots_that_are_lost_together_are_looked_through_once(monkeypatch:
         assert set(looks.values()) == {1}
         assert live_keys(world) == set()
         assert world.groups.coordinator.group_ids == ()
+        assert not world.groups.configs.group_ids
 
 
 async def test_what_began_between_the_losses_of_two_slots_goes_with_its_slot() -> None:
@@ -125,10 +124,10 @@ async def test_what_began_between_the_losses_of_two_slots_goes_with_its_slot() -
             world.groups.directory.discard(key)
         contents.slot_lost(0)
         loads = [world.groups.directory.begin_load(key) for key in keys[1]]
-        join = Heartbeat(
-            GroupId(groups_of(1)), MemberId("late"), 0, None, ("orders",), "client", "/127.0.0.1"
-        )
+        world.groups.coordinator.forget(group_of_slot(1))
+        join = Heartbeat(group_of_slot(1), MemberId("late"), 0, None, ("orders",), "client", "/127.0.0.1")
         world.groups.coordinator.admit(join, topics={}, limits=GroupLimits(), now_ms=0)
+        world.configure("share.record.lock.duration.ms", "20000", group_id=group_of_slot(1))
 
         # When
         contents.slot_lost(1)
@@ -137,6 +136,7 @@ async def test_what_began_between_the_losses_of_two_slots_goes_with_its_slot() -
         assert keys[1]
         assert all(load.is_outdated for load in loads)
         assert world.groups.coordinator.group_ids == ()
+        assert not world.groups.configs.group_ids
 
 
 async def test_a_loaded_slot_brings_its_groups_and_their_configurations() -> None:
@@ -157,27 +157,54 @@ async def test_a_loaded_slot_brings_its_groups_and_their_configurations() -> Non
         assert world.groups.configs.number("a", RECORD_LOCK_DURATION_MS) == 15_000
 
 
-async def test_what_groups_have_configured_outlives_the_loss_of_their_slot_but_not_what_its_log_says() -> (
-    None
-):
+async def test_what_a_group_has_configured_goes_and_comes_with_its_slot() -> None:
     # Given
     async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
         create_state_topics(cluster)
         world = ShareGroupWorld()
-        configs = world.groups.configs
-        for slot in range(SLOT_COUNT):
-            world.configure("share.record.lock.duration.ms", "20000", group_id=groups_of(slot))
+        here, elsewhere = group_of_slot(0), group_of_slot(1)
+        for group_id in (here, elsewhere):
+            world.configure(RECORD_LOCK_DURATION_MS, "20000", group_id=group_id)
         contents = contents_over(world, await idle_slots(backing))
+        durations = world.groups.configs.number
 
         # When
         contents.slot_lost(0)
-        after_loss = configs.own_values(groups_of(0))
-        contents.slot_loaded(0, (), {})
+        lost = durations(here, RECORD_LOCK_DURATION_MS), durations(elsewhere, RECORD_LOCK_DURATION_MS)
+        contents.slot_loaded(0, (), {here: {RECORD_LOCK_DURATION_MS: "15000"}})
 
         # Then
-        assert after_loss == {"share.record.lock.duration.ms": "20000"}
-        assert configs.own_values(groups_of(0)) == {}
-        assert configs.own_values(groups_of(1)) == {"share.record.lock.duration.ms": "20000"}
+        assert lost == (30_000, 20_000)
+        assert durations(here, RECORD_LOCK_DURATION_MS) == 15_000
+        assert durations(elsewhere, RECORD_LOCK_DURATION_MS) == 20_000
+
+
+async def test_fetches_that_wait_are_woken_by_the_load_of_their_slot_and_sleep_on_at_that_of_others() -> None:
+    """Where a share-partition begins depends on what its group has configured."""
+    # Given
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        create_state_topics(cluster)
+        world = ShareGroupWorld(passes_time=False)
+        contents = contents_over(world, await idle_slots(backing))
+        here = group_of_slot(0)
+        await world.initialize(here, start_offset=-1)
+        world.produce(3)
+        world.group_log.unreadiness = CoordinatorLoadInProgress("replaying")
+        task = asyncio.get_running_loop().create_task(world.member(group_id=here).fetch(add=[(ORDERS, 0)]))
+        await until_all_wait()
+        world.group_log.unreadiness = None
+
+        # When
+        contents.slot_loaded(1, (), {})
+        await until_all_wait(50)
+        loads_for_others = list(world.state_log.loads)
+        contents.slot_loaded(0, (), {here: {"share.auto.offset.reset": "earliest"}})
+        await until_all_wait(50)
+        world.clock.advance(500)
+
+        # Then
+        assert loads_for_others == []
+        assert acquired(await task) == [(0, 2, 1)]
 
 
 async def test_what_is_in_memory_from_before_a_slot_was_loaded_is_discarded() -> None:

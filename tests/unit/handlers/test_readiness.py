@@ -2,7 +2,7 @@
 
 import pytest
 
-from kproxy.handlers.readiness import MOST_KEYS, PATIENCE_MS, AlwaysReady, StateNeed, state_need
+from kproxy.handlers.readiness import PATIENCE_MS, AlwaysReady, StateNeed, state_need
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.alter_share_group_offsets_request import AlterShareGroupOffsetsRequest
@@ -78,7 +78,7 @@ def test_a_fetch_waits_no_longer_than_it_would_for_records(max_wait_ms: int, pat
     topics = [FetchTopic(ORDERS, [FetchPartition(0)])]
     request = ShareFetchRequest("g", max_wait_ms=max_wait_ms, topics=topics)
 
-    assert state_need(ApiKey.SHARE_FETCH, request) == StateNeed((), (), patience_ms)
+    assert state_need(ApiKey.SHARE_FETCH, request) == StateNeed((), patience_ms)
 
 
 def test_an_acknowledgement_waits_until_the_state_log_is_found_and_for_no_slot_of_it() -> None:
@@ -88,19 +88,10 @@ def test_an_acknowledgement_waits_until_the_state_log_is_found_and_for_no_slot_o
     assert state_need(ApiKey.SHARE_ACKNOWLEDGE, request) == StateNeed()
 
 
-def test_what_is_about_very_many_share_partitions_names_as_many_as_mean_everything() -> None:
-    topics = [ReadStateData(ORDERS, [PartitionData(number) for number in range(MOST_KEYS + 1)])]
-
-    need = state_need(ApiKey.READ_SHARE_GROUP_STATE, ReadShareGroupStateRequest("g", topics))
-
-    assert need is not None
-    assert len(need.keys) == MOST_KEYS
-
-
-def test_requests_to_the_share_coordinator_need_the_states_that_they_name() -> None:
+def test_requests_to_the_share_coordinator_need_the_group_of_the_states_that_they_name() -> None:
     request = ReadShareGroupStateRequest("g", [ReadStateData(ORDERS, [PartitionData(2)])])
 
-    assert state_need(ApiKey.READ_SHARE_GROUP_STATE, request) == StateNeed((), (key(2),))
+    assert state_need(ApiKey.READ_SHARE_GROUP_STATE, request) == StateNeed(("g",))
 
 
 def test_configurations_need_every_group_that_is_named() -> None:
@@ -129,16 +120,14 @@ async def test_nobody_waits_for_what_is_always_ready() -> None:
     assert await ready.wait(StateNeed(("g",)), 1) == 0
 
 
-def test_what_administrators_ask_about_offsets_needs_all_of_the_log() -> None:
+def test_what_administrators_ask_about_offsets_needs_the_groups_that_they_name() -> None:
     described = DescribeShareGroupOffsetsRequest(
         groups=[DescribeShareGroupOffsetsRequestGroup("g"), DescribeShareGroupOffsetsRequestGroup("h")]
     )
 
-    assert state_need(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, described) == StateNeed(
-        ("g", "h"), is_everything=True
-    )
+    assert state_need(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, described) == StateNeed(("g", "h"))
     for api_key, request in (
         (ApiKey.ALTER_SHARE_GROUP_OFFSETS, AlterShareGroupOffsetsRequest(group_id="g")),
         (ApiKey.DELETE_SHARE_GROUP_OFFSETS, DeleteShareGroupOffsetsRequest(group_id="g")),
     ):
-        assert state_need(api_key, request) == StateNeed(("g",), is_everything=True)
+        assert state_need(api_key, request) == StateNeed(("g",))

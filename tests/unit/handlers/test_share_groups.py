@@ -241,43 +241,23 @@ async def test_groups_of_a_slot_are_forgotten_and_restored_with_their_configurat
     forgotten = world.groups.coordinator.group_ids
     lock_duration_ms = world.groups.configs.number("g", RECORD_LOCK_DURATION_MS)
     configs = {"g": {"share.record.lock.duration.ms": "15000"}}
-    world.groups.restore_groups(images, configs, belongs=lambda group_id: group_id == "g")
+    world.groups.restore_groups(images, configs)
 
     # Then
     assert forgotten == ()
-    assert lock_duration_ms == 20_000
+    assert lock_duration_ms == 30_000
     assert world.groups.coordinator.group_ids == ("g",)
     assert world.groups.configs.number("g", RECORD_LOCK_DURATION_MS) == 15_000
 
 
-async def test_a_share_partition_of_another_slot_locks_records_as_before_while_its_group_is_restored() -> (
-    None
-):
-    # Given
-    world = ShareGroupWorld()
-    await world.initialize()
-    world.configure("share.record.lock.duration.ms", "20000")
-    alice = world.member()
-    await alice.open()
-    world.produce(1)
-
-    # When
-    world.groups.forget_groups([GROUP])
-    answer = await alice.fetch()
-
-    # Then
-    assert acquired(answer) == [(0, 0, 1)]
-    assert world.groups.next_deadline_ms() == world.clock.now_ms() + 20_000
-
-
-def test_what_a_group_of_the_slot_has_configured_is_gone_when_the_log_does_not_have_it() -> None:
+def test_what_other_groups_have_configured_stays_when_one_is_forgotten() -> None:
     # Given
     world = ShareGroupWorld()
     for group_id in ("here", "elsewhere"):
-        world.configure("share.record.lock.duration.ms", "20000", group_id=group_id)
+        world.configure(RECORD_LOCK_DURATION_MS, "20000", group_id=group_id)
 
     # When
-    world.groups.restore_groups([], {}, belongs=lambda group_id: group_id == "here")
+    world.groups.forget_groups(["here"])
 
     # Then
     assert world.groups.configs.own_values("here") == {}

@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 
 from kproxy.jobs.folds.fold_rows import Counts, batch_of_rows, rows_of_fold
@@ -7,7 +8,7 @@ from kproxy.jobs.snapshot import snapshot_batches, snapshot_record
 from kproxy.jobs.sources.raw_records import records_of
 from kproxy.share.identifiers import LeaderEpoch, SnapshotEpoch, StateEpoch
 from kproxy.statelog.durable_state import DurableShareState
-from kproxy.statelog.partitioning import state_partition
+from kproxy.statelog.partitioning import group_partition, spread_partition
 from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.statelog.state_records import ShareSnapshot, decode_state_record
 from tests.worlds.histories import KEYS, History, histories
@@ -33,7 +34,16 @@ def test_a_compact_log_folds_to_the_same_states(history: History) -> None:
     assert compact.states == fold.states
 
 
-def test_each_record_goes_to_the_partition_that_its_share_partition_belongs_to() -> None:
+PLACES = {
+    False: [group_partition(key.group_id, 50) for key in KEYS],
+    True: [spread_partition(key, 50) for key in KEYS],
+}
+
+
+@pytest.mark.parametrize("for_kafka", PLACES, ids=["of its group", "where Kafka puts it"])
+def test_each_record_goes_to_the_partition_in_which_it_is_looked_for(
+    for_kafka: bool,  # noqa: FBT001  # a parameter of the test
+) -> None:
     # Given
     history = History()
     for key in KEYS:
@@ -44,10 +54,10 @@ def test_each_record_goes_to_the_partition_that_its_share_partition_belongs_to()
     rows = [row for row in rows_of_fold(0, fold, Counts()) if row["kind"] == "state"]
 
     # When
-    (batch,) = snapshot_batches(iter([batch_of_rows(rows)]), partition_count=50, for_kafka=False)
+    (batch,) = snapshot_batches(iter([batch_of_rows(rows)]), partition_count=50, for_kafka=for_kafka)
 
     # Then
-    assert [number for number, _ in records_of(batch)] == [state_partition(key, 50) for key in KEYS]
+    assert [number for number, _ in records_of(batch)] == PLACES[for_kafka]
 
 
 def test_for_kafka_the_epochs_of_leader_and_snapshot_begin_anew_and_there_are_no_headers() -> None:

@@ -137,7 +137,7 @@ def test_a_record_that_cannot_be_is_corrupt_and_names_its_offset(record: Record,
 
 
 @pytest.mark.parametrize(
-    "record", [Record(b"\x6b\x74", b""), encode_group_record(Claim("newer", 2), claim_epoch=None)]
+    "record", [Record(b"\x6b\x74", b""), encode_group_record(Claim("newer", 3), claim_epoch=None)]
 )
 def test_what_only_a_newer_kproxy_reads_is_unsupported(record: Record) -> None:
     with pytest.raises(UnsupportedStateRecord):

@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 from kproxy.statelog import partitioning
-from kproxy.statelog.partitioning import group_partition, state_partition
+from kproxy.statelog.partitioning import group_partition, spread_partition
 
 
-def test_a_share_partition_lies_where_kafka_puts_it() -> None:
+def test_the_state_of_a_share_partition_lies_where_kafka_puts_it() -> None:
     key = SharePartitionKey(GroupId("gs1"), TopicId(bytes(15) + b"\x01"), 0)
     assert str(key) == "gs1:AAAAAAAAAAAAAAAAAAAAAQ:0"
-    assert state_partition(key, 50) == 45
+    assert spread_partition(key, 50) == 45
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_share_partition_lies_where_its_text_would(
     """What the share-partitions of a topic have in common is hashed once."""
     key = SharePartitionKey(GroupId(group), TopicId(topic_id), number)
 
-    assert state_partition(key, partition_count) == group_partition(GroupId(str(key)), partition_count)
+    assert spread_partition(key, partition_count) == group_partition(GroupId(str(key)), partition_count)
 
 
 def test_a_long_group_id_is_hashed_once_for_all_share_partitions_of_a_request(
@@ -62,7 +62,7 @@ def test_a_long_group_id_is_hashed_once_for_all_share_partitions_of_a_request(
 
     # When
     for number in range(100):
-        state_partition(SharePartitionKey(group_id, TopicId(bytes((number,)) * 16), number), 50)
+        spread_partition(SharePartitionKey(group_id, TopicId(bytes((number,)) * 16), number), 50)
         group_partition(GroupId(str(group_id)), 50)
 
     # Then

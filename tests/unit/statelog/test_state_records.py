@@ -264,7 +264,7 @@ def test_a_record_that_is_none_of_ours_is_corrupt(
 @pytest.mark.parametrize(
     "record",
     [
-        encoded(Claim("pod-2", 2)),
+        encoded(Claim("pod-2", 3)),
         Record(bytes.fromhex("6b7f"), b""),
         Record(bytes.fromhex(f"0000{KEY_HEX}"), b"\x00\x01"),
     ],

@@ -161,7 +161,7 @@ async def test_an_end_that_nobody_names_is_an_error_of_its_partition() -> None:
 async def test_a_state_that_cannot_be_read_is_told_as_one_that_is_not_there() -> None:
     # Given
     world = await a_group_that_accepted(4)
-    world.state_log.unreadiness[world.key()] = CoordinatorLoadInProgress("replaying")
+    world.state_log.refusals[world.key()] = CoordinatorLoadInProgress("replaying")
 
     # When
     offsets = await offsets_of(world)

@@ -261,14 +261,15 @@ def test_what_was_set_under_other_bounds_is_brought_within_those_of_today(
     assert configs.number("g", RECORD_LOCK_DURATION_MS) == effective_ms
 
 
-def test_only_the_groups_that_belong_there_are_forgotten() -> None:
+def test_what_a_group_has_set_is_forgotten_and_of_no_other() -> None:
     # Given
     configs = GroupConfigs(GroupConfigBounds())
     configs.restore("g", {LOCK: "20000"})
     configs.restore("h", {LOCK: "20000"})
 
     # When
-    configs.forget_all(lambda group_id: group_id == "g")
+    configs.forget("g")
+    configs.forget("of which nothing is known")
 
     # Then
     assert [bool(configs.own_values(group_id)) for group_id in ("g", "h")] == [False, True]

@@ -100,13 +100,14 @@ async def test_there_is_nothing_to_delete_of_a_group_that_nobody_knows() -> None
     assert await delete(ShareGroupWorld()) is GroupIdNotFound
 
 
-async def test_a_group_whose_states_cannot_be_reached_stays_whole() -> None:
+async def test_a_group_that_is_being_loaded_stays_whole() -> None:
     world = ShareGroupWorld()
     await left_group(world)
-    world.state_log.unreadiness[world.key(partition=1)] = CoordinatorLoadInProgress("loading")
+    world.group_log.unreadiness = CoordinatorLoadInProgress("loading")
 
     refusal = await delete(world)
 
+    world.group_log.unreadiness = None
     assert refusal is CoordinatorLoadInProgress
     assert remains(world) == (True, 2)
     assert (await world.member().heartbeat(0, ["orders"])).error_code == ErrorCode.NONE

@@ -44,7 +44,7 @@ async def test_a_topic_with_a_share_partition_that_failed_goes_on_being_deleted(
     # Given
     world = await a_group_that_accepted(8, partition_count=2)
     failing = world.key(partition=1)
-    world.state_log.unreadiness[failing] = StateLogUnavailable("no quorum")
+    world.state_log.refusals[failing] = StateLogUnavailable("no quorum")
 
     # When
     failures = await deletions_of(world).delete(group_of(world), [ORDERS])

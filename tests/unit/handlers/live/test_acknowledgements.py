@@ -352,7 +352,7 @@ async def test_an_acknowledgement_for_a_slot_that_is_not_here_says_why(
     # Given
     world = ShareGroupWorld()
     alice = await a_member_with_records(world)
-    world.state_log.unreadiness[world.key()] = refusal
+    world.group_log.unreadiness = refusal
     world.groups.discard_share_partitions([world.key()])
 
     # When

@@ -11,7 +11,7 @@ from kproxy.jobs.sources.raw_records import batch_of
 from kproxy.jobs.verify.live_state import LiveSlot
 from kproxy.jobs.verify.verify import barrier_ranges, examine_batches, require_log_of_kproxy
 from kproxy.jobs.verify.verify_rules import VIOLATION
-from kproxy.statelog.partitioning import state_partition
+from kproxy.statelog.partitioning import group_partition
 from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.wire.records import Record
 from tests.worlds.histories import KEYS, History, histories
@@ -105,7 +105,7 @@ def test_a_share_partition_in_the_wrong_log_partition_is_found_when_it_is_known_
     history = History()
     history.claim()
     history.snapshot(KEYS[0])
-    right = state_partition(KEYS[0], 50)
+    right = group_partition(KEYS[0].group_id, 50)
 
     # When
     rows = rows_of(history.records, partition=(right + 1) % 50, partition_count=50)

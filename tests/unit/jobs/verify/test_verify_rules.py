@@ -13,8 +13,8 @@ from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, SnapshotEpo
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.actors import ACTOR_HEADER, Actor, Cause
-from kproxy.statelog.claims import CLAIM_HEADER, Claim, claim_header
-from kproxy.statelog.partitioning import state_partition
+from kproxy.statelog.claims import CLAIM_HEADER, STATE_FORMAT_VERSION, Claim, claim_header
+from kproxy.statelog.partitioning import group_partition, spread_partition
 from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate, encode_state_record
 from kproxy.wire.records import Record
@@ -36,10 +36,10 @@ def problems_in(
     return [*found, *examiner.orphans()]
 
 
-def a_sound_history() -> History:
+def a_sound_history(format_version: int = STATE_FORMAT_VERSION) -> History:
     """The start offset is 5, 10 to 14 are acknowledged, 20 to 24 were released twice."""
     history = History()
-    history.claim()
+    history.claim(format_version)
     history.snapshot(KEY)
     history.update(KEY, [PREFIX], 0)
     history.update(KEY, [DONE], 5)
@@ -100,7 +100,7 @@ CORRUPTIONS: Final[dict[str, tuple[Record, str]]] = {
     "a claim that nobody made, long ago": (an_update(NEXT, claim_epoch=2), "at that offset is no claim"),
     "a claim of a newer format": (
         encode_state_record(Claim("kproxy", 9), claim_epoch=None, actors=()),
-        "reads formats up to 1",
+        "reads formats up to 2",
     ),
     "the snapshot epoch anew": (a_snapshot(DONE, RELEASED, snapshot_epoch=1), "regressing snapshot epoch"),
     "a lower state epoch": (a_snapshot(DONE, RELEASED, state_epoch=0), "regressing state epoch"),
@@ -265,27 +265,46 @@ def test_a_claim_among_missing_records_is_nobodys_fault() -> None:
     assert [(problem.what, problem.offset) for problem in problems] == [(NOTICE, 6)]
 
 
-def test_a_share_partition_in_the_wrong_log_partition_is_told_once() -> None:
+COUNT: Final = 16
+OF_GROUP: Final = group_partition(KEY.group_id, COUNT)
+SPREAD: Final = spread_partition(KEY, COUNT)
+NOWHERE: Final = next(number for number in range(COUNT) if number not in {OF_GROUP, SPREAD})
+
+
+@pytest.mark.parametrize(
+    ("format_version", "right", "wrong"),
+    [(2, OF_GROUP, SPREAD), (2, OF_GROUP, NOWHERE), (1, SPREAD, OF_GROUP), (1, SPREAD, NOWHERE)],
+)
+def test_a_share_partition_in_the_wrong_log_partition_is_told_once_by_the_format_of_the_claim(
+    format_version: int, right: int, wrong: int
+) -> None:
     # Given
-    place = LogPlace((state_partition(KEY, 16) + 1) % 16, 16)
+    records = a_sound_history(format_version).records
 
     # When
-    problems = problems_in(a_sound_history().records, place=place)
+    misplaced, placed = (problems_in(records, place=LogPlace(place, COUNT)) for place in (wrong, right))
 
     # Then
-    assert [(problem.what, problem.offset, problem.key) for problem in problems] == [(VIOLATION, 1, KEY)]
-    assert problems[0].detail == f"belongs to log partition {state_partition(KEY, 16)} of 16"
+    assert [(problem.what, problem.offset, problem.key) for problem in misplaced] == [(VIOLATION, 1, KEY)]
+    assert misplaced[0].detail == f"belongs to log partition {right} of {COUNT}"
+    assert placed == []
 
 
-def test_a_share_partition_in_its_place_is_no_problem() -> None:
+@pytest.mark.parametrize(("place", "is_told"), [(OF_GROUP, False), (SPREAD, False), (NOWHERE, True)])
+def test_where_the_claim_was_deleted_a_share_partition_is_in_its_place_in_either_format(
+    place: int,
+    is_told: bool,  # noqa: FBT001  # a parameter of the test
+) -> None:
     # Given
-    place = LogPlace(state_partition(KEY, 16), 16)
+    records = a_sound_history().records[1:]
 
     # When
-    problems = problems_in(a_sound_history().records, place=place)
+    problems = problems_in(records, place=LogPlace(place, COUNT))
 
     # Then
-    assert problems == []
+    assert [problem.detail for problem in problems] == (
+        [f"belongs to log partition {OF_GROUP} of {COUNT}"] if is_told else []
+    )
 
 
 def test_a_leader_epoch_that_regresses_is_found() -> None:

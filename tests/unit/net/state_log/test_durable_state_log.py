@@ -207,8 +207,6 @@ async def test_without_slots_everything_is_refused_with_the_reason() -> None:
     assert reason in str(moved[HERE])
     assert reason in str(seen[HERE])
     with pytest.raises(CoordinatorNotAvailable, match=reason):
-        states.require_ready(HERE)
-    with pytest.raises(CoordinatorNotAvailable, match=reason):
         groups.require_ready("workers")
     with pytest.raises(CoordinatorNotAvailable, match=reason):
         groups.require_all_ready()
@@ -281,8 +279,8 @@ async def test_a_delta_whose_outcome_is_unknown_raises(cluster: ScriptedStateLog
     with pytest.raises(StateLogUnavailable):
         await promise
     with pytest.raises(CoordinatorLoadInProgress):
-        ports.states.require_ready(HERE)
-    ports.states.require_ready(THERE)
+        ports.groups.require_ready(HERE.group_id)
+    ports.groups.require_ready(THERE.group_id)
 
 
 async def test_a_load_waits_for_a_slot_that_is_being_loaded(cluster: ScriptedStateLog, ports: Ports) -> None:

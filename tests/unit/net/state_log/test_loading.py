@@ -44,7 +44,7 @@ async def test_an_empty_slot_has_no_state_and_writes_down_how_many_partitions_th
     assert (dict(loaded.fold.states), loaded.fold.claim_epoch) == ({}, claimed.state.claim_epoch)
     assert loaded.groups.claim_epoch == claimed.groups.claim_epoch
     assert loaded.record_count == 2
-    assert list(loaded.first_writes()) == [StateTopicFacts(2, 1), RecoveryPoint(0, 0)]
+    assert list(loaded.first_writes()) == [StateTopicFacts(2, 2), RecoveryPoint(0, 0)]
 
 
 async def test_state_is_loaded_up_to_the_claim_record_and_not_beyond(
@@ -107,7 +107,7 @@ async def test_reading_begins_at_the_recovery_point(cluster: ScriptedStateLog, c
     # Then
     assert first_read(cluster) == [1]
     assert loaded.fold.states[KEY].delivery_complete_count == 6
-    assert list(loaded.first_writes()) == [StateTopicFacts(2, 1), RecoveryPoint(1, 3)]
+    assert list(loaded.first_writes()) == [StateTopicFacts(2, 2), RecoveryPoint(1, 3)]
 
 
 async def test_where_a_log_begins_is_asked_for_only_when_it_begins_too_late(

@@ -1,6 +1,5 @@
 """Share-partitions whose state is gone from the log begin anew, and skip nothing."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import replace
 
@@ -8,12 +7,12 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.live import pauses
-from kproxy.net import tasks
 from kproxy.net.state_log import lost_states
 from kproxy.net.state_log.lost_states import LostStates
-from kproxy.net.state_log.slots import StateSlots
+from kproxy.net.state_log.reports import SlotReports
+from kproxy.net.state_log.slot import StateSlot
 from kproxy.share.heartbeat import PartitionInitialization
-from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, GroupId, StateEpoch
+from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, SharePartitionKey, StateEpoch
 from kproxy.share.share_group_image import ShareGroupImage, StatePartitions
 from kproxy.statelog.group_queue import ImageWrite
 from tests.event_loops import async_fixture
@@ -27,47 +26,55 @@ from tests.worlds.state_logs import (
     StateLogBacking,
     alarms,
     create_state_topics,
+    key_of_slot,
     state_log,
 )
-from tests.worlds.waiting import turns_during, until
+from tests.worlds.waiting import until
 
 Scenario = Callable[[ScriptedStateLog], Coroutine[object, object, None]]
 
-WORKERS = ShareGroupImage(
-    GroupId("workers"),
-    GroupEpoch(3),
-    AssignmentEpoch(3),
-    members={},
-    target={},
-    initializing={},
-    initialized={ORDERS: StatePartitions("orders", frozenset({HERE.partition, THERE.partition}))},
-    deleting={},
-)
-"""A group that has a share-partition in each slot."""
+NEXT = key_of_slot(1, skip=1)
+"""Another share-partition of the group of `THERE`."""
+
+
+def group_with(*keys: SharePartitionKey) -> ShareGroupImage:
+    """Return the group of `keys`, which it has initialized."""
+    partitions = StatePartitions("orders", frozenset(key.partition for key in keys))
+    return ShareGroupImage(
+        keys[0].group_id,
+        GroupEpoch(3),
+        AssignmentEpoch(3),
+        members={},
+        target={},
+        initializing={},
+        initialized={ORDERS: partitions},
+        deleting={},
+    )
 
 
 @async_fixture
 async def cluster() -> AsyncIterator[ScriptedStateLog]:
-    """A cluster in which a process began both share-partitions, and stopped."""
+    """A cluster in which a process began one share-partition of slot 0 and two of slot 1, and stopped."""
     async with ScriptedStateLog() as cluster:
         create_state_topics(cluster)
         async with StateLogBacking(cluster) as backing:
             process = await Process(backing).serves()
-            wanted = [PartitionInitialization(key, StateEpoch(3), -1) for key in (HERE, THERE)]
-            assert await process.service.states.initialize(wanted) == {}
-            slots = process.directory.require()
-            slots.slot_of_group("workers").submit_group(ImageWrite(WORKERS))
+            for key in (HERE, THERE, NEXT):
+                wanted = [PartitionInitialization(key, StateEpoch(3), -1)]
+                assert await process.service.states.initialize(wanted) == {}
+            for image in (group_with(HERE), group_with(THERE, NEXT)):
+                process.directory.of_group(image.group_id).submit_group(ImageWrite(image))
             await process.service.drain(10)
         yield cluster
 
 
 async def start_offsets(process: Process) -> list[int | None]:
-    """Return where both share-partitions begin; None where there is no state."""
-    found = [await process.service.states.read_summary(key) for key in (HERE, THERE)]
+    """Return where the share-partitions begin; None where there is no state."""
+    found = [await process.service.states.read_summary(key) for key in (HERE, THERE, NEXT)]
     return [None if state is None else state.start_offset for state in found]
 
 
-async def test_states_that_are_gone_begin_anew_at_the_first_record_with_an_alarm_for_each_slot(
+async def test_states_that_are_gone_begin_anew_at_the_first_record_with_an_alarm_for_each_group(
     caplog: pytest.LogCaptureFixture, cluster: ScriptedStateLog
 ) -> None:
     # Given
@@ -76,31 +83,39 @@ async def test_states_that_are_gone_begin_anew_at_the_first_record_with_an_alarm
     # When
     async with StateLogBacking(cluster) as backing:
         process = await Process(backing).serves()
-        await until(lambda: backing.measured.counts["statelog_lost_states",] == 2)
         await process.service.drain(10)
 
         # Then
-        assert await start_offsets(process) == [0, 0]
+        assert await start_offsets(process) == [0, 0, 0]
+        assert backing.measured.counts["statelog_lost_states",] == 3
         assert backing.measured.counts["statelog_truncations",] == 2
     lost = [
         getattr(record, "event_keys", {}) for record in alarms(caplog) if record.msg == "share_state_lost"
     ]
-    assert [(line["group"], line["partitions"]) for line in lost] == [("workers", 1)] * 2
-    assert sorted(line["slot"] for line in lost) == [0, 1]
+    assert sorted((line["slot"], line["group"], line["partitions"]) for line in lost) == [
+        (0, HERE.group_id, 1),
+        (1, THERE.group_id, 2),
+    ]
 
 
 async def test_only_what_is_gone_begins_anew(cluster: ScriptedStateLog) -> None:
     # Given
-    cluster.truncate(state_log(1), 1)
+    cluster.truncate(state_log(1), 2)
 
     # When
     async with StateLogBacking(cluster) as backing:
         process = await Process(backing).serves()
-        await until(lambda: backing.measured.counts["statelog_lost_states",] == 1)
         await process.service.drain(10)
 
         # Then
-        assert await start_offsets(process) == [-1, 0]
+        assert await start_offsets(process) == [-1, -1, 0]
+        assert backing.measured.counts["statelog_lost_states",] == 1
+
+
+async def lost(process: Process) -> StateSlot:
+    """Return slot 0, which has just lost the state of `HERE`, and nobody has looked yet."""
+    assert await process.service.states.delete([HERE]) == {}
+    return process.directory.of_group(HERE.group_id)
 
 
 async def test_a_state_that_could_not_be_written_is_begun_anew_later(
@@ -109,20 +124,19 @@ async def test_a_state_that_could_not_be_written_is_begun_anew_later(
     monkeypatch.setattr(lost_states, "AGAIN_SECONDS", 0.01)
 
     # Given
-    cluster.truncate(state_log(1), 1)
     async with StateLogBacking(cluster) as backing:
-        process = Process(backing)
-        process.service.start()
-        await until(lambda: process.service.slots is not None and not process.service.slots.problem())
+        process = await Process(backing).serves()
+        slot = await lost(process)
+        cluster.refuse_append(state_log(0), ErrorCode.POLICY_VIOLATION)
 
         # When
-        cluster.refuse_append(state_log(1), ErrorCode.POLICY_VIOLATION)
+        LostStates(backing.reports).look(slot)
         await until(lambda: backing.measured.counts["statelog_lost_states",] == 2)
         await process.service.drain(10)
 
         # Then
         assert backing.measured.counts["statelog_refusals", "refused"] == 1
-        assert await start_offsets(process) == [-1, 0]
+        assert await start_offsets(process) == [0, -1, -1]
 
 
 async def test_what_is_there_is_left_alone_and_what_is_on_its_way_is_not_begun_twice(
@@ -131,27 +145,25 @@ async def test_what_is_there_is_left_alone_and_what_is_on_its_way_is_not_begun_t
     # Given
     async with StateLogBacking(cluster) as backing:
         process = await Process(backing).serves()
-        slots, lost = process.directory.require(), LostStates(backing.reports)
-        await lost.look(slots)
         before = backing.measured.counts["statelog_lost_states",]
-        await process.service.states.delete([HERE])
+        slot, lost_states_of = await lost(process), LostStates(backing.reports)
         cluster.may_land.clear()
-        await lost.look(slots)
+        lost_states_of.look(slot)
 
         # When
-        await lost.look(slots)
+        lost_states_of.look(slot)
 
         # Then
         assert (before, backing.measured.counts["statelog_lost_states",]) == (0, 1)
         cluster.may_land.set()
         await process.service.drain(10)
-        assert await start_offsets(process) == [0, -1]
+        assert await start_offsets(process) == [0, -1, -1]
 
 
 @pytest.fixture
 def every_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """One share-partition a turn."""
-    monkeypatch.setattr(lost_states, "LOOKED_AT_ONCE", 1, raising=False)
+    monkeypatch.setattr(lost_states, "LOOKED_AT_ONCE", 1)
     monkeypatch.setattr(pauses, "MOST_AT_ONCE", 1)
 
 
@@ -163,16 +175,16 @@ async def test_others_have_turns_while_a_group_with_very_many_share_partitions_i
     orders = {ORDERS: StatePartitions("orders", frozenset(range(20)))}
     async with StateLogBacking(cluster) as backing:
         process = await Process(backing).serves()
-        slots = process.directory.require()
-        slots.slot_of_group("workers").submit_group(ImageWrite(replace(WORKERS, initialized=orders)))
+        slot = process.directory.of_group(THERE.group_id)
+        slot.submit_group(ImageWrite(replace(group_with(THERE), initialized=orders)))
         await process.service.drain(10)
 
         # When
-        turn_count = await turns_during(LostStates(backing.reports).look(slots))
+        LostStates(backing.reports).look(slot)
 
         # Then
-        assert turn_count > len(orders[ORDERS].partitions)
-        assert backing.measured.counts["statelog_lost_states",] == 18
+        assert backing.measured.counts["statelog_lost_states",] <= 1
+        await until(lambda: backing.measured.counts["statelog_lost_states",] == 18)
 
 
 @pytest.mark.usefixtures("every_pause")
@@ -183,26 +195,25 @@ async def test_what_a_group_gives_up_while_it_is_looked_at_does_not_begin_anew(
     # Given
     async with StateLogBacking(cluster) as backing:
         process = await Process(backing).serves()
-        slots = process.directory.require()
-        await process.service.states.delete([HERE, THERE])
-        looking = LostStates(backing.reports).look(slots)
-        while not any(slot.has_work for slot in slots.all()):
-            looking.send(None)  # up to the next pause, until one of them begins anew
+        slot = process.directory.of_group(THERE.group_id)
+        loaded = slot.loaded()
+        assert loaded is not None
+        await process.service.states.delete([THERE, NEXT])
+        pauses_of_look = LostStates(backing.reports)._look_through(slot, loaded)
+        next(pauses_of_look)
 
         # When
-        given_up = replace(WORKERS, initialized={}, deleting=WORKERS.initialized)
-        slots.slot_of_group("workers").submit_group(ImageWrite(given_up))
+        image = group_with(THERE, NEXT)
+        slot.submit_group(ImageWrite(replace(image, initialized={}, deleting=image.initialized)))
         await process.service.drain(10)
-        await asyncio.get_running_loop().create_task(looking)
+        list(pauses_of_look)
         await process.service.drain(10)
 
         # Then
-        assert sorted(await start_offsets(process), key=str) == [0, None]
+        assert sorted(await start_offsets(process), key=str) == [-1, 0, None]
 
 
-async def test_while_the_slot_of_the_state_is_not_ready_nothing_is_said_of_it(
-    cluster: ScriptedStateLog,
-) -> None:
+async def test_of_a_slot_that_is_not_ready_nothing_is_said(cluster: ScriptedStateLog) -> None:
     # Given
     cluster.create_topic(STATE, STATE_ID, partition_count=SLOT_COUNT)
     async with StateLogBacking(cluster) as backing:
@@ -210,35 +221,36 @@ async def test_while_the_slot_of_the_state_is_not_ready_nothing_is_said_of_it(
         slots = backing.idle_slots(backing.claims(topics), SLOT_COUNT)
 
         # When
-        await LostStates(backing.reports).look(slots)
+        for slot in slots.all():
+            LostStates(backing.reports).look(slot)
 
         # Then
         assert backing.measured.counts["statelog_lost_states",] == 0
 
 
 async def test_what_a_fault_kept_from_being_looked_at_is_looked_at_again(
-    monkeypatch: pytest.MonkeyPatch, cluster: ScriptedStateLog
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, cluster: ScriptedStateLog
 ) -> None:
-    monkeypatch.setattr(tasks, "FAULT_PAUSE_SECONDS", 0.01)
-    look, fault_count = LostStates.look, 0
+    monkeypatch.setattr(lost_states, "AGAIN_SECONDS", 0.01)
+    begun_anew, fault_count = SlotReports.begun_anew, 0
 
-    async def broken_at_first(lost: LostStates, slots: StateSlots) -> None:
+    def broken_at_first(reports: SlotReports, group_id: str, slot: int, count: int) -> None:
         nonlocal fault_count
         if fault_count < 2:
             fault_count += 1
             raise RuntimeError("broken")
-        await look(lost, slots)
+        begun_anew(reports, group_id, slot, count)
 
-    monkeypatch.setattr(LostStates, "look", broken_at_first)
+    monkeypatch.setattr(SlotReports, "begun_anew", broken_at_first)
 
     # Given
     cluster.truncate(state_log(1), 1)
     async with StateLogBacking(cluster) as backing:
-        process = Process(backing)
-
         # When
-        process.service.start()
+        process = await Process(backing).serves()
+        await until(lambda: backing.measured.counts["statelog_lost_states",] == 2)
+        await process.service.drain(10)
 
         # Then
-        await until(lambda: backing.measured.counts["statelog_lost_states",] == 1)
-        assert fault_count == 2
+        assert await start_offsets(process) == [-1, 0, 0]
+    assert [record.msg for record in alarms(caplog)].count("lost_states_not_looked_for") == 2

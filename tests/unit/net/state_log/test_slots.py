@@ -24,7 +24,7 @@ async def with_state(backing: StateLogBacking) -> StateSlots:
     """Return slots with one share-partition each."""
     slots = await backing.ready_slots()
     for key in (HERE, THERE):
-        slots.slot_of_key(key).submit(Initialize(key, StateEpoch(0), 0))
+        slots.slot_of_group(key.group_id).submit(Initialize(key, StateEpoch(0), 0))
     await slots.drain(10)
     return slots
 
@@ -39,7 +39,7 @@ async def test_each_share_partition_and_each_group_has_one_slot() -> None:
 
         # Then
         assert len(slots) == len(slots.all()) == 50
-        assert slots.slot_of_key(key_of_slot(45, slot_count=50)).number == 45
+        assert slots.slot_of_group(key_of_slot(45, slot_count=50).group_id).number == 45
         assert slots.slot_of_group("workers") is slots.slot_of_group("workers")
         assert [status.partition for status in slots.statuses()] == list(range(50))
         assert backing.measured.counts["statelog_replayed_records",] == 100
@@ -77,7 +77,9 @@ async def test_the_problem_names_the_first_slot_that_is_not_ready_and_how_many_t
         cluster.refused_initializations.extend([ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 100)
 
         # When
-        ticket = slots.slot_of_key(THERE).submit(Initialize(key_of_slot(1, skip=1), StateEpoch(0), 0))
+        ticket = slots.slot_of_group(THERE.group_id).submit(
+            Initialize(key_of_slot(1, skip=1), StateEpoch(0), 0)
+        )
         problems: list[str] = []
         ticket.on_done = lambda _: problems.append(slots.problem())
         await until(lambda: bool(problems))
@@ -98,7 +100,7 @@ async def test_a_drain_waits_until_all_that_was_submitted_is_durable() -> None:
         slots = await backing.ready_slots()
         cluster.may_land.clear()
         before = len(cluster.produced())
-        ticket = slots.slot_of_key(HERE).submit(Initialize(HERE, StateEpoch(0), 0))
+        ticket = slots.slot_of_group(HERE.group_id).submit(Initialize(HERE, StateEpoch(0), 0))
         await until(lambda: len(cluster.produced()) == before + 1)
 
         # When
@@ -119,7 +121,7 @@ async def test_a_drain_of_what_cannot_become_durable_ends_in_time() -> None:
         create_state_topics(cluster)
         slots = await backing.ready_slots()
         cluster.may_land.clear()
-        ticket = slots.slot_of_key(HERE).submit(Initialize(HERE, StateEpoch(0), 0))
+        ticket = slots.slot_of_group(HERE.group_id).submit(Initialize(HERE, StateEpoch(0), 0))
 
         # When
         await slots.drain(0.05)
@@ -243,7 +245,7 @@ async def test_when_the_slot_that_decides_is_lost_while_it_is_claimed_no_other_i
 
         # Then
         with pytest.raises(NotCoordinator):
-            slots.slot_of_key(THERE).require_ready()
+            slots.slot_of_group(THERE.group_id).require_ready()
         assert cluster.producer_epoch(f"{STATE}-1") == -1
 
 
@@ -286,7 +288,9 @@ async def test_slots_that_are_abandoned_refuse_what_waits_and_say_why() -> None:
         create_state_topics(cluster)
         slots = await with_state(backing)
         cluster.may_land.clear()
-        ticket = slots.slot_of_key(HERE).submit(Initialize(key_of_slot(0, skip=1), StateEpoch(0), 0))
+        ticket = slots.slot_of_group(HERE.group_id).submit(
+            Initialize(key_of_slot(0, skip=1), StateEpoch(0), 0)
+        )
 
         # When
         slots.abandon("the topic was deleted")

@@ -34,7 +34,7 @@ async def test_topics_that_are_what_they_were_may_be_used_whatever_else_stands_t
 ) -> None:
     # Given
     cluster.write_foreign(groups_log(), Record(b"\x00\x63what", b"?"))
-    recorded(cluster, StateTopicFacts(SLOT_COUNT, 1))
+    recorded(cluster, StateTopicFacts(SLOT_COUNT, 2))
 
     # When / Then
     await look(backing)
@@ -44,7 +44,7 @@ async def test_topics_that_got_more_partitions_are_refused_with_the_reason_and_t
     cluster: ScriptedStateLog, backing: StateLogBacking
 ) -> None:
     # Given
-    recorded(cluster, StateTopicFacts(1, 1))
+    recorded(cluster, StateTopicFacts(1, 2))
 
     # When / Then
     with pytest.raises(
@@ -55,7 +55,7 @@ async def test_topics_that_got_more_partitions_are_refused_with_the_reason_and_t
 
 @pytest.mark.parametrize(
     "newer",
-    [StateTopicFacts(SLOT_COUNT, 2), Claim("a kproxy of next year", 2)],
+    [StateTopicFacts(SLOT_COUNT, 3), Claim("a kproxy of next year", 3)],
     ids=lambda newer: type(newer).__name__,
 )
 async def test_a_newer_format_is_refused_with_the_remedy(
@@ -67,6 +67,29 @@ async def test_a_newer_format_is_refused_with_the_remedy(
     # When / Then
     with pytest.raises(StateTopicUnusable, match="run the kproxy that wrote it, or a newer one"):
         await look(backing)
+
+
+@pytest.mark.parametrize(
+    "earlier",
+    [StateTopicFacts(SLOT_COUNT, 1), Claim("a kproxy of last year", 1)],
+    ids=lambda earlier: type(earlier).__name__,
+)
+async def test_state_that_was_placed_otherwise_is_refused_in_one_line_with_the_remedy(
+    earlier: StateTopicFacts | Claim, cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    cluster.write_foreign(groups_log(), encode_group_record(earlier, claim_epoch=None))
+
+    # When
+    with pytest.raises(StateTopicUnusable) as refusal:
+        await look(backing)
+
+    # Then
+    assert str(refusal.value) == (
+        f"the state in topic {STATE} is of format 1, which spread a group over the topic, and this kproxy looks for a "
+        "group in one partition (format 2): name other topics with kproxy.state.topic.name and "
+        "kproxy.groups.topic.name, or delete both topics; share groups then begin where share.auto.offset.reset says"
+    )
 
 
 async def test_facts_that_cannot_be_read_are_not_guessed(
@@ -83,8 +106,12 @@ async def test_facts_that_cannot_be_read_are_not_guessed(
 
 @pytest.mark.parametrize(
     ("facts", "error"),
-    [(StateTopicFacts(49, 1), CorruptStateRecord), (StateTopicFacts(50, 2), UnsupportedStateRecord)],
+    [
+        (StateTopicFacts(49, 2), CorruptStateRecord),
+        (StateTopicFacts(50, 1), UnsupportedStateRecord),
+        (StateTopicFacts(50, 3), UnsupportedStateRecord),
+    ],
 )
 def test_other_facts_than_those_found_are_an_error(facts: StateTopicFacts, error: type[Exception]) -> None:
     with pytest.raises(error):
-        require_same_facts(facts, StateTopicFacts(50, 1), STATE)
+        require_same_facts(facts, StateTopicFacts(50, 2), STATE)

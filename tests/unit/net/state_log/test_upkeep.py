@@ -212,7 +212,7 @@ async def test_a_recovery_point_that_did_not_become_durable_deletes_nothing(
 
 async def test_a_slot_that_is_not_ready_is_left_alone_and_the_others_are_visited(tended: Tended) -> None:
     # Given
-    slot = tended.slots.slot_of_key(ELSEWHERE)
+    slot = tended.slots.slot_of_group(ELSEWHERE.group_id)
     slot.submit(Initialize(ELSEWHERE, StateEpoch(0), 0))
     await tended.slots.drain(10)
     tended.cluster.refused_initializations.extend([ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 100)
