@@ -110,7 +110,24 @@ def create_topic(
     [created] = answer.topics
     if created.error_code:
         raise Refused(f"create topic {name}", created.error_code, created.error_message)
-    return known_topic(connection, name, partitions=partitions)
+    found = known_topic(connection, name, partitions=partitions)
+    for partition in range(partitions):
+        _wait_for_leader(connection, found, partition)
+    return found
+
+
+def _wait_for_leader(connection: RawConnection, topic: Topic, partition: int) -> None:
+    """Return when the broker leads the partition: its metadata says so a moment before."""
+    deadline = time.monotonic() + TIMEOUT_MS / 1000
+    while True:
+        try:
+            end_offset(connection, topic, partition=partition)
+        except Refused as refused:
+            if refused.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+        else:
+            return
 
 
 def known_topic(connection: RawConnection, name: str, *, partitions: int) -> Topic:

@@ -79,7 +79,9 @@ class ToolScenario:
         result = self._session.run(tool, ["--bootstrap-server", self._groups.address, *arguments])
         command = " ".join([tool.rpartition(".")[2], *arguments]).replace(self._between, BETWEEN)
         lines = [relabelled(line, labels) for line in (*result.lines, *result.errors.splitlines())]
-        return Printed(relabelled(command, labels), result.exit_status, comparable_lines(lines))
+        return Printed(
+            relabelled(command, labels), result.exit_status, comparable_lines(lines, labels.values())
+        )
 
     def _name(self, label: str) -> str:
         return self._groups.names[label]

@@ -6,7 +6,7 @@ and members, which kproxy counts with fewer steps, and what the clusters of test
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 FOREIGN: Final = "FOREIGN"
@@ -16,6 +16,8 @@ _UNIQUE_NAME: Final = re.compile(rf"[a-z]+-{os.getpid()}-\d+|[a-z]+(-[a-z]+)*-\d
 """As `administration.unique_name` makes them, and as the examples of other clients do of the time."""
 _EPOCHS: Final = frozenset({"GROUP-EPOCH", "ASSIGNMENT-EPOCH", "MEMBER-EPOCH"})
 _WORDS_IN_NO_ORDER: Final = re.compile(r"deleted successfully|Valid states are")
+_CONFIGS_OF: Final = re.compile(r"(?:Dynamic|All) configs for group (\S+) are:")
+_LIST_COLUMNS: Final = ["GROUP", "TYPE", "PROTOCOL"]
 _FRAME: Final = re.compile(r"\s*(at |\.\.\. \d+ more)")
 _CONFIGURED_FOR_TESTS: Final = "share.heartbeat.interval.ms="
 
@@ -26,14 +28,14 @@ def relabelled(text: str, labels: Mapping[str, str]) -> str:
     return re.sub(r"Epoch: \d+", "Epoch: N", re.sub(r"127\.0\.0\.1:\d+", "ADDRESS", named))
 
 
-def comparable_lines(lines: Sequence[str]) -> list[str]:
-    """Return what `lines`, relabelled, say of our groups: each line once, as its words."""
+def comparable_lines(lines: Sequence[str], ours: Collection[str]) -> list[str]:
+    """Return what `lines`, relabelled, say of groups with the labels `ours`: each line once, as its words."""
     told: set[str] = set()
     columns: list[str] = []
     is_foreign = False
     for line in lines:
         # What is set in belongs to the line before it.
-        is_foreign = FOREIGN in line or (is_foreign and line.startswith("  "))
+        is_foreign = _is_of_others(line, columns, ours) or (is_foreign and line.startswith("  "))
         if is_foreign or not line.strip() or _FRAME.match(line) or _CONFIGURED_FOR_TESTS in line:
             continue
         words = line.split()
@@ -41,6 +43,15 @@ def comparable_lines(lines: Sequence[str]) -> list[str]:
             columns = words
         told.add(" ".join(_without_epochs(words, columns)))
     return sorted(told)
+
+
+def _is_of_others(line: str, columns: Sequence[str], ours: Collection[str]) -> bool:
+    """Whether a line, or a row of a list of all groups, is about a group that other tests have left."""
+    named = _CONFIGS_OF.match(line)
+    if named:
+        return named[1] not in ours
+    is_row = columns == _LIST_COLUMNS and bool(line.strip())
+    return FOREIGN in line or (is_row and line.split(maxsplit=1)[0] not in (*ours, "GROUP"))
 
 
 def _without_epochs(words: Sequence[str], columns: Sequence[str]) -> Sequence[str]:

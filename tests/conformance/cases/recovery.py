@@ -46,7 +46,6 @@ THREE_SECONDS: Final = {**EARLIEST, "share.record.lock.duration.ms": "3000"}
 AVAILABLE, ACKNOWLEDGED = 0, 2
 QUOTA_BYTES_PER_SECOND: Final = 10_000
 BIG: Final = 20_000
-MOST_BELOW_QUOTA: Final = 50
 """A quota is an average over ten seconds. With small steps it is exceeded by little, and the throttle time is short."""
 QUOTA_VERSION: Final = 1
 
@@ -275,14 +274,16 @@ def _first_throttled(play: Play, member: Member, topic: Topic) -> ShareFetchResp
     """Fetch one record after the other until that is too much; how many it takes is not compared."""
     terms = replace(PATIENT, max_wait_ms=BRIEF_MS)
     answers: list[ShareFetchResponse] = []
-    for _ in range(MOST_BELOW_QUOTA):
+
+    def is_throttled() -> bool:
         play.produce(topic, "x" * BIG)
         member.send_fetch(terms=terms)
         answers.append(member.receive_fetch(terms=terms, is_noted=False))
-        if answers[-1].throttle_time_ms:
-            return answers[-1]
-    told = [(answer.error_code, acquired(answer)) for answer in answers]
-    raise AssertionError(f"no fetch was throttled, they were answered with {told}")
+        return bool(answers[-1].throttle_time_ms)
+
+    # A broker heeds a quota some time after the controller has answered.
+    play.wait_until(is_throttled, what="a fetch is throttled")
+    return answers[-1]
 
 
 @contextmanager
