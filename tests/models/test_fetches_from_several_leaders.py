@@ -41,6 +41,17 @@ async def a_world_with_two_leaders(
     return world, alice, bob
 
 
+async def a_full_window() -> tuple[ShareGroupWorld, Member, Member, Member]:
+    """Bob fetches both partitions; Alice and Carol the first, of which Alice holds all that may be in flight."""
+    world, bob, alice = await a_world_with_two_leaders(SMALL_WINDOW)
+    carol = world.member("carol")
+    await carol.open((ORDERS, 0))
+    for _ in range(10):
+        world.produce(5)
+    assert acquired(await alice.fetch(max_records=10)) == [(0, 9, 1)]
+    return world, bob, alice, carol
+
+
 async def test_a_leader_that_hangs_keeps_no_other_member_from_the_records_of_one_that_answers() -> None:
     # Given
     world, alice, bob = await a_world_with_two_leaders()
@@ -137,12 +148,7 @@ async def test_a_fetch_whose_room_another_took_while_its_other_leader_hung_waits
 
 async def test_room_that_a_fetch_leaves_which_waits_for_another_leader_is_handed_on() -> None:
     # Given
-    world, bob, alice = await a_world_with_two_leaders(SMALL_WINDOW)
-    carol = world.member("carol")
-    await carol.open((ORDERS, 0))
-    for _ in range(10):
-        world.produce(5)
-    assert acquired(await alice.fetch(max_records=10)) == [(0, 9, 1)]
+    world, bob, alice, carol = await a_full_window()
 
     # When
     async with asyncio.TaskGroup() as tasks:
@@ -168,12 +174,7 @@ async def test_who_reads_something_else_when_room_is_handed_on_looks_at_what_is_
     None
 ):
     # Given
-    world, bob, alice = await a_world_with_two_leaders(SMALL_WINDOW)
-    carol = world.member("carol")
-    await carol.open((ORDERS, 0))
-    for _ in range(10):
-        world.produce(5)
-    assert acquired(await alice.fetch(max_records=10)) == [(0, 9, 1)]
+    world, bob, alice, carol = await a_full_window()
     world.reader.held[ORDERS, 1] = asyncio.Event()
 
     # When
