@@ -21,7 +21,7 @@ class AnswersTable:
     _rows: dict[int, str] = field(default_factory=dict)
 
     def add(self, case: Case, state: str, playings: list[Playing]) -> None:
-        """Add a case; `state` is same, as Kafka 4.4, lacks …, different or missing."""
+        """Add a case; `state` is same, as Kafka 4.4, different or missing."""
         lines = [f"\n## {case.number}. {case.sentence}\n", f"**{state}**\n"]
         longest = max(len(playing.notes) for playing in playings)
         lines += ["| asked | " + " | ".join(playing.target for playing in playings) + " |"]

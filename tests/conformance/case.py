@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final, TypeAlias
 
 from tests.conformance.grounds import Ground
@@ -14,22 +13,14 @@ Scenario: TypeAlias = Callable[[Play], Iterator[None] | None]
 LAST_NUMBER: Final = 98
 
 
-class Lack(StrEnum):
-    """What kproxy does not have yet, and what a case that needs it is expected to fail for."""
-
-    DEAD_LETTERS = "dead letters: only Kafka 4.4 has them"
-
-
 @dataclass(frozen=True, slots=True)
 class Case:
     """One case: what is done, by its number in the list."""
 
     number: int
     scenario: Scenario
-    lack: Lack | None = None
-    """What kproxy lacks for it; None where it is to be answered alike."""
-    is_missing: bool = False
-    """Whether no target can show it: it is reported as missing, whatever else was compared."""
+    missing: str = ""
+    """What of it no target can show: that is reported as missing, and the rest compared. Empty where all is."""
     ground: Ground = Ground.SHARED
 
     @property
@@ -47,15 +38,13 @@ CASES: Final[dict[int, Case]] = {}
 """Those that are written, by number."""
 
 
-def case(
-    number: int, *, lack: Lack | None = None, is_missing: bool = False, ground: Ground = Ground.SHARED
-) -> Callable[[Scenario], Scenario]:
+def case(number: int, *, missing: str = "", ground: Ground = Ground.SHARED) -> Callable[[Scenario], Scenario]:
     """Make the function a case. Numbers above the list's are of disagreements that were found beside it."""
 
     def register(scenario: Scenario) -> Scenario:
         assert number > 0, number
         assert number not in CASES, f"there is a case {number}"
-        CASES[number] = Case(number, scenario, lack, is_missing, ground)
+        CASES[number] = Case(number, scenario, missing, ground)
         return scenario
 
     return register

@@ -14,7 +14,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.net.cluster.broker_client import CLIENT_ID as KPROXY_CLIENT_ID
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
 from tests.conformance import kio_requests, preparation
-from tests.conformance.case import Lack, case
+from tests.conformance.case import case
 from tests.conformance.grounds import MOST_SESSIONS, Ground
 from tests.conformance.member import (
     ACCEPT,
@@ -224,7 +224,7 @@ def a_fetch_beyond_the_quota_is_answered_with_nothing_but_the_time_to_wait(play:
     play.say("lock duration", throttled.acquisition_lock_timeout_ms)
 
 
-@case(98, lack=Lack.DEAD_LETTERS, is_missing=True)
+@case(98, missing="dead letters: only Kafka 4.4 has them")
 def where_there_are_no_dead_letters_a_rejected_record_is_archived(play: Play) -> None:
     topic = play.topic()
     group = play.group(topic)
