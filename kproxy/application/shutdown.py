@@ -3,6 +3,10 @@
 import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
+from typing import Final
+
+LAST_PART_SECONDS: Final = 1.0
+"""What is kept of the grace for what those leave behind who were not ready in time; half of a shorter one."""
 
 
 class Shutdown:
@@ -42,6 +46,12 @@ class Shutdown:
     def begin(self) -> None:
         """Let the time run."""
         self._grace_ends_at = asyncio.get_running_loop().time() + self._grace_seconds
+
+    async def before_last_part(self, step: Coroutine[object, object, None]) -> None:
+        """Return when `step` is over; it is cancelled `LAST_PART_SECONDS` before the grace ends, or at a signal."""
+        assert self._grace_ends_at is not None, "the time runs"
+        last_part = min(LAST_PART_SECONDS, self._grace_seconds / 2)
+        await self._until(self._grace_ends_at - last_part, step)
 
     async def within_grace(self, step: Coroutine[object, object, None]) -> None:
         """Return when `step` is over; it is cancelled when the grace is, and at a second signal."""

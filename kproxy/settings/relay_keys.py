@@ -117,6 +117,7 @@ class RelaySettings:
         "kproxy.shutdown.grace.ms",
         milliseconds(0),
         "10000",
-        "How long a stop may take: parked fetches are answered and connections closed in that time. A second SIGTERM "
-        "or SIGINT cuts it short.",
+        "How long a stop may take: parked fetches are answered and connections closed in that time. A second before "
+        "its end (half of a shorter time) what is left is cut off, and what it held is released. Another "
+        "SIGTERM or SIGINT cuts it short.",
     )

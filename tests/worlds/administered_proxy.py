@@ -119,7 +119,7 @@ class AdministeredProxy:
         cluster = await self._running.enter_async_context(self._cluster)
         cluster.create_topic("orders", ORDERS, partition_count=2)
         cluster.create_topic("payments", PAYMENTS)
-        _answer_about_groups(cluster)
+        answer_about_groups(cluster)
         running = await self._running.enter_async_context(
             RunningProxy(cluster, ErrorCode.UNSUPPORTED_VERSION)
         )
@@ -127,7 +127,7 @@ class AdministeredProxy:
         self.bootstrap_server = f"{HERE}:{running.proxy._listeners.bound_ports[NODE]}"
 
 
-def _answer_about_groups(cluster: ScriptedStateLog) -> None:
+def answer_about_groups(cluster: ScriptedStateLog) -> None:
     """Let the broker coordinate groups, and have one."""
     broker = cluster.brokers[NODE]
     port = broker.address.port

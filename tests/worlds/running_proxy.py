@@ -31,6 +31,7 @@ class RunningProxy:
         *said: ErrorCode,
         upstream: ShareUpstream = ShareUpstream.REFUSE,
         is_enabled: bool = True,
+        grace_ms: int = 10_000,
     ) -> None:
         self.said = list(said)
         self._cluster = cluster
@@ -46,6 +47,7 @@ class RunningProxy:
             admin_listener=None,
             share_upstream=upstream,
             share_enable=is_enabled,
+            shutdown_grace_ms=grace_ms,
         )
         self.proxy = Proxy(settings, EarlyPorts())
         self._life: asyncio.Task[None] | None = None
@@ -57,10 +59,16 @@ class RunningProxy:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._life is not None
+        await self.stop()
+
+    async def stop(self) -> None:
+        """Do what SIGTERM does; once, however often called."""
+        life, self._life = self._life, None
+        if life is None:
+            return
         self.proxy.shutdown.request()
         try:
-            await self._life
+            await life
         finally:
             await self.proxy.stop()
 

@@ -111,6 +111,7 @@ class ClientConnection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self.is_gone = True
         self._relay.connections.discard(self)
+        self._relay.ending.add(self)
         log.debug("client_disconnected", peer=self.peer, node=self.node_id, err=error)
         if self.session.has_more_to_answer and not (self._has_failed or self._relay.budget.is_exceeded):
             self._left = LeftRequests(self.session, on_time_up=self._end)
@@ -326,9 +327,7 @@ class ClientConnection(asyncio.Protocol):
         if self._twin is not None:
             self._twin.close()
         self._relay.apis.forsake(self.connection_id)
-        if self._is_share_member:
-            release = self._relay.apis.connection_closed(self.connection_id)
-            self._relay.tasks.spawn(release, name=f"release for {self.peer}")
+        self._relay.end(self, is_share_member=self._is_share_member)
 
     def _account(self) -> None:
         """Reserve what the frame that is being held will take, and tell what waits for slow peers."""

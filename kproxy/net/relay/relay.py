@@ -41,6 +41,8 @@ class OpenConnection(Protocol):
 
     session: ClientSession
     transport: asyncio.Transport | None
+    connection_id: int
+    peer: str
 
     @property
     def buffered_bytes(self) -> int:
@@ -102,6 +104,8 @@ class Relay:
     on_unreachable: Callable[[], None] = lambda: None
     on_topic_change: Callable[[TopicChange], None] = lambda _: None
     connections: set[OpenConnection] = field(default_factory=set)
+    ending: set[OpenConnection] = field(default_factory=set)
+    """Those that are closed, and of which something is still served, or released durably."""
     unreachable: set[int] = field(default_factory=set)
     """Node ids of which the last dial failed."""
     budget: BufferBudget = field(default_factory=lambda: BufferBudget(DEFAULT_BUDGET_BYTES))
@@ -123,6 +127,15 @@ class Relay:
         """Return a number no other connection of this process has."""
         self._last_connection_id += 1
         return self._last_connection_id
+
+    def end(self, connection: OpenConnection, *, is_share_member: bool) -> None:
+        """Release what the client held; the connection has ended when that is durable, or was refused."""
+        if not is_share_member:
+            self.ending.discard(connection)
+            return
+        release = self.apis.connection_closed(connection.connection_id)
+        task = self.tasks.spawn(release, name=f"release for {connection.peer}")
+        task.add_done_callback(lambda _: self.ending.discard(connection))
 
     @staticmethod
     def close_delay_seconds() -> float:

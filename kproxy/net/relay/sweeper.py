@@ -10,6 +10,7 @@ from kproxy.net.relay.relay import OpenConnection, Relay
 
 _SWEEP_SECONDS: Final = 1.0
 _DRAIN_STEP_SECONDS: Final = 0.05
+_ENDING_STEP_SECONDS: Final = 0.01
 _DRAIN_WAVE: Final = 50
 """Connections closed per step: their clients come back to another process, not all at once."""
 
@@ -63,8 +64,13 @@ class Sweeper:
                 connection.close()
             await asyncio.sleep(_DRAIN_STEP_SECONDS)
 
+    async def all_ended(self) -> None:
+        """Return when no connection is left, and nothing is to be served or released of those that were closed."""
+        while self._relay.connections or self._relay.ending:  # noqa: ASYNC110 - sets have no event
+            await asyncio.sleep(_ENDING_STEP_SECONDS)
+
     def cut_off(self) -> int:
-        """Close every connection that is left, now; returns how many these are."""
+        """Close every connection that is left; returns how many these are. They are gone after `all_ended`."""
         late = tuple(self._relay.connections)
         for connection in late:
             connection.abort()

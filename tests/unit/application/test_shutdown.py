@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from kproxy.application.shutdown import Shutdown
+from kproxy.application.shutdown import LAST_PART_SECONDS, Shutdown
 
 LONG_MS = 60_000
 
@@ -54,6 +54,20 @@ async def test_steps_share_one_grace() -> None:
     assert took[1] < 0.09
 
 
+@pytest.mark.parametrize(("grace_ms", "last_part_s"), [(200, 0.1), (1_100, LAST_PART_SECONDS)])
+async def test_what_may_not_take_the_whole_grace_leaves_its_last_part_to_others(
+    grace_ms: int, last_part_s: float
+) -> None:
+    shutdown = begun(grace_ms)
+
+    took_s = await seconds_of(shutdown.before_last_part(for_ever()))
+    rest_s = await seconds_of(shutdown.within_grace(for_ever()))
+
+    assert took_s >= grace_ms / 1000 - last_part_s - 0.01
+    assert rest_s > 0
+    assert took_s + rest_s >= grace_ms / 1000 - 0.01
+
+
 async def test_a_step_that_waits_for_nothing_is_over_also_when_the_grace_is() -> None:
     shutdown, is_done = begun(grace_ms=0), asyncio.Event()
 
@@ -65,7 +79,7 @@ async def test_a_step_that_waits_for_nothing_is_over_also_when_the_grace_is() ->
     assert is_done.is_set()
 
 
-@pytest.mark.parametrize("step", [Shutdown.within_grace, Shutdown.unless_hurried])
+@pytest.mark.parametrize("step", [Shutdown.before_last_part, Shutdown.within_grace, Shutdown.unless_hurried])
 async def test_a_second_signal_ends_the_step_that_is_waited_for_and_those_behind_it(
     step: Callable[..., Awaitable[None]],
 ) -> None:

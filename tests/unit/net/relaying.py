@@ -80,6 +80,8 @@ class ParkedApis:
         self.was_asked = asyncio.Event()
         self.was_followed = asyncio.Event()
         self.was_closed = asyncio.Event()
+        self.may_release = asyncio.Event()
+        self.may_release.set()
 
     async def serve(self, request: DecodedRequest, context: RequestContext) -> Message:
         """Answer a ShareFetch with `records`, or a heartbeat, once `may_answer` is set."""
@@ -102,6 +104,7 @@ class ParkedApis:
         """Note which connection is gone."""
         self.closed.append(connection_id)
         self.was_closed.set()
+        await self.may_release.wait()
 
     def more_arrived(self, connection_id: int) -> None:
         """Note who has sent something behind a request that waits for its answer."""

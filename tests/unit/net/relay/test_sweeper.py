@@ -239,6 +239,49 @@ async def test_a_drain_answers_what_waited_behind_a_share_request() -> None:
         writer.close()
 
 
+async def test_a_client_that_was_cut_off_has_ended_when_what_it_held_is_released() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        # Given
+        under_test.apis.may_answer.set()
+        under_test.apis.may_release.clear()
+        _, writer = await under_test.connect()
+        writer.write(share_fetch(1) + request(2))
+        await broker.until_received(len(request(2)))
+        cut_off_count = await drain(under_test, 0.01)
+
+        # When
+        ending = asyncio.ensure_future(under_test.sweeper.all_ended())  # noqa: TID251 - awaited below
+        await under_test.apis.was_closed.wait()
+        await asyncio.wait({ending}, timeout=0.05)
+        had_ended = ending.done()
+        under_test.apis.may_release.set()
+        await ending
+
+        # Then
+        assert (cut_off_count, had_ended) == (1, False)
+        assert not under_test.relay.ending
+        writer.close()
+
+
+async def test_what_a_client_had_sent_when_it_went_is_served_before_it_has_ended() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        # Given
+        _, writer = await under_test.connect()
+        writer.write(share_fetch(1) + share_fetch(2))
+        await under_test.apis.was_asked.wait()
+        writer.close()
+        await until(lambda: not under_test.relay.connections)
+
+        # When
+        ending = asyncio.ensure_future(under_test.sweeper.all_ended())  # noqa: TID251 - awaited below
+        under_test.apis.may_answer.set()
+        await ending
+
+        # Then
+        assert len(under_test.apis.requests) == 2
+        assert len(under_test.apis.closed) == 1
+
+
 async def test_a_loop_that_was_held_up_says_for_how_long() -> None:
     async with ScriptedBroker() as broker, RelayUnderTest(broker.port, keepalive_ms=100) as under_test:
         _, writer = await under_test.connect()
