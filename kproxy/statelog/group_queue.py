@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from kproxy.errors import ApiError, UnwritableStateRecord
-from kproxy.share.identifiers import GroupId
-from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.share.identifiers import GroupEpoch, GroupId
+from kproxy.share.share_group_image import ShareGroupImage, StateTopics
 from kproxy.statelog.group_log_fold import GroupLogFold, RecordPlace, place_of
-from kproxy.statelog.group_parts import GroupPart, parts_of
+from kproxy.statelog.group_parts import GroupMetadata, GroupPart, StatePartitionMetadata, parts_of
 from kproxy.statelog.group_records import (
     GroupConfigs,
     GroupRecord,
@@ -151,6 +151,15 @@ class GroupQueue:
     def durable_image(self, group_id: GroupId) -> ShareGroupImage | None:
         """Return one durable group, None when there is none. Raises CorruptStateRecord as `durable_images` does."""
         return self._fold.image(group_id)
+
+    def durable_initialized(self, group_id: GroupId) -> StateTopics:
+        """Return what a group says to be initialized; nothing without the record that there is a group."""
+        if self._fold.find(place_of(GroupMetadata(group_id, GroupEpoch(0)))) is None:
+            return {}
+        stored = self._fold.find(place_of(StatePartitionMetadata(group_id, {}, {}, {})))
+        return (
+            stored.record.initialized if stored and isinstance(stored.record, StatePartitionMetadata) else {}
+        )
 
     def configs(self) -> Mapping[str, Mapping[str, str]]:
         """Return what each group has configured, of those that have."""

@@ -76,7 +76,7 @@ class LostStates:
         """Look at every group of a slot, and yield where others may have a turn."""
         pace = Pace()
         for group_id in tuple(loaded.groups.group_ids):
-            for some in _portions(_initialized(group_id, loaded)):
+            for some in _portions(loaded.groups.durable_initialized(group_id)):
                 self._look_at(some, group_id, slot, loaded)
                 if pace.is_pause_due(1 + len(some) // _LOOKS_OF_ONE):
                     yield
@@ -96,7 +96,7 @@ class LostStates:
     def _lost_of(
         self, some: Iterable[TopicIdPartition], group_id: GroupId, loaded: LoadedSlot
     ) -> Iterator[SharePartitionKey]:
-        initialized = _initialized(group_id, loaded)
+        initialized = loaded.groups.durable_initialized(group_id)
         for topic_id, partition in some:
             if topic_id not in initialized or partition not in initialized[topic_id].partitions:
                 continue
@@ -120,12 +120,6 @@ class LostStates:
         if slot not in self._put_off:
             self._put_off.add(slot)
             asyncio.get_running_loop().call_later(AGAIN_SECONDS, self.look, slot)
-
-
-def _initialized(group_id: GroupId, loaded: LoadedSlot) -> StateTopics:
-    """Return what a group says, durably and at this moment, to be initialized; nothing when there is no such group."""
-    image = loaded.groups.durable_image(group_id)
-    return {} if image is None else image.initialized
 
 
 def _portions(initialized: StateTopics) -> Iterator[Sequence[TopicIdPartition]]:

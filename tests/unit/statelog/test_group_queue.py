@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from kproxy.errors import StateLogUnavailable, UnwritableStateRecord
 from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, GroupId, MemberId
-from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.share.share_group_image import ShareGroupImage, StatePartitions
 from kproxy.share.share_group_member import ShareGroupMember
 from kproxy.statelog.claims import Claim
-from kproxy.statelog.group_parts import CurrentMemberAssignment, GroupMetadata
+from kproxy.statelog.group_parts import CurrentMemberAssignment, GroupMetadata, StatePartitionMetadata
 from kproxy.statelog.group_queue import ConfigWrite, DisplacedRecords, GroupOperation, GroupQueue, ImageWrite
 from kproxy.statelog.group_records import (
     GroupConfigs,
@@ -23,7 +23,7 @@ from kproxy.statelog.group_records import (
 )
 from kproxy.statelog.tickets import Append, Ticket
 from kproxy.wire.records import Record
-from tests.in_memory.group_images import ALICE, GROUP, images
+from tests.in_memory.group_images import ALICE, GROUP, ORDERS, images
 
 LARGE = 1 << 20
 LARGEST_RECORD_BYTES = 500
@@ -74,6 +74,26 @@ def written(append: Append | None) -> list[object]:
     """What the records of an append say."""
     assert append is not None
     return [decode_group_record(record).record for record in append.records]
+
+
+@given(images())
+def test_what_a_group_has_initialized_is_found_by_itself(image: ShareGroupImage) -> None:
+    log = Log()
+
+    log.write(ImageWrite(image))
+
+    assert log.store.durable_initialized(image.group_id) == image.initialized
+    assert log.store.durable_initialized(GroupId("another")) == {}
+
+
+def test_nothing_is_initialized_in_a_group_of_which_nothing_says_that_it_is_there() -> None:
+    log = Log()
+    partitions = StatePartitionMetadata(GROUP, {}, {ORDERS: StatePartitions("orders", frozenset((0,)))}, {})
+    log.append([encode_group_record(partitions, claim_epoch=0)])
+
+    log.store.replay(log.records[-1])
+
+    assert log.store.durable_initialized(GROUP) == {}
 
 
 @given(st.lists(images(), min_size=1, max_size=4), st.integers(LARGEST_RECORD_BYTES, 1_000))
