@@ -11,41 +11,36 @@ import struct
 from functools import lru_cache
 from typing import Final
 
-from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId, topic_id_text
-from kproxy.statelog.short_keys import remember_short_texts
+from kproxy.share.identifiers import GroupId, SharePartitionKey
+from kproxy.statelog.short_keys import LONGEST_REMEMBERED, remember_short_texts
 
 _SIGN_BIT: Final = 1 << 31
 
-_GROUPS_AT_WORK: Final = 16
-"""Group ids whose hashes are remembered however long they are: some 32 kB each. A request may name thousands of
+_LONG_IDS_AT_WORK: Final = 16
+"""Long group ids whose hashes are remembered: some 32 kB each. A request may name thousands of
 share-partitions of one group, and to hash the longest id takes two milliseconds."""
 
 
 @remember_short_texts(maxsize=1 << 14)
 def group_partition(group_id: GroupId, partition_count: int) -> int:
     """Return the partition that belongs to a group: of both state topics, and of Kafka's `__consumer_offsets`."""
-    return _magnitude(_group_hash(group_id)) % partition_count
+    is_long = len(group_id) > LONGEST_REMEMBERED
+    return _magnitude(_hash_of_long(group_id) if is_long else _hash(group_id)) % partition_count
 
 
 def spread_partition(key: SharePartitionKey, partition_count: int) -> int:
     """Return the partition of Kafka's own `__share_group_state` that holds the state of `key`."""
-    return _magnitude(_hash(str(key.partition), _topic_hash(key.group_id, key.topic_id))) % partition_count
+    return _magnitude(_hash(str(key))) % partition_count
 
 
-@remember_short_texts(maxsize=1 << 14)
-def _topic_hash(group_id: GroupId, topic_id: TopicId) -> int:
-    """Return the hash of what the share-partitions of one topic have in common: their text without the number."""
-    return _hash(f":{topic_id_text(topic_id)}:", _group_hash(group_id))
-
-
-@lru_cache(maxsize=_GROUPS_AT_WORK)
-def _group_hash(group_id: GroupId) -> int:
+@lru_cache(maxsize=_LONG_IDS_AT_WORK)
+def _hash_of_long(group_id: GroupId) -> int:
     return _hash(group_id)
 
 
-def _hash(text: str, before: int = 0) -> int:
-    """Return Java's `String.hashCode`, unsigned, of `text` behind a text with the hash `before`."""
-    hashed = before
+def _hash(text: str) -> int:
+    """Return Java's `String.hashCode`, unsigned."""
+    hashed = 0
     for (unit,) in struct.iter_unpack(">H", text.encode("utf-16-be", "surrogatepass")):
         hashed = (31 * hashed + unit) & 0xFFFFFFFF
     return hashed
