@@ -5,7 +5,6 @@ An operation is queued in the call and awaited afterwards; what is never awaited
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Mapping, Sequence
-from functools import cache
 from itertools import islice
 from typing import Final, Generic, TypeVar, cast
 
@@ -275,10 +274,9 @@ class DurableStateLog:
         """Submit all in one turn of the loop; return what each answers, or why it failed."""
         outcomes: dict[SharePartitionKey, object] = {}
         queued: dict[SharePartitionKey, Ticket] = {}
-        slot_of = cache(self._directory.of_group)  # thousands of keys of a few groups, whose ids may be long
         for key, operation in operations.items():
             try:
-                queued[key] = slot_of(key.group_id).submit(operation)
+                queued[key] = self._directory.of_group(key.group_id).submit(operation)
             except ApiError as refusal:
                 outcomes[key] = refusal
         for key, ticket in queued.items():
