@@ -168,14 +168,12 @@ class GroupDeletions:
                     await self._signal(self._forget(deletion))
 
     def _forget(self, deletion: _Deletion) -> Collection[ShareSession]:
-        """Forget the group and what is live of it, all in this turn: from now on the id may be another group's.
+        """Forget the group, and close its share sessions, in this turn: from now on the id may be another group's.
 
-        Returns the share sessions that were closed.
+        Nothing of it is live since its states were deleted: a load finds none. Returns the sessions that were closed.
         """
         self._coordinator.forget(deletion.group_id)
         deletion.group.is_deleted = True
-        for key in deletion.keys:  # nothing is live without a state
-            self._services.directory.discard(key)
         return self._services.sessions.close_group(deletion.group_id)
 
     def _unfinished(self, deletions: Iterable[_Deletion]) -> Collection[_Deletion]:
