@@ -1,6 +1,5 @@
 """When the locks of live share-partitions end, the first of them first."""
 
-from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Final
@@ -35,18 +34,14 @@ class LockDeadlines:
         """Note that `key` has no locks, or is not live any more."""
         self._noted_ms.pop(key, None)
 
-    def take_due(self, now_ms: int, *, most: int) -> Sequence[SharePartitionKey]:
-        """Return the share-partitions in which a lock may have ended by `now_ms`, each once, and forget them.
-
-        There are `most` of them at most; `next_ms` tells that others are left.
-        """
-        keys: list[SharePartitionKey] = []
-        while self._heap and self._heap[0][0] <= now_ms and len(keys) < most:
+    def take_due(self, now_ms: int) -> SharePartitionKey | None:
+        """Return the first share-partition in which a lock may have ended by `now_ms`, and forget it; None without."""
+        while self._heap and self._heap[0][0] <= now_ms:
             deadline_ms, _, key = heappop(self._heap)
             if self._noted_ms.get(key) == deadline_ms:
                 del self._noted_ms[key]
-                keys.append(key)
-        return keys
+                return key
+        return None
 
     def next_ms(self) -> int | None:
         """Return a moment no later than the first end of a lock (maybe earlier), None without locks."""

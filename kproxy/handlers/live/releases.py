@@ -59,8 +59,8 @@ class Releases:
         """Take back records whose lock ended by `now_ms`, of as many share-partitions as there is time for at once."""
         writes = StateWrites(self._services.directory, self._services.state_log)
         pace, is_pause_due = Pace(), False
-        while not is_pause_due and (due := self._services.directory.take_due(now_ms, most=1)):
-            is_pause_due = pace.is_pause_due(self._expire_locks_of(due[0], now_ms, writes))
+        while not is_pause_due and (due := self._services.directory.take_due(now_ms)):
+            is_pause_due = pace.is_pause_due(self._expire_locks_of(due, now_ms, writes))
         return Released(self._services.directory, writes)
 
     def _expire_locks_of(self, key: SharePartitionKey, now_ms: int, writes: StateWrites) -> int:

@@ -5,7 +5,7 @@ the live object and forgets it; the next fetch builds another from what is durab
 then available again, which merely ends locks early.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -270,13 +270,13 @@ class SharePartitionDirectory:
         elif self._deadlines.note(live.share_partition.key, deadline_ms):
             self._ports.alarm.ring_by(deadline_ms)
 
-    def take_due(self, now_ms: int, *, most: int) -> Sequence[SharePartitionKey]:
-        """Return `most` share-partitions at most in which a lock may have ended by `now_ms`, each once.
+    def take_due(self, now_ms: int) -> SharePartitionKey | None:
+        """Return the first share-partition in which a lock may have ended by `now_ms`, once; None when there is none.
 
-        The caller expires their locks and calls `note_deadline` for each. There may be others, which
-        `next_deadline_ms` tells: locks that were taken together end together.
+        The caller expires its locks and calls `note_deadline`. Others may follow: locks that were taken together end
+        together.
         """
-        return self._deadlines.take_due(now_ms, most=most)
+        return self._deadlines.take_due(now_ms)
 
     def next_deadline_ms(self) -> int | None:
         """Return a moment no later than the first end of a lock (maybe earlier), None without locks."""

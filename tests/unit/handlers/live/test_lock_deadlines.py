@@ -13,11 +13,10 @@ def test_what_is_due_is_told_once_in_the_order_of_the_ends() -> None:
         deadlines.note(key, deadline_ms)
 
     # When
-    due = deadlines.take_due(200, most=9)
+    due = [deadlines.take_due(200) for _ in range(3)]
 
     # Then
-    assert due == [FIRST, SECOND]
-    assert deadlines.take_due(200, most=9) == []
+    assert due == [FIRST, SECOND, None]
     assert deadlines.next_ms() == 300
 
 
@@ -31,7 +30,7 @@ def test_the_earliest_end_that_was_noted_counts() -> None:
     # Then
     assert are_earlier == [True, False, False, True]
     assert deadlines.next_ms() == 100
-    assert deadlines.take_due(1_000, most=9) == [FIRST]
+    assert deadlines.take_due(1_000) == FIRST
 
 
 def test_a_share_partition_that_is_forgotten_is_never_due() -> None:
@@ -44,7 +43,7 @@ def test_a_share_partition_that_is_forgotten_is_never_due() -> None:
 
     # Then
     assert deadlines.next_ms() is None
-    assert deadlines.take_due(1_000, most=9) == []
+    assert deadlines.take_due(1_000) is None
 
 
 def test_ends_that_are_void_do_not_pile_up() -> None:
@@ -62,16 +61,16 @@ def test_ends_that_are_void_do_not_pile_up() -> None:
     assert deadlines.next_ms() == 2_000
 
 
-def test_no_more_are_taken_at_once_than_asked_for_and_the_others_stay_due() -> None:
+def test_one_is_taken_at_a_time_and_the_others_stay_due() -> None:
     # Given
     deadlines = LockDeadlines()
     for key, deadline_ms in ((SECOND, 150), (FIRST, 100)):
         deadlines.note(key, deadline_ms)
 
     # When
-    due = deadlines.take_due(200, most=1)
+    due = deadlines.take_due(200)
 
     # Then
-    assert due == [FIRST]
+    assert due == FIRST
     assert deadlines.next_ms() == 150
-    assert deadlines.take_due(200, most=1) == [SECOND]
+    assert deadlines.take_due(200) == SECOND

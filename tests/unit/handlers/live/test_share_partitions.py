@@ -348,7 +348,7 @@ async def test_the_alarm_is_set_once_for_the_first_end_of_a_lock() -> None:
 
     # Then
     assert world.alarm.deadlines_ms == [31_000]
-    assert world.groups.directory.take_due(31_000, most=9) == [KEY]
+    assert world.groups.directory.take_due(31_000) == KEY
 
 
 async def test_the_locks_of_a_discarded_share_partition_say_nothing_of_its_successor() -> None:
@@ -365,8 +365,8 @@ async def test_the_locks_of_a_discarded_share_partition_say_nothing_of_its_succe
     await alice.fetch()
 
     # Then
-    assert world.groups.directory.take_due(35_000, most=9) == []
-    assert world.groups.directory.take_due(41_000, most=9) == [KEY]
+    assert world.groups.directory.take_due(35_000) is None
+    assert world.groups.directory.take_due(41_000) == KEY
 
 
 async def test_there_is_nothing_to_discard_of_what_is_not_live() -> None:
@@ -392,4 +392,4 @@ async def test_a_discarded_share_partition_is_never_due() -> None:
 
     # Then
     assert world.groups.next_deadline_ms() is None
-    assert world.groups.directory.take_due(NEVER_MS, most=9) == []
+    assert world.groups.directory.take_due(NEVER_MS) is None
