@@ -13,6 +13,11 @@ MOST_ERROR_CHARACTERS: Final = 8_000
 string of the protocol ends at 32,767 bytes, and a longer one could not be answered at all."""
 
 
+def told(text: str) -> str:
+    """Return `text` with `MOST_ERROR_CHARACTERS` at most: what is longer ends with an ellipsis."""
+    return text if len(text) <= MOST_ERROR_CHARACTERS else f"{text[: MOST_ERROR_CHARACTERS - 1]}…"
+
+
 class ExitCode(IntEnum):
     """How a command ends. Scripts hold on to these numbers."""
 
@@ -50,8 +55,7 @@ class ApiError(KproxyError):
     error_code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
 
     def __str__(self) -> str:
-        text = super().__str__()
-        return text if len(text) <= MOST_ERROR_CHARACTERS else f"{text[: MOST_ERROR_CHARACTERS - 1]}…"
+        return told(super().__str__())
 
 
 class InvalidRequest(ApiError):

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import GroupIdNotFound
+from kproxy.errors import told
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.frames import LENGTH_BYTES
@@ -40,5 +40,5 @@ def tell_share_groups(
     if not named:
         return [len(frame).to_bytes(LENGTH_BYTES, "big"), frame]
     for group in named:
-        group.error_message = str(GroupIdNotFound(f"Group {group.group_id} is not a classic group."))
+        group.error_message = told(f"Group {group.group_id} is not a classic group.")
     return codecs.encode_response(ApiKey.DESCRIBE_GROUPS, api_version, correlation_id, response)

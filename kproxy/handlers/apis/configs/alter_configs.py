@@ -7,7 +7,7 @@ since Kafka 2.3 has IncrementalAlterConfigs.
 """
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import InvalidRequest
+from kproxy.errors import told
 from kproxy.handlers.ports import Observer, RequestContext
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.wire.messages.alter_configs_request import AlterConfigsRequest
@@ -27,11 +27,10 @@ class AlterConfigsHandler:
         report = RefusalReport(self._observer, context)
         responses: list[AlterConfigsResourceResponse] = []
         for resource in request.resources:
-            refusal = InvalidRequest(
+            reason = told(
                 f"AlterConfigs does not change the configurations of share group '{resource.resource_name}': "
                 "use IncrementalAlterConfigs (kafka-configs.sh does)"
             )
-            reason = str(refusal)
             report.add(ErrorCode.INVALID_REQUEST, reason)
             responses.append(
                 AlterConfigsResourceResponse(
