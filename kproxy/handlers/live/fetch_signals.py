@@ -84,15 +84,18 @@ class FetchSignals:
 
         Those who know that there are records, which are `too_few`, go on to be owed one.
         """
-        askers = [asker for asker in self._askers.pop(key, ()) if asker.is_listening]
-        if too_few is not None:
-            if knowing := [asker for asker in askers if asker.needs_no_call(key, too_few)]:
-                self.owe_call(key, *knowing)
-            askers = [asker for asker in askers if asker not in knowing]
-        sleepers = [asker for asker in askers if asker.is_asleep]
+        awake: list[FetchSignals] = []
+        sleepers: list[FetchSignals] = []
+        for asker in self._askers.pop(key, ()):
+            if not asker.is_listening:
+                continue
+            if too_few is not None and not asker.count_call(key, too_few):
+                self.owe_call(key, asker)
+            else:
+                (sleepers if asker.is_asleep else awake).append(asker)
         if len(sleepers) > 1:
             sleepers[0].owe_call(key, *sleepers[1:])
-        return [asker for asker in askers if not asker.is_asleep] + sleepers[:1]
+        return awake + sleepers[:1]
 
     def hand_debt_over(self, key: SharePartitionKey, reader: "FetchSignals") -> None:
         """Let `reader`, which reads `key` now, owe a call to this fetch, and to those whom this one owes one."""
@@ -100,14 +103,17 @@ class FetchSignals:
         askers.pop(reader, None)
         reader.owe_call(key, self, *askers)
 
-    def needs_no_call(self, key: SharePartitionKey, too_few: tuple[int, int]) -> bool:
-        """Tell whether this fetch found the same records too few, or waits for more and was called often for them."""
+    def count_call(self, key: SharePartitionKey, too_few: tuple[int, int]) -> bool:
+        """Count a call for records that were too few for another fetch; tell whether it should be made.
+
+        Not if this one found the same too few, or waits for more and was called often enough for them.
+        """
         if self.too_few.get(key) == too_few and key not in self.needed:
-            return True
+            return False
         called_for, count = self._calls.get(key, (too_few, 0))
         count = count + 1 if called_for == too_few else 1
         self._calls[key] = too_few, count
-        return bool(self.too_few) and count > _MOST_CALLS
+        return not self.too_few or count <= _MOST_CALLS
 
     @property
     def owed_keys(self) -> Collection[SharePartitionKey]:
