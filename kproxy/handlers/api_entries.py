@@ -126,7 +126,6 @@ def _share_offset_services(parts: ApiParts) -> ShareOffsetServices:
         backlogs=parts.backlogs,
         metadata=ports.metadata,
         group_log=ports.group_log,
-        namespace=ports.namespace,
         coordinators=ports.coordinators,
         observer=ports.observer,
         bounds=parts.administration,

@@ -329,7 +329,6 @@ class ShareGroups:
         ports = self._ports
         return HeartbeatPorts(
             metadata=ports.metadata,
-            namespace=ports.namespace,
             state_log=ports.state_log,
             group_log=ports.group_log,
             clock=ports.clock,

@@ -16,10 +16,8 @@ from collections.abc import Collection, Mapping
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import (
     ApiError,
-    BrokerUnavailable,
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,
-    GroupIdNotFound,
 )
 from kproxy.handlers.apis.share_offset_requests import (
     NO_SUCH_PARTITION,
@@ -107,15 +105,8 @@ class AlterShareGroupOffsetsHandler:
         """A group must have no members, and one that would be made not the id of a group of another type."""
         if self._services.coordinator.find(group_id) is not None:
             self._services.coordinator.require_empty(group_id)
-            return
-        try:
-            is_foreign = await self._services.namespace.is_foreign(group_id)
-        except BrokerUnavailable as failure:
-            raise CoordinatorNotAvailable(
-                f"the groups of the cluster cannot be asked: {failure}"
-            ) from failure
-        if is_foreign:
-            raise GroupIdNotFound(f"Group {group_id} is not a share group.")
+        else:
+            await self._services.coordinators.require_free(group_id)
 
     async def _alter(
         self,

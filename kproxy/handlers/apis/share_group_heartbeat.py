@@ -11,8 +11,8 @@ topics, heartbeats go on with what is known of them.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kproxy.errors import ApiError, BrokerUnavailable, CoordinatorNotAvailable, GroupIdNotFound
-from kproxy.handlers.groups.group_coordinators import GroupCoordinators, GroupNamespace
+from kproxy.errors import ApiError, BrokerUnavailable, CoordinatorNotAvailable
+from kproxy.handlers.groups.group_coordinators import GroupCoordinators
 from kproxy.handlers.groups.group_deletions import GroupDeletions
 from kproxy.handlers.groups.group_writes import GroupWrites
 from kproxy.handlers.groups.held_heartbeats import HeldHeartbeats
@@ -47,7 +47,6 @@ class HeartbeatPorts:
     """What heartbeats ask of the world."""
 
     metadata: ClusterMetadata
-    namespace: GroupNamespace
     state_log: StateLog
     group_log: GroupLog
     clock: Clock
@@ -142,16 +141,8 @@ class ShareGroupHeartbeatHandler:
         if not heartbeat.is_joining:
             return
         await self._ports.deletions.complete(heartbeat.group_id)
-        if self._coordinator.find(heartbeat.group_id) is not None:
-            return
-        try:
-            is_foreign = await self._ports.namespace.is_foreign(heartbeat.group_id)
-        except BrokerUnavailable as failure:
-            raise CoordinatorNotAvailable(
-                f"the groups of the cluster cannot be asked: {failure}"
-            ) from failure
-        if is_foreign:
-            raise GroupIdNotFound(f"group '{heartbeat.group_id}' is not a share group")
+        if self._coordinator.find(heartbeat.group_id) is None:
+            await self._ports.coordinators.require_free(heartbeat.group_id)
 
     async def _topics(self, heartbeat: Heartbeat) -> Mapping[str, TopicPartitions | None]:
         names = self._coordinator.topic_names(heartbeat)

@@ -12,7 +12,7 @@ from kproxy.errors import (
 )
 from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.handlers.backlog import Backlogs
-from kproxy.handlers.groups.group_coordinators import GroupCoordinators, GroupNamespace
+from kproxy.handlers.groups.group_coordinators import GroupCoordinators
 from kproxy.handlers.groups.group_deletions import GroupDeletions
 from kproxy.handlers.groups.group_writes import GroupWrites
 from kproxy.handlers.groups.state_deletions import StateDeletions
@@ -39,7 +39,6 @@ class ShareOffsetServices:
     backlogs: Backlogs
     metadata: ClusterMetadata
     group_log: GroupLog
-    namespace: GroupNamespace
     coordinators: GroupCoordinators
     observer: Observer
     bounds: AdministrationBounds

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Protocol
 
-from kproxy.errors import BrokerUnavailable, GroupIdNotFound, NotCoordinator
+from kproxy.errors import BrokerUnavailable, CoordinatorNotAvailable, GroupIdNotFound, NotCoordinator
 from kproxy.handlers.live.pauses import let_others_go_on
 from kproxy.handlers.ports import ClusterMetadata, TopicDescription
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, GroupId
@@ -98,6 +98,22 @@ class GroupCoordinators:
                 await let_others_go_on()
         return found
 
+    async def require_free(self, group_id: str) -> None:
+        """Return if no group of another type has the id, so that a share group may be made of it.
+
+        Raises:
+            GroupIdNotFound: one has; it is told as `GroupMetadataManager.getOrMaybeCreatePersistedShareGroup` tells it.
+            CoordinatorNotAvailable: the cluster cannot be asked.
+        """
+        try:
+            is_foreign = await self._namespace.is_foreign(group_id)
+        except BrokerUnavailable as failure:
+            raise CoordinatorNotAvailable(
+                f"the groups of the cluster cannot be asked: {failure}"
+            ) from failure
+        if is_foreign:
+            raise GroupIdNotFound(_of_another_type(group_id))
+
     async def not_found(self, group_ids: Sequence[str]) -> Mapping[str, GroupIdNotFound]:
         """Return what is said of ids that no share group has: as a broker says it, which knows groups of every type.
 
@@ -110,9 +126,7 @@ class GroupCoordinators:
                     foreign_ids.add(group_id)
         return {
             group_id: GroupIdNotFound(
-                f"Group {group_id} is not a share group."
-                if group_id in foreign_ids
-                else f"Group {group_id} not found."
+                _of_another_type(group_id) if group_id in foreign_ids else f"Group {group_id} not found."
             )
             for group_id in group_ids
         }
@@ -137,6 +151,10 @@ class GroupCoordinators:
         except BrokerUnavailable:
             return None
         return found.get(OFFSETS_TOPIC)
+
+
+def _of_another_type(group_id: str) -> str:
+    return f"Group {group_id} is not a share group."
 
 
 def not_coordinator(group_id: str, coordinator_id: int) -> NotCoordinator:

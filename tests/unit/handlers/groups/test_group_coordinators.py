@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from kproxy.errors import NotCoordinator
+from kproxy.errors import CoordinatorNotAvailable, GroupIdNotFound, NotCoordinator
 from kproxy.handlers.groups.group_coordinators import MOST_AT_ONCE, OFFSETS_TOPIC, GroupCoordinators
 from kproxy.handlers.ports import PartitionLeader
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, GroupId, TopicId
@@ -133,6 +133,24 @@ async def test_others_have_a_turn_while_very_many_groups_are_looked_through() ->
     turns = sum(1 for _ in iter(lambda: next(listing, "over"), "over"))
 
     assert turns == 2
+
+
+async def test_an_id_is_free_unless_a_group_of_another_type_has_it() -> None:
+    cluster = Cluster()
+    cluster.namespace.foreign_ids = {"a"}
+
+    await cluster.coordinators.require_free("b")
+
+    with pytest.raises(GroupIdNotFound, match=r"^Group a is not a share group\.$"):
+        await cluster.coordinators.require_free("a")
+
+
+async def test_no_id_is_free_while_the_cluster_says_nothing() -> None:
+    cluster = Cluster()
+    cluster.namespace.foreign_ids = None
+
+    with pytest.raises(CoordinatorNotAvailable, match="the groups of the cluster cannot be asked"):
+        await cluster.coordinators.require_free("a")
 
 
 async def test_an_id_that_no_share_group_has_may_be_that_of_a_group_of_another_type() -> None:
