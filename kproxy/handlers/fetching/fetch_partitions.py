@@ -18,7 +18,7 @@ goes on from the log start at once, and the start offset follows the log start w
 waits until it reads below it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ShareSessionNotFound
@@ -103,8 +103,9 @@ class PartitionFetch:
         try:
             if not terms.wants_nothing:
                 await self._fetch_listening()
-                failed = {each: said.refusal for each, said in self._fetched.items() if said.refusal}
-                await self._services.leadership.look_again_after(failed)
+                if self._has_failed_read:
+                    failed = {each: said.refusal for each, said in self._fetched.items() if said.refusal}
+                    await self._services.leadership.look_again_after(failed)
         finally:
             self._report.tell()
             await self._writes.settle()
@@ -194,7 +195,7 @@ class PartitionFetch:
                 return
             reads, max_bytes = reads_of(self._services, self._terms, offsets)
             found = await self._read(reads, max_bytes)
-            await self._take({partition: reads[partition] for partition in found}, found)
+            await self._take(reads, found)
         finally:
             self._end_turns()
         if not self._acquisition.acquired_count:
@@ -289,26 +290,26 @@ class PartitionFetch:
         reads: Mapping[TopicIdPartition, PartitionRead],
         results: Mapping[TopicIdPartition, PartitionData],
     ) -> None:
-        """Acquire from what was read, unless it is less than the client is willing to wait for."""
+        """Acquire from the `results` of `reads`, unless they are less than the client is willing to wait for."""
         pace = Pace()
         batches: dict[TopicIdPartition, ReadBatches] = {}
         left_behind = without_room(reads, results)
-        for partition, read in reads.items():
-            batches[partition] = self._batches(read, results[partition], has_no_room=partition in left_behind)
+        for partition, data in results.items():
+            batches[partition] = self._batches(reads[partition], data, left_behind)
             if pace.is_pause_due(batches[partition].work):
                 await self._pause()
         self._has_failed_read = any(
             batches[partition].is_corrupt or data.error_code not in _EXPECTED
             for partition, data in results.items()
         )
-        found_bytes = self._found.total(reads)
+        found_bytes = self._found.total(results)
         is_enough = found_bytes >= self._terms.min_bytes or self._has_failed_read or self._is_time_up()
         if not is_enough:
             self._leave_behind(found_bytes)
             self._must_look_again |= bool(left_behind) and self._found.begin_anew()
         pace = Pace()
-        for partition, read in reads.items():
-            self._take_one(partition, read, results[partition], batches[partition] if is_enough else None)
+        for partition, data in results.items():
+            self._take_one(reads[partition], data, batches[partition] if is_enough else None)
             self._leave_room(self._terms.key(partition))
             if pace.is_pause_due(batches[partition].work):
                 await self._pause()
@@ -328,14 +329,9 @@ class PartitionFetch:
         elif (first := turns.hand_on(key)) is not None:
             self._services.availability.call(first, key)
 
-    def _take_one(
-        self,
-        partition: TopicIdPartition,
-        read: PartitionRead,
-        data: PartitionData,
-        batches: ReadBatches | None,
-    ) -> None:
+    def _take_one(self, read: PartitionRead, data: PartitionData, batches: ReadBatches | None) -> None:
         """Acquire from `batches`, which are None where they are not enough, and note what is waited for then."""
+        partition = TopicIdPartition(read.topic_id, read.partition)
         share_partition = self._services.directory.with_current_limits(self._terms.key(partition))
         if share_partition is None:
             self._must_look_again = True  # discarded during the read: it is loaded again first
@@ -359,15 +355,17 @@ class PartitionFetch:
                 self._signals, share_partition.key, read.offset, data.readable_end
             )
 
-    def _batches(self, read: PartitionRead, data: PartitionData, *, has_no_room: bool) -> ReadBatches:
+    def _batches(
+        self, read: PartitionRead, data: PartitionData, left_behind: Collection[TopicIdPartition]
+    ) -> ReadBatches:
         """Return the batches of a read as far as they can be acquired, and note what was found."""
         partition = TopicIdPartition(read.topic_id, read.partition)
         key = self._terms.key(partition)
         batches = ReadBatches(data.records, read.offset, acquirable_offsets(self._services, key, read.offset))
         found_bytes = batches.bytes_in_log(data.readable_end)
         size = self._services.directory.read_size(key)
-        size.is_first_due = has_no_room
-        if has_no_room:
+        size.is_first_due = partition in left_behind
+        if size.is_first_due:
             found_bytes = size.bytes_of(data.readable_end - read.offset)
         self._found.note(partition, read.offset, max(data.readable_end, read.offset), found_bytes)
         return batches

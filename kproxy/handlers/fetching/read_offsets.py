@@ -20,16 +20,16 @@ def acquirable_from(share_partition: SharePartition, offset: int) -> int:
 def without_room(
     reads: Mapping[TopicIdPartition, PartitionRead], results: Mapping[TopicIdPartition, PartitionData]
 ) -> Collection[TopicIdPartition]:
-    """Return those of which there are records that the reads, in the order of the request, had no room for.
+    """Return those of `results`, in the order of the request, of which there are records that had no room in it.
 
     A broker sends the first batch of the first partition that has any, of any size (`ReplicaManager.readFromLog`).
     So where the first one is empty, or all are, their logs hold nothing from there to the end of what may be read: the
     records were compacted away.
     """
-    first = next(iter(reads), None)
+    first = next(iter(results), None)
     if not any(data.records for data in results.values()):
         return ()
-    return {each for each, read in reads.items() if each != first and _had_no_room(read, results[each])}
+    return {each for each, data in results.items() if each != first and _had_no_room(reads[each], data)}
 
 
 def missing_offset(share_partition: SharePartition, read: PartitionRead, data: PartitionData) -> int | None:
