@@ -23,7 +23,8 @@ class ReachCheck:
     """
 
     def __init__(self, token: str) -> None:
-        self._reached = {token: None}
+        self._token = token
+        self._reached: dict[str, None] = {}
 
     async def unreachable(self, profiles: Mapping[str, MemberProfile]) -> Mapping[str, str]:
         """Return those of the members, given by member id, that cannot be reached, with the reasons."""
@@ -42,7 +43,7 @@ class ReachCheck:
 
         async with asyncio.TaskGroup() as group:
             for member_id, profile in profiles.items():
-                if profile.token not in self._reached:
+                if profile.token != self._token and profile.token not in self._reached:
                     group.create_task(dial(member_id, profile))
         return reasons
 

@@ -1,6 +1,5 @@
 """Who can be reached at the address that it tells."""
 
-import asyncio
 from dataclasses import replace
 
 from kproxy.net.fleet import reach
@@ -32,15 +31,26 @@ async def test_who_was_reached_once_is_not_dialled_again() -> None:
     check = ReachCheck("me")
     async with ScriptedBroker() as listener:
         profiles = {"id-near": replace(profile("near"), port=listener.port)}
-        await check.unreachable(profiles)
+        before = await check.unreachable(profiles)
 
-        # When
-        await check.unreachable(profiles)
-        await asyncio.sleep(0)
+    # When
+    after = await check.unreachable(profiles)
 
-        # Then
-        await listener.until_connections(1)
-        assert len(listener.writers) == 1
+    # Then
+    assert (before, after) == ({}, {})
+
+
+async def test_this_process_is_not_dialled_however_many_others_were() -> None:
+    # Given
+    check = ReachCheck(profile("me").token)
+    for number in range(reach.MOST_REMEMBERED):
+        check._remember(str(number))
+
+    # When
+    unreachable = await check.unreachable({"id-me": replace(profile("me"), port=1)})
+
+    # Then
+    assert unreachable == {}
 
 
 async def test_what_is_remembered_is_bounded() -> None:
