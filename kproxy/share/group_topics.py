@@ -139,8 +139,8 @@ class GroupTopics:
             )
             yield from ((topic.topic_id, partitions) for partitions in begun)
 
-    def begin_deletion(self, topic_ids: Collection[TopicId]) -> tuple[TopicIdPartition, ...]:
-        """Move all that may have state of these topics to deleting; return what is deleting of them by now."""
+    def begin_deletion(self, topic_ids: Collection[TopicId]) -> bool:
+        """Move all that may have state of these topics to deleting; tell whether any of it is there by now."""
         for name in (self._ids[topic_id] for topic_id in topic_ids if topic_id in self._ids):
             self._uninitialized[name] = None
         return self.state_partitions.begin_deletion(topic_ids)

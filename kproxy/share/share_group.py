@@ -295,16 +295,13 @@ class ShareGroup:
             self.topics.begin_deletion(tuple(self.state_topic_names))
             self.note_change()
 
-    def delete_topics(self, topic_ids: Collection[TopicId]) -> tuple[SharePartitionKey, ...]:
-        """Give up the share-partitions of these topics, and return those whose durable state must be deleted.
+    def delete_topics(self, topic_ids: Collection[TopicId]) -> None:
+        """Give up the share-partitions of these topics. What is `deleting` in the group's image is to be deleted.
 
-        These are the ones of a deletion that was interrupted, too. They are not assigned any more, nor
-        initialized before `topics_deleted`.
+        They are not assigned any more, nor initialized before `topics_deleted`.
         """
-        partitions = self.topics.begin_deletion(topic_ids)
-        if partitions:
+        if self.topics.begin_deletion(topic_ids):
             self.note_change()
-        return tuple(each.in_group(self.group_id) for each in partitions)
 
     def topics_deleted(self, topic_ids: Iterable[TopicId]) -> None:
         """Forget topics of which no durable state is left."""

@@ -109,18 +109,8 @@ class StatePartitionMetadata:
         )
 
     @property
-    def partitions(self) -> tuple[TopicIdPartition, ...]:
-        """Every partition that has state, or may have."""
-        return tuple(
-            TopicIdPartition(topic_id, number)
-            for stage in self._stages
-            for topic_id, numbers in stage.items()
-            for number in numbers
-        )
-
-    @property
     def partition_count(self) -> int:
-        """How many `partitions` there are."""
+        """How many partitions have state, or may have."""
         return sum(len(numbers) for stage in self._stages for numbers in stage.values())
 
     @property
@@ -220,8 +210,8 @@ class StatePartitionMetadata:
                 (number, again[under_way[number].start_offset]) for number in numbers if number in under_way
             )
 
-    def begin_deletion(self, topic_ids: Collection[TopicId]) -> tuple[TopicIdPartition, ...]:
-        """Move all that may have state of these topics to deleting; return what is deleting of them by now."""
+    def begin_deletion(self, topic_ids: Collection[TopicId]) -> bool:
+        """Move all that may have state of these topics to deleting; tell whether any of it is there by now."""
         self.revision += 1
         for topic_id in topic_ids:
             numbers = self._deleting.get(topic_id, frozenset()).union(
@@ -230,11 +220,7 @@ class StatePartitionMetadata:
             if numbers:
                 self._deleting[topic_id] = numbers
                 self._deletions.setdefault(topic_id, self.revision)
-        return tuple(
-            TopicIdPartition(topic_id, number)
-            for topic_id in topic_ids
-            for number in sorted(self._deleting.get(topic_id, ()))
-        )
+        return not self._deleting.keys().isdisjoint(topic_ids)
 
     def deletions_of(self, topic_ids: Iterable[TopicId]) -> Mapping[TopicId, int]:
         """Return which deletion each of these topics is in, of those that are in one: none has two of one number."""

@@ -275,7 +275,7 @@ class Administered:
         assert image.members.keys() == durable.members.keys()
         assert image.is_being_deleted == durable.is_being_deleted
         assert not group.topics.state_partitions.is_under_way
-        return {place.in_group(group_id) for place in group.topics.state_partitions.partitions}
+        return {place.in_group(group_id) for stage in _stages(image) for place in stage}
 
     async def require_that_all_is_assigned(self) -> None:
         """Nothing that was interrupted keeps a share-partition from whoever joins."""

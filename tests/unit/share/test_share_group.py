@@ -17,6 +17,7 @@ from kproxy.share.heartbeat import (
 from kproxy.share.identifiers import MemberId, SharePartitionKey, StateEpoch
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group import ShareGroup
+from kproxy.share.share_group_image import StatePartitions
 from tests.worlds.share_builders import ALICE, BOB, ORDERS, OTHER_TOPIC, TOPIC, keys_of
 
 LIMITS = GroupLimits(max_size=2, assignment_interval_ms=1_000)
@@ -255,11 +256,11 @@ def test_a_deleted_topic_is_taken_away_and_its_share_partitions_are_named() -> N
     gone = {**PAID, "sent": None}
 
     # When
-    keys = group.delete_topics([OTHER_TOPIC])
+    group.delete_topics([OTHER_TOPIC])
     answer = serve(group, said_by(ALICE, joined.member_epoch), topics=gone, now_ms=5_000)
 
     # Then
-    assert keys == (SharePartitionKey(ORDERS, OTHER_TOPIC, 0),)
+    assert group.image().deleting == {OTHER_TOPIC: StatePartitions("sent", frozenset({0}))}
     assert assigned(answer) == [("paid", (0, 1))]
 
 
@@ -268,14 +269,14 @@ def test_a_topic_deleted_while_it_is_initialized_is_not_assigned() -> None:
     group = ShareGroup(ORDERS)
     heartbeat = said_by(ALICE, 0, "paid")
     wanted = group.admit(heartbeat, topics=PAID, limits=LIMITS, now_ms=0)
-    forgotten = group.delete_topics([TOPIC])
+    group.delete_topics([TOPIC])
 
     # When
     group.initialized(keys_of(wanted))
     answer = answered(group, heartbeat)
 
     # Then
-    assert forgotten == tuple(keys_of(wanted))
+    assert group.image().deleting == {TOPIC: StatePartitions("paid", frozenset({0, 1}))}
     assert assigned(answer) == []
 
 
