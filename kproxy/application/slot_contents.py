@@ -20,7 +20,7 @@ class _BySlot:
     generation: object
     """Another one when something is held that is not in here."""
     keys: Mapping[int, Sequence[SharePartitionKey]]
-    """Share-partitions that are live, are being loaded, or that a fetch waits for."""
+    """Share-partitions that are live, being loaded, remembered since they were live, or that a fetch waits for."""
     group_ids: Mapping[int, Sequence[str]]
     """Groups that are there, or have configured something."""
 

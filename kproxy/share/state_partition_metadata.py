@@ -25,7 +25,7 @@ class NewPartitions:
     start_offset: int
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Attempt:
     """What initializes partitions of one topic that were begun together.
 

@@ -41,13 +41,9 @@ class Releases:
         successor's.
         """
         if not is_open(self._services.sessions, session):
-            return self.nothing()
+            return self._release(())
         self._services.sessions.close(session)
         return self._release((session,))
-
-    def nothing(self) -> "Released":
-        """Take nothing back."""
-        return self._release(())
 
     def evict_connection(self, connection_id: int) -> "Released":
         """Do the same for all sessions that are bound to a connection that went away."""

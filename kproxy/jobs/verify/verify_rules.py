@@ -115,7 +115,7 @@ class Examiner:
         place = self._place
         if place is None:
             return
-        belongs_to = places_of(key, place.partition_count, self._format)
+        belongs_to = _places_of(key, place.partition_count, self._format)
         if place.partition not in belongs_to and self._is_new("place", key):
             yield VIOLATION, f"belongs to log partition {belongs_to[0]} of {place.partition_count}"
 
@@ -154,7 +154,7 @@ class Examiner:
         return True
 
 
-def places_of(key: SharePartitionKey, partition_count: int, format_version: int | None) -> Sequence[int]:
+def _places_of(key: SharePartitionKey, partition_count: int, format_version: int | None) -> Sequence[int]:
     """Return where the state of `key` may stand in a log of that format: in one partition when it is known."""
     by_group = group_partition(key.group_id, partition_count)
     if format_version is None:
