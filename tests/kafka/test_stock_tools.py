@@ -77,7 +77,7 @@ def test_tools_for_share_groups_print_what_they_print_of_a_stock_broker(
 
     told = differences(stock, through_kproxy)
     assert not told, "\n".join(told)
-    assert len(stock) > 130
+    assert len(stock) > 160
 
 
 @pytest.mark.parametrize("behind", [KPROXY_WITHOUT_SHARE_GROUPS, for_soak(KPROXY_OLDEST)])
