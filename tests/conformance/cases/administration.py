@@ -13,7 +13,6 @@ from tests.conformance.member import ACCEPT, BRIEF, ack, acknowledge_errors, acq
 from tests.conformance.membership import JOINING
 from tests.conformance.scenario import Play
 
-DESCRIBE_VERSION: Final = 1
 CLASSIC_DESCRIBE_VERSIONS: Final = (5, 6)
 NO_ERROR_VERSION: Final = 5
 """Of DescribeGroups: the last one that says Dead of a group that is not there, and no error."""
