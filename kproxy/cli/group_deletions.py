@@ -122,12 +122,10 @@ def _deletable(
     client: "ClusterClient", group_id: str, names: Sequence[str]
 ) -> dict[str, ClientFailed | None]:
     """Return what the deletion of each topic's offsets would come to. Raises what it would raise."""
-    from kproxy.clients.cluster.share_groups import describe_share_group
+    from kproxy.clients.cluster.share_groups import require_without_members
     from kproxy.clients.cluster.share_offsets import describe_offsets
 
-    state = describe_share_group(client, group_id).state
-    if state != "Empty":
-        raise ClientFailed(f"Share group {group_id!r} is not empty, but {state}: stop its members first.")
+    require_without_members(client, group_id)
     known = {offset.topic_name for offset in describe_offsets(client, group_id)}
     missing = NotThere("There is no offset information to delete.")
     return {name: None if name in known else missing for name in names}

@@ -21,16 +21,12 @@ if TYPE_CHECKING:
     from kproxy.clients.cluster.cluster_client import ClusterClient
     from kproxy.clients.cluster.topics import Partition
 
-_EARLIEST: Final = -2
-_LATEST: Final = -1
-"""As times they stand for the ends of a log (`ListOffsetsRequest`); `kproxy.clients.cluster.topics` takes them."""
 _COLUMNS: Final = (
     Column("GROUP", "groupId"),
     Column("TOPIC", "topicName"),
     Column("PARTITION", "partition"),
     Column("NEW-OFFSET", "newOffset"),
 )
-_EMPTY_STATES: Final = ("Empty", "Dead")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +135,9 @@ def _scope(*, topics: Sequence[TopicChoice], all_topics: bool) -> Sequence[Topic
 
 def _way(*, to_earliest: bool, to_latest: bool, datetime_ms: int | None) -> int:
     """Return the time of the records wanted first, or what stands for an end of the log in ListOffsets."""
-    ways = [_EARLIEST] * to_earliest + [_LATEST] * to_latest + [datetime_ms] * (datetime_ms is not None)
+    from kproxy.clients.cluster.topics import EARLIEST, LATEST
+
+    ways = [EARLIEST] * to_earliest + [LATEST] * to_latest + [datetime_ms] * (datetime_ms is not None)
     if len(ways) != 1 or ways[0] is None:
         raise click.UsageError("give one of --to-earliest, --to-latest and --to-datetime")
     return ways[0]
@@ -149,13 +147,13 @@ def _planned(
     client: "ClusterClient", group_id: str, topics: Sequence[TopicChoice] | None, timestamp_ms: int
 ) -> dict["Partition", int]:
     """Return the new offsets, by topic and partition."""
-    from kproxy.clients.cluster.topics import offsets_of_logs, require_partitions
+    from kproxy.clients.cluster.topics import LATEST, offsets_of_logs, require_partitions
 
     _require_without_members(client, group_id, is_needed=topics is None)
     partitions = _of_group(client, group_id) if topics is None else _of_topics(client, topics)
     require_partitions(client, partitions)
     found = offsets_of_logs(client, partitions, timestamp_ms)
-    ends = offsets_of_logs(client, [each for each, offset in found.items() if offset is None], _LATEST)
+    ends = offsets_of_logs(client, [each for each, offset in found.items() if offset is None], LATEST)
     for partition in ends:
         click.echo(f"{partition} has no record of that time or later: its end is taken", err=True)
     return {each: _known(each, offset) for each, offset in sorted({**found, **ends}.items())}
@@ -169,17 +167,14 @@ def _known(partition: "Partition", offset: int | None) -> int:
 
 def _require_without_members(client: "ClusterClient", group_id: str, *, is_needed: bool) -> None:
     """Return if the group can be reset. Raises ClientFailed; NotThere if it is needed, and not there."""
-    from kproxy.clients.cluster.share_groups import describe_share_group
+    from kproxy.clients.cluster.share_groups import require_without_members
 
     try:
-        state = describe_share_group(client, group_id).state
+        require_without_members(client, group_id)
     except NotThere:
         if is_needed:
             raise
         click.echo(f"there is no share group {group_id!r} yet: --execute creates it", err=True)
-        return
-    if state not in _EMPTY_STATES:
-        raise ClientFailed(f"Share group {group_id!r} is not empty, but {state}: stop its members first.")
 
 
 def _of_group(client: "ClusterClient", group_id: str) -> list["Partition"]:

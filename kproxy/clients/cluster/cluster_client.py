@@ -73,7 +73,7 @@ class ClusterClient:
 
     def ask(self, broker: Broker, request: Message, response_class: type[R], *, oldest: int = 0) -> R:
         """Return the answer of this broker, in version `oldest` or a newer one. Is not tried again."""
-        return self._asked(broker.address, request, response_class, oldest=oldest)
+        return self._connected(broker.address).ask(request, response_class, oldest=oldest)
 
     def broker(self, node_id: int) -> Broker | None:
         """Return a broker that the last look has seen."""
@@ -138,11 +138,6 @@ class ClusterClient:
         asked = f"the coordinator of group {group_id!r} cannot be found"
         require_success(found.error_code, asked, found.error_message)
         return Broker(found.node_id, found.host, found.port)
-
-    def _asked(
-        self, address: BrokerAddress, request: Message, response_class: type[R], *, oldest: int = 0
-    ) -> R:
-        return self._connected(address).ask(request, response_class, oldest=oldest)
 
     def _any_connection(self) -> BrokerConnection:
         """Return a connection to the first bootstrap address that answers. Raises CannotConnect with every reason."""

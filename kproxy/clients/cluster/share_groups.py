@@ -22,9 +22,7 @@ from kproxy.wire.messages.share_group_describe_response import (
     ShareGroupDescribeResponse,
 )
 
-STATES: Final = ("Empty", "Stable", "Dead")
-"""The states that a share group can have."""
-
+_STATES_WITHOUT_MEMBERS: Final = ("Empty", "Dead")
 _SHARE: Final = "share"
 _LISTS_TYPES: Final = 5
 """The version of ListGroups from which on it knows types of groups (KIP-848)."""
@@ -91,6 +89,13 @@ def list_share_groups(cluster: ClusterClient, states: Sequence[str] = ()) -> lis
 def describe_share_group(cluster: ClusterClient, group_id: str) -> ShareGroupDescription:
     """Return what a share group is now. Raises NotThere when there is none, and ClientFailed."""
     return cluster.persistently(lambda: _described(cluster, group_id))
+
+
+def require_without_members(cluster: ClusterClient, group_id: str) -> None:
+    """Return if the offsets of a group may be changed. Raises NotThere when there is none, and ClientFailed."""
+    state = describe_share_group(cluster, group_id).state
+    if state not in _STATES_WITHOUT_MEMBERS:
+        raise ClientFailed(f"Share group {group_id!r} is not empty, but {state}: stop its members first.")
 
 
 def require_deletable(
