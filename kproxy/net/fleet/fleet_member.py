@@ -43,6 +43,9 @@ ADVICE: Final[Mapping[ErrorCode, str]] = {
 }
 """What to do where trying again does not help by itself."""
 
+PERSISTENT_COUNT: Final = 10
+"""So often in a row is a refusal met that may pass by itself before it is told."""
+
 
 class FleetListener(Protocol):
     """Those who serve slots. Nothing here waits; what takes long is begun, and told of later."""
@@ -125,6 +128,7 @@ class FleetMember:
         self._has_left = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._refusal: ErrorCode | None = None
+        self._refusal_count = 0
         self._refused_members: Mapping[str, str] = {}
 
     # ------------------------------------------------ what others ask
@@ -147,9 +151,8 @@ class FleetMember:
         if membership.state is MemberState.SETTLED or membership.is_provisional:
             return ""
         if self._refusal is not None:
-            return (
-                f"group {self._coordinator.group_id}: {self._refusal.name}; {ADVICE.get(self._refusal, '')}"
-            )
+            advice = f"; {ADVICE[self._refusal]}" if self._refusal in ADVICE else ""
+            return f"group {self._coordinator.group_id}: {self._refusal.name}{advice}"
         return membership.trouble or f"group {self._coordinator.group_id}: {membership.state}"
 
     def start(self) -> None:
@@ -227,14 +230,16 @@ class FleetMember:
             self._refusal = None
 
     def _note_refusal(self, error_code: ErrorCode | None) -> None:
-        if error_code is not None and error_code is not self._refusal and error_code in ADVICE:
+        self._refusal_count = self._refusal_count + 1 if error_code is self._refusal else 1
+        self._refusal = error_code
+        told_at = 1 if error_code in ADVICE else PERSISTENT_COUNT
+        if error_code is not None and self._refusal_count == told_at:
             log.warning(
                 "fleet_not_joined",
                 group=self._coordinator.group_id,
                 reason=error_code.name,
-                advice=ADVICE[error_code],
+                advice=ADVICE.get(error_code, "it is asked again and again; the brokers' logs may say more"),
             )
-        self._refusal = error_code
 
     def _end(self) -> None:
         if self._timer is not None:

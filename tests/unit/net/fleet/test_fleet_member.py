@@ -175,6 +175,36 @@ async def test_a_refusal_that_does_not_pass_by_itself_is_told_once_with_what_to_
     assert len([record for record in caplog.records if "fleet_not_joined" in record.getMessage()]) == 1
 
 
+@pytest.mark.parametrize(("refused_count", "told_count"), [(2, 0), (4, 1)])
+async def test_a_refusal_that_may_pass_is_told_once_when_it_stays(
+    cluster: InMemoryFleetCluster,
+    fleet: Fleet,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    refused_count: int,
+    told_count: int,
+) -> None:
+    # Given
+    monkeypatch.setattr(fleet_member, "PERSISTENT_COUNT", 3)
+    cluster.refusals[ApiKey.JOIN_GROUP] = [ErrorCode.UNKNOWN_SERVER_ERROR] * refused_count
+    problems = set()
+
+    # When
+    with caplog.at_level(logging.WARNING):
+        member = await fleet.start("first")
+
+        def is_settled() -> bool:
+            problems.add(member.fleet_member.problem)
+            return fleet.neighbours.counts() == ALL
+
+        await fleet.neighbours.until(is_settled)
+
+    # Then
+    assert "group fleet: UNKNOWN_SERVER_ERROR" in problems
+    told = [record for record in caplog.records if "fleet_not_joined" in record.getMessage()]
+    assert len(told) == told_count
+
+
 async def test_a_member_that_nobody_reaches_gets_no_slots_and_the_others_go_on(
     fleet: Fleet, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -204,7 +234,7 @@ async def test_a_member_that_can_be_reached_later_gets_its_slots_then(
     monkeypatch.setattr(fleet_member, "LOOK_AGAIN_SECONDS", 0.01)
     await fleet.start("first")
     await fleet.neighbours.until(lambda: fleet.neighbours.counts() == ALL)
-    near, fleet.port = fleet.port, free_port()
+    fleet.port = free_port()
     late = await fleet.start("late")
     await fleet.neighbours.until(lambda: bool(late.maps))
 
@@ -214,7 +244,6 @@ async def test_a_member_that_can_be_reached_later_gets_its_slots_then(
     # Then
     await fleet.neighbours.until(lambda: fleet.neighbours.counts() == [4, 4])
     listener.close()
-    assert near != fleet.port
 
 
 async def test_a_claim_of_a_higher_epoch_brings_a_map_above_it(fleet: Fleet) -> None:
