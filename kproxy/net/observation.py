@@ -46,4 +46,4 @@ class ShellObserver:
 @lru_cache(maxsize=256)
 def api_name(api_key: int) -> str:
     """Return Kafka's name of an API for labels and logs, such as `ShareFetch`."""
-    return ApiKey(api_key).name.title().replace("_", "")
+    return ApiKey(api_key).kafka_name

@@ -99,3 +99,8 @@ class ApiKey(IntEnum):
     DESCRIBE_SHARE_GROUP_OFFSETS = 90
     ALTER_SHARE_GROUP_OFFSETS = 91
     DELETE_SHARE_GROUP_OFFSETS = 92
+
+    @property
+    def kafka_name(self) -> str:
+        """The name in Kafka's documents: SHARE_FETCH is ShareFetch."""
+        return "".join(map(str.capitalize, self.name.split("_")))

@@ -90,7 +90,7 @@ class BrokerConnection:
         version = min(ours[1], theirs[1], newest)
         if version < max(ours[0], theirs[0], oldest):
             raise ClientFailed(
-                f"{self.address} does not offer {_api_name(api_key)} in a version that administers share groups: "
+                f"{self.address} does not offer {api_key.kafka_name} in a version that administers share groups: "
                 "Kafka does from 4.2 on, and so does kproxy in front of an older cluster"
             )
         return version
@@ -117,7 +117,7 @@ class BrokerConnection:
         body = self._sent_and_answered(frame, api_key)
         correlation_id, response = codecs.decode_response(api_key, version, body)
         if correlation_id != self._correlation_id or not isinstance(response, response_class):
-            raise ClientFailed(f"{self.address} answered another request than {_api_name(api_key)}")
+            raise ClientFailed(f"{self.address} answered another request than {api_key.kafka_name}")
         return response
 
     def _sent_and_answered(self, frame: bytes, api_key: ApiKey) -> memoryview:
@@ -129,18 +129,18 @@ class BrokerConnection:
             refuse_response_length(length_bytes, length)
             if length > MOST_RESPONSE_BYTES:
                 raise ClientFailed(
-                    f"{self.address} announced a response of {counted(length, 'byte')} to {_api_name(api_key)}; "
+                    f"{self.address} announced a response of {counted(length, 'byte')} to {api_key.kafka_name}; "
                     f"at most {MOST_RESPONSE_BYTES} are taken"
                 )
             return self._received(length)
         except TimeoutError as late:
             raise ConnectionLost(
-                f"{self.address} had not answered {_api_name(api_key)} "
+                f"{self.address} had not answered {api_key.kafka_name} "
                 f"when the {self._deadline.timeout_ms} ms of --timeout were over"
             ) from late
         except OSError as failure:
             raise ConnectionLost(
-                f"{self.address} closed the connection before it answered {_api_name(api_key)} ({_said(failure)}): "
+                f"{self.address} closed the connection before it answered {api_key.kafka_name} ({_said(failure)}): "
                 "kproxy groups speaks plaintext, without TLS and SASL"
             ) from failure
 
@@ -174,10 +174,6 @@ def _dialed(address: BrokerAddress, deadline: Deadline) -> socket.socket:
     with suppress(OSError):
         dialed.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return dialed
-
-
-def _api_name(api_key: ApiKey) -> str:
-    return "".join(part.capitalize() for part in api_key.name.split("_"))
 
 
 def _said(failure: OSError) -> str:

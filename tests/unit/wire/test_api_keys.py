@@ -17,3 +17,8 @@ def test_the_keys_that_kproxy_treats_in_a_special_way_have_kafkas_numbers() -> N
         "SHARE_FETCH": 78,
         "SHARE_ACKNOWLEDGE": 79,
     }
+
+
+def test_an_api_has_the_name_of_kafkas_documents() -> None:
+    assert ApiKey.SHARE_FETCH.kafka_name == "ShareFetch"
+    assert ApiKey.METADATA.kafka_name == "Metadata"
