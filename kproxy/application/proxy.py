@@ -2,7 +2,8 @@
 
 Start: admin port, which is served later (`late_admin`) → bootstrap port → the backing cluster's brokers → their ports →
 does it serve share groups? → on.
-Stop: not ready → accept nobody → answer parked fetches and what is owed → close in waves → tasks → admin port.
+Stop: not ready → accept nobody → answer parked fetches and what is owed → close in waves → cut off the rest → release
+what all of them held → leave the state log → tasks → admin port.
 """
 
 import asyncio
