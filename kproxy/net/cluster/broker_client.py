@@ -31,7 +31,8 @@ from kproxy.wording import counted
 Answer = TypeVar("Answer")
 
 CLIENT_ID: Final = "kproxy"
-"""The client id of kproxy's own requests: what quotas and request logs of the backing cluster show."""
+"""The client id of kproxy's own requests: what quotas and request logs of the backing cluster show. Joins of the
+fleet's group have another one, which is in the member id."""
 
 NEGOTIATION_VERSION: Final = 3
 """The ApiVersions version to begin with: the first with a client software name, known since Kafka 2.4."""
@@ -135,19 +136,26 @@ class BrokerClient(asyncio.BufferedProtocol):
         return min(known_max, self.version_ranges[api_key][1])
 
     async def request(
-        self, api_key: int, message: Message, version: int | None = None, *, broker_wait_ms: int = 0
+        self,
+        api_key: int,
+        message: Message,
+        version: int | None = None,
+        *,
+        broker_wait_ms: int = 0,
+        client_id: str = CLIENT_ID,
     ) -> Message:
         """Send `message` and return the broker's answer, decoded; `version` defaults to `version_for`.
 
         A caller that is cancelled leaves the connection usable: the answer is dropped when it comes.
         `broker_wait_ms` is what the request lets the broker wait (a long poll), beside the request timeout.
+        `client_id` is what the broker shows of who asks.
 
         Raises:
             BrokerUnavailable: the connection is closed, breaks, or has no version in common; the answer does
                 not come in time, cannot be decoded or is somebody else's; the broker is throttled for too long.
         """
         chosen = self.version_for(api_key) if version is None else version
-        return await self._send(api_key, chosen, message, broker_wait_ms)
+        return await self._send(api_key, chosen, message, broker_wait_ms, client_id)
 
     async def repeat(self, request: PreparedRequest, read: Callable[[memoryview], Answer]) -> Answer:
         """Send `request` and return what `read` makes of the answer's frame, which is without its length.
@@ -236,15 +244,17 @@ class BrokerClient(asyncio.BufferedProtocol):
     # ------------------------------------------------ private
 
     async def _ask_api_versions(self, request: ApiVersionsRequest, version: int) -> ApiVersionsResponse:
-        response = await self._send(ApiKey.API_VERSIONS, version, request, broker_wait_ms=0)
+        response = await self._send(ApiKey.API_VERSIONS, version, request, 0, CLIENT_ID)
         assert isinstance(response, ApiVersionsResponse)
         return response
 
-    async def _send(self, api_key: int, version: int, message: Message, broker_wait_ms: int) -> Message:
+    async def _send(
+        self, api_key: int, version: int, message: Message, broker_wait_ms: int, client_id: str
+    ) -> Message:
         await self.pass_throttle()
         transport = self._open_transport()
         correlation_id = self._next_correlation_id()
-        chunks = codecs.encode_request(api_key, version, correlation_id, CLIENT_ID, message)
+        chunks = codecs.encode_request(api_key, version, correlation_id, client_id, message)
         owed = self._owe(api_key, correlation_id, partial(_decoded, api_key, version), broker_wait_ms)
         transport.writelines(chunks)
         answer: Message = await owed.answer
