@@ -50,6 +50,14 @@ class Describe:
 
 
 @dataclass(frozen=True, slots=True)
+class RemoveDead:
+    """LeaveGroup for others, the `dead`, as `removeMembersFromConsumerGroup` does it."""
+
+    member_id: str
+    dead: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Leave:
     """LeaveGroup."""
 
@@ -90,15 +98,19 @@ class GroupState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """The group at one moment. `state` is a GroupState, or what a newer broker calls it."""
+    """The group at one moment. `state` is a GroupState, or what a newer broker calls it.
+
+    `dead` are those members whose processes have ended for certain; of the others nobody knows.
+    """
 
     state: str
     member_ids: frozenset[str]
+    dead: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The member is out of the group, or was before."""
+    """The member is out of the group, or was before; or those are that another member had removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +129,7 @@ class Unanswered:
 Step: TypeAlias = Join | Sync | Leave
 """What a member asks one at a time, and waits for as long as it takes."""
 
-Pulse: TypeAlias = Heartbeat | Describe
+Pulse: TypeAlias = Heartbeat | Describe | RemoveDead
 """What a member asks every now and then beside its steps, on another connection: brokers answer those of one in
 turn."""
 

@@ -23,9 +23,10 @@ the request was sent, was written while the lease was valid, so it does not give
 go out when it goes on. (b) The clock must go on while the process, or its machine, stands still; one that stops with a
 suspended machine (CLOCK_MONOTONIC) does not do. (c) Clocks may differ in speed by no more than the margin in a session.
 (d) Whoever removes a member by hand (`removeMembersFromConsumerGroup`), or makes the cluster forget the group (an
-unclean election of its partition of `__consumer_offsets`), gives its slots away up to a session timeout too early. (e)
-Until the first generation of a group is complete, no coordinator but the present one knows its members; see
-`first_moment` on how a process serves before that.
+unclean election of its partition of `__consumer_offsets`), gives its slots away up to a session timeout too early;
+members remove others, too, but only the dead, who serve nothing (`first_moment`). (e) Until the first generation of a
+group is complete, no coordinator but the present one knows its members; see `first_moment` on how a process serves
+before that.
 In each of these cases two processes may give out the same records for that time. What they write is fenced by the log.
 """
 

@@ -16,7 +16,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import UnreadableFleetData
 from kproxy.fleet.assignor import AssignmentTerms, Candidates, assign
 from kproxy.fleet.events import FleetEvent, GiveUp, MapChanged, SlotsLost
-from kproxy.fleet.first_moment import Company, company, map_of_one
+from kproxy.fleet.first_moment import Company, Looks, map_of_one
 from kproxy.fleet.fleet_map import FleetMap, decode_map, encode_map
 from kproxy.fleet.group_protocol import (
     NO_GENERATION,
@@ -30,6 +30,7 @@ from kproxy.fleet.group_protocol import (
     Leave,
     Pulse,
     Refused,
+    RemoveDead,
     Step,
     Sync,
     Synced,
@@ -45,11 +46,6 @@ _NO_MEMBER: Final = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INS
 
 _JOIN_ANEW: Final = frozenset({ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION})
 """What it answers a member that is to join anew, with its member id."""
-
-
-_FIRST_LOOK_MS: Final = 10
-"""How soon who is in the group is asked again, where the join that is being held was not there yet; doubled each
-time."""
 
 
 class Membership:
@@ -91,8 +87,7 @@ class Membership:
         self._told = self.metadata
         self._handover = Handover()
         self._rejoins = False
-        self._has_company = False
-        self._look_count = 0
+        self._looks = Looks()
         self._metadata: Mapping[str, bytes] = {}
         self._assignments: Mapping[str, bytes] = {}
         self._hurries_until_ms = 0
@@ -144,12 +139,12 @@ class Membership:
             return None
         if self.generation != NO_GENERATION:
             return Heartbeat(self.member_id, self.generation)
-        return None if self._has_company and not self.is_provisional else Describe(self.member_id)
+        return self._looks.question(self.member_id)
 
     def pulse_interval_ms(self, now_ms: int) -> int:
         """Return how long to wait between two pulses."""
-        if self.generation == NO_GENERATION and not self.is_provisional:
-            return min(_FIRST_LOOK_MS << min(self._look_count, 10), self.limits.heartbeat_interval_ms)
+        if self.generation == NO_GENERATION:
+            return self._looks.interval_ms(self.limits.heartbeat_interval_ms)
         if now_ms < self._hurries_until_ms:
             return self.limits.hurried_interval_ms
         return self.limits.heartbeat_interval_ms
@@ -172,7 +167,7 @@ class Membership:
         if (
             isinstance(answer, Refused)
             and answer.error_code in _NO_MEMBER
-            and not isinstance(question, Leave)
+            and not isinstance(question, Leave | RemoveDead)
         ):
             return self._forget_membership(answer.error_code)
         match question:
@@ -184,6 +179,8 @@ class Membership:
                 self._heartbeat_answered(question, answer, sent_ms)
             case Describe():
                 return self._described(answer, sent_ms, now_ms)
+            case RemoveDead():
+                self._looks.asked_to_remove()
             case _:  # Leave: there is nothing more to say, whatever the answer
                 self._enter(MemberState.LEFT)
         return ()
@@ -362,9 +359,7 @@ class Membership:
     def _described(self, answer: Answer, sent_ms: int, now_ms: int) -> Sequence[FleetEvent]:
         if not isinstance(answer, Described) or self.generation != NO_GENERATION or self.is_leaving:
             return ()
-        self._look_count += 1
-        found = company(answer, self.member_id)
-        self._has_company = found is Company.WITH_OTHERS
+        found = self._looks.saw(answer, self.member_id)
         if self.is_provisional and found is not Company.UNKNOWN:
             self._lease.renew(sent_ms, is_quiet=True)
         elif found is Company.ALONE:
@@ -382,8 +377,7 @@ class Membership:
 
     def _forget_membership(self, error_code: ErrorCode) -> Sequence[FleetEvent]:
         self.member_id, self.generation = "", NO_GENERATION
-        self._rejoins = self._has_company = False
-        self._look_count = 0
+        self._rejoins, self._looks = False, Looks()
         self.incarnation += 1
         self._enter(MemberState.OUTSIDE)
         return self._lose_all(f"the group's coordinator does not know this member: {error_code.name}")

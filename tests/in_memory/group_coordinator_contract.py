@@ -4,6 +4,8 @@ The group's first join is not held (`group.initial.rebalance.delay.ms=0`).
 """
 
 import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from kproxy.error_codes import ErrorCode
 from kproxy.fleet.group_protocol import (
@@ -17,6 +19,7 @@ from kproxy.fleet.group_protocol import (
     Leave,
     Left,
     Refused,
+    RemoveDead,
     Sync,
     Synced,
 )
@@ -28,6 +31,19 @@ PATIENCE_MS = 5_000
 UNKNOWN = Refused(ErrorCode.UNKNOWN_MEMBER_ID)
 REBALANCE = Refused(ErrorCode.REBALANCE_IN_PROGRESS)
 ILLEGAL = Refused(ErrorCode.ILLEGAL_GENERATION)
+
+
+@dataclass(frozen=True, slots=True)
+class AProcess:
+    """One that knows nobody to be dead."""
+
+    client_id: str
+
+    def dead_among(self, member_ids: Iterable[str]) -> frozenset[str]:  # noqa: ARG002 - the port's
+        return frozenset()
+
+    def forget(self, member_ids: Iterable[str]) -> None:
+        """Nothing is kept of anybody."""
 
 
 class Client:
@@ -76,8 +92,14 @@ class Client:
 async def a_group_comes_changes_and_goes(backing: Backing, group_id: str) -> None:
     """The contract: each line is something that `Membership`, or its lease, relies on."""
     links = [
-        CoordinatorLink(group_id, FleetLimits(), metadata=backing.metadata, connections=backing.connections)
-        for _ in range(2)
+        CoordinatorLink(
+            group_id,
+            FleetLimits(),
+            metadata=backing.metadata,
+            connections=backing.connections,
+            process=AProcess(f"kproxy-fleet-{number}"),
+        )
+        for number in range(2)
     ]
     try:
         first, second = map(Client, links)
@@ -85,6 +107,7 @@ async def a_group_comes_changes_and_goes(backing: Backing, group_id: str) -> Non
         await _who_joins_is_there_before_its_join_is_answered(first, second, generation)
         await _all_get_what_the_leader_brings(first, second, generation + 1)
         await _who_says_something_else_starts_a_generation(first, second, generation + 1)
+        await _who_is_removed_by_another_one_holds_up_nobody(first, second)
     finally:
         for link in links:
             link.close()
@@ -92,6 +115,7 @@ async def a_group_comes_changes_and_goes(backing: Backing, group_id: str) -> Non
 
 async def _the_first_to_join_leads(first: Client) -> int:
     await first.be_given_an_id()
+    assert first.member_id.startswith("kproxy-fleet-0-")
     joined = await first.join(b"a")
     generation = joined.generation
     assert joined == Joined(first.member_id, generation, first.member_id, {first.member_id: b"a"})
@@ -140,3 +164,22 @@ async def _who_says_something_else_starts_a_generation(
     assert await first.heartbeat(generation) == UNKNOWN
     assert await second.link.ask_step(Leave(second.member_id)) == Left()
     await second.until_described("Empty")
+
+
+async def _who_is_removed_by_another_one_holds_up_nobody(gone: Client, remover: Client) -> None:
+    """The group is Empty; the one that is removed leads it, and asks for nothing any more."""
+    gone.member_id = remover.member_id = ""
+    await gone.be_given_an_id()
+    generation = (await gone.join(b"c")).generation
+    assert await gone.sync(generation, **{gone.member_id: b"all"}) == Synced(b"all")
+    await remover.be_given_an_id()
+    waiting = asyncio.ensure_future(remover.join(b"d"))  # noqa: TID251 - awaited below
+    await remover.until_described("PreparingRebalance", gone, remover)
+    removal = RemoveDead(remover.member_id, frozenset({gone.member_id, "somebody-who-was-there-once"}))
+    assert await remover.link.ask_pulse(removal, patience_ms=PATIENCE_MS) == Left()
+    async with asyncio.timeout(PATIENCE_MS / 1000):
+        alone = await waiting
+    assert (alone.generation, alone.leader_id) == (generation + 1, remover.member_id)
+    assert await gone.heartbeat(generation) == UNKNOWN
+    assert await remover.link.ask_pulse(removal, patience_ms=PATIENCE_MS) == Left()
+    assert await remover.link.ask_step(Leave(remover.member_id)) == Left()

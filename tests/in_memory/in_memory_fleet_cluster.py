@@ -17,6 +17,7 @@ from kproxy.fleet.group_protocol import (
     Leave,
     Pulse,
     Refused,
+    RemoveDead,
     Step,
     Sync,
     Synced,
@@ -114,11 +115,11 @@ class InMemoryFleetCluster:
                 return _response(request, Refused(ErrorCode.NOT_COORDINATOR))
             if refusals:
                 return _response(request, Refused(refusals.pop(0)))
-            return _response(request, await self._asked(request.message))
+            return _response(request, await self._asked(request.message, request.client_id or ""))
 
         return answer
 
-    async def _asked(self, request: Message) -> Answer:
+    async def _asked(self, request: Message, client_id: str) -> Answer:
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self.coordinator.advance(self._now_ms())
         timeouts = {}
@@ -127,7 +128,9 @@ class InMemoryFleetCluster:
                 "session_timeout_ms": request.session_timeout_ms,
                 "rebalance_timeout_ms": request.rebalance_timeout_ms,
             }
-        self.coordinator.ask(_question(request), lambda answer: _settle(answered, answer), **timeouts)
+        self.coordinator.ask(
+            _question(request), lambda answer: _settle(answered, answer), client_id=client_id, **timeouts
+        )
         return await answered
 
 
@@ -154,8 +157,9 @@ def _question(request: Message) -> Step | Pulse:
         case HeartbeatRequest():
             return Heartbeat(request.member_id, request.generation_id)
         case LeaveGroupRequest():
-            (leaver,) = request.members
-            return Leave(leaver.member_id)
+            leaver, *others = [each.member_id for each in request.members]
+            # Who sent it the bytes do not say; it makes no difference.
+            return RemoveDead("", frozenset({leaver, *others})) if others else Leave(leaver)
         case _:
             assert isinstance(request, DescribeGroupsRequest)
             return Describe("")

@@ -25,6 +25,7 @@ from kproxy.fleet.group_protocol import (
     Left,
     Pulse,
     Refused,
+    RemoveDead,
     Step,
     Sync,
     Synced,
@@ -89,6 +90,7 @@ class InMemoryGroupCoordinator:
         question: Step | Pulse,
         respond: Respond,
         *,
+        client_id: str = "member",
         session_timeout_ms: int = 6_000,
         rebalance_timeout_ms: int = 10_000,
     ) -> None:
@@ -97,17 +99,19 @@ class InMemoryGroupCoordinator:
             respond(_while_loading(question))
             return
         match question:
+            case Join() if not question.member_id:
+                self._promise_an_id(f"{client_id}-{next(self._numbers)}", respond, session_timeout_ms)
             case Join():
                 self._join(question, respond, session_timeout_ms, rebalance_timeout_ms)
             case Sync():
                 self._sync(question, respond)
-            case Heartbeat():
-                respond(self._heartbeat(question))
-            case Leave():
-                self._leave(question.member_id)
-                respond(Left())
-            case Describe():
-                respond(Described(self.state.value, self.member_ids))
+            case _:
+                respond(self._pulse(question))
+
+    def admit(self, member_id: str) -> None:
+        """Let a member join that waits for the answer as long as it takes."""
+        self._pending[member_id] = self.now_ms
+        self._join(Join(member_id, b""), lambda _: None, 6_000, 10_000)
 
     def fail_over(self, *, loading_ms: int) -> None:
         """Let another broker take over: it knows what was stored, and answers those who wait never."""
@@ -159,15 +163,14 @@ class InMemoryGroupCoordinator:
 
     # ------------------------------------------------ joins
 
+    def _promise_an_id(self, member_id: str, respond: Respond, session_timeout_ms: int) -> None:
+        self._pending[member_id] = self.now_ms + session_timeout_ms
+        respond(Refused(ErrorCode.MEMBER_ID_REQUIRED, member_id))
+
     def _join(
         self, question: Join, respond: Respond, session_timeout_ms: int, rebalance_timeout_ms: int
     ) -> None:
         member_id = question.member_id
-        if not member_id:
-            member_id = f"member-{next(self._numbers)}"
-            self._pending[member_id] = self.now_ms + session_timeout_ms
-            respond(Refused(ErrorCode.MEMBER_ID_REQUIRED, member_id))
-            return
         if self._pending.pop(member_id, None) is not None:
             self._members[member_id] = _Member(b"", session_timeout_ms, rebalance_timeout_ms, 0)
             self.leader_id = self.leader_id or member_id
@@ -252,6 +255,18 @@ class InMemoryGroupCoordinator:
         return Joined(member_id, self.generation, self.leader_id, metadata)
 
     # ------------------------------------------------ syncs, heartbeats, leaving
+
+    def _pulse(self, question: Pulse | Leave) -> Answer:
+        match question:
+            case Heartbeat():
+                return self._heartbeat(question)
+            case Describe():
+                return Described(self.state.value, self.member_ids)
+            case Leave() | RemoveDead():
+                leaving = question.dead if isinstance(question, RemoveDead) else {question.member_id}
+                for member_id in leaving:
+                    self._leave(member_id)
+                return Left()
 
     def _sync(self, question: Sync, respond: Respond) -> None:
         member = self._members.get(question.member_id)

@@ -11,12 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kproxy.fleet.limits import FleetLimits
 from kproxy.fleet.member_state import MemberState
 from tests.worlds.fleet_world import FleetWorld, Process
 
 MOST_PROCESSES: Final = 6
 QUIET_MS: Final = 60_000
 """Enough for every session, rebalance and request that is under way to end, and for all moves."""
+
+
+PATIENT: Final = FleetLimits(session_timeout_ms=600_000, rebalance_timeout_ms=700_000)
+"""Whose sessions do not end while a test lasts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +35,15 @@ class Deed:
     then_ms: int
 
 
-def start(world: FleetWorld, _process: Process, _deed: Deed) -> None:
+def start(world: FleetWorld, _process: Process, deed: Deed) -> None:
     if len(world.processes) < MOST_PROCESSES:
-        world.start()
+        world.start(host=deed.which % 2)
+
+
+def restart(world: FleetWorld, process: Process, _deed: Deed) -> None:
+    """The number of processes is bounded by that of the deeds; those that are dead cost nothing."""
+    world.kill(process)
+    world.start(host=process.host)
 
 
 def kill(world: FleetWorld, process: Process, _deed: Deed) -> None:
@@ -79,7 +90,7 @@ def fail_over(world: FleetWorld, _process: Process, deed: Deed) -> None:
 DEEDS: Final[Mapping[str, Callable[[FleetWorld, Process, Deed], None]]] = {
     each.__name__: each
     for each in (
-        *(start, kill, leave, pause, slow_down, cut_answers, cut_requests, cut_steps),
+        *(start, kill, restart, leave, pause, slow_down, cut_answers, cut_requests, cut_steps),
         *(be_slow_to_give_up, fail_over),
     )
 }
@@ -117,6 +128,37 @@ def test_one_slot_has_one_lease_whatever_happens_and_quiet_ends_in_balance(
         settled = world.fleet_map()
         world.advance(QUIET_MS)
         assert (world.fleet_map(), world.counts()) == (settled, balanced(slot_count, len(world.members)))
+
+
+@pytest.mark.parametrize("initial_delay_ms", [0, 3_000])
+@settings(max_examples=settings().max_examples // 2)
+@given(
+    others=st.integers(0, 4),
+    slot_count=st.integers(1, 12),
+    killed_at_ms=st.sampled_from([0, 20, 400, 2_900, 3_100, QUIET_MS]),
+    kill_count=st.integers(1, 3),
+)
+def test_who_is_killed_and_started_again_waits_for_no_session(
+    initial_delay_ms: int, others: int, slot_count: int, killed_at_ms: int, kill_count: int
+) -> None:
+    # Given
+    world = FleetWorld(slot_count=slot_count, initial_delay_ms=initial_delay_ms, limits=PATIENT)
+    for _ in range(others):
+        world.start()
+    world.advance(QUIET_MS if others else 0)
+
+    # When
+    for _ in range(kill_count):
+        victim = world.start()
+        world.advance(killed_at_ms)
+        world.kill(victim)
+    world.start()
+    # The others hear of a rebalance by their heartbeats; they, too, may have to wait for who died meanwhile.
+    world.advance(3 * PATIENT.heartbeat_interval_ms if others else 100)
+
+    # Then
+    assert set(world.owners()) == set(range(slot_count))
+    assert world.now_ms < PATIENT.session_timeout_ms
 
 
 @settings(max_examples=settings().max_examples // 2)

@@ -1,9 +1,12 @@
 """Members of a fleet in this process, in front of a coordinator that is scripted or real; and what they do together."""
 
 import asyncio
+import os
+import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
@@ -15,6 +18,7 @@ from kproxy.net.deadlines import SystemWallClock
 from kproxy.net.fleet.coordinator_link import CoordinatorLink
 from kproxy.net.fleet.fleet_member import FleetClocks, FleetMember
 from kproxy.net.fleet.lease_clock import LeaseClock
+from kproxy.net.fleet.process_lock import ProcessLock
 from kproxy.net.fleet.reach import ReachCheck
 from kproxy.settings.addresses import HostPort
 from tests.worlds.backing import Backing
@@ -83,16 +87,28 @@ class RunningMember:
     """One process of a fleet, as far as its membership goes: what it is asked for it gives up in the next turn."""
 
     def __init__(
-        self, name: str, group_id: str, servers: Sequence[HostPort], *, limits: FleetLimits, port: int
+        self,
+        name: str,
+        group_id: str,
+        servers: Sequence[HostPort],
+        *,
+        limits: FleetLimits,
+        port: int,
+        lock: ProcessLock,
     ) -> None:
         self.name = name
+        self.lock = lock
         self.maps: list[FleetMap] = []
         self.lost: list[tuple[frozenset[int], str]] = []
         self.backing = Backing(servers)
         profile = MemberProfile(f"token of {name}", name, "127.0.0.1", port, "1.0", 1, SLOT_COUNT)
         wall = SystemWallClock()
         self.link = CoordinatorLink(
-            group_id, limits, metadata=self.backing.metadata, connections=self.backing.connections
+            group_id,
+            limits,
+            metadata=self.backing.metadata,
+            connections=self.backing.connections,
+            process=lock,
         )
         self.fleet_member = FleetMember(
             Membership(profile, limits, first_epoch=wall.now_ms()),
@@ -118,11 +134,16 @@ class RunningMember:
         """Whether it may serve a slot now; a dead one serves nothing."""
         return not self.is_dead and self.fleet_member.may_serve(slot)
 
+    def is_in(self, member_ids: frozenset[str]) -> bool:
+        """Whether the group has it as a member."""
+        return any(each.startswith(self.lock.client_id) for each in member_ids)
+
     async def die(self) -> None:
         """End without a word to anybody."""
         self.is_dead = True
         self.link.close()
         await self.backing.__aexit__(None, None, None)
+        end_like_its_process(self.lock)
 
     # ------------------------------------------------ FleetListener
 
@@ -137,17 +158,33 @@ class RunningMember:
         self.lost.append((slots, reason))
 
 
-class Fleet:
-    """Starts members of one group; all of them have an internal listener that accepts."""
+def end_like_its_process(lock: ProcessLock) -> None:
+    """Do what the kernel does with a lock when the process is killed: the file stays."""
+    descriptor, lock._descriptor = lock._descriptor, None
+    if descriptor is not None:
+        os.close(descriptor)
 
-    def __init__(self, servers: Sequence[HostPort], group_id: str, limits: FleetLimits, port: int) -> None:
+
+class Fleet:
+    """Starts members of one group; all of them have an internal listener that accepts.
+
+    `folder` is where they keep their locks. Who has another one is on another machine.
+    """
+
+    def __init__(
+        self, servers: Sequence[HostPort], group_id: str, *, limits: FleetLimits, port: int, folder: Path
+    ) -> None:
         self.neighbours = Neighbours()
         self._servers, self._group_id, self._limits = servers, group_id, limits
         self.port = port
+        self.folder = folder
 
-    async def start(self, name: str) -> RunningMember:
+    async def start(self, name: str, *, folder: Path | None = None) -> RunningMember:
         """Start a member."""
-        member = RunningMember(name, self._group_id, self._servers, limits=self._limits, port=self.port)
+        lock = ProcessLock.take(folder or self.folder)
+        member = RunningMember(
+            name, self._group_id, self._servers, limits=self._limits, port=self.port, lock=lock
+        )
         self.neighbours.members.append(member)
         await member.__aenter__()
         member.fleet_member.start()
@@ -165,11 +202,12 @@ async def a_fleet(
 
     listener = await asyncio.start_server(accept, "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
-    fleet = Fleet(servers, group_id, limits or FleetLimits(), port)
-    try:
-        yield fleet
-    finally:
-        for member in fleet.neighbours.members:
-            await member.die()
-        listener.close()
+    with tempfile.TemporaryDirectory() as folder:
+        fleet = Fleet(servers, group_id, limits=limits or FleetLimits(), port=port, folder=Path(folder))
+        try:
+            yield fleet
+        finally:
+            for member in fleet.neighbours.members:
+                await member.die()
+            listener.close()
     assert not fleet.neighbours.doubles

@@ -2,7 +2,7 @@
 
 import heapq
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from typing import Final
@@ -10,7 +10,7 @@ from typing import Final
 from kproxy.error_codes import ErrorCode
 from kproxy.fleet.events import FleetEvent, GiveUp
 from kproxy.fleet.fleet_map import FleetMap
-from kproxy.fleet.group_protocol import Answer, Pulse, Refused, Step, Unanswered
+from kproxy.fleet.group_protocol import Answer, Described, Pulse, Refused, Step, Unanswered
 from kproxy.fleet.limits import FleetLimits
 from kproxy.fleet.member_metadata import MemberProfile
 from kproxy.fleet.member_state import MemberState
@@ -48,6 +48,8 @@ class Process:
     steps: _Lane = field(default_factory=_Lane)
     pulses: _Lane = field(default_factory=_Lane)
     events: list[FleetEvent] = field(default_factory=list)
+    host: int = 0
+    """Processes of one host see which of them are dead."""
     is_alive: bool = True
     is_paused: bool = False
     request_delay_ms: int = 0
@@ -92,13 +94,13 @@ class FleetWorld:
 
     # ------------------------------------------------ what tests do
 
-    def start(self, name: str | None = None) -> Process:
+    def start(self, name: str | None = None, *, host: int = 0) -> Process:
         """Start a process."""
         name = name or f"kproxy-{len(self.processes)}"
         membership = Membership(
             profile(name, slot_count=self.slot_count), self._limits, first_epoch=1_000_000 + self.now_ms
         )
-        process = Process(name, membership)
+        process = Process(name, membership, host=host)
         self.processes.append(process)
         self._pump_all()
         return process
@@ -249,6 +251,7 @@ class FleetWorld:
         self.coordinator.ask(
             question,
             respond,
+            client_id=process.name,
             session_timeout_ms=self._limits.session_timeout_ms,
             rebalance_timeout_ms=self._limits.rebalance_timeout_ms,
         )
@@ -260,10 +263,16 @@ class FleetWorld:
         if lane.question is None or lane.number != number or not process.is_alive:
             return
         question, lane.question = lane.question, None
+        if isinstance(answer, Described):
+            answer = replace(answer, dead=self._known_dead(process, answer.member_ids))
         events = process.membership.answered(question, answer, sent_ms=lane.sent_ms, now_ms=self.now_ms)
         self._tell(process, events)
         lane.free_at_ms = self.now_ms + _pause_ms(answer)
         self._pump_all()
+
+    def _known_dead(self, process: Process, member_ids: frozenset[str]) -> frozenset[str]:
+        dead = {each.name for each in self.processes if each.host == process.host and not each.is_alive}
+        return frozenset(each for each in member_ids if each.rpartition("-")[0] in dead)
 
     def _tell(self, process: Process, events: Sequence[FleetEvent]) -> None:
         process.events += events

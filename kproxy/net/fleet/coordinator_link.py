@@ -1,13 +1,26 @@
 """`CoordinatorLink`: the connections to the broker that coordinates the fleet's group, found when needed."""
 
 import asyncio
-from typing import Final
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final, Protocol
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
-from kproxy.fleet.group_protocol import Answer, Join, Pulse, Refused, Step, Sync, Unanswered
+from kproxy.fleet.group_protocol import (
+    Answer,
+    Described,
+    Join,
+    Left,
+    Pulse,
+    Refused,
+    RemoveDead,
+    Step,
+    Sync,
+    Unanswered,
+)
 from kproxy.fleet.limits import FleetLimits
-from kproxy.net.cluster.broker_client import BrokerClient
+from kproxy.net.cluster.broker_client import CLIENT_ID, BrokerClient
 from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.cluster.coordinators import CoordinatorKind, find_coordinator
 from kproxy.net.cluster.metadata import ClusterMetadataCache
@@ -24,6 +37,23 @@ _ANOTHER_BROKER: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDIN
 """Who says so is not asked again before the coordinator was looked for."""
 
 
+class ProcessIdentity(Protocol):
+    """This process among those of its machine; `ProcessLock`."""
+
+    @property
+    def client_id(self) -> str:
+        """What it joins with; the coordinator makes the member id of it."""
+        ...
+
+    def dead_among(self, member_ids: Iterable[str]) -> frozenset[str]:
+        """Return those of these members whose processes have ended for certain."""
+        ...
+
+    def forget(self, member_ids: Iterable[str]) -> None:
+        """Know that these, who are dead, are in the group no more."""
+        ...
+
+
 class CoordinatorLink:
     """Two connections, for a broker answers the requests of one in turn: a join that is held would hold heartbeats up.
 
@@ -32,6 +62,7 @@ class CoordinatorLink:
         limits: how long joins may take, and what they ask for.
         metadata: knows brokers, and finds the coordinator.
         connections: dials.
+        process: has the client id to join with, which the member id is made of, and tells who is dead.
     """
 
     def __init__(
@@ -41,6 +72,7 @@ class CoordinatorLink:
         *,
         metadata: ClusterMetadataCache,
         connections: BrokerConnections,
+        process: ProcessIdentity,
     ) -> None:
         self.group_id = group_id
         self.last_failure = ""
@@ -48,6 +80,7 @@ class CoordinatorLink:
         self._limits = limits
         self._metadata = metadata
         self._connections = connections
+        self._process = process
         self._address: HostPort | None = None
         self._finding = asyncio.Lock()
         self._for_steps: BrokerClient | None = None
@@ -67,7 +100,7 @@ class CoordinatorLink:
         try:
             async with asyncio.timeout(patience_ms / 1000):
                 client = self._for_pulses = await self._client(self._for_pulses)
-                return await self._asked(client, question, 0)
+                return self._judged(question, await self._asked(client, question, 0))
         except TimeoutError:
             return self._unanswered(BrokerUnavailable(f"no answer within {patience_ms} ms"))
         except BrokerUnavailable as failure:
@@ -91,11 +124,26 @@ class CoordinatorLink:
     async def _asked(self, client: BrokerClient, question: Step | Pulse, broker_wait_ms: int) -> Answer:
         api_key, request = request_of(question, self.group_id, self._limits)
         version = min(client.version_for(api_key), NEWEST_VERSIONS[api_key])
-        response = await client.request(api_key, request, version, broker_wait_ms=broker_wait_ms)
+        response = await client.request(
+            api_key,
+            request,
+            version,
+            broker_wait_ms=broker_wait_ms,
+            client_id=self._process.client_id if isinstance(question, Join) else CLIENT_ID,
+        )
         answer = answer_of(response)
         self.last_failure = ""
         if isinstance(answer, Refused) and answer.error_code in _ANOTHER_BROKER:
             self._forget()
+        return answer
+
+    def _judged(self, question: Pulse, answer: Answer) -> Answer:
+        """Tell who of those in the group is dead, and know who was removed for it."""
+        if isinstance(answer, Described):
+            return replace(answer, dead=self._process.dead_among(answer.member_ids))
+        if isinstance(question, RemoveDead) and isinstance(answer, Left):
+            log.info("fleet_dead_members_removed", group=self.group_id, members=sorted(question.dead))
+            self._process.forget(question.dead)
         return answer
 
     async def _client(self, client: BrokerClient | None) -> BrokerClient:

@@ -18,6 +18,7 @@ from kproxy.fleet.group_protocol import (
     Left,
     Pulse,
     Refused,
+    RemoveDead,
     Step,
     Sync,
     Synced,
@@ -59,6 +60,9 @@ def request_of(question: Step | Pulse, group_id: str, limits: FleetLimits) -> tu
             return ApiKey.HEARTBEAT, HeartbeatRequest(group_id, question.generation, member_id)
         case Leave():
             return ApiKey.LEAVE_GROUP, LeaveGroupRequest(group_id, members=[MemberIdentity(member_id)])
+        case RemoveDead():
+            dead = [MemberIdentity(each) for each in sorted(question.dead)]
+            return ApiKey.LEAVE_GROUP, LeaveGroupRequest(group_id, members=dead)
         case Describe():
             return ApiKey.DESCRIBE_GROUPS, DescribeGroupsRequest([group_id])
     assert_never(question)

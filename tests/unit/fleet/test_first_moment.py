@@ -7,13 +7,18 @@ from kproxy.fleet.events import GiveUp, MapChanged, SlotsLost
 from kproxy.fleet.first_moment import Company, company, map_of_one
 from kproxy.fleet.fleet_map import decode_map
 from kproxy.fleet.group_protocol import (
+    Answer,
     Describe,
     Described,
+    Heartbeat,
     Join,
     Joined,
+    Left,
     Refused,
+    RemoveDead,
     Sync,
     Synced,
+    Unanswered,
 )
 from kproxy.fleet.member_metadata import MemberMetadata, encode_member
 from tests.worlds.fleet_world import profile
@@ -99,10 +104,73 @@ def test_the_first_map_leaves_with_it_what_it_serves() -> None:
     assert not me.is_provisional
 
 
-def test_whoever_sees_others_serves_nothing_and_looks_no_more() -> None:
+def test_whoever_sees_others_serves_nothing_and_looks_again() -> None:
     me = joining()
     assert alone(me, 0, OTHER) == ()
-    assert (served(me, 1), me.next_pulse()) == (set(), None)
+    assert (served(me, 1), me.next_pulse()) == (set(), Describe(ME))
+
+
+def test_whoever_waits_for_others_looks_less_and_less_often() -> None:
+    me = joining()
+    intervals = []
+    for _ in range(10):
+        alone(me, 0, OTHER)
+        intervals.append(me.pulse_interval_ms(0))
+    assert intervals == [20, 40, 80, 160, 320, 640, 1_280, 1_500, 1_500, 1_500]
+
+
+def test_the_dead_among_the_others_are_removed_at_once_and_nobody_else() -> None:
+    me = joining()
+    assert pulse(me, Described("PreparingRebalance", frozenset({ME, OTHER, "x"}), frozenset({"x"}))) == ()
+    assert (me.next_pulse(), me.pulse_interval_ms(0)) == (RemoveDead(ME, frozenset({"x"})), 0)
+
+
+def test_who_is_alone_when_the_dead_are_removed_serves_everything_before_the_first_generation() -> None:
+    me = joining()
+    pulse(me, Described("PreparingRebalance", frozenset({ME, OTHER}), frozenset({OTHER})))
+    assert (pulse(me, Left()), served(me, 1)) == ((), set())
+    (change,) = alone(me)
+    assert isinstance(change, MapChanged)
+    assert served(me, 1) == ALL
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Left(),
+        Unanswered(),
+        Refused(ErrorCode.UNKNOWN_MEMBER_ID),
+        Refused(ErrorCode.GROUP_AUTHORIZATION_FAILED),
+    ],
+)
+def test_whatever_comes_of_a_removal_the_next_look_is_not_sooner_than_otherwise(answer: Answer) -> None:
+    """A broker that lets nobody be removed is not asked without end."""
+    me = joining()
+    intervals = []
+    for _ in range(3):
+        pulse(me, Described("PreparingRebalance", frozenset({ME, OTHER}), frozenset({OTHER})))
+        pulse(me, answer)
+        assert (me.member_id, me.next_pulse()) == (ME, Describe(ME))
+        intervals.append(me.pulse_interval_ms(0))
+    assert intervals == [20, 40, 80]
+
+
+@pytest.mark.parametrize(
+    ("state", "member_ids"), [("Stable", {ME, OTHER}), ("Empty", {OTHER}), ("PreparingRebalance", {OTHER})]
+)
+def test_who_is_not_in_a_group_that_prepares_a_generation_removes_nobody(
+    state: str, member_ids: set[str]
+) -> None:
+    me = joining()
+    pulse(me, Described(state, frozenset(member_ids), frozenset({OTHER})))
+    assert me.next_pulse() == Describe(ME)
+
+
+def test_whoever_is_in_a_generation_removes_nobody() -> None:
+    me = joining()
+    pulse(me, Described("PreparingRebalance", frozenset({ME, OTHER}), frozenset({OTHER})))
+    told(me, Join(ME, b""), Joined(ME, 1, OTHER, {}))
+    assert (me.next_pulse(), me.pulse_interval_ms(0)) == (Heartbeat(ME, 1), 1_500)
 
 
 def test_who_is_not_listed_yet_looks_again_soon_and_less_and_less_often() -> None:

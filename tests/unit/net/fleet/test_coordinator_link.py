@@ -1,16 +1,31 @@
 """Who is asked: the group's coordinator, on one connection for what waits and one for what must not."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.fleet.group_protocol import Describe, Described, Heartbeat, Join, Refused, Unanswered
+from kproxy.fleet.group_protocol import (
+    Describe,
+    Described,
+    Heartbeat,
+    Join,
+    Left,
+    Refused,
+    RemoveDead,
+    Unanswered,
+)
 from kproxy.fleet.limits import FleetLimits
 from kproxy.net.fleet.coordinator_link import CoordinatorLink
+from kproxy.net.fleet.process_lock import ProcessLock
 from kproxy.wire.api_keys import ApiKey
 from tests.event_loops import async_fixture
 from tests.in_memory.in_memory_fleet_cluster import InMemoryFleetCluster
 from tests.worlds.backing import Backing
+from tests.worlds.fleet_members import end_like_its_process
 
 SOON_MS = 5_000
 
@@ -22,13 +37,38 @@ async def cluster() -> AsyncIterator[InMemoryFleetCluster]:
 
 
 @async_fixture
-async def link(cluster: InMemoryFleetCluster) -> AsyncIterator[CoordinatorLink]:
+async def link(
+    cluster: InMemoryFleetCluster, lock: ProcessLock, caplog: pytest.LogCaptureFixture
+) -> AsyncIterator[CoordinatorLink]:
+    caplog.set_level(logging.INFO)
     async with Backing(cluster.servers) as backing:
         link = CoordinatorLink(
-            "fleet", FleetLimits(), metadata=backing.metadata, connections=backing.connections
+            "fleet",
+            FleetLimits(),
+            metadata=backing.metadata,
+            connections=backing.connections,
+            process=lock,
         )
         yield link
         link.close()
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Iterator[ProcessLock]:
+    lock = ProcessLock.take(tmp_path)
+    yield lock
+    lock.release()
+
+
+def file_count(folder: Path) -> int:
+    return len(list(folder.iterdir()))
+
+
+async def member_of(link: CoordinatorLink) -> str:
+    """Return the id of a new member, as the coordinator gave it."""
+    refused = await link.ask_step(Join("", b"me"))
+    assert isinstance(refused, Refused)
+    return refused.member_id
 
 
 async def test_the_coordinator_is_found_though_no_broker_is_known_yet(link: CoordinatorLink) -> None:
@@ -96,3 +136,64 @@ async def test_a_coordinator_that_nobody_knows_is_no_answer(
     # Then
     assert answer == Unanswered()
     assert link.last_failure == "broker 7, which coordinates fleet, is not known"
+
+
+async def test_the_member_id_tells_which_process_joined(link: CoordinatorLink, lock: ProcessLock) -> None:
+    assert (await member_of(link)).startswith(f"{lock.client_id}-")
+
+
+async def test_no_other_request_is_charged_to_another_client_id_than_the_rest_of_kproxy(
+    cluster: InMemoryFleetCluster, link: CoordinatorLink
+) -> None:
+    # When
+    member_id = await member_of(link)
+    await link.ask_pulse(Describe(member_id), patience_ms=SOON_MS)
+    await link.ask_pulse(RemoveDead(member_id, frozenset({member_id})), patience_ms=SOON_MS)
+
+    # Then
+    asked = cluster.cluster.brokers[2].requests
+    assert {each.client_id for each in asked if each.api_key != ApiKey.JOIN_GROUP} == {"kproxy"}
+
+
+async def test_a_description_tells_who_is_dead_until_the_dead_are_removed(
+    cluster: InMemoryFleetCluster,
+    link: CoordinatorLink,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given
+    killed = ProcessLock.take(tmp_path)
+    dead_id, living_id = f"{killed.client_id}-uuid", await member_of(link)
+    end_like_its_process(killed)
+    for member_id in (dead_id, living_id):
+        cluster.coordinator.admit(member_id)
+
+    # When
+    before = await link.ask_pulse(Describe(living_id), patience_ms=SOON_MS)
+    removed = await link.ask_pulse(RemoveDead(living_id, frozenset({dead_id})), patience_ms=SOON_MS)
+    after = await link.ask_pulse(Describe(living_id), patience_ms=SOON_MS)
+
+    # Then
+    assert before == Described(
+        "PreparingRebalance", frozenset({dead_id, living_id}), dead=frozenset({dead_id})
+    )
+    assert (removed, after) == (Left(), Described("PreparingRebalance", frozenset({living_id})))
+    assert file_count(tmp_path) == 1
+    assert "fleet_dead_members_removed" in caplog.messages
+
+
+async def test_what_is_known_of_the_dead_is_kept_where_they_are_not_removed(
+    cluster: InMemoryFleetCluster, link: CoordinatorLink, tmp_path: Path
+) -> None:
+    # Given
+    killed = ProcessLock.take(tmp_path)
+    dead_id = f"{killed.client_id}-uuid"
+    end_like_its_process(killed)
+    cluster.refusals[ApiKey.LEAVE_GROUP] = [ErrorCode.GROUP_AUTHORIZATION_FAILED]
+
+    # When
+    answer = await link.ask_pulse(RemoveDead("a", frozenset({dead_id})), patience_ms=SOON_MS)
+
+    # Then
+    assert answer == Refused(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    assert file_count(tmp_path) == 2

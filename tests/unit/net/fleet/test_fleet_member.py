@@ -5,6 +5,7 @@ import logging
 import socket
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +35,14 @@ QUICK = FleetLimits(
     lease_margin_ms=50,
     give_up_patience_ms=200,
 )
+PATIENT = FleetLimits(
+    session_timeout_ms=600_000,
+    heartbeat_interval_ms=150,
+    hurried_interval_ms=30,
+    rebalance_timeout_ms=700_000,
+)
+"""No session ends while a test lasts."""
+
 ALL = [SLOT_COUNT]
 
 
@@ -97,6 +106,54 @@ async def test_members_that_come_dead_ones_and_those_that_leave_in_order(fleet: 
     await neighbours.until(lambda: neighbours.counts() == [0, 0, SLOT_COUNT])
     assert third.fleet_member.membership.state is MemberState.LEFT
     assert not third.lost
+
+
+@pytest.mark.parametrize("initial_delay_ms", [0, 600_000])
+@pytest.mark.parametrize("others", [0, 1])
+async def test_a_member_that_was_killed_and_is_started_again_waits_for_no_session(
+    cluster: InMemoryFleetCluster, others: int
+) -> None:
+    """No session ends while it lasts."""
+    async with a_fleet(cluster.servers, "fleet", limits=PATIENT) as fleet:
+        # Given
+        neighbours = fleet.neighbours
+        for number in range(others):
+            await fleet.start(f"other {number}")
+            # Two that start at once would wait for each other, and for the end of the initial delay.
+            await neighbours.until(lambda: len(neighbours.served()) == SLOT_COUNT)
+        killed = await fleet.start("killed")
+        await neighbours.until(lambda: len(neighbours.served()) == SLOT_COUNT)
+        await neighbours.until(lambda: killed.is_in(cluster.coordinator.member_ids))
+
+        # When
+        await killed.die()
+        again = await fleet.start("started again")
+
+        # Then
+        await neighbours.until(lambda: not killed.is_in(cluster.coordinator.member_ids))
+        await neighbours.until(lambda: len(neighbours.served()) == SLOT_COUNT)
+        assert again.is_in(cluster.coordinator.member_ids)
+        assert len(cluster.coordinator.member_ids) == 1 + others
+
+
+async def test_a_member_that_may_live_on_another_machine_is_waited_for(
+    cluster: InMemoryFleetCluster, tmp_path: Path
+) -> None:
+    async with a_fleet(cluster.servers, "fleet", limits=PATIENT) as fleet:
+        # Given
+        neighbours = fleet.neighbours
+        silent = await fleet.start("silent", folder=tmp_path)
+        await neighbours.until(lambda: silent.fleet_member.membership.state is MemberState.SETTLED)
+        await silent.die()
+
+        # When
+        await fleet.start("another")
+        broker = cluster.cluster.brokers[cluster.coordinator_id]
+        await broker.until_asked(ApiKey.DESCRIBE_GROUPS, 6)
+
+        # Then
+        assert silent.is_in(cluster.coordinator.member_ids)
+        assert neighbours.counts() == [0, 0]
 
 
 async def test_the_lease_ends_by_itself_while_requests_hang(

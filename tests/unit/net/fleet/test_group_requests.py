@@ -16,6 +16,7 @@ from kproxy.fleet.group_protocol import (
     Left,
     Pulse,
     Refused,
+    RemoveDead,
     Step,
     Sync,
     Synced,
@@ -36,7 +37,7 @@ from kproxy.wire.messages.heartbeat_response import HeartbeatResponse
 from kproxy.wire.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
 from kproxy.wire.messages.join_group_response import JoinGroupResponse, JoinGroupResponseMember
 from kproxy.wire.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
-from kproxy.wire.messages.leave_group_response import LeaveGroupResponse
+from kproxy.wire.messages.leave_group_response import LeaveGroupResponse, MemberResponse
 from kproxy.wire.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
 from kproxy.wire.messages.sync_group_response import SyncGroupResponse
 
@@ -61,6 +62,11 @@ QUESTIONS: list[tuple[Step | Pulse, ApiKey, Message]] = [
     (Sync("a", 3, {"a": b"map"}), ApiKey.SYNC_GROUP, SYNC_REQUEST),
     (Heartbeat("a", 3), ApiKey.HEARTBEAT, HeartbeatRequest("fleet", 3, "a")),
     (Leave("a"), ApiKey.LEAVE_GROUP, LeaveGroupRequest("fleet", members=[MemberIdentity("a")])),
+    (
+        RemoveDead("a", frozenset({"c", "b"})),
+        ApiKey.LEAVE_GROUP,
+        LeaveGroupRequest("fleet", members=[MemberIdentity("b"), MemberIdentity("c")]),
+    ),
     (Describe("a"), ApiKey.DESCRIBE_GROUPS, DescribeGroupsRequest(["fleet"])),
 ]
 
@@ -88,6 +94,7 @@ ANSWERS: list[tuple[Message, Answer]] = [
     (HeartbeatResponse(), Alive()),
     (HeartbeatResponse(error_code=22), Refused(ErrorCode.ILLEGAL_GENERATION)),
     (LeaveGroupResponse(), Left()),
+    (LeaveGroupResponse(members=[MemberResponse("b", error_code=25)]), Left()),
     (LeaveGroupResponse(error_code=16), Refused(ErrorCode.NOT_COORDINATOR)),
     (DescribeGroupsResponse(groups=[DESCRIBED]), Described("Stable", frozenset({"a", "b"}))),
     (
