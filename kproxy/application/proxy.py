@@ -17,6 +17,7 @@ import uvloop
 
 from kproxy.admin.views import ProxyState
 from kproxy.application.configured_limits import share_group_limits
+from kproxy.application.full_collections import FullCollections
 from kproxy.application.late_admin import AdminParts, LateAdmin
 from kproxy.application.share_switch import ShareSwitch
 from kproxy.application.shutdown import Shutdown
@@ -314,6 +315,7 @@ class Proxy:
         await self._listeners.bind_bootstrap()
         self._tasks.spawn(self._listeners.admit_newcomers(), name="admit newcomers")
         self._tasks.keep_up(self._sweeper.run, name="sweeper")
+        self._tasks.keep_up(FullCollections().run, name="full collections")
         await self._meet_backing_cluster()
         await self.shutdown.requested.wait()
 

@@ -2,17 +2,12 @@
 
 import gc
 import sys
-from typing import Final
 
 import click
 
 from kproxy.cli.setting_options import with_settings
 from kproxy.net.relay.early_ports import EarlyPorts, client_addresses
 from kproxy.settings import LoadedSettings
-
-YOUNG_OBJECTS: Final = 10_000
-"""New objects that are looked through together for cycles: some 0.5 ms. Hardly any are in one, and to look after every
-700, as CPython does by itself, takes several hundredths of what a share fetch costs."""
 
 
 @click.command(
@@ -43,6 +38,5 @@ def run(loaded: LoadedSettings) -> None:
     from kproxy.application import run_proxy
 
     gc.freeze()
-    gc.set_threshold(YOUNG_OBJECTS)
     gc.enable()
     sys.exit(run_proxy(settings, early_ports))
