@@ -5,6 +5,7 @@ A broker has no such bound. Here one event loop serves everybody: a request may 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Final
 
 from kproxy.errors import InvalidRequest
@@ -16,6 +17,15 @@ _CHARACTERS_OF_ONE: Final = 100
 def count_of_names(names: Iterable[str]) -> int:
     """Return for how many things `names` count: each for one, and for another one with every hundred characters."""
     return sum(1 + len(name) // _CHARACTERS_OF_ONE for name in names)
+
+
+MOST_TOLD_WHY: Final = 1_000
+"""Groups that are told why a request is refused as a whole. The words are many times as long as an id may be."""
+
+
+def told_why(error_message: str | None) -> Iterable[str | None]:
+    """Yield what each group is told when a request is refused as a whole: why, and nothing after `MOST_TOLD_WHY`."""
+    return chain(repeat(error_message, MOST_TOLD_WHY), repeat(None))
 
 
 @dataclass(frozen=True, slots=True)

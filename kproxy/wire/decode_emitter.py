@@ -46,11 +46,12 @@ from kproxy.wire.primitives import (
 from kproxy.wire.varints import decode_varint
 
 LARGEST_REQUEST_ELEMENTS: Final = 50_000
-"""Structs that all arrays of one request may have together; a string counts half, twenty numbers count for one, and a
-tagged field that no schema knows for one.
+"""Structs and strings that all arrays of one request may have together; twenty numbers count for one, and a tagged
+field that no schema knows for one.
 
 Decoding cannot be interrupted, and costs some microseconds an element: a request of a few megabytes could name a
-million partitions and hold up everybody else for seconds. A string takes a tenth of a struct's time.
+million partitions and hold up everybody else for seconds. A string takes a tenth of a struct's time, but an answer has
+a struct for it.
 """
 
 _NUMBERS_OF_ONE: Final = 20
@@ -227,7 +228,7 @@ class DecodeEmitter:
         room = f"{number} * {construct.minimum_element_size} > size - position"
         with self._source.block(f"if {number} < 0 or {room}"):
             self._raise(f"{{{number}}} elements")
-        self._count_elements(number if isinstance(construct.element, MessageStruct) else f"{number} // 2")
+        self._count_elements(number)
         elements, append, element = (
             self._source.fresh(name) for name in (_last_name(target), "append", "element")
         )

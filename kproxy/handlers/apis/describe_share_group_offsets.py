@@ -17,7 +17,7 @@ from typing import Final
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, CoordinatorNotAvailable
-from kproxy.handlers.administration_bounds import count_of_names
+from kproxy.handlers.administration_bounds import count_of_names, told_why
 from kproxy.handlers.apis.share_offset_requests import ShareOffsetServices, require_possible
 from kproxy.handlers.backlog import Backlog, BacklogQuestion
 from kproxy.handlers.groups.group_coordinators import not_coordinator
@@ -324,7 +324,12 @@ def _count_of(request: DescribeShareGroupOffsetsRequest) -> int:
 def _refused(
     request: DescribeShareGroupOffsetsRequest, error_code: ErrorCode, error_message: str | None
 ) -> DescribeShareGroupOffsetsResponse:
-    groups = [_refused_group(group.group_id, error_code, error_message) for group in request.groups]
+    """Say no to every group of `request`, and why to the first ones: there may be tens of thousands."""
+    nothing: list[DescribeShareGroupOffsetsResponseTopic] = []
+    groups = [
+        DescribeShareGroupOffsetsResponseGroup(group.group_id, nothing, error_code, text)
+        for group, text in zip(request.groups, told_why(error_message), strict=False)
+    ]
     return DescribeShareGroupOffsetsResponse(groups=groups)
 
 

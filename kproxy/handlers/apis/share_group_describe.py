@@ -7,12 +7,12 @@ with too many is refused, and answers end at a bound (`AdministrationBounds`); n
 """
 
 from collections.abc import Sequence
-from itertools import chain, islice, repeat
+from itertools import islice
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, GroupIdNotFound, InvalidGroupId
-from kproxy.handlers.administration_bounds import AdministrationBounds, count_of_names
+from kproxy.handlers.administration_bounds import AdministrationBounds, count_of_names, told_why
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators, not_coordinator
 from kproxy.handlers.live.pauses import let_others_go_on
 from kproxy.handlers.ports import GroupLog, Observer, RequestContext
@@ -30,8 +30,6 @@ from kproxy.wire.messages.share_group_describe_response import (
 
 MOST_LOOKED_UP: Final = 10
 """Unknown groups of one request about which the backing cluster is asked, for nothing but words."""
-MOST_TOLD_WHY: Final = 1_000
-"""Groups that are told why a request is refused as a whole. The words are many times as long as an id may be."""
 _ENTRIES_AT_ONCE: Final = 2_000
 """So many, or as many groups, are described before others have a turn."""
 
@@ -118,11 +116,11 @@ class ShareGroupDescribeHandler:
 def refuse_description(
     request: ShareGroupDescribeRequest, error_code: ErrorCode, error_message: str | None
 ) -> ShareGroupDescribeResponse:
-    """Say no to every group of `request`, and why to the first `MOST_TOLD_WHY`: there may be a hundred thousand."""
-    why = chain(repeat(error_message, MOST_TOLD_WHY), repeat(None))
+    """Say no to every group of `request`, and why to the first ones: there may be tens of thousands."""
+    nobody: list[Member] = []
     groups = [
-        DescribedGroup(error_code, text, group_id)
-        for group_id, text in zip(request.group_ids, why, strict=False)
+        DescribedGroup(error_code, text, group_id, members=nobody)
+        for group_id, text in zip(request.group_ids, told_why(error_message), strict=False)
     ]
     return ShareGroupDescribeResponse(groups=groups)
 

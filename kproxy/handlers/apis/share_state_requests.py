@@ -69,13 +69,14 @@ class ResultOfPartition(Protocol[Result_co]):
 class PartitionsInTurn(Generic[Data, Result, TopicResult, Response]):
     """Serves one of the five requests: `answer` for each partition, one after the other, as often as named.
 
-    The three classes are those that its response is made of.
+    The three classes are those that its response is made of; `work` says how much work a partition is (`Pace`).
     """
 
     answer: Callable[[SharePartitionKey, Data, RequestContext], Awaitable[Result]]
     result_class: ResultOfPartition[Result]
     topic_class: Callable[[bytes, list[Result]], TopicResult]
     response_class: Callable[[list[TopicResult]], Response]
+    work: Callable[[Data], int] = lambda _: 1
 
     async def serve(self, request: StateRequest[Data], context: RequestContext) -> Response:
         """Answer `request`; one without a group id is answered with nothing."""
@@ -86,7 +87,7 @@ class PartitionsInTurn(Generic[Data, Result, TopicResult, Response]):
             for data in topic.partitions:
                 key = share_partition_key(request.group_id, topic.topic_id, data.partition)
                 partitions.append(await self.answer(key, data, context))
-                if pace.is_pause_due():  # what is refused has waited for nobody
+                if pace.is_pause_due(self.work(data)):  # what is refused has waited for nobody
                     await let_others_go_on()
             results.append(self.topic_class(topic.topic_id, partitions))
         return self.response_class(results)

@@ -3,13 +3,16 @@
 Behaviour: the batches are laid over the state; a late write moves nothing back. Version notes: 1 adds
 DeliveryCompleteCount; version 0 leaves it unknown (-1).
 Known differences from a stock broker: as Kafka 4.4, not 4.3.1, where they differ; delivery states that are never
-durable are refused; partitions are answered in turn, as often as named.
+durable are refused, and so is a partition with more than `MOST_BATCHES`; partitions are answered in turn, as often as
+named.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from kproxy.errors import InvalidRequest
 from kproxy.handlers.apis.share_state_requests import PartitionsInTurn, ShareStateServices
+from kproxy.handlers.live.pauses import work_on
 from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.registry import ServedApi
 from kproxy.share.identifiers import SharePartitionKey
@@ -24,11 +27,17 @@ from kproxy.wire.messages.write_share_group_state_response import (
     WriteStateResult,
 )
 
+MOST_BATCHES: Final = 10_000
+"""Batches that one write may lay over a state: no more records of a share-partition can be in flight
+(`partition.max.record.locks` at its highest). With those of the state there may be twice as many, which takes 25 ms."""
+
 
 def write_share_group_state(services: ShareStateServices) -> ServedApi:
     """Return the entry of WriteShareGroupState in the registry."""
 
     async def write(key: SharePartitionKey, data: PartitionData) -> None:
+        before = await services.store.read_summary(key)
+        _require_few(data.state_batches, 0 if before is None else len(before.state_batches))
         await services.store.write_state(
             key,
             state_epoch=data.state_epoch,
@@ -47,8 +56,23 @@ def write_share_group_state(services: ShareStateServices) -> ServedApi:
             needs_state=True,
         )
 
-    turns = PartitionsInTurn(answer, PartitionResult, WriteStateResult, WriteShareGroupStateResponse)
+    turns = PartitionsInTurn(
+        answer,
+        PartitionResult,
+        WriteStateResult,
+        WriteShareGroupStateResponse,
+        work=lambda data: work_on(len(data.state_batches)),
+    )
     return ServedApi(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1, turns.serve, refuse_parts=turns.refuse)
+
+
+def _require_few(batches: Sequence[write_share_group_state_request.StateBatch], stored_count: int) -> None:
+    most = min(MOST_BATCHES, 2 * MOST_BATCHES - stored_count)
+    if len(batches) > max(most, 0):
+        raise InvalidRequest(
+            f"state batches of one share-partition: {len(batches)}, expected {max(most, 0)} at most, "
+            f"for its state has {stored_count}"
+        )
 
 
 def _state_batches(

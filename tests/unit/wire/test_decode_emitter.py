@@ -19,6 +19,7 @@ from kproxy.wire.messages.share_fetch_request import (
     ForgottenTopic,
     ShareFetchRequest,
 )
+from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kproxy.wire.primitives import WireConstruct
 from kproxy.wire.varints import encode_varint
 from tests.unit.wire.sample_message import SAMPLE, SAMPLE_V0, SAMPLE_V2, Point, SampleMessage
@@ -164,6 +165,25 @@ def test_a_request_of_more_elements_than_anybody_needs_is_refused_before_they_ar
     # When / Then
     with pytest.raises(MalformedMessage, match="more than 50000 elements in one request"):
         codec.decode(encoded, 0)
+
+
+def test_a_string_of_a_request_counts_as_much_as_any_element() -> None:
+    """An answer has a struct for each."""
+    # Given
+    codec = EmittedCodec(ShareGroupDescribeRequest, 1)
+
+    def encoded(count: int) -> bytes:
+        request = ShareGroupDescribeRequest(group_ids=["g"] * count)
+        return b"".join(bytes(chunk) for chunk in codec.encode(request))
+
+    # When
+    most, _ = codec.decode(encoded(50_000), 0)
+
+    # Then
+    assert isinstance(most, ShareGroupDescribeRequest)
+    assert len(most.group_ids) == 50_000
+    with pytest.raises(MalformedMessage, match="more than 50000 elements in one request"):
+        codec.decode(encoded(50_001), 0)
 
 
 def test_a_response_may_have_any_number_of_elements() -> None:

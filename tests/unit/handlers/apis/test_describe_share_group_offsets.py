@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress
-from kproxy.handlers.administration_bounds import AdministrationBounds
+from kproxy.handlers.administration_bounds import MOST_TOLD_WHY, AdministrationBounds
 from kproxy.handlers.live.pauses import MOST_AT_ONCE
 from kproxy.handlers.ports import PartitionLeader
 from kproxy.handlers.share_groups import ShareGroupLimits
@@ -250,6 +250,18 @@ async def test_an_answer_gives_others_a_turn_and_too_large_a_request_is_refused(
     assert (too_many.error_code, too_many.topics) == (ErrorCode.INVALID_REQUEST, [])
     assert too_many.error_message is not None
     assert "10000 at most" in too_many.error_message
+
+
+async def test_the_words_of_a_refusal_are_told_to_the_first_of_very_many_groups() -> None:
+    # Given
+    names = [f"g{number}" for number in range(AdministrationBounds().most_named + 1)]
+
+    # When
+    answers = await describe_all(ShareGroupWorld(), dict.fromkeys(names))
+
+    # Then
+    assert {answer.error_code for answer in answers} == {ErrorCode.INVALID_REQUEST}
+    assert [answer.error_message is None for answer in answers].count(False) == MOST_TOLD_WHY
 
 
 async def test_an_answer_ends_where_it_would_take_too_much_memory() -> None:

@@ -4,8 +4,8 @@ import asyncio
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress
-from kproxy.handlers.administration_bounds import AdministrationBounds
-from kproxy.handlers.apis.share_group_describe import MOST_LOOKED_UP, MOST_TOLD_WHY, refuse_description
+from kproxy.handlers.administration_bounds import MOST_TOLD_WHY, AdministrationBounds
+from kproxy.handlers.apis.share_group_describe import MOST_LOOKED_UP, refuse_description
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest

@@ -2,7 +2,7 @@
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.apis.share_state_requests import share_partition_key
-from kproxy.handlers.apis.write_share_group_state import write_share_group_state
+from kproxy.handlers.apis.write_share_group_state import MOST_BATCHES, write_share_group_state
 from kproxy.share import state_batches
 from kproxy.share.record_state import RecordState
 from kproxy.wire.messages.write_share_group_state_request import (
@@ -17,6 +17,7 @@ from kproxy.wire.messages.write_share_group_state_response import (
     WriteStateResult,
 )
 from tests.worlds.share_state_world import CONTEXT, GROUP, TOPIC, UNKNOWN_TOPIC, ShareStateWorld
+from tests.worlds.waiting import turns_during
 
 
 def a_request(
@@ -106,6 +107,62 @@ async def test_without_a_state_it_does_not_matter_whether_there_is_such_a_topic(
     # Then
     assert result.error_code == ErrorCode.INVALID_REQUEST
     assert world.observer.reasons == ["invalid_request"]
+
+
+async def test_a_write_of_more_batches_than_records_can_be_in_flight_is_refused_and_others_are_not() -> None:
+    # Given
+    world = await ShareStateWorld().begin()
+    most = [StateBatch(2 * number, 2 * number, 2, 1) for number in range(MOST_BATCHES)]
+    too_many = [*most, StateBatch(2 * MOST_BATCHES, 2 * MOST_BATCHES, 2, 1)]
+
+    # When
+    results = await answers(
+        world, a_request(PartitionData(0, 3, 0, 0, 0, too_many), PartitionData(0, 3, 0, 0, 0, most))
+    )
+
+    # Then
+    assert [result.error_code for result in results] == [ErrorCode.INVALID_REQUEST, ErrorCode.NONE]
+    assert results[0].error_message is not None
+    assert "10001, expected 10000 at most" in results[0].error_message
+
+
+async def test_writes_that_add_up_to_very_many_batches_are_refused_until_the_start_offset_has_moved() -> None:
+    # Given
+    world = await ShareStateWorld().begin()
+
+    def writes(start_offset: int, first: int, count: int) -> PartitionData:
+        offsets = range(100 + 2 * first, 100 + 2 * (first + count), 2)
+        return PartitionData(
+            0, 3, 0, start_offset, 0, [StateBatch(offset, offset, 2, 1) for offset in offsets]
+        )
+
+    # When
+    results = await answers(
+        world,
+        a_request(
+            writes(0, 0, MOST_BATCHES),
+            writes(0, MOST_BATCHES, MOST_BATCHES),
+            writes(0, 2 * MOST_BATCHES, 1),
+            writes(4 * MOST_BATCHES, 0, 0),
+            writes(4 * MOST_BATCHES, 2 * MOST_BATCHES, 1),
+        ),
+    )
+
+    # Then
+    refused, none = ErrorCode.INVALID_REQUEST, ErrorCode.NONE
+    assert [result.error_code for result in results] == [none, none, refused, none, none]
+
+
+async def test_a_write_of_very_many_batches_lets_others_go_on() -> None:
+    # Given
+    world = await ShareStateWorld().begin()
+    many = [StateBatch(2 * number, 2 * number, 2, 1) for number in range(MOST_BATCHES)]
+
+    # When
+    turn_count = await turns_during(answers(world, a_request(*[PartitionData(0, 3, 0, 0, 0, many)] * 4)))
+
+    # Then
+    assert turn_count >= 4
 
 
 def test_a_request_is_refused_partition_by_partition() -> None:
