@@ -35,9 +35,9 @@ from kproxy.interception.request_decisions import (
     Translated,
     decide_held_request,
 )
-from kproxy.interception.request_stream import RequestStream
+from kproxy.interception.request_stream import RequestStream, is_large
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
-from kproxy.interception.response_stream import ResponseStream
+from kproxy.interception.response_stream import ResponseStream, takes_long
 from kproxy.interception.rewrites.api_versions import unsupported_version_answer
 from kproxy.interception.rewrites.described_groups import tell_share_groups
 from kproxy.interception.rewrites.responses import ResponseRewriter
@@ -60,6 +60,8 @@ class Call:
     slot: ResponseSlot
     request: DecodedRequest
     disposition: Disposition
+    is_large: bool = False
+    """Whether it takes a turn of the loop to decode, and another one to look through."""
 
 
 class ClientSession:
@@ -76,6 +78,7 @@ class ClientSession:
     __slots__ = (
         "_broker_versions",
         "_call",
+        "_is_long_turn",
         "_new_brokers",
         "_on_topic_change",
         "_request_counts",
@@ -84,6 +87,7 @@ class ClientSession:
         "_rewriter",
         "_routes",
         "_slots",
+        "has_long_answer",
         "passes_from_broker",
         "passes_from_client",
     )
@@ -114,6 +118,9 @@ class ClientSession:
         self._broker_versions: Mapping[int, tuple[int, int]] = {}
         self._call: Call | None = None
         self._new_brokers: tuple[BackingBroker, ...] = ()
+        self._is_long_turn = False
+        self.has_long_answer = False
+        """Whether a response of the broker waits for a long turn to be changed in, with `go_on`."""
 
     # ---- what the shell asks
 
@@ -208,8 +215,17 @@ class ClientSession:
         self._requests.receive(data)
 
     def go_on(self) -> None:
-        """Go on with requests that wait for another turn. Raises PeerViolation."""
-        self._requests.go_on()
+        """Go on with what waits for another turn, in one of the long ones: an answer, else requests.
+
+        Raises:
+            PeerViolation: by one of them.
+        """
+        if self.has_long_answer:
+            self._is_long_turn, self.has_long_answer = True, False
+            self._responses.release()
+            self._is_long_turn = False
+        elif self.is_paused:
+            self._requests.go_on(in_long_turn=True)
 
     def receive_from_broker(self, data: bytes) -> None:
         """Take bytes of the broker. Raises PeerViolation."""
@@ -294,8 +310,9 @@ class ClientSession:
         )
         match decided:
             case Served(request, disposition):
-                self._call = Call(ResponseSlot(SlotKind.LOCAL, *head), request, disposition)
-                self._slots.append(self._call.slot)
+                slot = ResponseSlot(SlotKind.LOCAL, *head)
+                self._call = Call(slot, request, disposition, is_large(frame))
+                self._slots.append(slot)
                 return True
             case Relayed(kind):
                 self._relay_held(kind, head, frame)
@@ -343,6 +360,10 @@ class ClientSession:
     # ---- responses
 
     def _rewrite(self, slot: ResponseSlot, frame: memoryview) -> bool:
+        if takes_long(slot, frame) and not self._is_long_turn:
+            self.has_long_answer = True
+            return False
+        self._is_long_turn = False
         if slot.kind is not SlotKind.SWALLOW:
             try:
                 self._responses.for_client.extend(self._rewritten(slot, frame))

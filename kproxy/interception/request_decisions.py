@@ -20,8 +20,8 @@ from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.frames import RequestHead
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 
-MAX_COORDINATOR_KEYS: Final = 50_000
-"""Of one FindCoordinator request that a broker answers: 100 ms to decode and encode the answer."""
+MAX_COORDINATOR_KEYS: Final = 30_000
+"""Of one FindCoordinator request that a broker answers: 45 ms to decode and encode the answer, which is one piece."""
 
 MAX_KEYS_ONE_BY_ONE: Final = 5_000
 """Of one whose keys become an answer of kproxy's, or requests, one by one: 20 µs each, which nobody can interrupt."""

@@ -34,6 +34,9 @@ HELD_BYTES_A_TURN: Final = 8 * 1024
 """Of requests that are held, before those behind them wait for another turn of the loop: small ones take 10 ms, or
 become 10,000 requests to an older broker."""
 
+LARGE_FRAME_BYTES: Final = 16 * 1024
+"""A request that is held, and longer, is handed over in a long turn: to decode it may take as much as 30 ms."""
+
 _BYTES_FOR_RELAYED: Final = 4
 """What a request that streams on counts for: it takes the time of so many bytes of one that is held."""
 
@@ -47,6 +50,11 @@ _NEUTRALISE: Final = Disposition.NEUTRALISE
 _NOTICE: Final = Disposition.NOTICE
 _GUARD: Final = Disposition.GUARD
 _STREAMS_ON: Final = -1
+
+
+def is_large(frame: bytes | memoryview) -> bool:
+    """Tell whether a request that is held is to be decoded in a long turn."""
+    return len(frame) > LARGE_FRAME_BYTES
 
 
 class _Backlog:
@@ -107,6 +115,7 @@ class RequestStream:
         "_backlog",
         "_body_left",
         "_held",
+        "_is_long_turn",
         "_max_request_bytes",
         "_on_held",
         "_on_relayed",
@@ -134,6 +143,7 @@ class RequestStream:
         self._backlog = _Backlog()
         self.for_broker: list[bytes | memoryview] = []
         self._turn_bytes_left = HELD_BYTES_A_TURN
+        self._is_long_turn = False
         self.is_barred = False
         self.is_paused = False
         """Whether requests wait for nothing but another turn, with `go_on`: this one had enough to do."""
@@ -165,7 +175,7 @@ class RequestStream:
         if self.is_barred or self.is_paused:
             self._backlog.append(data)
         else:
-            self._turn_bytes_left = HELD_BYTES_A_TURN
+            self._begin_turn(is_long=False)
             self._take(data)
 
     def passes(self, size: int) -> bool:
@@ -175,12 +185,19 @@ class RequestStream:
         self._body_left -= size
         return True
 
-    def go_on(self) -> None:
-        """Go on with the requests that waited for an answer, or for another turn. Raises PeerViolation as they do."""
+    def go_on(self, *, in_long_turn: bool = False) -> None:
+        """Go on with the requests that waited for an answer, or for another turn. Raises PeerViolation as they do.
+
+        One that is large is handed over only `in_long_turn`, of which there is one at a time in the whole process.
+        """
         self.is_barred = self.is_paused = False
-        self._turn_bytes_left = HELD_BYTES_A_TURN
+        self._begin_turn(is_long=in_long_turn)
         while not (self.is_barred or self.is_paused) and (data := self._backlog.take()) is not None:
             self._take(data)
+
+    def _begin_turn(self, *, is_long: bool) -> None:
+        self._turn_bytes_left = HELD_BYTES_A_TURN
+        self._is_long_turn = is_long
 
     def _take(self, data: bytes | memoryview) -> None:
         """Go through `data` up to the end of a request that those behind it wait for, or with which the turn ends."""
@@ -210,8 +227,13 @@ class RequestStream:
         frame = self._held.go_on(data[:missing])
         if frame is None:
             return None
+        rest = memoryview(data)[missing:] if len(data) > missing else None
+        if self._must_wait(frame):
+            if rest is not None:
+                self._backlog.put_back(rest)
+            return frame
         self._hand_over(frame)
-        return memoryview(data)[missing:] if len(data) > missing else None
+        return rest
 
     def _cut(self, data: bytes | memoryview) -> bytes | memoryview | None:
         """Let pass what streams on in `data`, which begins with the rest of a forwarded body or with a frame."""
@@ -297,8 +319,17 @@ class RequestStream:
         if end > len(data):
             self._held.begin(view[position:], end - position)
             return None
+        if self._must_wait(view[position:end]):
+            return view[position:]
         self._hand_over(view[position:end])
         return view[end:] if end < len(data) else None
+
+    def _must_wait(self, frame: memoryview) -> bool:
+        """Tell whether a large request has to wait for a long turn, to which this one ends."""
+        if is_large(frame) and not (self._is_long_turn and self._turn_bytes_left == HELD_BYTES_A_TURN):
+            self._turn_bytes_left = 0
+            return True
+        return False
 
     def _refuse_unrouted(self, head: memoryview) -> None:
         _length, api_key, api_version, _correlation_id = unpack_request_head(head)

@@ -27,6 +27,15 @@ LARGEST_HELD_PRODUCE_BYTES: Final = 256 * 1024
 """Of a response to a Produce, which is about some 6,000 partitions then. To decode and encode it takes 30 ms."""
 
 
+LARGE_ANSWER_BYTES: Final = 64 * 1024
+"""A response that is held to be changed, and longer, is changed in a long turn: that may take as much as 45 ms."""
+
+
+def takes_long(slot: ResponseSlot, frame: memoryview) -> bool:
+    """Tell whether a response that is held is to be changed in a long turn. Of Metadata the brokers alone are read."""
+    return len(frame) > LARGE_ANSWER_BYTES and (slot.api_key != ApiKey.METADATA or slot.rewrite is not None)
+
+
 class ResponseStream:
     """Cuts the broker's bytes into responses and streams or holds each.
 

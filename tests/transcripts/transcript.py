@@ -196,6 +196,9 @@ class _Stage:
         for start in range(0, len(data), self._chunk_bytes):
             receive(data[start : start + self._chunk_bytes])
             self._collect()
+        while self._session.is_paused or self._session.has_long_answer:
+            self._session.go_on()
+            self._collect()
 
     def _collect(self) -> None:
         self._left["broker"] += joined(self._session.take_for_broker())

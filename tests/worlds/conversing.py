@@ -61,9 +61,13 @@ class Conversation:
     def client_sends(self, data: bytes) -> bytes:
         """Return what goes to the broker."""
         self.session.receive_from_client(data)
+        while self.session.is_paused:
+            self.session.go_on()
         return joined(self.session.take_for_broker())
 
     def broker_sends(self, data: bytes) -> bytes:
         """Return what goes to the client."""
         self.session.receive_from_broker(data)
+        while self.session.has_long_answer:
+            self.session.go_on()
         return joined(self.session.take_for_client())

@@ -12,7 +12,7 @@ from kproxy.share.share_session import ShareSession
 
 
 class ReleasesUnderWay:
-    """How many of `HeldRecords` are being taken back at this moment: together they take as long a turn as one."""
+    """How many of `HeldRecords` are being taken back at this moment: what they begin with takes as long as of one."""
 
     __slots__ = ("count",)
 
@@ -59,8 +59,9 @@ class HeldRecords:
         """
         left = self._share_partitions()
         self._under_way.count += 1
+        pace = Pace(sharers=self._under_way.count)
         try:
-            while self._release_some(left, writes):
+            while self._release_some(left, writes, pace):
                 await let_others_go_on()
         finally:
             self._under_way.count -= 1
@@ -74,9 +75,10 @@ class HeldRecords:
             for partition in holder.session.partitions:
                 yield holder, partition.in_group(holder.session.key.group_id)
 
-    def _release_some(self, left: Iterator[tuple[_Holder, SharePartitionKey]], writes: StateWrites) -> bool:
+    def _release_some(
+        self, left: Iterator[tuple[_Holder, SharePartitionKey]], writes: StateWrites, pace: Pace
+    ) -> bool:
         """Take back as much as there is time for; tell whether something may be left."""
-        pace = Pace(sharers=self._under_way.count)
         return any(pace.is_pause_due(self._release_one(holder, key, writes)) for holder, key in left)
 
     def _release_one(self, holder: _Holder, key: SharePartitionKey, writes: StateWrites) -> int:

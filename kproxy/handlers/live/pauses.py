@@ -1,5 +1,7 @@
-"""A turn for everybody else in the middle of work that is long."""
+"""A turn for everybody else in the middle of work that is long, and one line for all work that is."""
 
+import threading
+from collections import deque
 from collections.abc import Generator
 from types import coroutine
 from typing import Final
@@ -7,6 +9,8 @@ from typing import Final
 MOST_AT_ONCE: Final = 500
 """Share-partitions that a request may change before others have a turn: some 20 ms."""
 
+MOST_AT_FIRST: Final = 50
+"""Share-partitions that it may change before its first pause, some 2 ms: many requests may begin in the same turn."""
 
 _RUNS_OF_ONE: Final = 16
 """So many runs of offsets that a request changes are as much work as another share-partition."""
@@ -17,27 +21,58 @@ def work_on(run_count: int) -> int:
     return 1 + run_count // _RUNS_OF_ONE
 
 
+class _Line(threading.local):
+    """Who waits to go on with long work, first come first, and how many have gone on. Each event loop has its own."""
+
+    def __init__(self) -> None:
+        self.places: deque[object] = deque()
+        self.gone_on_count = 0
+
+
+_line = _Line()
+
+
 @coroutine
 def let_others_go_on() -> Generator[None, None, None]:
-    """Return in the next turn of the event loop."""
-    yield
+    """Return in the next turn of the event loop, or when all have gone on who waited here before.
+
+    At most one of them, whatever it works on, goes on in one turn of the loop. So long work in pieces, with this
+    between them, takes one piece of every turn, and what is short need not wait here and comes in between. Nobody
+    waits for more than a piece of each who waited before, and whoever is cancelled leaves the line.
+    """
+    place = object()
+    places = _line.places
+    places.append(place)
+    seen_count = _line.gone_on_count
+    try:
+        while True:
+            yield
+            # The loop resumes everybody here once a turn: if nobody went on since the last time, nobody did in this.
+            if places[0] is place and _line.gone_on_count == seen_count:
+                break
+            seen_count = _line.gone_on_count
+        _line.gone_on_count += 1
+    finally:
+        places.remove(place)
 
 
 class Pace:
-    """Tells whoever goes through very many share-partitions when it is time for a pause.
+    """Tells whoever goes through very many share-partitions when it is time for a pause: `let_others_go_on`.
 
-    Where `sharers` do so in the same turns, each has its share of the time until then.
+    The first one is due soon (`MOST_AT_FIRST`), for others may have begun in the same turn; then one after each
+    `MOST_AT_ONCE`. Where `sharers` are known to begin in the same turns, each begins with its share; what `is_alone`
+    in what it does begins with as much as it goes on with.
     """
 
-    __slots__ = ("_left", "_most")
+    __slots__ = ("_left",)
 
-    def __init__(self, *, sharers: int = 1) -> None:
-        self._most = self._left = max(MOST_AT_ONCE // sharers, 1)
+    def __init__(self, *, sharers: int = 1, is_alone: bool = False) -> None:
+        self._left = MOST_AT_ONCE if is_alone else max(min(MOST_AT_FIRST, MOST_AT_ONCE) // sharers, 1)
 
     def is_pause_due(self, work: int = 1) -> bool:
         """Count `work`, about as much as so many share-partitions; tell whether others should go on now."""
         self._left -= work
         if self._left > 0:
             return False
-        self._left = self._most
+        self._left = MOST_AT_ONCE
         return True

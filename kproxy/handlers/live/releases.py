@@ -54,7 +54,7 @@ class Releases:
     def expire_locks(self, now_ms: int) -> "Released":
         """Take back records whose lock ended by `now_ms`, of as many share-partitions as there is time for at once."""
         writes = StateWrites(self._services.directory, self._services.state_log)
-        pace, is_pause_due = Pace(), False
+        pace, is_pause_due = Pace(is_alone=True), False
         while not is_pause_due and (due := self._services.directory.take_due(now_ms)):
             is_pause_due = pace.is_pause_due(self._expire_locks_of(due, now_ms, writes))
         return Released(self._services.directory, writes)

@@ -1,12 +1,12 @@
 """Answering the requests that do not (only) go to the broker: the way from a decoded request to frames, timed."""
 
-import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from kproxy.handlers.groups.group_configs import are_few_groups
+from kproxy.handlers.live.pauses import let_others_go_on
 from kproxy.handlers.ports import AnswerBudget, RequestContext
 from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.handlers.registry import Apis
@@ -102,12 +102,14 @@ async def answer_call(connection: Answered, call: Call, apis: Apis, budget: Answ
         PeerViolation: by requests that waited behind this one.
     """
     context = _context(connection, call.request, budget)
+    if call.is_large:
+        await let_others_go_on()  # it was decoded in this turn, or the last one
     if call.disposition is Disposition.EXAMINE:
         await _answer_together(connection, call, apis, context)
         return 0
     response = await apis.serve(call.request, context)
     if call.request.api_key not in _BRIEFLY_ANSWERED:
-        await asyncio.sleep(0)  # an answer may have tens of thousands of parts, and they are encoded next
+        await let_others_go_on()  # an answer may have tens of thousands of parts, and they are encoded next
     if connection.is_over:
         return 0
     buffers = cut_free(_framed(call.request, response))
@@ -139,11 +141,11 @@ async def _answer_together(connection: Answered, call: Call, apis: Apis, context
     request = call.request
     shared = SHARED_APIS[request.api_key]
     halves = shared.split(request.message)
-    await asyncio.sleep(0)
+    await let_others_go_on()
     is_refused = _names_too_many_groups(halves.local)
     served: Message | None = request.message if is_refused else halves.local
     local = await apis.serve(replace(request, message=served), context) if served is not None else None
-    await asyncio.sleep(0)
+    await let_others_go_on()
     if connection.is_over:
         return
     if is_refused and local is not None:
@@ -152,7 +154,7 @@ async def _answer_together(connection: Answered, call: Call, apis: Apis, context
     left = halves.upstream if shared.left is None else shared.left(request.message, local)
     if left is None or connection.session.broker_lacks(request.api_key):
         merged = shared.merge(request.message, local, None)
-        await asyncio.sleep(0)
+        await let_others_go_on()
         connection.session.answer(call.slot, _framed(request, merged))
         return
     half = connection.session.left_half(

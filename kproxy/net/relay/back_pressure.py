@@ -31,7 +31,7 @@ class BackPressure:
         self.is_ending = False
         """No further requests are taken."""
         self.is_turn_due = False
-        """Another turn of requests that came already is about to begin."""
+        """Another turn of requests that came already, or for a large answer, is about to begin."""
 
     @property
     def is_broker_wanted(self) -> bool:
@@ -39,11 +39,12 @@ class BackPressure:
         return not (self.is_client_full or self.awaits_room)
 
     def makes_turn_due(self, session: ClientSession) -> bool:
-        """Tell, once, that another turn of requests that came already is due, and that there is room for it."""
-        if not session.is_paused or self.is_turn_due:
+        """Tell, once, that another turn is due, for an answer or requests that came already, and that there is room."""
+        if self.is_turn_due:
             return False
         is_crowded = self.is_broker_full or session.owed_responses > MAX_OWED_RESPONSES
-        self.is_turn_due = self.is_broker_wanted and not is_crowded
+        are_requests_due = session.is_paused and not is_crowded
+        self.is_turn_due = self.is_broker_wanted and (session.has_long_answer or are_requests_due)
         return self.is_turn_due
 
     def is_client_wanted(self, session: ClientSession, *, has_twin: bool) -> bool:

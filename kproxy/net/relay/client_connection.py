@@ -6,6 +6,7 @@ from functools import partial
 from typing import cast
 
 from kproxy.errors import KproxyError, PeerViolation
+from kproxy.handlers.live.pauses import let_others_go_on
 from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.interception.client_session import Call
@@ -151,8 +152,9 @@ class ClientConnection(asyncio.Protocol):
             self._pump()
         if self.is_gone or self._has_failed or twin is not self._twin:
             return
-        reason = "lost_mid_frame" if self.session.is_broker_mid_frame else "lost"
-        tell = log.debug
+        if self.session.has_long_answer:
+            self._receive("broker", self.session.go_on)
+        reason, tell = "lost_mid_frame" if self.session.is_broker_mid_frame else "lost", log.debug
         if self.session.owed_responses:
             self._relay.counting.count("connection_errors", 1, "broker", reason)
             tell = log.info
@@ -206,8 +208,6 @@ class ClientConnection(asyncio.Protocol):
         if self._twin is not None:
             self._twin.abort()
 
-    # ---- private
-
     def _close_client(self) -> None:
         if self.transport is not None:
             close_behind_buffer(self.transport, patience_ms=self._relay.limits.frame_deadline_ms)
@@ -253,9 +253,10 @@ class ClientConnection(asyncio.Protocol):
             self.broker_lost(twin, None)
         self._pump()
 
-    def _go_on(self) -> None:
+    async def _go_on(self) -> None:
+        await let_others_go_on()
         self._pressure.is_turn_due = False
-        self._receive("client", self.session.go_on)
+        self._receive("broker" if self.session.has_long_answer else "client", self.session.go_on)
 
     def _receive(self, side: str, receive: Callable[[], None]) -> None:
         if self.is_over or self._has_failed:
@@ -352,9 +353,9 @@ class ClientConnection(asyncio.Protocol):
             elif not is_wanted and transport.is_reading():
                 transport.pause_reading()
         if self._twin is not None:
-            self._twin.read(is_wanted=pressure.is_broker_wanted)
+            self._twin.read(is_wanted=pressure.is_broker_wanted and not self.session.has_long_answer)
         if pressure.makes_turn_due(self.session):
-            self._loop.call_soon(self._go_on)
+            self._spawn(self._go_on, name=f"requests of {self.peer}")
 
     async def _bind(self, brokers: tuple[BackingBroker, ...]) -> None:
         assert self._relay.binder is not None

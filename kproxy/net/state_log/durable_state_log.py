@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final, Generic, TypeVar, cast
 
 from kproxy.errors import ApiError, CoordinatorNotAvailable
-from kproxy.handlers.live.pauses import let_others_go_on
+from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.ports import OnRefused
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.net.state_log.slots import StateSlots
@@ -272,6 +272,7 @@ class DurableStateLog:
         self, operations: Mapping[SharePartitionKey, Operation]
     ) -> Mapping[SharePartitionKey, object]:
         """Submit all in one turn of the loop; return what each answers, or why it failed."""
+        pace = Pace()
         outcomes: dict[SharePartitionKey, object] = {}
         queued: dict[SharePartitionKey, Ticket] = {}
         for key, operation in operations.items():
@@ -284,6 +285,8 @@ class DurableStateLog:
                 outcomes[key] = await Settlement[object](ticket)
             except ApiError as refusal:
                 outcomes[key] = refusal
+            if pace.is_pause_due():  # the slots of many requests settle in the same turn
+                await let_others_go_on()
         return outcomes
 
 

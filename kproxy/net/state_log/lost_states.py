@@ -74,7 +74,7 @@ class LostStates:
 
     def _look_through(self, slot: StateSlot, loaded: LoadedSlot) -> Iterator[None]:
         """Look at every group of a slot, and yield where others may have a turn."""
-        pace = Pace()
+        pace = Pace(is_alone=True)
         for group_id in tuple(loaded.groups.group_ids):
             for some in _portions(loaded.groups.durable_initialized(group_id)):
                 self._look_at(some, group_id, slot, loaded)

@@ -7,12 +7,15 @@ import pytest
 from kproxy.errors import PeerViolation
 from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroker
 from kproxy.interception.client_session import KEEPALIVE_CORRELATION_ID
+from kproxy.interception.response_stream import LARGE_ANSWER_BYTES
 from kproxy.interception.routing import Disposition
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
+from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
+from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
 from kproxy.wire.messages.metadata_request import MetadataRequest
 from kproxy.wire.messages.metadata_response import MetadataResponse, MetadataResponseBroker
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
@@ -28,6 +31,30 @@ from tests.worlds.conversing import (
 METADATA_RESPONSE = MetadataResponse(
     brokers=[MetadataResponseBroker(node_id=1, host="broker-1", port=9092)], controller_id=1, cluster_id="c"
 )
+
+
+def test_a_large_answer_that_has_to_be_changed_waits_for_a_long_turn_and_what_comes_behind_it_too() -> None:
+    # Given
+    session = Conversation().session
+    search = FindCoordinatorRequest(key_type=0, coordinator_keys=["g" * 100])
+    session.receive_from_client(request(10, 6, 1, search) + request(10, 6, 2, search) + opaque_request(3))
+    found = Coordinator(key="g" * (LARGE_ANSWER_BYTES // 4), node_id=1, host="broker-1", port=9092)
+    answers = [
+        response(10, 6, number, FindCoordinatorResponse(coordinators=[found] * 4)) for number in (1, 2)
+    ]
+    session.receive_from_broker(b"".join(answers) + opaque_response(3))
+    left = [(session.owed_responses, session.has_long_answer)]
+
+    # When
+    while session.has_long_answer:
+        session.go_on()
+        left.append((session.owed_responses, session.has_long_answer))
+
+    # Then
+    assert left == [(3, True), (2, True), (0, False)]
+    passed = joined(session.take_for_client())
+    assert passed.count(b"kproxy") == 8
+    assert passed.endswith(opaque_response(3))
 
 
 def test_a_forwarded_exchange_passes_byte_for_byte() -> None:

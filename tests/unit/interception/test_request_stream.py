@@ -2,7 +2,6 @@
 
 import struct
 import sys
-from collections.abc import Collection
 from itertools import pairwise
 
 import pytest
@@ -10,51 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kproxy.errors import PeerViolation
-from kproxy.interception.request_stream import HELD_BYTES_A_TURN, RequestStream
-from kproxy.interception.routing import Disposition, RoutingTable
-from kproxy.wire.frames import RequestHead
-
-JOIN_GROUP = 11
-SHARE_FETCH = 78
-SERVED = {SHARE_FETCH: (1, 2)}
-
-
-def frame(api_key: int, version: int, correlation_id: int, body: bytes = b"") -> bytes:
-    payload = struct.pack(">hhi", api_key, version, correlation_id) + body
-    return struct.pack(">i", len(payload)) + payload
-
-
-def produce(correlation_id: int, acks: int, body: bytes = b"") -> bytes:
-    return frame(0, 3, correlation_id, b"\x00\x01c" + b"\xff\xff" + struct.pack(">h", acks) + body)
-
-
-class Heard:
-    """A stream, and everything it said."""
-
-    def __init__(
-        self,
-        *,
-        bar: bool = False,
-        max_request_bytes: int = 1 << 20,
-        share_group_ids: Collection[str] = (),
-    ) -> None:
-        self.relayed: list[tuple[int, int, Disposition]] = []
-        self.held: list[tuple[int, bytes]] = []
-        self._bar = bar
-        routes = RoutingTable(SERVED, share_group_ids)
-        self.stream = RequestStream(routes, max_request_bytes, self._relay, self._hold)
-
-    def _relay(self, head: RequestHead, disposition: Disposition) -> None:
-        self.relayed.append((head.api_key, head.correlation_id, disposition))
-
-    def _hold(self, head: RequestHead, whole: memoryview) -> bool:
-        self.held.append((head.correlation_id, bytes(whole)))
-        return self._bar
-
-    @property
-    def sent(self) -> bytes:
-        return b"".join(self.stream.for_broker)
-
+from kproxy.interception.request_stream import HELD_BYTES_A_TURN, LARGE_FRAME_BYTES
+from kproxy.interception.routing import Disposition
+from tests.worlds.heard_requests import JOIN_GROUP, SHARE_FETCH, Heard, frame, produce
 
 CONVERSATION = [
     frame(1, 12, 1, b"fetch" * 50),
@@ -259,6 +216,42 @@ def test_thousands_of_requests_in_one_chunk_are_spread_over_many_turns(
 
     assert counts[-1] == 20_000
     assert max(after - before for before, after in pairwise(counts)) == most_a_turn
+
+
+@pytest.mark.parametrize("cut", [1, 40, LARGE_FRAME_BYTES, LARGE_FRAME_BYTES + 20], ids=str)
+def test_a_large_request_is_handed_over_in_a_long_turn_and_in_no_other(cut: int) -> None:
+    # Given
+    large, behind = frame(SHARE_FETCH, 1, 1, bytes(LARGE_FRAME_BYTES)), frame(12, 4, 2)
+    flow = large + behind
+    heard = Heard()
+    heard.stream.receive(flow[:cut])
+    heard.stream.receive(flow[cut:])
+    heard.stream.go_on()
+    before = ([*heard.held], [*heard.relayed], heard.stream.is_paused, heard.stream.backlog_bytes)
+
+    # When
+    heard.stream.go_on(in_long_turn=True)
+    heard.stream.go_on()
+
+    # Then
+    assert before == ([], [], True, len(flow))
+    assert (heard.held, [number for _, number, _ in heard.relayed]) == ([(1, large[4:])], [2])
+
+
+def test_a_long_turn_hands_over_one_large_request() -> None:
+    # Given
+    heard = Heard()
+    heard.stream.receive(frame(12, 4, 1) + frame(SHARE_FETCH, 1, 2, bytes(LARGE_FRAME_BYTES)) * 2)
+    counts: list[int] = []
+
+    # When
+    while heard.stream.is_paused:
+        heard.stream.go_on(in_long_turn=True)
+        counts.append(len(heard.held))
+
+    # Then
+    assert counts == [1, 2]
+    assert len(heard.relayed) == 1
 
 
 def test_what_comes_while_requests_wait_for_another_turn_waits_behind_them() -> None:

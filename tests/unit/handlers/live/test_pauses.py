@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.handlers.live.pauses import MOST_AT_ONCE, Pace, let_others_go_on, work_on
+from kproxy.handlers.live.pauses import MOST_AT_FIRST, MOST_AT_ONCE, Pace, let_others_go_on, work_on
 from kproxy.statelog.actors import Cause
 from tests.worlds.share_group_world import (
     ORDERS,
@@ -42,15 +42,17 @@ async def test_others_have_a_turn() -> None:
     assert events == ["before", "other", "after"]
 
 
-def test_a_pause_is_due_after_so_much_work_and_then_again() -> None:
-    # Given
-    pace = Pace()
-
+@pytest.mark.parametrize(
+    ("pace", "first"),
+    [(Pace(), MOST_AT_FIRST), (Pace(sharers=10), MOST_AT_FIRST // 10), (Pace(is_alone=True), MOST_AT_ONCE)],
+    ids=["beside others", "shared", "alone"],
+)
+def test_a_pause_is_due_soon_and_then_after_so_much_work_again_and_again(pace: Pace, first: int) -> None:
     # When
-    due = [number for number in range(1, 2 * MOST_AT_ONCE + 1) if pace.is_pause_due()]
+    due = [number for number in range(1, first + 2 * MOST_AT_ONCE + 1) if pace.is_pause_due()]
 
     # Then
-    assert due == [MOST_AT_ONCE, 2 * MOST_AT_ONCE]
+    assert due == [first, first + MOST_AT_ONCE, first + 2 * MOST_AT_ONCE]
     assert [pace.is_pause_due(work) for work in (MOST_AT_ONCE - 1, 1)] == [False, True]
 
 
@@ -99,8 +101,8 @@ async def test_an_acknowledgement_of_very_many_partitions_lets_others_go_on_in_b
 
     # Then
     assert [count for count in dict.fromkeys(seen) if count] == [
-        MOST_AT_ONCE - 1,
-        2 * MOST_AT_ONCE - 1,
+        MOST_AT_FIRST - 1,
+        MOST_AT_FIRST + MOST_AT_ONCE - 1,
         PARTITION_COUNT,
     ]
     assert set(acknowledge_errors(answer).values()) == {ErrorCode.NONE}
@@ -184,7 +186,7 @@ async def test_an_acknowledgement_of_very_many_records_lets_others_go_on_in_betw
     seen = await accept_every_other(world, alice)
 
     # Then
-    assert seen == [9, 19, WORN_COUNT]
+    assert seen == [0, 10, 20, WORN_COUNT]
 
 
 async def test_an_acknowledgement_of_very_many_batches_that_are_malformed_lets_others_go_on_in_between() -> (
@@ -240,7 +242,7 @@ async def test_a_fetch_of_very_many_records_that_lie_apart_lets_others_go_on_in_
     await task
 
     # Then
-    assert [count for count in dict.fromkeys(seen) if count] == [20, WORN_COUNT]
+    assert [count for count in dict.fromkeys(seen) if count] == [2, 22, WORN_COUNT]
 
 
 async def counts_during(work: Coroutine[object, object, object], count: Callable[[], int]) -> list[int]:
@@ -279,7 +281,11 @@ async def test_the_end_of_a_session_that_holds_records_of_very_many_partitions_l
     seen = await counts_during(end(alice), lambda: released_count(world))
 
     # Then
-    assert [count for count in seen if count] == [MOST_AT_ONCE, 2 * MOST_AT_ONCE, PARTITION_COUNT]
+    assert [count for count in seen if count] == [
+        MOST_AT_FIRST,
+        MOST_AT_FIRST + MOST_AT_ONCE,
+        PARTITION_COUNT,
+    ]
     assert (world.groups.session_count, world.groups.share_partition_count) == (0, 0)
 
 
@@ -292,7 +298,7 @@ async def test_the_end_of_a_session_that_holds_very_many_runs_lets_others_go_on_
     seen = await counts_during(alice.disconnect(), lambda: released_count(world))
 
     # Then
-    assert [count for count in seen if count] == [5, 10, 15, 20, WORN_COUNT]
+    assert [count for count in seen if count] == [1, 6, 11, 16, 21, WORN_COUNT]
 
 
 async def test_sessions_that_end_together_release_no_more_in_a_turn_than_one_of_them() -> None:
@@ -343,8 +349,8 @@ async def test_a_fetch_of_very_many_partitions_lets_others_go_on_in_between() ->
 
     # Then
     assert [count for count in dict.fromkeys(seen) if count] == [
-        MOST_AT_ONCE,
-        2 * MOST_AT_ONCE,
+        MOST_AT_FIRST,
+        MOST_AT_FIRST + MOST_AT_ONCE,
         PARTITION_COUNT,
     ]
     assert all(data.acquired_records for data in partitions_of(answer).values())

@@ -128,6 +128,7 @@ async def test_configurations_of_too_many_groups_are_refused_as_a_whole_and_othe
     # Given
     connection, apis = Connection(), RefusingApis()
     connection.session.receive_from_client(b"".join(codecs.encode_request(api_key, version, 7, "c", message)))
+    connection.session.go_on()
     call = connection.session.take_call()
     assert call is not None
 

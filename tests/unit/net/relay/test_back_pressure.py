@@ -86,3 +86,17 @@ def test_requests_that_wait_for_a_turn_are_gone_on_with_once_and_where_there_is_
     assert session.is_paused
     assert due == [True, False, False, False, False]
     assert not BackPressure().makes_turn_due(a_session())
+
+
+def test_a_turn_is_due_for_a_large_answer_although_the_broker_takes_no_requests() -> None:
+    # Given
+    broker_full, client_full = BackPressure(), BackPressure()
+    broker_full.is_broker_full = client_full.is_client_full = True
+    session = a_session()
+    session.has_long_answer = True
+
+    # When
+    due = [pressure.makes_turn_due(session) for pressure in (broker_full, broker_full, client_full)]
+
+    # Then
+    assert due == [True, False, False]

@@ -12,6 +12,7 @@ from kproxy.errors import (
     InvalidRequest,
     StateLogUnavailable,
 )
+from kproxy.handlers.live.pauses import MOST_AT_FIRST, MOST_AT_ONCE
 from kproxy.net.state_log.durable_state_log import DurableGroupLog, DurableStateLog, Settlement, SlotDirectory
 from kproxy.net.state_log.slots import StateSlots
 from kproxy.share.heartbeat import PartitionInitialization
@@ -32,12 +33,8 @@ from kproxy.statelog.state_records import decode_state_record
 from kproxy.statelog.tickets import Ticket
 from tests.event_loops import async_fixture
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
-from tests.worlds.state_logs import (
-    StateLogBacking,
-    drained,
-    key_of_slot,
-    state_log,
-)
+from tests.worlds.state_logs import StateLogBacking, drained, key_of_slot, state_log
+from tests.worlds.waiting import turns_during
 
 HERE, THERE = key_of_slot(0), key_of_slot(1)
 DELTA = StateDelta(0, 5, (StateBatch(0, 4, RecordState.ACKNOWLEDGED, 1),))
@@ -392,3 +389,9 @@ async def test_offsets_are_moved_in_all_slots_and_seen_without_taking_anything_o
         if isinstance(each, DurableShareState)
     ]
     assert (failures, epochs, states[missing]) == ({}, [(5, 0), (2, 0)], None)
+
+
+async def test_others_have_turns_while_the_outcomes_of_very_many_are_gathered(ports: Ports) -> None:
+    keys = [HERE._replace(partition=number) for number in range(MOST_AT_FIRST + 2 * MOST_AT_ONCE)]
+
+    assert await turns_during(ports.states.summaries(keys)) >= 3
