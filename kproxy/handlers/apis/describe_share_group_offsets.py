@@ -121,7 +121,7 @@ class DescribeShareGroupOffsetsHandler:
         self, request: DescribeShareGroupOffsetsRequest, context: RequestContext
     ) -> DescribeShareGroupOffsetsResponse:
         """Answer group by group. Raises InvalidRequest when there are too many groups, topics and partitions."""
-        self._services.bounds.require_few(_count_of(request))
+        self._services.bounds.require_few(count_of_described(request))
         report = RefusalReport(self._services.observer, context)
         cluster = await self._ask_cluster(request.groups, context)
         groups = await self._asked(request.groups, cluster, report)
@@ -249,7 +249,7 @@ class DescribeShareGroupOffsetsHandler:
         if pace.is_pause_due():
             await let_others_go_on()
         if group.refusal is not None:
-            return _refused_group(group.group_id, group.refusal.error_code, str(group.refusal))
+            return refused_group(group.group_id, group.refusal.error_code, str(group.refusal))
         topics = []
         for topic in group.topics:
             partitions = []
@@ -315,7 +315,8 @@ def _has_lag(state: DurableShareState) -> bool:
     return is_counted and state.start_offset != UNKNOWN_START_OFFSET
 
 
-def _count_of(request: DescribeShareGroupOffsetsRequest) -> int:
+def count_of_described(request: DescribeShareGroupOffsetsRequest) -> int:
+    """Return how many groups, topics and partitions `request` names, as `AdministrationBounds` has it."""
     topics = [topic for group in request.groups for topic in group.topics or ()]
     groups = count_of_names(group.group_id for group in request.groups)
     return groups + len(topics) + sum(len(topic.partitions) for topic in topics)
@@ -333,9 +334,10 @@ def _refused(
     return DescribeShareGroupOffsetsResponse(groups=groups)
 
 
-def _refused_group(
+def refused_group(
     group_id: str, error_code: ErrorCode, error_message: str | None
 ) -> DescribeShareGroupOffsetsResponseGroup:
+    """Return what says no to one group."""
     return DescribeShareGroupOffsetsResponseGroup(
         group_id, error_code=error_code, error_message=error_message
     )

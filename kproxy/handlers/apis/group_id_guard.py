@@ -42,6 +42,18 @@ _TYPES: Final[Mapping[int, str]] = {
 """What groups are called that these are about."""
 
 
+GUARDED_KEYS: Final = frozenset(
+    {
+        ApiKey.JOIN_GROUP,
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        ApiKey.STREAMS_GROUP_HEARTBEAT,
+        ApiKey.OFFSET_COMMIT,
+        ApiKey.TXN_OFFSET_COMMIT,
+    }
+)
+"""What is refused here; each names one group."""
+
+
 def guarded_apis(coordinators: GroupCoordinators) -> tuple[ServedApi, ...]:
     """Return the refusals. Versions are those that kproxy knows the messages of, both ends inclusive."""
     guard = _Guard(coordinators)

@@ -74,7 +74,7 @@ class ShareGroupDescribeHandler:
             if described.error_code == ErrorCode.NONE:
                 described.authorized_operations = operations
             answer.groups.append(described)
-            entry_count += _entry_count(described)
+            entry_count += entry_count_of(described)
             if entry_count + len(answer.groups) - paused_at > _ENTRIES_AT_ONCE:
                 paused_at = entry_count + len(answer.groups)
                 await let_others_go_on()
@@ -99,7 +99,7 @@ class ShareGroupDescribeHandler:
             return _described_group(self._view(group_id, coordinator_id))
         except ApiError as refusal:
             report.add(refusal.error_code, f"group {group_id!r}: {refusal}")
-            return DescribedGroup(refusal.error_code, str(refusal) if group_id else None, group_id)
+            return refused_group(group_id, refusal)
 
     def _view(self, group_id: str, coordinator_id: int | None) -> ShareGroupView:
         """Return the group. A `coordinator_id` is that of the broker to ask instead."""
@@ -123,6 +123,11 @@ def refuse_description(
         for group_id, text in zip(request.group_ids, told_why(error_message), strict=False)
     ]
     return ShareGroupDescribeResponse(groups=groups)
+
+
+def refused_group(group_id: str, refusal: ApiError) -> DescribedGroup:
+    """Return what says no to one group; to one without an id there are no words."""
+    return DescribedGroup(refusal.error_code, str(refusal) if group_id else None, group_id)
 
 
 def _described_group(view: ShareGroupView) -> DescribedGroup:
@@ -153,7 +158,8 @@ def _member(member: ShareGroupMemberView) -> Member:
     )
 
 
-def _entry_count(described: DescribedGroup) -> int:
+def entry_count_of(described: DescribedGroup) -> int:
+    """Return for how many entries of an answer a group counts (`AdministrationBounds.most_told`)."""
     return len(described.members) + sum(
         len(topic.partitions) for member in described.members for topic in member.assignment.topic_partitions
     )
