@@ -84,12 +84,12 @@ class ShareGroupDescribeHandler:
 
     async def _tell_other_types(self, groups: Sequence[DescribedGroup]) -> None:
         """Say of groups that are no share groups whether they are groups of another type."""
-        unknown = {
-            group.group_id: group for group in groups if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND
-        }
-        refusals = await self._coordinators.not_found(tuple(islice(unknown, MOST_LOOKED_UP)))
-        for group_id, refusal in refusals.items():
-            unknown[group_id].error_message = str(refusal)
+        unknown = [group for group in groups if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND]
+        ids = dict.fromkeys(group.group_id for group in unknown)
+        refusals = await self._coordinators.not_found(tuple(islice(ids, MOST_LOOKED_UP)))
+        for group in unknown:
+            if (refusal := refusals.get(group.group_id)) is not None:
+                group.error_message = str(refusal)
 
     def _described(
         self, group_id: str, coordinator_id: int | None, report: RefusalReport, *, told_count: int

@@ -84,6 +84,15 @@ async def test_a_group_of_another_type_is_told_as_such() -> None:
     ]
 
 
+async def test_a_group_of_another_type_is_told_as_such_each_time_it_is_named() -> None:
+    world = ShareGroupWorld()
+    world.namespace.foreign_ids = {"plain"}
+
+    groups = await described(world, "plain", "plain")
+
+    assert [group.error_message for group in groups] == ["Group plain is not a share group."] * 2
+
+
 async def test_while_the_cluster_says_nothing_an_unknown_group_is_one_that_nobody_has() -> None:
     world = ShareGroupWorld()
     world.namespace.foreign_ids = None
