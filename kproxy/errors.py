@@ -271,6 +271,22 @@ class UnreadableFleetData(KproxyError):
     """
 
 
+class PeerRefused(KproxyError):
+    """Another kproxy process that is not talked to: of another cluster or format, without the secret, or no kproxy.
+
+    `reason` is a fixed word for counters, the text says what is the matter. Raised by `kproxy.fleet`; a listener tells
+    the peer, logs it by name and counts it, who dials answers its client with a retriable error.
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(reason, detail)
+        self.reason = reason
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return self.detail
+
+
 class CorruptStateRecord(KproxyError):
     """A log record that cannot be what it says: undecodable, of an unknown type, or impossible in what it claims.
 
