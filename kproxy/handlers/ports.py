@@ -79,6 +79,9 @@ class RequestContext:
     caller: Caller = PATIENT_CALLER
     refusals: RefusalStreaks = field(default_factory=RefusalStreaks, compare=False, repr=False)
     """Those of its connection."""
+    refusal: str = ""
+    """Why it is to be refused whatever it asks, with COORDINATOR_NOT_AVAILABLE: the process that serves its group was
+    asked, and gave no answer. Empty for a request that is to be served."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,6 +187,8 @@ class ServedApis:
         partial_api = self._partial_apis.get(request.api_key)
         api = self._apis[request.api_key] if partial_api is None else partial_api
         try:
+            if context.refusal:
+                return self._refuse_for_peer(api, request.message, context)
             context = await self._when_ready(request.message, context)
             if partial_api is None and self._service is not Service.ON:
                 return self._refuse(api, request.message, context)
@@ -226,6 +228,10 @@ class ServedApis:
             return context
         waited_ms = await self._readiness.wait(need, context.connection_id)
         return replace(context, waited_ms=waited_ms) if waited_ms else context
+
+    def _refuse_for_peer(self, api: ServedApi, message: Message, context: RequestContext) -> Message:
+        self._observer.refused(context, reason="peer_unavailable", detail=context.refusal)
+        return api.refusal_of(message, ErrorCode.COORDINATOR_NOT_AVAILABLE, context.refusal)
 
     def _refuse(self, api: ServedApi, message: Message, context: RequestContext) -> Message:
         error_code = ErrorCode.UNSUPPORTED_VERSION if self.is_off else ErrorCode.COORDINATOR_NOT_AVAILABLE

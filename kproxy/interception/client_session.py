@@ -19,12 +19,12 @@ Rules, all of them Kafka's:
 
 from collections import deque
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from kproxy.errors import MalformedMessage, PeerViolation
 from kproxy.interception.broker_addresses import BackingBroker, UnknownBrokers
+from kproxy.interception.calls import AnyCall, Call, peer_call
 from kproxy.interception.gathering import Gathering
 from kproxy.interception.known_versions import MAX_API_VERSIONS_VERSION
 from kproxy.interception.relayed_half import RelayedHalf
@@ -51,17 +51,6 @@ from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 
 KEEPALIVE_CORRELATION_ID: Final = 0x6B707879
 """Of the requests that kproxy sends on a silent twin; it only has to come back."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A request that kproxy has to answer: SERVE and GUARD whole, EXAMINE perhaps together with the broker."""
-
-    slot: ResponseSlot
-    request: DecodedRequest
-    disposition: Disposition
-    is_large: bool = False
-    """Whether it takes a turn of the loop to decode, and another one to look through."""
 
 
 class ClientSession:
@@ -116,7 +105,7 @@ class ClientSession:
         """The same the other way."""
         self._on_topic_change = on_topic_change
         self._broker_versions: Mapping[int, tuple[int, int]] = {}
-        self._call: Call | None = None
+        self._call: AnyCall | None = None
         self._new_brokers: tuple[BackingBroker, ...] = ()
         self._is_long_turn = False
         self.has_long_answer = False
@@ -196,7 +185,7 @@ class ClientSession:
             self._responses.for_client = []
         return buffers
 
-    def take_call(self) -> Call | None:
+    def take_call(self) -> AnyCall | None:
         """Return the request to answer now, once. There is at most one; nothing before it is unanswered."""
         if self._call is None or self._slots[0] is not self._call.slot:
             return None
@@ -240,6 +229,10 @@ class ClientSession:
         slot.buffers = buffers
         self._settle_head()
         self._requests.go_on()
+
+    def answer_part(self, data: bytes | memoryview) -> None:
+        """Send `data` as the next part of the answer of a call that was taken; `answer` sends the last one."""
+        self._responses.for_client.append(data)
 
     def broker_lacks(self, api_key: int) -> bool:
         """Whether the broker has said what it serves, and this is not part of it."""
@@ -304,6 +297,10 @@ class ClientSession:
             self._answer_at_once(head, codecs.encode_response(head.api_key, 0, head.correlation_id, answer))
             return False
         self._count(head)
+        if self._routes.is_elsewhere is not None and (call := peer_call(head, frame, self._routes)):
+            self._call = call
+            self._slots.append(call.slot)
+            return True
         _, broker_version = self._broker_versions.get(head.api_key, (0, head.api_version))
         decided = decide_held_request(
             head, frame, self._routes, self._rewriter, broker_version=broker_version

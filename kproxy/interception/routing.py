@@ -12,7 +12,7 @@
 | REFUSE | ends the connection, as a broker does with what it does not know | none |
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 from typing import Final
 
@@ -96,12 +96,14 @@ class RoutingTable:
         share_group_ids: the ids of all share groups, a view that follows what happens.
     """
 
-    __slots__ = ("_dispositions", "_served", "is_feature_on", "share_group_ids")
+    __slots__ = ("_dispositions", "_served", "is_elsewhere", "is_feature_on", "share_group_ids")
 
     def __init__(
         self, served: Mapping[int, tuple[int, int]], share_group_ids: Collection[str] = frozenset()
     ) -> None:
         self.share_group_ids = share_group_ids
+        self.is_elsewhere: Callable[[str], bool] | None = None
+        """Tells of a group id whether another kproxy process serves the group; None where there is no other one."""
         self.serve(served)
 
     def serve(self, served: Mapping[int, tuple[int, int]], *, is_feature_on: bool = True) -> None:

@@ -25,6 +25,10 @@ class BrokerFailure(BrokerUnavailable):
         return type(self)(self.reason, self.detail)
 
 
+class PeerFailure(BrokerFailure):
+    """A connection to another kproxy process could not be made, or ended, or what was asked on it has no answer."""
+
+
 class AuthenticationExpected(BrokerFailure):
     """The broker turned the connection away as brokers do that expect TLS or SASL.
 

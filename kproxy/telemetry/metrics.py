@@ -11,7 +11,6 @@ label grow without end, what comes after the first `max_series` label sets of a 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import accumulate
 from typing import Final
 
@@ -25,7 +24,8 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
-PREFIX: Final = "kproxy_"
+from kproxy.telemetry.metric_declarations import MetricDeclaration, MetricKind
+
 OTHER: Final = "other"
 """The label value of what found no series of its own."""
 
@@ -36,37 +36,8 @@ GaugeReading = float | Mapping[tuple[str, ...], float]
 """One number for a gauge without labels; with labels, a number per tuple of label values."""
 
 
-class MetricKind(StrEnum):
-    """How a metric moves: only up, up and down, or as a distribution."""
-
-    COUNTER = "counter"
-    GAUGE = "gauge"
-    HISTOGRAM = "histogram"
-
-
-@dataclass(frozen=True, slots=True)
-class MetricDeclaration:
-    """One row of the table.
-
-    `name` is what callers say: without `kproxy_` in front and, for a counter, without `_total` at the end.
-    `initial` are label sets that stand at 0 from the start, so that a rate sees their first increment.
-    `buckets` are the inclusive upper ends of a histogram, ascending and without infinity.
-    """
-
-    name: str
-    kind: MetricKind
-    meaning: str
-    labels: tuple[str, ...] = ()
-    initial: tuple[tuple[str, ...], ...] = ()
-    buckets: tuple[float, ...] = ()
-
-    @property
-    def exposed_name(self) -> str:
-        """The name that Prometheus sees."""
-        return f"{PREFIX}{self.name}_total" if self.kind is MetricKind.COUNTER else f"{PREFIX}{self.name}"
-
-
 _SIDES: Final = (("client",), ("broker",))
+_REQUEST_BUCKETS: Final = (0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0)
 _COUNTER: Final = MetricKind.COUNTER
 _GAUGE: Final = MetricKind.GAUGE
 
@@ -91,6 +62,22 @@ DECLARATIONS: Final = (
         "Bytes moved, seen from kproxy.",
         ("side", "direction"),
         (("client", "in"), ("client", "out"), ("broker", "in"), ("broker", "out")),
+    ),
+    MetricDeclaration(
+        "peer_bytes",
+        _COUNTER,
+        "Bytes on connections to other kproxy processes: of clients here (relaying), of clients there (serving).",
+        ("role", "direction"),
+        (("relaying", "in"), ("relaying", "out"), ("serving", "in"), ("serving", "out")),
+    ),
+    MetricDeclaration(
+        "peer_refusals", _COUNTER, "Connections to the internal listener that were refused.", ("reason",)
+    ),
+    MetricDeclaration(
+        "relayed_requests",
+        _COUNTER,
+        "Requests relayed to the kproxy process that serves their group, by what became of them.",
+        ("api", "result"),
     ),
     MetricDeclaration(
         "keepalives", _COUNTER, "ApiVersions requests sent to keep silent broker connections open."
@@ -241,7 +228,14 @@ DECLARATIONS: Final = (
         MetricKind.HISTOGRAM,
         "From the turn of a request that kproxy serves to its answer, the wait for records included.",
         ("api",),
-        buckets=(0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0),
+        buckets=_REQUEST_BUCKETS,
+    ),
+    MetricDeclaration(
+        "relayed_request_duration_seconds",
+        MetricKind.HISTOGRAM,
+        "From the turn of a request that another kproxy process serves to its answer, the wait for records included.",
+        ("api",),
+        buckets=_REQUEST_BUCKETS,
     ),
 )
 """Every metric, in the order in which they are exposed."""

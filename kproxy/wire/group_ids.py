@@ -1,8 +1,10 @@
-"""The group id of a request that would join a group or write to it, read without decoding the request.
+"""The group id of a request that is about one group, read without decoding the request.
 
-Layout between header and field: nothing, but for TxnOffsetCommit, whose transactional id comes first.
+Layout between header and field: nothing, but for TxnOffsetCommit, whose transactional id comes first. What members of
+share groups send is flexible in every version; ShareFetch goes on with member id, ShareSessionEpoch and MaxWaitMs.
 """
 
+import struct
 from collections.abc import Mapping
 from typing import Final
 
@@ -14,6 +16,7 @@ from kproxy.wire.request_prefixes import (
     after_compact_string,
     after_header,
     after_string,
+    after_tags,
     after_varint,
 )
 
@@ -32,13 +35,22 @@ API_KEYS: Final[frozenset[int]] = frozenset(
         ApiKey.STREAMS_GROUP_HEARTBEAT,
     )
 )
-"""The requests of which `group_id_of` can tell the group."""
+"""The requests of which `group_id_of` can tell the group: those that would join a group, or write to it."""
+
+MEMBER_API_KEYS: Final[frozenset[int]] = frozenset(
+    (ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
+)
+"""What members of share groups send all the time; `group_id_of_member` tells the group."""
 
 _FIRST_FLEXIBLE: Final[Mapping[int, int]] = {
     api_key: flexible.first
     for api_key in API_KEYS
     if (flexible := REQUEST_CLASSES[api_key].SCHEMA.flexible_versions) is not None
 }
+
+
+_CLIENT_ID_AT: Final = 8
+_EPOCH_AND_MAX_WAIT: Final = struct.Struct(">ii")
 
 
 def group_id_of(frame: bytes | memoryview, api_key: int, api_version: int, start: int = 0) -> str | None:
@@ -72,3 +84,28 @@ def _place_of(view: memoryview, api_key: int, *, is_flexible: bool) -> tuple[int
         return position + 2, after_string(view, position)
     length_and_one, begin = after_varint(view, position)
     return begin, begin + max(length_and_one - 1, 0)
+
+
+def group_id_of_member(frame: memoryview) -> str:
+    """Return the group id, or NO_GROUP. `frame` is a whole request of `MEMBER_API_KEYS`, without its length."""
+    try:
+        length_and_one, begin = after_varint(frame, _fields_at(frame))
+    except (IndexError, PeerViolation):
+        return NO_GROUP
+    end = begin + length_and_one - 1
+    # Bytes that are no text become what no group is called.
+    return str(frame[begin:end], "utf-8", "surrogateescape") if begin < end <= len(frame) else NO_GROUP
+
+
+def max_wait_ms_of(frame: memoryview) -> int:
+    """Return the MaxWaitMs of a ShareFetch; 0 where it is not to be found, or negative."""
+    try:
+        position = after_compact_string(frame, after_compact_string(frame, _fields_at(frame)))
+        _epoch, max_wait_ms = _EPOCH_AND_MAX_WAIT.unpack_from(frame, position)
+    except (IndexError, PeerViolation, struct.error):
+        return 0
+    return max(int(max_wait_ms), 0)
+
+
+def _fields_at(frame: memoryview) -> int:
+    return after_tags(frame, after_string(frame, _CLIENT_ID_AT))

@@ -24,7 +24,7 @@ def after_header(view: memoryview, *, is_flexible: bool) -> int:
     # The client id, as `after_string` does it: this is done for every Produce.
     length = (view[_CLIENT_ID_AT] << 8) | view[_CLIENT_ID_AT + 1]
     position = _CLIENT_ID_AT + 2 if length == 0xFFFF else _CLIENT_ID_AT + 2 + length
-    return _after_tags(view, position) if is_flexible else position
+    return after_tags(view, position) if is_flexible else position
 
 
 def after_string(view: memoryview, position: int) -> int:
@@ -51,7 +51,8 @@ def after_varint(view: memoryview, position: int) -> tuple[int, int]:
     raise PeerViolation("malformed_request", "a varint of more than five bytes at the beginning of a request")
 
 
-def _after_tags(view: memoryview, position: int) -> int:
+def after_tags(view: memoryview, position: int) -> int:
+    """Return where the tag section ends that begins at `position`. Raises PeerViolation for what none looks like."""
     count, position = after_varint(view, position)
     if count > MAX_HEADER_TAGS:
         raise PeerViolation("malformed_request", f"{counted(count, 'tag')} in the header of a request")

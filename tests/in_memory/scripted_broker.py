@@ -57,6 +57,11 @@ class ScriptedBroker:
         """Return when `count` connections have been accepted."""
         await self.until(lambda: len(self.writers) >= count)
 
+    @property
+    def ended_count(self) -> int:
+        """How many connections the other side has closed."""
+        return sum(conversation.done() for conversation in self._conversations)
+
     def send(self, data: bytes) -> None:
         """Send on the newest connection."""
         self.writers[-1].write(data)

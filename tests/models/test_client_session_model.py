@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from kproxy.interception.broker_addresses import AdvertisedAddress
-from kproxy.interception.client_session import KEEPALIVE_CORRELATION_ID, Call
+from kproxy.interception.calls import AnyCall
+from kproxy.interception.client_session import KEEPALIVE_CORRELATION_ID
 from kproxy.wire import codecs
 from kproxy.wire.codecs import Message
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
@@ -78,7 +79,7 @@ class HonestPeers(RuleBasedStateMachine):
         self.broker_frames: list[bytes] = []
         self.broker_owes: deque[Exchange | None] = deque()
         self.client_received = b""
-        self.call: Call | None = None
+        self.call: AnyCall | None = None
         self._learn_versions()
 
     def _learn_versions(self) -> None:

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from kproxy.errors import PeerViolation
 from kproxy.interception.broker_addresses import AdvertisedAddress
-from kproxy.interception.client_session import Call
+from kproxy.interception.calls import AnyCall
 from kproxy.interception.response_slots import ResponseSlot
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.wire import codecs
@@ -70,7 +70,7 @@ class DishonestPeers(RuleBasedStateMachine):
         super().__init__()
         self.conversation = Conversation()
         self.session = self.conversation.session
-        self.call: Call | None = None
+        self.call: AnyCall | None = None
         self.is_over = False
         self.violations: list[PeerViolation] = []
         self.arrived_bytes = 0

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from kproxy.errors import PeerViolation
 from kproxy.interception.broker_addresses import AdvertisedAddress
-from kproxy.interception.client_session import Call
+from kproxy.interception.calls import AnyCall, Call
 from tests.worlds.conversing import Conversation, joined
 
 WHOLE: Final = 1 << 30
@@ -141,7 +141,7 @@ class _Stage:
         self._chunk_bytes = chunk_bytes
         self._left = {"client": b"", "broker": b""}
         self._violation: PeerViolation | None = None
-        self._call: Call | None = None
+        self._call: AnyCall | None = None
 
     def perform(self, step: Step) -> None:
         match step:
@@ -211,5 +211,5 @@ class _Stage:
         self._left[peer] = left[len(data) :]
 
     def _take_call(self) -> Call:
-        assert self._call is not None, "no request waits to be answered"
+        assert isinstance(self._call, Call), "no request waits to be answered"
         return self._call

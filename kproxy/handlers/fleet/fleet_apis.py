@@ -63,7 +63,7 @@ class FleetApis:
 
     async def serve(self, request: DecodedRequest, context: RequestContext) -> Message:
         """Answer `request`, whose API key and version are registered. Raises nothing of its own."""
-        if not self._owners.peers():
+        if context.refusal or not self._owners.peers():
             return await self._apis.serve(request, context)
         try:
             if request.api_key in GUARDED_KEYS:

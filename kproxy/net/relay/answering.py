@@ -10,7 +10,8 @@ from kproxy.handlers.live.pauses import let_others_go_on
 from kproxy.handlers.ports import AnswerBudget, RequestContext
 from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.handlers.registry import Apis
-from kproxy.interception.client_session import Call, ClientSession
+from kproxy.interception.calls import Call
+from kproxy.interception.client_session import ClientSession
 from kproxy.interception.rewrites.shared_apis import SHARED_APIS
 from kproxy.interception.routing import Disposition
 from kproxy.net.counting import Observing
@@ -101,7 +102,7 @@ async def answer_call(connection: Answered, call: Call, apis: Apis, budget: Answ
     Raises:
         PeerViolation: by requests that waited behind this one.
     """
-    context = _context(connection, call.request, budget)
+    context = context_of(connection, call.request, budget)
     if call.is_large:
         await let_others_go_on()  # it was decoded in this turn, or the last one
     if call.disposition is Disposition.EXAMINE:
@@ -112,12 +113,13 @@ async def answer_call(connection: Answered, call: Call, apis: Apis, budget: Answ
         await let_others_go_on()  # an answer may have tens of thousands of parts, and they are encoded next
     if connection.is_over:
         return 0
-    buffers = cut_free(_framed(call.request, response))
+    buffers = cut_free(framed(call.request, response))
     connection.session.answer(call.slot, buffers)
     return surplus_bytes(buffers)
 
 
-def _context(connection: Answered, request: DecodedRequest, budget: AnswerBudget) -> RequestContext:
+def context_of(connection: Answered, request: DecodedRequest, budget: AnswerBudget) -> RequestContext:
+    """Return who sent `request`, and where it arrived."""
     return RequestContext(
         connection_id=connection.connection_id,
         node_id=connection.node_id,
@@ -149,13 +151,13 @@ async def _answer_together(connection: Answered, call: Call, apis: Apis, context
     if connection.is_over:
         return
     if is_refused and local is not None:
-        connection.session.answer(call.slot, _framed(request, local))
+        connection.session.answer(call.slot, framed(request, local))
         return
     left = halves.upstream if shared.left is None else shared.left(request.message, local)
     if left is None or connection.session.broker_lacks(request.api_key):
         merged = shared.merge(request.message, local, None)
         await let_others_go_on()
-        connection.session.answer(call.slot, _framed(request, merged))
+        connection.session.answer(call.slot, framed(request, merged))
         return
     half = connection.session.left_half(
         request, left, lambda answer: shared.merge(request.message, local, answer)
@@ -170,5 +172,6 @@ def _names_too_many_groups(message: Message | None) -> bool:
     return not are_few_groups(message.resources)
 
 
-def _framed(request: DecodedRequest, response: Message) -> list[bytes | memoryview]:
+def framed(request: DecodedRequest, response: Message) -> list[bytes | memoryview]:
+    """Return the frame of `response`, which answers `request`."""
     return codecs.encode_response(request.api_key, request.api_version, request.correlation_id, response)

@@ -9,16 +9,16 @@ from kproxy.errors import KproxyError, PeerViolation
 from kproxy.handlers.live.pauses import let_others_go_on
 from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.interception.broker_addresses import BackingBroker
-from kproxy.interception.client_session import Call
+from kproxy.interception.calls import AnyCall
 from kproxy.interception.routing import Disposition
-from kproxy.net.broker_failures import BrokerFailure
+from kproxy.net.broker_failures import BrokerFailure, PeerFailure
 from kproxy.net.relay.answer_budget import AnswerBudget
-from kproxy.net.relay.answering import answer_call
 from kproxy.net.relay.back_pressure import BackPressure
 from kproxy.net.relay.connection_memory import ConnectionMemory
 from kproxy.net.relay.connection_times import ConnectionTimes
 from kproxy.net.relay.left_requests import LeftRequests
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES, Relay
+from kproxy.net.relay.relayed_answers import NO_ANSWER, UnderWay
 from kproxy.net.relay.transports import LARGE_CHUNK_BYTES, close_behind_buffer, stream_on, write_together
 from kproxy.net.relay.upstream_twin import UpstreamTwin, dial
 from kproxy.telemetry import logs
@@ -46,6 +46,7 @@ class ClientConnection(asyncio.Protocol):
         "node_id",
         "peer",
         "refusals",
+        "relayed",
         "session",
         "transport",
     )
@@ -58,6 +59,7 @@ class ClientConnection(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
         self.peer = "?"
         self.refusals = RefusalStreaks()
+        self.relayed: UnderWay = NO_ANSWER
         self._loop = asyncio.get_running_loop()
         self._twin: UpstreamTwin | None = None
         self._memory = ConnectionMemory(relay.budget, self.session, on_granted=self._budget_granted)
@@ -87,6 +89,7 @@ class ClientConnection(asyncio.Protocol):
         self._receive("client", partial(self.session.receive_from_client, data))
         if self.session.is_barred and self.session.waiting_bytes:
             self._relay.apis.more_arrived(self.connection_id)
+            self.relayed.more_arrived()
 
     def eof_received(self) -> bool:
         """Close, unless a broker's answer is owed: a client may shut its writing side and read on, or want no answers.
@@ -117,12 +120,18 @@ class ClientConnection(asyncio.Protocol):
         if self.session.has_more_to_answer and not (self._has_failed or self._relay.budget.is_exceeded):
             self._left = LeftRequests(self.session, on_time_up=self._end)
             self._relay.apis.forsake(self.connection_id)
+            self.relayed.forsake()
             self._pressure.is_client_full = False  # what is answered now is for nobody
             self._pump()
         else:
             self._end()
 
-    # ---- the broker's side
+    # ---- the broker's side, and that of peers
+
+    def receive_from_peer(self, data: bytes | memoryview) -> None:
+        """Take a part of the answer to the request that is relayed."""
+        self.session.answer_part(data)
+        self._pump()
 
     def receive_from_broker(self, data: bytes) -> None:
         """Take bytes of the twin."""
@@ -188,7 +197,8 @@ class ClientConnection(asyncio.Protocol):
             side = "broker" if self._at_eof or self._twin.buffered_bytes else "client"
             self._fail(side, "stands_still", f"it took, or said, nothing for {times.idle_limit_ms} ms")
         elif self._is_share_member and not is_gone and times.is_twin_silent(now_ms):
-            self._keep_alive()
+            self._relay.counting.count("keepalives", int(self.session.inject_keepalive()))
+            self._pump()
 
     def stop_reading(self) -> None:
         """Take no further requests: the connection, or kproxy, is about to end."""
@@ -218,40 +228,35 @@ class ClientConnection(asyncio.Protocol):
     def _is_open(self) -> bool:
         return self.transport is not None and not self.transport.is_closing()
 
-    def _keep_alive(self) -> None:
-        if self.session.inject_keepalive():
-            self._relay.counting.count("keepalives")
-            self._pump()
+    def _spawn(self, work: Callable[[], Awaitable[None]], *, name: str, side: str = "client") -> None:
+        self._relay.tasks.spawn(self._guarded(work, side), name=name)
 
-    def _spawn(self, work: Callable[[], Awaitable[None]], *, name: str) -> None:
-        self._relay.tasks.spawn(self._guarded(work), name=name)
-
-    async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def _guarded(self, work: Callable[[], Awaitable[None]], side: str) -> None:
+        """Do `work`; what it raises is the fault of `side`, unless it is kproxy's own."""
         try:
             await work()
+        except PeerFailure as failure:
+            self._fail("peer", failure.reason, failure.detail)
+        except PeerViolation as violation:
+            self._fail(side, violation.reason, violation.detail)
         except Exception as fault:  # noqa: BLE001 - the top of a task
             self._crash(fault)
+        self._pump()
 
     async def _connect(self) -> None:
         try:
             twin = await dial(self, self._relay, self.node_id)
         except BrokerFailure as failure:
-            # What is the matter is said once: while it lasts, every client comes back again and again, and is counted.
-            tell = log.debug if self.node_id in self._relay.unreachable else log.warning
-            self._relay.unreachable.add(self.node_id)
-            self._relay.on_unreachable()
+            tell = log.warning if self._relay.note_unreachable(self.node_id) else log.debug
             self._fail("broker", failure.reason, failure.detail, tell=tell)
             return
-        self._relay.unreachable.discard(self.node_id)
         if self.is_over:
             twin.abort()
             return
         self._twin = twin
         self._times.twin_ms = self._now_ms()
-        self._relay.counting.count("connections", 1, "broker")
         if twin.transport is None:
             self.broker_lost(twin, None)
-        self._pump()
 
     async def _go_on(self) -> None:
         await let_others_go_on()
@@ -291,7 +296,7 @@ class ClientConnection(asyncio.Protocol):
         self._account()  # before anything is written: what is written now has had no chance to leave
         self._write()
         if brokers := self.session.take_new_brokers():
-            self._spawn(partial(self._bind, brokers), name="bind new brokers")
+            self._spawn(partial(self._bind, brokers), name="bind new brokers", side="broker")
         if self._left is not None:
             self._serve(self._left.take_call())
             if self._left.is_over(self._twin):
@@ -312,7 +317,7 @@ class ClientConnection(asyncio.Protocol):
             self._relay.traffic.to_clients += written_bytes
             self._memory.note_written(written_bytes)
 
-    def _serve(self, call: Call | None) -> None:
+    def _serve(self, call: AnyCall | None) -> None:
         if call is not None:
             self._is_share_member |= call.disposition is Disposition.SERVE
             self._spawn(partial(self._answer, call), name=f"API key {call.slot.api_key} for {self.peer}")
@@ -328,6 +333,7 @@ class ClientConnection(asyncio.Protocol):
         if self._twin is not None:
             self._twin.close()
         self._relay.apis.forsake(self.connection_id)
+        self._relay.peers.close(self.connection_id)
         self._relay.end(self, is_share_member=self._is_share_member)
 
     def _account(self) -> None:
@@ -354,6 +360,7 @@ class ClientConnection(asyncio.Protocol):
                 transport.pause_reading()
         if self._twin is not None:
             self._twin.read(is_wanted=pressure.is_broker_wanted and not self.session.has_long_answer)
+        self.relayed.read(is_wanted=pressure.is_broker_wanted)
         if pressure.makes_turn_due(self.session):
             self._spawn(self._go_on, name=f"requests of {self.peer}")
 
@@ -361,22 +368,16 @@ class ClientConnection(asyncio.Protocol):
         assert self._relay.binder is not None
         try:
             await self._relay.binder.bind_newcomers(brokers)
-            self.session.brokers_are_bound()
-        except PeerViolation as violation:
-            self._fail("broker", violation.reason, violation.detail)
         except KproxyError as error:
             self._fail("client", "port_unavailable", str(error))
-        self._pump()
+        else:
+            self.session.brokers_are_bound()
 
-    async def _answer(self, call: Call) -> None:
+    async def _answer(self, call: AnyCall) -> None:
         if self.is_over:
             return
         with AnswerBudget(self._relay.budget) as budget:
-            surplus_bytes = 0
-            try:
-                surplus_bytes = await answer_call(self, call, self._relay.apis, budget)
-            except PeerViolation as violation:
-                self._fail("client", violation.reason, violation.detail)
+            surplus_bytes = await self._relay.answer(self, call, budget)
             self._pump()
             self._memory.note_surplus(surplus_bytes)
             self._account()

@@ -9,7 +9,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from kproxy.interception.client_session import Call, ClientSession
+from kproxy.interception.calls import AnyCall
+from kproxy.interception.client_session import ClientSession
 from kproxy.net.relay.upstream_twin import UpstreamTwin
 
 MOST_SECONDS: Final = 5.0
@@ -35,7 +36,7 @@ class LeftRequests:
         is_served = not (self._session.is_barred or self._session.is_paused) or self._left_count < 0
         return is_served or (is_twin_lost and self._session.awaits_broker)
 
-    def take_call(self) -> Call | None:
+    def take_call(self) -> AnyCall | None:
         """Return the next request to answer, as `ClientSession` does; none of those beyond the bound."""
         call = self._session.take_call()
         if call is not None:

@@ -2,18 +2,23 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Final, Protocol
 
+from kproxy.handlers.ports import AnswerBudget
 from kproxy.handlers.registry import Apis
 from kproxy.interception.broker_addresses import BackingBroker
+from kproxy.interception.calls import AnyCall, PeerCall
 from kproxy.interception.client_session import ClientSession
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
 from kproxy.interception.topic_changes import TopicChange
 from kproxy.net.counting import Counting
+from kproxy.net.relay.answering import answer_call
 from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.relayed_answers import NoPeers, Peers, RelayingClient, answer_from_peer
 from kproxy.net.relay.traffic import Traffic
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings.addresses import HostPort
@@ -90,7 +95,8 @@ class Relay:
 
     `upstream_addresses` returns the addresses to try for a node id (-1: the bootstrap servers), best first, each time
     anew, so that a broker that moved is found at its new place. `on_unreachable` is called when none of them answered.
-    `on_topic_change` is called when an answer passes that tells of changed topics.
+    `on_topic_change` is called when an answer passes that tells of changed topics. `peers` are asked about groups that
+    `routes.is_elsewhere` says other processes serve.
     """
 
     routes: RoutingTable
@@ -101,6 +107,7 @@ class Relay:
     counting: Counting
     upstream_addresses: Callable[[int], Sequence[HostPort]]
     binder: PortBinder | None = None
+    peers: Peers = field(default_factory=NoPeers)
     on_unreachable: Callable[[], None] = lambda: None
     on_topic_change: Callable[[TopicChange], None] = lambda _: None
     connections: set[OpenConnection] = field(default_factory=set)
@@ -111,7 +118,8 @@ class Relay:
     budget: BufferBudget = field(default_factory=lambda: BufferBudget(DEFAULT_BUDGET_BYTES))
     traffic: Traffic = field(default_factory=Traffic)
     open_twins: int = 0
-    _last_connection_id: int = 0
+    connection_ids: Iterator[int] = field(default_factory=lambda: count(1))
+    """Numbers for connections; shared by all relays of a process."""
 
     def new_session(self) -> ClientSession:
         """Return a session for a new client connection."""
@@ -125,8 +133,23 @@ class Relay:
 
     def next_connection_id(self) -> int:
         """Return a number no other connection of this process has."""
-        self._last_connection_id += 1
-        return self._last_connection_id
+        return next(self.connection_ids)
+
+    def note_unreachable(self, node_id: int) -> bool:
+        """Take note that no address of a broker answered; tell whether that is news.
+
+        While it lasts, every client comes back again and again, and is counted.
+        """
+        is_news = node_id not in self.unreachable
+        self.unreachable.add(node_id)
+        self.on_unreachable()
+        return is_news
+
+    async def answer(self, client: RelayingClient, call: AnyCall, budget: AnswerBudget) -> int:
+        """Answer `call` here or with what a peer answers; see `answer_call` and `answer_from_peer`."""
+        if isinstance(call, PeerCall):
+            return await answer_from_peer(client, call, self.apis, self.peers, budget)
+        return await answer_call(client, call, self.apis, budget)
 
     def end(self, connection: OpenConnection, *, is_share_member: bool) -> None:
         """Release what the client held; the connection has ended when that is durable, or was refused."""

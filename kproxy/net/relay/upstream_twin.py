@@ -111,10 +111,14 @@ async def dial(client: TwinOwner, relay: Relay, node_id: int) -> UpstreamTwin:
     failures: list[BrokerFailure] = []
     for address in relay.upstream_addresses(node_id):
         try:
-            return await connect(
+            twin = await connect(
                 address, lambda: UpstreamTwin(client, relay), timeout_ms=relay.limits.connect_timeout_ms
             )
         except BrokerFailure as failure:
             failures.append(failure)
+        else:
+            relay.unreachable.discard(node_id)
+            relay.counting.count("connections", 1, "broker")
+            return twin
     assert failures, f"no address is known for broker {node_id}"
     raise BrokerFailure(failures[-1].reason, "; ".join(failure.detail for failure in failures))

@@ -120,6 +120,23 @@ async def test_while_unavailable_clients_are_told_to_try_again_and_why() -> None
     assert gate.observer.refusals == [("share_groups_unavailable", "the state log is being read")]
 
 
+async def test_what_the_owner_of_its_group_did_not_answer_is_refused_without_being_served() -> None:
+    # Given
+    gate = Gate(ShareGroupHeartbeatResponse())
+    gate.apis.set_available()
+    context = replace(CONTEXT, refusal="b closed the connection before it had answered")
+
+    # When
+    answer = await gate.apis.serve(DecodedRequest(76, 1, 5, "client", ShareGroupHeartbeatRequest()), context)
+
+    # Then
+    assert isinstance(answer, ShareGroupHeartbeatResponse)
+    assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert answer.error_message == "b closed the connection before it had answered"
+    assert gate.observer.refusals == [("peer_unavailable", "b closed the connection before it had answered")]
+    assert not gate.contexts
+
+
 async def test_turning_off_takes_the_apis_away_again() -> None:
     # Given
     gate = Gate(ShareGroupHeartbeatResponse())

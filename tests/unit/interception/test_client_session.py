@@ -6,6 +6,7 @@ import pytest
 
 from kproxy.errors import PeerViolation
 from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroker
+from kproxy.interception.calls import Call
 from kproxy.interception.client_session import KEEPALIVE_CORRELATION_ID
 from kproxy.interception.response_stream import LARGE_ANSWER_BYTES
 from kproxy.interception.routing import Disposition
@@ -110,7 +111,7 @@ def test_a_share_request_is_handed_over_only_when_everything_before_it_is_answer
     call = conversation.session.take_call()
     assert to_broker == opaque_request(1)
     assert early is None
-    assert call is not None
+    assert isinstance(call, Call)
     assert call.disposition is Disposition.SERVE
     assert call.request.message.group_id == "g"  # type: ignore[attr-defined]  # a ShareFetchRequest
 

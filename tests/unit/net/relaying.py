@@ -18,6 +18,8 @@ from kproxy.net.tasks import TaskKeeper
 from kproxy.settings import HostPort
 from kproxy.wire import codecs
 from kproxy.wire.codecs import DecodedRequest, Message
+from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
+from kproxy.wire.messages.share_acknowledge_response import ShareAcknowledgeResponse
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 from kproxy.wire.messages.share_fetch_response import (
     PartitionData,
@@ -84,13 +86,15 @@ class ParkedApis:
         self.may_release.set()
 
     async def serve(self, request: DecodedRequest, context: RequestContext) -> Message:
-        """Answer a ShareFetch with `records`, or a heartbeat, once `may_answer` is set."""
+        """Answer a ShareFetch with `records`, a heartbeat or a ShareAcknowledge, once `may_answer` is set."""
         self.requests.append(request)
         self.contexts.append(context)
         self.was_asked.set()
         await self.may_answer.wait()
         if isinstance(request.message, ShareGroupHeartbeatRequest):
             return ShareGroupHeartbeatResponse(member_id="m")
+        if isinstance(request.message, ShareAcknowledgeRequest):
+            return ShareAcknowledgeResponse()
         if not self.records:
             return ShareFetchResponse()
         topic = ShareFetchableTopicResponse(partitions=[PartitionData(records=self.records)])

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from kproxy.telemetry.metrics import DECLARATIONS, MetricKind, Metrics
+from kproxy.telemetry.metric_declarations import MetricKind
+from kproxy.telemetry.metrics import DECLARATIONS, Metrics
 
 PROMISED_COUNTERS = {
     "connections": ("side",),
@@ -13,6 +14,9 @@ PROMISED_COUNTERS = {
     "requests": ("api", "version", "disposition"),
     "requests_refused": ("api", "reason"),
     "bytes": ("side", "direction"),
+    "peer_bytes": ("role", "direction"),
+    "peer_refusals": ("reason",),
+    "relayed_requests": ("api", "result"),
     "keepalives": (),
     "share_sessions_evicted": (),
     "share_acknowledgements": ("type",),

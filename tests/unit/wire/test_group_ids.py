@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kproxy.wire import codecs, group_ids
-from kproxy.wire.group_ids import NO_GROUP, UNDECIDED, group_id_of
+from kproxy.wire.group_ids import NO_GROUP, UNDECIDED, group_id_of, group_id_of_member, max_wait_ms_of
 from kproxy.wire.messages.by_api_key import REQUEST_CLASSES
 from kproxy.wire.messages.join_group_request import JoinGroupRequest
+from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 from kproxy.wire.request_prefixes import MAX_PREFIX_BYTES
 
 JOIN_GROUP = 11
@@ -98,3 +99,73 @@ def test_a_request_of_defaults_names_no_group() -> None:
     frame = b"".join(codecs.encode_request(JOIN_GROUP, 9, 7, "client", JoinGroupRequest()))
 
     assert group_id_of(frame, JOIN_GROUP, 9) == NO_GROUP
+
+
+# ------------------------------------------------ what members of share groups send
+
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=200)
+MEMBER_REQUESTS = [
+    (api_key, version)
+    for api_key in sorted(group_ids.MEMBER_API_KEYS)
+    for version in range(
+        REQUEST_CLASSES[api_key].SCHEMA.valid_versions.first,
+        REQUEST_CLASSES[api_key].SCHEMA.valid_versions.last + 1,
+    )
+]
+
+
+def member_request(
+    api_key: int, version: int, group_id: str | None, client_id: str | None = "client"
+) -> memoryview:
+    request_class: Any = REQUEST_CLASSES[api_key]
+    message = request_class(group_id=group_id, member_id="member")
+    return memoryview(b"".join(codecs.encode_request(api_key, version, 7, client_id, message))[4:])
+
+
+@pytest.mark.parametrize(("api_key", "version"), MEMBER_REQUESTS)
+@given(group_id=TEXTS, client_id=st.none() | st.text(max_size=9))
+def test_the_group_id_of_a_member_is_what_decoding_the_request_finds(
+    api_key: int, version: int, group_id: str, client_id: str | None
+) -> None:
+    assert group_id_of_member(member_request(api_key, version, group_id, client_id)) == group_id
+
+
+@pytest.mark.parametrize("api_key", [78, 79])
+def test_a_group_that_is_left_out_is_none(api_key: int) -> None:
+    assert group_id_of_member(member_request(api_key, 1, None)) == NO_GROUP
+
+
+@given(
+    group_id=st.none() | TEXTS,
+    member_id=st.none() | TEXTS,
+    wait_ms=st.integers(-(2**31), 2**31 - 1),
+    version=st.sampled_from([1, 2]),
+)
+def test_a_fetch_waits_as_long_as_decoding_it_finds(
+    group_id: str | None, member_id: str | None, wait_ms: int, version: int
+) -> None:
+    message = ShareFetchRequest(group_id=group_id, member_id=member_id, max_wait_ms=wait_ms)
+    frame = b"".join(codecs.encode_request(78, version, 7, "client", message))[4:]
+
+    assert max_wait_ms_of(memoryview(frame)) == max(wait_ms, 0)
+
+
+@pytest.mark.parametrize("cut", range(80))
+def test_a_request_that_ends_early_has_no_group_or_waits_for_nothing(cut: int) -> None:
+    message = ShareFetchRequest(group_id="orders", member_id="member", max_wait_ms=500)
+    frame = memoryview(b"".join(codecs.encode_request(78, 1, 7, "client", message))[4:])
+
+    assert group_id_of_member(frame[:cut]) in {NO_GROUP, "orders"}
+    assert max_wait_ms_of(frame[:cut]) in {0, 500}
+
+
+@given(data=st.binary(max_size=60))
+def test_any_bytes_have_some_group_or_none(data: bytes) -> None:
+    assert isinstance(group_id_of_member(memoryview(data)), str)
+    assert max_wait_ms_of(memoryview(data)) >= 0
+
+
+def test_a_group_id_that_is_no_text_is_what_no_group_is_called() -> None:
+    frame = bytes(member_request(76, 1, "orders")).replace(b"orders", b"\xff\xfe\xfd\xfc\xfb\xfa")
+
+    assert "\udcff" in group_id_of_member(memoryview(frame))

@@ -362,6 +362,21 @@ async def test_a_classic_group_may_be_called_like_a_share_group_that_a_peer_dele
     assert fleet.processes[0].observer.reasons == ["coordinator_load_in_progress"]
 
 
+async def test_what_its_owner_did_not_answer_is_refused_here_and_asked_of_nobody_again() -> None:
+    # Given
+    fleet = await a_fleet()
+    request = ShareFetchRequest(group_id="theirs", member_id="m")
+    context = replace(a_context(ApiKey.SHARE_FETCH, 1), refusal="it is gone")
+
+    # When
+    answer = await fleet.answer(request, ApiKey.SHARE_FETCH, 1, context=context)
+
+    # Then
+    assert isinstance(answer, ShareFetchResponse)
+    assert (answer.error_code, answer.error_message) == (UNAVAILABLE, "it is gone")
+    assert not fleet.requests.asked
+
+
 # ------------------------------------------------ connections
 
 

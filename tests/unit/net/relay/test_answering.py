@@ -9,7 +9,8 @@ from kproxy.handlers.groups.group_configs import MOST_GROUPS_PER_REQUEST
 from kproxy.handlers.ports import UNLIMITED_ANSWERS, RequestContext
 from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.interception.broker_addresses import BrokerAddresses
-from kproxy.interception.client_session import Call, ClientSession
+from kproxy.interception.calls import Call
+from kproxy.interception.client_session import ClientSession
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import Disposition, RoutingTable
@@ -130,7 +131,7 @@ async def test_configurations_of_too_many_groups_are_refused_as_a_whole_and_othe
     connection.session.receive_from_client(b"".join(codecs.encode_request(api_key, version, 7, "c", message)))
     connection.session.go_on()
     call = connection.session.take_call()
-    assert call is not None
+    assert isinstance(call, Call)
 
     # When
     await answer_call(connection, call, apis, UNLIMITED_ANSWERS)
@@ -153,7 +154,7 @@ async def test_as_many_groups_as_are_served_are_asked_for_here_and_at_the_broker
     request = codecs.encode_request(32, 4, 7, "c", describing(MOST_GROUPS_PER_REQUEST))
     connection.session.receive_from_client(b"".join(request))
     call = connection.session.take_call()
-    assert call is not None
+    assert isinstance(call, Call)
 
     # When
     await answer_call(connection, call, apis, UNLIMITED_ANSWERS)
@@ -178,7 +179,7 @@ async def answered_with(request: bytes) -> Connection:
     connection = Connection()
     connection.session.receive_from_client(request)
     call = connection.session.take_call()
-    assert call is not None
+    assert isinstance(call, Call)
     await answer_call(connection, call, GroupApis(), UNLIMITED_ANSWERS)
     return connection
 
@@ -244,7 +245,7 @@ async def test_a_broker_that_lists_no_resources_is_not_asked_for_them(
     asked = ListConfigResourcesRequest(types)
     session.receive_from_client(b"".join(codecs.encode_request(74, 1, 7, "c", asked)))
     call = session.take_call()
-    assert call is not None
+    assert isinstance(call, Call)
 
     # When
     await answer_call(connection, call, ResourceApis(), UNLIMITED_ANSWERS)

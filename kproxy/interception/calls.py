@@ -1,0 +1,58 @@
+"""Requests that are answered here, or by another kproxy process that serves their group."""
+
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+from kproxy.errors import MalformedMessage, PeerViolation
+from kproxy.interception.response_slots import ResponseSlot, SlotKind
+from kproxy.interception.routing import Disposition, RoutingTable
+from kproxy.wire import codecs, group_ids
+from kproxy.wire.codecs import DecodedRequest
+from kproxy.wire.frames import RequestHead
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request that kproxy has to answer: SERVE and GUARD whole, EXAMINE perhaps together with the broker."""
+
+    slot: ResponseSlot
+    request: DecodedRequest
+    disposition: Disposition
+    is_large: bool = False
+    """Whether it takes a turn of the loop to decode, and another one to look through."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerCall:
+    """A request to be relayed as it came, and whose turn on its connection has come.
+
+    `frame` is all of it, without its length; it was not decoded. `group_id` is the group that it is about.
+    """
+
+    slot: ResponseSlot
+    group_id: str
+    frame: memoryview
+    disposition: ClassVar[Disposition] = Disposition.SERVE
+
+    def decoded(self) -> DecodedRequest:
+        """Return the request, for an answer that is made here after all. Raises PeerViolation when it is malformed."""
+        try:
+            return codecs.decode_request(self.frame)
+        except MalformedMessage as malformed:
+            slot = self.slot
+            detail = f"API key {slot.api_key} version {slot.api_version}: {malformed}"
+            raise PeerViolation("malformed_request", detail) from malformed
+
+
+AnyCall: TypeAlias = Call | PeerCall
+
+
+def peer_call(head: RequestHead, frame: memoryview, routes: RoutingTable) -> PeerCall | None:
+    """Return the call that a held request becomes whose group another process serves; None for every other request."""
+    is_elsewhere, api_key = routes.is_elsewhere, head.api_key
+    if is_elsewhere is None or api_key not in group_ids.MEMBER_API_KEYS or api_key not in routes.served:
+        return None
+    group_id = group_ids.group_id_of_member(frame)
+    if not group_id or not is_elsewhere(group_id):
+        return None
+    return PeerCall(ResponseSlot(SlotKind.LOCAL, *head), group_id, frame)

@@ -1,0 +1,174 @@
+"""`PeerTwins`: the connections to other kproxy processes, one for each client connection and process that it needs."""
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Final
+
+from kproxy.errors import CoordinatorNotAvailable, MalformedMessage
+from kproxy.fleet.owners import GroupOwners, Peer
+from kproxy.fleet.peer_hello import Purpose, RelayedClient
+from kproxy.handlers.ports import RequestContext
+from kproxy.interception.calls import PeerCall
+from kproxy.net.broker_failures import PeerFailure
+from kproxy.net.counting import Measuring
+from kproxy.net.observation import api_name
+from kproxy.net.peers.peer_dialler import PeerDialler
+from kproxy.net.peers.peer_limits import PeerLimits
+from kproxy.net.peers.peer_twin import GIVEN_UP, PeerTraffic, PeerTwin
+from kproxy.net.peers.twin_place import TwinPlace
+from kproxy.net.peers.whole_answer import WholeAnswer
+from kproxy.net.relay.relayed_answers import RelayedAnswer
+from kproxy.wire import codecs, group_ids
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.codecs import DecodedRequest, Message
+
+PRINCIPAL: Final = "User:ANONYMOUS"
+"""Who clients are: kproxy authenticates nobody."""
+
+
+class PeerTwins:
+    """Implements `Peers` for client connections, and `ask` for requests that kproxy splits.
+
+    Args:
+        owners: who serves which group.
+        dialler: opens connections.
+        limits: their bounds.
+        measuring: what is relayed is counted and timed.
+        seconds: a clock for that.
+    """
+
+    def __init__(
+        self,
+        owners: GroupOwners,
+        dialler: PeerDialler,
+        *,
+        limits: PeerLimits,
+        measuring: Measuring,
+        seconds: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.traffic = PeerTraffic()
+        self._owners = owners
+        self._dialler = dialler
+        self._limits = limits
+        self._measuring = measuring
+        self._seconds = seconds
+        self._places: dict[int, dict[str, TwinPlace]] = {}
+
+    def is_elsewhere(self, group_id: str) -> bool:
+        """Tell whether another process serves a group: `RoutingTable.is_elsewhere`."""
+        return self._owners.peer_of_group(group_id) is not None
+
+    async def relay(self, call: PeerCall, answer: RelayedAnswer) -> bool:
+        peer = self._owners.peer_of_group(call.group_id)
+        if peer is None:
+            return False
+        api, began = api_name(call.slot.api_key), self._seconds()
+        try:
+            await self._relay(call, answer, peer)
+        except PeerFailure as failure:
+            is_cut = answer.has_begun and failure.reason != GIVEN_UP
+            reason = "lost_mid_answer" if is_cut else failure.reason
+            self._measuring.count("relayed_requests", 1, api, reason)
+            raise PeerFailure(reason, failure.detail) from failure
+        self._measuring.count("relayed_requests", 1, api, "answered")
+        self._measuring.observe("relayed_request_duration_seconds", self._seconds() - began, api)
+        return True
+
+    async def ask(self, peer: Peer, request: DecodedRequest, context: RequestContext) -> Message:
+        """Return the answer of `peer` to `request`, decoded; it serves that itself.
+
+        The connection is that of `context.connection_id`; 0 and below stand for this process. What a client asks that
+        has gone meanwhile has a connection of its own.
+
+        Raises:
+            CoordinatorNotAvailable: it cannot be reached, ended the connection, or did not answer in time.
+        """
+        client = RelayedClient(context.node_id, context.peer, PRINCIPAL, context.connection_id)
+        try:
+            if context.caller.is_gone:
+                async with self._passing_place(client, peer) as place:
+                    return await self._ask(place, request)
+            return await self._ask(self._place(client, peer), request)
+        except (PeerFailure, MalformedMessage) as failure:
+            raise CoordinatorNotAvailable(
+                f"{peer.name}, which serves it, gave no answer: {failure}"
+            ) from failure
+
+    def close(self, connection_id: int) -> None:
+        for place in self._places.pop(connection_id, {}).values():
+            place.close()
+
+    def drop_departed(self) -> None:
+        """Give up every process that serves no group any more: it is not waited for. To be called for each new map."""
+        staying = {peer.token for peer in self._owners.peers()}
+        for places in self._places.values():
+            for token in places.keys() - staying:
+                places.pop(token).fail("departed", "serves no group any more")
+
+    def report(self) -> None:
+        """Add what passed to the counter `peer_bytes`, and begin at 0 again."""
+        traffic = self.traffic
+        self._measuring.count("peer_bytes", traffic.to_peers, "relaying", "out")
+        self._measuring.count("peer_bytes", traffic.from_peers, "relaying", "in")
+        traffic.to_peers = traffic.from_peers = 0
+
+    def hurry(self) -> None:
+        """Let peers answer at once what they hold until there is something to tell: this process is about to end."""
+        for place in self._all_places():
+            place.say_more()
+
+    def abort(self) -> None:
+        """Close all connections now: the process ends."""
+        for place in self._all_places():
+            place.fail(GIVEN_UP, "is not asked any more: this process ends")
+        self._places.clear()
+
+    # ------------------------------------------------ private
+
+    async def _relay(self, call: PeerCall, answer: RelayedAnswer, peer: Peer) -> None:
+        client = answer.client
+        place = self._place(RelayedClient(client.node_id, client.peer, PRINCIPAL, client.connection_id), peer)
+        async with place.turn:
+            twin = await place.twin()
+            frame: list[bytes | memoryview] = [len(call.frame).to_bytes(4, "big"), call.frame]
+            if client.is_gone:
+                twin.forsake()
+                twin.send(frame)
+                return
+            slot = call.slot
+            wait_ms = group_ids.max_wait_ms_of(call.frame) if slot.api_key == ApiKey.SHARE_FETCH else 0
+            twin.ask(frame, answer, correlation_id=slot.correlation_id, extra_patience_ms=wait_ms)
+            await answer.wait(twin)
+
+    async def _ask(self, place: TwinPlace, request: DecodedRequest) -> Message:
+        answer = WholeAnswer(self._limits.most_answer_bytes)
+        api_key, version, number = request.api_key, request.api_version, request.correlation_id
+        frame = codecs.encode_request(api_key, version, number, request.client_id, request.message)
+        async with place.turn:
+            (await place.twin()).ask(frame, answer, correlation_id=number)
+            _, message = codecs.decode_response(api_key, version, await answer.frame())
+        return message
+
+    def _all_places(self) -> list[TwinPlace]:
+        return [place for places in self._places.values() for place in places.values()]
+
+    def _place(self, client: RelayedClient, peer: Peer) -> TwinPlace:
+        places = self._places.setdefault(max(client.connection_id, 0), {})
+        place = places.get(peer.token)
+        if place is None:
+            place = places[peer.token] = self._new_place(client, peer)
+        return place
+
+    def _new_place(self, client: RelayedClient, peer: Peer) -> TwinPlace:
+        make = partial(PeerTwin, peer.name, self._limits, self.traffic)
+        return TwinPlace(peer, lambda: self._dialler.open(peer, Purpose.REQUESTS, make, client=client))
+
+    @asynccontextmanager
+    async def _passing_place(self, client: RelayedClient, peer: Peer) -> AsyncIterator[TwinPlace]:
+        place = self._new_place(client, peer)
+        try:
+            yield place
+        finally:
+            place.close()

@@ -1,0 +1,123 @@
+"""Requests about groups that another process serves: told from their first bytes, and kept in order."""
+
+import pytest
+
+from kproxy.errors import PeerViolation
+from kproxy.interception.broker_addresses import BrokerAddresses
+from kproxy.interception.calls import Call, PeerCall, peer_call
+from kproxy.interception.client_session import ClientSession
+from kproxy.interception.rewrites.responses import ResponseRewriter
+from kproxy.interception.routing import RoutingTable
+from kproxy.wire import codecs
+from kproxy.wire.frames import RequestHead
+from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
+from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
+from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
+from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
+
+SERVED = {76: (1, 1), 77: (1, 1), 78: (1, 2), 79: (1, 2)}
+MESSAGES = {
+    76: ShareGroupHeartbeatRequest(group_id="far"),
+    77: ShareGroupDescribeRequest(group_ids=["far"]),
+    78: ShareFetchRequest(group_id="far"),
+    79: ShareAcknowledgeRequest(group_id="far"),
+}
+
+
+def routes(*, elsewhere: str | None = "far") -> RoutingTable:
+    table = RoutingTable(SERVED)
+    if elsewhere is not None:
+        table.is_elsewhere = lambda group_id: group_id == elsewhere
+    return table
+
+
+def frame_of(api_key: int) -> memoryview:
+    return memoryview(b"".join(codecs.encode_request(api_key, 1, 7, "client", MESSAGES[api_key])))
+
+
+def session(table: RoutingTable) -> ClientSession:
+    rewriter = ResponseRewriter(BrokerAddresses({}), lambda: table.served)
+    return ClientSession(table, rewriter, max_request_bytes=1 << 20, request_counts={})
+
+
+@pytest.mark.parametrize(("api_key", "is_relayed"), [(76, True), (77, False), (78, True), (79, True)])
+def test_what_members_send_is_relayed_as_it_came(api_key: int, is_relayed: bool) -> None:  # noqa: FBT001 - parametrized
+    conversation = session(routes())
+
+    conversation.receive_from_client(bytes(frame_of(api_key)))
+    call = conversation.take_call()
+
+    assert isinstance(call, PeerCall) is is_relayed
+    if isinstance(call, PeerCall):
+        assert (call.group_id, bytes(call.frame)) == ("far", bytes(frame_of(api_key)[4:]))
+        assert call.decoded().message == MESSAGES[api_key]
+
+
+@pytest.mark.parametrize("elsewhere", [None, "another"])
+def test_a_group_of_this_process_is_served_here(elsewhere: str | None) -> None:
+    conversation = session(routes(elsewhere=elsewhere))
+
+    conversation.receive_from_client(bytes(frame_of(78)))
+
+    assert isinstance(conversation.take_call(), Call)
+
+
+def test_while_share_groups_are_off_nothing_is_relayed() -> None:
+    table = routes()
+    table.serve({})
+
+    assert peer_call(RequestHead(78, 1, 7), frame_of(78)[4:], table) is None
+
+
+def test_a_request_without_a_group_is_served_here() -> None:
+    frame = memoryview(b"".join(codecs.encode_request(78, 1, 7, "client", ShareFetchRequest())))
+    table = routes()
+    table.is_elsewhere = lambda _: True
+
+    assert peer_call(RequestHead(78, 1, 7), frame[4:], table) is None
+
+
+def test_a_request_that_turns_out_to_be_malformed_is_one_of_its_client() -> None:
+    conversation = session(routes())
+    whole = bytes(frame_of(78))
+    conversation.receive_from_client((len(whole) - 5).to_bytes(4, "big") + whole[4:-1])
+    call = conversation.take_call()
+
+    assert isinstance(call, PeerCall)
+    with pytest.raises(PeerViolation, match="API key 78 version 1"):
+        call.decoded()
+
+
+def test_the_parts_of_an_answer_leave_as_they_come_and_then_what_stands_behind_them() -> None:
+    conversation = session(routes())
+    conversation.receive_from_client(bytes(frame_of(78)) + bytes(frame_of(77)))
+    call = conversation.take_call()
+    assert call is not None
+
+    conversation.answer_part(b"first ")
+    first = conversation.take_for_client()
+    conversation.answer_part(b"second")
+    behind_too_early = conversation.take_call()
+    conversation.answer(call.slot, [])
+
+    assert (first, conversation.take_for_client()) == ([b"first "], [b"second"])
+    assert behind_too_early is None
+    assert isinstance(conversation.take_call(), Call)
+
+
+def test_a_keepalive_in_front_of_an_answer_that_streams_emits_nothing() -> None:
+    conversation = session(routes())
+    conversation.receive_from_client(bytes(frame_of(78)))
+    call = conversation.take_call()
+    assert call is not None
+    assert conversation.inject_keepalive()
+
+    conversation.answer_part(b"answer")
+    conversation.answer(call.slot, [])
+
+    assert conversation.take_for_client() == [b"answer"]
+    assert conversation.owed_responses == 2
+    conversation.receive_from_broker(
+        b"\x00\x00\x00\x06" + conversation._slots[0].correlation_id.to_bytes(4, "big") + b"\x00\x00"
+    )
+    assert conversation.owed_responses == 0

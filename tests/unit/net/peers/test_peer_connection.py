@@ -1,0 +1,150 @@
+"""A client of another process is served as one of one's own, with what is about share groups alone."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from kproxy.fleet.peer_hello import Purpose, RelayedClient
+from kproxy.interception.routing import Disposition
+from kproxy.net.peers.peer_connection import PeerRoutes
+from kproxy.net.peers.peer_limits import PeerLimits
+from kproxy.net.peers.peer_twin import MORE_API_KEY, PeerTraffic, PeerTwin
+from kproxy.wire import codecs
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
+from kproxy.wire.messages.metadata_request import MetadataRequest
+from tests.event_loops import BOTH_LOOPS
+from tests.unit.net.peering import OwnerUnderTest, TakenAnswer, dialler, fetch_of, heartbeat_of, share_entries
+from tests.worlds.waiting import until
+
+CLIENT = RelayedClient(3, "10.0.0.1:4711", "User:ANONYMOUS", 17)
+
+
+async def connected(owner: OwnerUnderTest) -> PeerTwin:
+    """Return a connection to `owner` for `CLIENT`."""
+    return await dialler().open(
+        owner.peer, Purpose.REQUESTS, lambda: PeerTwin("b", PeerLimits(), PeerTraffic()), client=CLIENT
+    )
+
+
+def asked(twin: PeerTwin, request: bytes | Sequence[bytes | memoryview], number: int) -> TakenAnswer:
+    """Ask, and return where the answer will be."""
+    answer = TakenAnswer()
+    twin.ask([request] if isinstance(request, bytes) else request, answer, correlation_id=number)
+    return answer
+
+
+def test_all_apis_about_share_groups_are_served_and_nothing_else_is_known() -> None:
+    routes = PeerRoutes(share_entries())
+    keys = {key for key, _ in routes.rows()}
+
+    assert {ApiKey.SHARE_FETCH, ApiKey.SHARE_GROUP_DESCRIBE, ApiKey.DELETE_GROUPS, ApiKey.LIST_GROUPS} <= keys
+    assert {each for (key, _), each in routes.rows().items() if key != MORE_API_KEY} == {Disposition.SERVE}
+    for key, version in [(ApiKey.METADATA, 12), (ApiKey.PRODUCE, 9), (ApiKey.SHARE_FETCH, 0)]:
+        assert routes.disposition(key, version) is Disposition.REFUSE
+
+
+@pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+async def test_a_request_has_the_virtual_broker_and_the_address_of_the_client() -> None:
+    async with OwnerUnderTest() as owner:
+        # Given
+        owner.apis.may_answer.set()
+        twin = await connected(owner)
+
+        # When
+        answer = asked(twin, heartbeat_of("g", 7), 7)
+        await until(lambda: bool(answer.ended))
+
+        # Then
+        (context,) = owner.apis.contexts
+        assert (context.node_id, context.peer, context.client_host) == (3, "10.0.0.1:4711", "/10.0.0.1")
+        twin.abort()
+
+
+async def test_its_connection_id_is_one_of_this_process() -> None:
+    async with OwnerUnderTest() as owner:
+        # Given
+        owner.apis.may_answer.set()
+        twins = [await connected(owner) for _ in range(2)]
+
+        # When
+        answers = [asked(twin, heartbeat_of("g", 7), 7) for twin in twins]
+        await until(lambda: all(answer.ended for answer in answers))
+
+        # Then
+        assert {context.connection_id for context in owner.apis.contexts} == {1, 2}
+        for twin in twins:
+            twin.abort()
+
+
+async def test_of_an_api_that_brokers_answer_too_the_part_about_share_groups_is_served() -> None:
+    async with OwnerUnderTest() as owner:
+        # Given
+        twin = await connected(owner)
+        request = codecs.encode_request(42, 2, 7, "client", DeleteGroupsRequest(groups_names=["g"]))
+
+        # When
+        asked(twin, request, 7)
+        await owner.apis.was_asked.wait()
+
+        # Then
+        assert owner.apis.requests[0].message == DeleteGroupsRequest(groups_names=["g"])
+        twin.abort()
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "reason"),
+    [
+        (b"".join(codecs.encode_request(3, 12, 7, "client", MetadataRequest())), "unknown_api_key"),
+        (fetch_of("g", 7)[:20] + b"\xff" * (len(fetch_of("g", 7)) - 20), "malformed_request"),
+    ],
+)
+async def test_what_no_peer_asks_ends_its_connection(request_bytes: bytes, reason: str) -> None:
+    async with OwnerUnderTest() as owner:
+        twin = await connected(owner)
+
+        asked(twin, request_bytes, 7)
+
+        await until(lambda: not owner.relay.connections)
+        assert owner.counted.of("connection_errors", "client", reason) == 1
+
+
+async def test_a_frame_that_stalls_ends_its_connection() -> None:
+    async with OwnerUnderTest(frame_deadline_ms=50) as owner:
+        twin = await connected(owner)
+
+        asked(twin, fetch_of("g", 7)[:20], 7)
+
+        await until(lambda: not owner.relay.connections)
+        assert owner.counted.of("connection_errors", "peer", "frame_stalled") == 1
+
+
+async def test_an_idle_connection_is_closed_as_brokers_close_theirs() -> None:
+    async with OwnerUnderTest(client_idle_ms=50) as owner:
+        # Given
+        owner.apis.may_answer.set()
+        twin = await connected(owner)
+        answer = asked(twin, heartbeat_of("g", 7), 7)
+        await until(lambda: bool(answer.ended))
+
+        # When
+        await owner.apis.was_closed.wait()
+
+        # Then
+        await until(lambda: not twin.is_open)
+        assert not owner.counted.of("connection_errors", "peer", "stands_still")
+
+
+async def test_a_connection_that_waits_for_its_answer_is_not_idle() -> None:
+    async with OwnerUnderTest(client_idle_ms=50) as owner:
+        # Given
+        waiting, idle = await connected(owner), await connected(owner)
+        answer = asked(waiting, heartbeat_of("g", 7), 7)
+
+        # When
+        await until(lambda: not idle.is_open)
+        owner.apis.may_answer.set()
+
+        # Then
+        await until(lambda: bool(answer.ended))
+        waiting.abort()

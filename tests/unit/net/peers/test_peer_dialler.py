@@ -1,0 +1,91 @@
+"""Who dials says who it is, takes its time within bounds, and leaves nothing behind."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from kproxy.fleet.member_metadata import MemberProfile
+from kproxy.fleet.owners import Peer
+from kproxy.fleet.peer_hello import Purpose
+from kproxy.net.broker_failures import PeerFailure
+from kproxy.net.fleet.reach import ReachCheck
+from kproxy.net.peers.peer_dialler import PeerDialler, Visit
+from kproxy.net.peers.peer_limits import PeerLimits
+from tests.event_loops import BOTH_LOOPS
+from tests.in_memory.scripted_broker import ScriptedBroker
+from tests.unit.net.peering import OwnerUnderTest, dialler
+from tests.unit.net.relaying import BIND_HOST
+from tests.worlds.waiting import until
+
+pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+QUICK = PeerLimits(preamble_ms=50)
+
+
+def at(port: int) -> Peer:
+    return Peer("token-b", "b", BIND_HOST, port)
+
+
+async def test_who_says_nothing_is_left_after_a_while() -> None:
+    async with ScriptedBroker() as mute:
+        with pytest.raises(PeerFailure, match=r"^b at 127.0.0.1:\d+ said no welcome within 50 ms$") as failed:
+            await dialler(limits=QUICK).open(at(mute.port), Purpose.REACH, Visit)
+
+        assert failed.value.reason == "slow"
+        await until(lambda: mute.ended_count == 1)
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [(b"HTTP/1.1 400 Bad Request\r\n\r\n", "malformed"), (bytes(8), "malformed"), (b"", "lost")],
+)
+async def test_what_is_no_internal_listener_is_named(reply: bytes, reason: str) -> None:
+    async with ScriptedBroker(lambda _: reply) as other:
+        dialling = dialler().open(at(other.port), Purpose.REACH, Visit)
+
+        async def leave() -> None:
+            await other.until_received(8)
+            if not reply:
+                other.writers[0].close()
+
+        with pytest.raises(PeerFailure, match=r"^b at 127.0.0.1:\d+: ") as failed:
+            await asyncio.gather(dialling, leave())
+
+        assert failed.value.reason == reason
+
+
+async def test_a_process_that_does_not_know_its_cluster_dials_nobody() -> None:
+    with pytest.raises(PeerFailure, match="does not know yet which cluster") as failed:
+        await PeerDialler(lambda: None, None, QUICK).open(at(1), Purpose.REACH, Visit)
+
+    assert failed.value.reason == "starting"
+
+
+async def test_who_is_cancelled_while_it_dials_leaves_no_connection_behind() -> None:
+    async with ScriptedBroker() as mute:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await dialler().open(at(mute.port), Purpose.REACH, Visit)
+
+        await until(lambda: mute.ended_count == 1)
+
+
+async def test_members_that_do_not_welcome_this_process_are_found_out_when_they_join() -> None:
+    async with OwnerUnderTest("near") as near, OwnerUnderTest("strange") as strange:
+        # Given
+        assert strange.identity is not None
+        strange.identity = replace(strange.identity, cluster_id="cluster-2")
+        profiles = {
+            owner.peer.name: MemberProfile(
+                owner.peer.token, owner.peer.name, BIND_HOST, owner.listener.port, "1.0", 2, 16
+            )
+            for owner in (near, strange)
+        }
+
+        # When
+        unreachable = await ReachCheck("token-a", dialler().visit).unreachable(profiles)
+
+        # Then
+        assert set(unreachable) == {"strange"}
+        assert "its cluster is cluster-1, that of strange is cluster-2" in unreachable["strange"]
+        assert not near.relay.connections

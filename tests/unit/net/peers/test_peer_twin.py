@@ -1,0 +1,219 @@
+"""One connection to a peer: which bytes are whose answer, and what becomes of those who wait when it ends."""
+
+import asyncio
+import struct
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kproxy.interception.client_session import KEEPALIVE_CORRELATION_ID
+from kproxy.net.peers.peer_limits import PeerLimits
+from kproxy.net.peers.peer_twin import PeerTraffic, PeerTwin
+from tests.event_loops import run
+from tests.unit.net.peering import TakenAnswer
+from tests.unit.net.relaying import response
+
+
+class WrittenTransport:
+    """Keeps what is written, and who is read."""
+
+    def __init__(self) -> None:
+        self.written = b""
+        self.is_closed = False
+        self.has_ended = False
+        self._is_reading = True
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        assert high > 0
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    def writelines(self, parts: Sequence[bytes]) -> None:
+        self.written += b"".join(parts)
+
+    def write_eof(self) -> None:
+        self.has_ended = True
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def is_reading(self) -> bool:
+        return self._is_reading
+
+    def pause_reading(self) -> None:
+        self._is_reading = False
+
+    def resume_reading(self) -> None:
+        self._is_reading = True
+
+    def abort(self) -> None:
+        self.is_closed = True
+
+
+def twin_on(transport: WrittenTransport, traffic: PeerTraffic | None = None) -> PeerTwin:
+    twin = PeerTwin("b", PeerLimits(), traffic or PeerTraffic())
+    twin.connection_made(cast("asyncio.Transport", transport))
+    return twin
+
+
+def ask(twin: PeerTwin, number: int) -> TakenAnswer:
+    answer = TakenAnswer()
+    twin.ask([struct.pack(">ihhi", 8, 78, 1, number)], answer, correlation_id=number)
+    return answer
+
+
+@given(
+    bodies=st.lists(st.binary(max_size=40), min_size=1, max_size=5),
+    cuts=st.lists(st.integers(1, 20), min_size=1),
+    says_more=st.booleans(),
+)
+def test_however_the_bytes_are_cut_each_answer_goes_to_whom_it_belongs(
+    bodies: list[bytes],
+    cuts: list[int],
+    says_more: bool,  # noqa: FBT001 - drawn
+) -> None:
+    async def example() -> None:
+        twin = twin_on(WrittenTransport())
+        answers = [ask(twin, number) for number in range(len(bodies))]
+        sent = b"".join(response(number, body) for number, body in enumerate(bodies))
+        if says_more:
+            twin.say_more()
+            sent += response(KEEPALIVE_CORRELATION_ID, b"dropped")
+        position = index = 0
+        while position < len(sent):
+            size = cuts[index % len(cuts)]
+            twin.data_received(sent[position : position + size])
+            position, index = position + size, index + 1
+
+        assert [answer.data for answer in answers] == [
+            response(number, body) for number, body in enumerate(bodies)
+        ]
+        assert {(answer.ended, answer.failure) for answer in answers} == {(1, None)}
+
+    run(example())
+
+
+@pytest.mark.parametrize("data", [response(8), struct.pack(">ii", 3, 7), struct.pack(">ii", -1, 7)])
+async def test_what_is_no_answer_ends_the_connection(data: bytes) -> None:
+    transport = WrittenTransport()
+    twin = twin_on(transport)
+    answer = ask(twin, 7)
+
+    twin.data_received(data)
+
+    assert transport.is_closed
+    assert answer.failure is not None
+    assert answer.failure.reason == "unexpected_answer"
+
+
+async def test_an_answer_that_nobody_waits_for_ends_the_connection() -> None:
+    transport = WrittenTransport()
+
+    twin_on(transport).data_received(response(7))
+
+    assert transport.is_closed
+
+
+async def test_more_is_said_once_for_each_request_and_for_none_without() -> None:
+    transport = WrittenTransport()
+    twin = twin_on(transport)
+    twin.say_more()
+    before = len(transport.written)
+    ask(twin, 1)
+    asked = len(transport.written)
+
+    twin.say_more()
+    once = len(transport.written)
+    twin.say_more()
+
+    assert (before, asked) == (0, 12)
+    assert len(transport.written) == once > asked
+
+
+async def test_whoever_waits_when_it_is_lost_hears_it_and_nobody_hears_it_twice() -> None:
+    twin = twin_on(WrittenTransport())
+    first, second = ask(twin, 1), ask(twin, 2)
+    twin.data_received(response(1))
+
+    twin.connection_lost(ConnectionResetError("reset"))
+
+    assert (first.ended, first.failure) == (1, None)
+    assert second.failure is not None
+    assert second.failure.detail == "b closed the connection before it had answered: reset"
+    assert not twin.is_open
+
+
+async def test_who_is_forsaken_is_heard_no_more_but_what_is_sent_is_sent() -> None:
+    transport = WrittenTransport()
+    twin = twin_on(transport)
+    answer = ask(twin, 1)
+    twin.read(is_wanted=False)
+
+    twin.forsake()
+    twin.send([b"leave"])
+    twin.data_received(response(1) + b"anything")
+
+    assert (answer.data, answer.ended) == (b"", 0)
+    assert answer.failure is not None
+    assert answer.failure.reason == "given_up"
+    assert transport.written.endswith(b"leave")
+    assert transport.is_reading()
+
+
+async def test_a_close_leaves_the_peer_time_to_serve_what_was_sent() -> None:
+    transport = WrittenTransport()
+    twin = twin_on(transport)
+    ask(twin, 1)
+
+    twin.close()
+
+    assert transport.has_ended
+    assert not transport.is_closed
+
+
+async def test_a_peer_that_does_not_close_either_is_cut_off() -> None:
+    transport = WrittenTransport()
+    twin = PeerTwin("b", PeerLimits(farewell_ms=1), PeerTraffic())
+    twin.connection_made(cast("asyncio.Transport", transport))
+
+    twin.close()
+    await asyncio.sleep(0.01)
+
+    assert transport.is_closed
+
+
+async def test_a_peer_is_read_again_when_its_answer_is_whole() -> None:
+    """Whether the client of that answer is slow does not concern the next one."""
+    transport = WrittenTransport()
+    twin = twin_on(transport)
+
+    class Slow(TakenAnswer):
+        def receive(self, data: bytes | memoryview) -> None:
+            super().receive(data)
+            twin.read(is_wanted=False)
+
+    answer: Any = Slow()
+    twin.ask([b"request"], answer, correlation_id=1)
+    half = response(1)[:6]
+
+    twin.data_received(half + response(1)[6:8])
+    was_reading = transport.is_reading()
+    twin.data_received(response(1)[8:])
+
+    assert not was_reading
+    assert transport.is_reading()
+
+
+async def test_bytes_and_connections_are_counted() -> None:
+    traffic = PeerTraffic()
+    twin = twin_on(WrittenTransport(), traffic)
+    ask(twin, 1)
+    twin.data_received(response(1))
+
+    assert traffic == PeerTraffic(to_peers=12, from_peers=len(response(1)), open_twins=1)
+    twin.connection_lost(None)
+    assert traffic.open_twins == 0

@@ -1,0 +1,122 @@
+"""The way from one client connection to one peer: dialled when it is needed, and given up at any moment."""
+
+import asyncio
+from typing import cast
+
+import pytest
+
+from kproxy.fleet.owners import Peer
+from kproxy.net.broker_failures import PeerFailure
+from kproxy.net.peers.peer_twin import PeerTwin
+from kproxy.net.peers.twin_place import TwinPlace
+from tests.worlds.waiting import until_all_wait
+
+PEER = Peer("token-b", "b", "127.0.0.1", 19_099)
+
+
+class ScriptedTwin:
+    """A connection that is open until the test says otherwise."""
+
+    def __init__(self) -> None:
+        self.is_open = True
+        self.calls: list[str] = []
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+    def fail(self, reason: str, _detail: str) -> None:
+        self.calls.append(reason)
+
+    def say_more(self) -> None:
+        self.calls.append("more")
+
+
+class ScriptedDials:
+    """Dials that succeed when `may_succeed` is set."""
+
+    def __init__(self) -> None:
+        self.twins: list[ScriptedTwin] = []
+        self.may_succeed = asyncio.Event()
+        self.was_cancelled = False
+
+    async def dial(self) -> PeerTwin:
+        """Return another connection."""
+        try:
+            await self.may_succeed.wait()
+        except asyncio.CancelledError:
+            self.was_cancelled = True
+            raise
+        self.twins.append(ScriptedTwin())
+        return cast("PeerTwin", self.twins[-1])
+
+
+async def test_a_connection_is_kept_as_long_as_it_is_open() -> None:
+    dials = ScriptedDials()
+    dials.may_succeed.set()
+    place = TwinPlace(PEER, dials.dial)
+
+    first, second = await place.twin(), await place.twin()
+    dials.twins[0].is_open = False
+    third = await place.twin()
+
+    assert first is second is not third
+    assert len(dials.twins) == 2
+
+
+@pytest.mark.parametrize("is_failure", [False, True])
+async def test_who_waits_for_a_dial_hears_at_once_that_it_was_given_up(is_failure: bool) -> None:  # noqa: FBT001 - parametrized
+    dials = ScriptedDials()
+    place = TwinPlace(PEER, dials.dial)
+
+    async def give_up() -> None:
+        await until_all_wait()
+        place.fail("departed", "is gone") if is_failure else place.close()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(give_up())
+        with pytest.raises(PeerFailure, match="b is not asked any more"):
+            await place.twin()
+
+    assert dials.was_cancelled
+
+
+async def test_what_was_given_up_is_not_dialled_again() -> None:
+    dials = ScriptedDials()
+    dials.may_succeed.set()
+    place = TwinPlace(PEER, dials.dial)
+    place.close()
+
+    with pytest.raises(PeerFailure, match="b is not asked any more"):
+        await place.twin()
+
+    assert not dials.twins
+
+
+async def test_what_the_connection_is_to_hear_it_hears() -> None:
+    dials = ScriptedDials()
+    dials.may_succeed.set()
+    place = TwinPlace(PEER, dials.dial)
+    place.say_more()
+    await place.twin()
+
+    place.say_more()
+    place.fail("departed", "is gone")
+    place.close()
+
+    assert dials.twins[0].calls == ["more", "departed", "close"]
+
+
+async def test_a_dial_that_fails_says_why_and_the_next_one_is_made() -> None:
+    failures = [PeerFailure("unreachable", "b cannot be reached")]
+    twin = cast("PeerTwin", ScriptedTwin())
+
+    async def dial() -> PeerTwin:
+        if failures:
+            raise failures.pop()
+        return twin
+
+    place = TwinPlace(PEER, dial)
+    with pytest.raises(PeerFailure, match="b cannot be reached"):
+        await place.twin()
+
+    assert await place.twin() is twin
