@@ -16,20 +16,16 @@ from typing import Final
 import uvloop
 
 from kproxy.admin.views import ProxyState
-from kproxy.application.configured_limits import share_group_limits
 from kproxy.application.full_collections import FullCollections
 from kproxy.application.late_admin import AdminParts, LateAdmin
+from kproxy.application.peer_service import fleet_secret
+from kproxy.application.share_service import ShareService, Surroundings
 from kproxy.application.share_switch import ShareSwitch
 from kproxy.application.shutdown import Shutdown
-from kproxy.application.slot_contents import SlotContents
-from kproxy.application.state_log_plan import state_log_plan
-from kproxy.application.topic_changes import TopicChanges
 from kproxy.application.vitals import VitalParts, Vitals
 from kproxy.errors import KproxyError
 from kproxy.handlers.held_refusals import HeldRefusals
 from kproxy.handlers.ports import BrokerEndpoint
-from kproxy.handlers.share_groups import ShareGroupPorts, ShareGroups
-from kproxy.handlers.share_state_store import ShareStateStore
 from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddresses
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
@@ -39,16 +35,12 @@ from kproxy.net.cluster.broker_client import ConnectionLimits
 from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.cluster.broker_search import BrokerSearch
 from kproxy.net.cluster.contact_watch import ContactWatch
-from kproxy.net.cluster.group_namespace import ClusterGroupNamespace
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.cluster.metadata_rounds import MetadataTiming
 from kproxy.net.cluster.share_support import ShareSupportWatch
 from kproxy.net.cluster.view import ClusterBroker, TopicIdsMissing
-from kproxy.net.deadlines import Deadlines, MonotonicClock, SystemWallClock
-from kproxy.net.observation import ShellObserver
-from kproxy.net.reading.backlog_survey import BacklogSurvey
-from kproxy.net.reading.isolated_availability import IsolatedAvailability
-from kproxy.net.reading.partition_reader import BrokerPartitionReader
+from kproxy.net.deadlines import MonotonicClock, SystemWallClock
+from kproxy.net.peers.secret import SecretUnusable
 from kproxy.net.relay.answering import TimedApis
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.early_ports import EarlyPorts
@@ -56,8 +48,6 @@ from kproxy.net.relay.held_requests import HeldRequests
 from kproxy.net.relay.listeners import Listeners, PortPlan
 from kproxy.net.relay.relay import Relay, RelayLimits
 from kproxy.net.relay.sweeper import Sweeper
-from kproxy.net.state_log.durable_state_log import SlotDirectory
-from kproxy.net.state_log.service import ClusterAccess, StateLogService
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings import HostPort, Settings
 from kproxy.share.identifiers import TopicId
@@ -90,7 +80,11 @@ def run_proxy(settings: Settings, early_ports: EarlyPorts | None = None) -> int:
 
 
 async def _run(settings: Settings, early_ports: EarlyPorts) -> int:
-    proxy = Proxy(settings, early_ports)
+    try:
+        proxy = Proxy(settings, early_ports)
+    except SecretUnusable as unusable:
+        print(f"kproxy: {unusable}", file=sys.stderr)  # noqa: T201 - why the command ends, for the person who typed it
+        return 1
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, proxy.shutdown.request)
@@ -117,8 +111,7 @@ class Proxy:
         self._tasks = TaskKeeper(self._metrics)
         self._addresses = BrokerAddresses()
         self._build_backing_cluster()
-        self._build_state_log()
-        self._build_share_groups()
+        self._build_share_service()
         self._build_relay()
         self._build_admin()
 
@@ -151,84 +144,33 @@ class Proxy:
             on_change=self._switch_share_groups,
         )
 
-    def _build_state_log(self) -> None:
-        self._reader = BrokerPartitionReader(metadata=self._metadata, connections=self._connections)
-        directory = SlotDirectory()
-        self._state_log = StateLogService(
-            state_log_plan(self._settings),
-            ClusterAccess(
-                metadata=self._metadata,
-                connections=self._connections,
-                reader=self._reader,
-                clock=self._clock,
-                wall_clock=self._wall_clock,
-                tasks=self._tasks,
-            ),
-            directory,
-            measuring=self._metrics,
-            listener=SlotContents(directory, lambda: self._share_groups),
-            on_change=self._switch_share_groups,
-            on_slot_ready=self._go_on_if_well,
-        )
-
-    def _share_state_store(self) -> ShareStateStore | None:
-        if not self._settings.share_coordinator_enable:
-            return None
-        log.warning(
-            "share_coordinator_on_the_wire",
-            detail="whoever reaches a port may read and change the state of every share group "
-            "(kproxy.share.coordinator.enable=true on plaintext ports)",
-        )
-        return self._state_log.states
-
-    def _build_share_groups(self) -> None:
-        self._availability = IsolatedAvailability(
-            metadata=self._metadata, connections=self._connections, clock=self._clock, tasks=self._tasks
-        )
-        self._deadlines = Deadlines(self._clock, self._tasks)
-        observer = ShellObserver(self._metrics)
-        self._share_groups = ShareGroups(
-            ShareGroupPorts(
-                state_log=self._state_log.states,
-                group_log=self._state_log.groups,
-                reader=self._reader,
-                metadata=self._metadata,
-                availability=self._availability,
-                alarm=self._deadlines,
-                clock=self._clock,
-                wall_clock=self._wall_clock,
-                observer=observer,
-                background=BackgroundTasks(self._tasks),
-                readiness=self._state_log.readiness,
-                waits=HeldRequests(self._clock),
-                namespace=ClusterGroupNamespace(metadata=self._metadata, connections=self._connections),
-                offset_store=self._state_log.states,
-                backlogs=BacklogSurvey(metadata=self._metadata, connections=self._connections),
-                share_state_store=self._share_state_store(),
-            ),
-            share_group_limits(self._settings),
-            on_internal_error=observer.fault,
-        )
-        self._deadlines.add(self._share_groups)
-        self._topic_changes = TopicChanges(
-            self._metadata,
-            self._share_groups,
+    def _build_share_service(self) -> None:
+        around = Surroundings(
+            settings=self._settings,
+            metadata=self._metadata,
+            connections=self._connections,
             clock=self._clock,
+            wall_clock=self._wall_clock,
+            metrics=self._metrics,
             tasks=self._tasks,
-            interval_ms=self._settings.topics_look_interval_ms,
+            secret=fleet_secret(self._settings),
+        )
+        self._share = ShareService(
+            around, on_change=self._switch_share_groups, on_slot_ready=self._go_on_if_well
         )
 
     def _build_relay(self) -> None:
-        settings, clock, groups = self._settings, self._clock, self._share_groups
-        timed, waits = TimedApis(groups.apis, self._metrics), HeldRequests(clock)
+        settings, clock, groups = self._settings, self._clock, self._share.groups
+        timed, waits = TimedApis(self._share.peers.apis, self._metrics), HeldRequests(clock)
         self._held_refusals = HeldRefusals(timed, waits, sessions=groups.sessions, clock=clock)
-        self._routes = RoutingTable({}, groups.coordinator.known_ids)
+        self._routes = RoutingTable({}, self._share.peers.known_ids)
+        self._routes.is_elsewhere = self._share.peers.twins.is_elsewhere
         self._share_switch = ShareSwitch(
             groups.apis,
             self._routes,
             self._support,
             metadata=self._metadata,
-            state_log=self._state_log,
+            state_log=self._share.state_log,
             settings=settings,
         )
         self._relay = Relay(
@@ -250,8 +192,9 @@ class Proxy:
             tasks=self._tasks,
             counting=self._metrics,
             upstream_addresses=self._upstream_addresses,
+            peers=self._share.peers.twins,
             on_unreachable=self._broker_search.begin,
-            on_topic_change=self._topic_changes.note,
+            on_topic_change=self._share.topic_changes.note,
         )
         plan = PortPlan(
             bind_host=settings.listen.host,
@@ -263,6 +206,7 @@ class Proxy:
         self._listeners = Listeners(plan, self._relay, self._addresses, early=self._early_ports)
         self._relay.binder = self._listeners
         self._sweeper = Sweeper(self._relay)
+        self._share.peers.share_with(self._relay, clock)
 
     def _build_admin(self) -> None:
         self._vitals = Vitals(
@@ -275,8 +219,8 @@ class Proxy:
                 addresses=self._addresses,
                 relay=self._relay,
                 sweeper=self._sweeper,
-                share_groups=self._share_groups,
-                state_log=self._state_log,
+                share_groups=self._share.groups,
+                state_log=self._share.state_log,
                 is_met=self._is_met,
             )
         )
@@ -291,8 +235,8 @@ class Proxy:
             listener=listener,
             metrics=self._metrics,
             vitals=self._vitals,
-            share_groups=self._share_groups,
-            state_log=self._state_log,
+            share_groups=self._share.groups,
+            state_log=self._share.state_log,
             metadata=self._metadata,
             topic_name=self._topic_name,
             clock=self._clock,
@@ -313,6 +257,8 @@ class Proxy:
             await self._admin.start()
         self._listeners.hold_newcomers()
         await self._listeners.bind_bootstrap()
+        await self._share.peers.bind()
+        self._share.peers.start(self._tasks)
         self._tasks.spawn(self._listeners.admit_newcomers(), name="admit newcomers")
         self._tasks.keep_up(self._sweeper.run, name="sweeper")
         self._tasks.keep_up(FullCollections().run, name="full collections")
@@ -324,21 +270,31 @@ class Proxy:
         self.shutdown.begin()
         self._vitals.state = ProxyState.DRAINING
         log.info("draining", connections=len(self._relay.connections))
-        self._share_groups.answer_what_waits()
+        grace_ms = self._settings.shutdown_grace_ms
+        if self._share.fleet.peers():
+            await self.shutdown.within_grace(self._share.fleet.leave(grace_ms // 2))
+        self._share.groups.answer_what_waits()
         self._held_refusals.end()
+        self._share.peers.answer_what_waits()
         await self._listeners.stop_accepting()
-        await self.shutdown.before_last_part(self._sweeper.drain())
+        await self.shutdown.before_last_part(self._drained())
         cut_off = self._sweeper.cut_off()
         await self.shutdown.within_grace(self._sweeper.all_ended())
-        await self.shutdown.within_grace(self._share_groups.all_released())
-        await self.shutdown.within_grace(self._state_log.drain(self._settings.shutdown_grace_ms / 1000))
-        await self.shutdown.unless_hurried(self._state_log.leave())
-        self._deadlines.close()
+        await self.shutdown.within_grace(self._share.peers.all_ended())
+        await self.shutdown.within_grace(self._share.groups.all_released())
+        await self.shutdown.within_grace(self._share.state_log.drain(grace_ms / 1000))
+        await self.shutdown.unless_hurried(self._share.state_log.leave())
+        await self.shutdown.unless_hurried(self._share.fleet.leave(0))
+        self._share.peers.close()
+        self._share.deadlines.close()
         self._connections.close()
         await self._tasks.close()
         if self._admin is not None:
             await self._admin.stop()
         log.info("stopped", connections_cut_off=cut_off)
+
+    async def _drained(self) -> None:
+        await asyncio.gather(self._sweeper.drain(), self._share.peers.drain())
 
     async def _meet_backing_cluster(self) -> None:
         """Bind the brokers' ports once the cluster was reached, and say what clients get. Until then, go on trying."""
@@ -353,7 +309,7 @@ class Proxy:
         self._support.look()
         self._switch_share_groups()
         await self._support.looked(_PROBE_PATIENCE_S)
-        self._topic_changes.start()
+        self._share.topic_changes.start()
         await self._listeners.bind(self._metadata.brokers)
         self._metadata.on_brokers.append(self._follow_brokers)
         await self.shutdown.unless_requested(self._share_switch.first_word(_FIRST_WORD_PATIENCE_S))
@@ -379,6 +335,7 @@ class Proxy:
     def _go_on_if_well(self) -> None:
         if not self._vitals.why_unavailable():
             self._held_refusals.release()
+            self._share.peers.release()
             self._vitals.say_ready()
 
     # ------------------------------------------------ addresses

@@ -11,6 +11,7 @@ from kproxy.net.state_log.durable_state_log import SlotDirectory
 from kproxy.net.state_log.slots import StateSlots
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.share.share_session import ShareSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class _BySlot:
     """Share-partitions that are live, being loaded, remembered since they were live, or that a fetch waits for."""
     group_ids: Mapping[int, Sequence[str]]
     """Groups that are there, or have configured something."""
+    sessions: Mapping[int, Sequence[ShareSession]]
 
 
 class SlotContents:
@@ -56,10 +58,14 @@ class SlotContents:
         self._share_groups().discard_share_partitions(held.keys.get(slot, ()))
         self._share_groups().forget_groups(held.group_ids.get(slot, ()))
 
+    def slot_left(self, slot: int) -> None:
+        """End the share sessions of the groups of the slot: their members open them anew where it is served."""
+        self._share_groups().end_sessions(self._held().sessions.get(slot, ()))
+
     def _held(self) -> _BySlot:
         """Return all that is held, and maybe some that was: from the last look, if nothing was added since."""
         groups, slots = self._share_groups(), self._directory.require()
-        parts = (groups.directory, groups.availability, groups.coordinator, groups.configs)
+        parts = (groups.directory, groups.availability, groups.coordinator, groups.configs, groups.sessions)
         generation = (groups, slots, *(part.generation for part in parts))
         if self._last is None or self._last.generation != generation:
             self._last = _by_slot(generation, groups, slots)
@@ -78,4 +84,7 @@ def _by_slot(generation: object, groups: ShareGroups, slots: StateSlots) -> _ByS
     group_ids: dict[int, list[str]] = defaultdict(list)
     for group_id in dict.fromkeys((*groups.coordinator.group_ids, *groups.configs.group_ids)):
         group_ids[slot_of(group_id)].append(group_id)
-    return _BySlot(generation, keys, group_ids)
+    sessions: dict[int, list[ShareSession]] = defaultdict(list)
+    for session in groups.sessions.sessions():
+        sessions[slot_of(session.key.group_id)].append(session)
+    return _BySlot(generation, keys, group_ids, sessions)

@@ -320,7 +320,7 @@ class GroupLog(Protocol):
         ...
 
     def require_all_ready(self) -> None:
-        """Return if every slot is owned and loaded. Raises as `require_ready` does."""
+        """Return if every slot is loaded where it is owned, as far as is known. Raises CoordinatorLoadInProgress."""
         ...
 
     def durable_image(self, group_id: GroupId) -> ShareGroupImage | None:

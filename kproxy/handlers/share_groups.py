@@ -55,7 +55,7 @@ from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId, TopicI
 from kproxy.share.limits import GroupLimits, ShareLimits
 from kproxy.share.share_group import ShareGroup
 from kproxy.share.share_group_image import ShareGroupImage, ShareGroupState
-from kproxy.share.share_session import ShareSessionCache, ShareSessionLimits
+from kproxy.share.share_session import ShareSession, ShareSessionCache, ShareSessionLimits
 
 DEFAULT_FETCH_MAX_BYTES = 57_671_680
 """Kafka's `fetch.max.bytes` for brokers: 55 MiB."""
@@ -232,6 +232,12 @@ class ShareGroups:
             group = self.coordinator.forget(GroupId(group_id))
             if group is not None:
                 self._held.call_group(group)
+
+    def end_sessions(self, sessions: Iterable[ShareSession]) -> None:
+        """End sessions of groups that another process is to serve. Fetches that wait are answered."""
+        for session in sessions:
+            self.sessions.close(session)
+            self.availability.end_session(session.key)
 
     def discard_share_partitions(self, keys: Iterable[SharePartitionKey]) -> None:
         """Discard what is live of a slot that was lost, failed, or was loaded, and wake those who wait for it."""

@@ -1,6 +1,7 @@
 """Addresses as people write them: `host:port`, with brackets around an IPv6 address."""
 
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Final
 
 WILDCARD_HOSTS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - named so as to be refused
@@ -28,6 +29,14 @@ class HostPort:
     def is_wildcard(self) -> bool:
         """Whether the host binds every address of the machine."""
         return self.host in WILDCARD_HOSTS
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only processes of this machine can connect to the host; of a name only `localhost` is known to be."""
+        try:
+            return self.host == "localhost" or ip_address(self.host).is_loopback
+        except ValueError:
+            return False
 
     def collides_with(self, other: "HostPort") -> bool:
         """Whether both cannot be bound at once. Port 0 collides with nothing."""

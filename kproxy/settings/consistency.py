@@ -26,6 +26,7 @@ def contradictions(settings: Settings, said: Callable[[str], str]) -> Iterator[s
     yield from _port_map_contradictions(settings, said)
     yield from _group_contradictions(settings, said)
     yield from _state_topic_contradictions(settings, said)
+    yield from _fleet_contradictions(settings, said)
 
 
 def _address_contradictions(settings: Settings, said: Callable[[str], str]) -> Iterator[str]:
@@ -75,6 +76,19 @@ def _state_topic_contradictions(settings: Settings, said: Callable[[str], str]) 
     if settings.state_topic_name == settings.groups_topic_name:
         state, groups = said("kproxy.state.topic.name"), said("kproxy.groups.topic.name")
         yield f"{state} and {groups} need two different names"
+
+
+def _fleet_contradictions(settings: Settings, said: Callable[[str], str]) -> Iterator[str]:
+    if HostPort(settings.fleet_advertised_host, 0).is_wildcard:
+        yield (
+            f"others cannot connect to {settings.fleet_advertised_host}: {said('kproxy.fleet.advertised.host')} and "
+            f"{said('kproxy.fleet.listener')}; set kproxy.fleet.advertised.host to a name or address of this machine"
+        )
+    if not settings.fleet_listener.is_loopback and not settings.fleet_secret_file:
+        yield (
+            f"{said('kproxy.fleet.listener')} lets other machines in, and {said('kproxy.fleet.secret.file')} lets "
+            "everybody in who reaches it: name a file with a secret, or listen on 127.0.0.1"
+        )
 
 
 def _unless_at_most(settings: Settings, said: Callable[[str], str], lower: str, upper: str) -> Iterator[str]:

@@ -18,8 +18,8 @@ from kproxy.settings.choices import (
     ShareAssignor,
     ShareUpstream,
 )
+from kproxy.settings.fleet_keys import FleetSettings
 from kproxy.settings.key_rows import key_row
-from kproxy.settings.relay_keys import RelaySettings
 from kproxy.settings.value_kinds import (
     ValueKind,
     milliseconds,
@@ -32,7 +32,7 @@ from kproxy.settings.value_kinds import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(RelaySettings):
+class Settings(FleetSettings):
     """The configuration of one kproxy process, frozen. `load_settings` is what makes and validates it.
 
     Every field has its default, so that `Settings()` is the configuration of somebody who set nothing.
@@ -302,6 +302,10 @@ class Settings(RelaySettings):
         """Fill in what follows from another key."""
         if not self.advertised_host:
             object.__setattr__(self, "advertised_host", self.listen.host)
+        if not self.fleet_advertised_host:
+            object.__setattr__(self, "fleet_advertised_host", self.fleet_listener.host)
+        if not self.fleet_group:
+            object.__setattr__(self, "fleet_group", self.state_topic_name)
 
 
 @dataclass(frozen=True, slots=True)

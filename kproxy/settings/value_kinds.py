@@ -19,6 +19,9 @@ SIMPLE_ASSIGNOR_CLASS: Final = "org.apache.kafka.coordinator.group.assignor.Simp
 LARGEST_INT: Final = 2**31 - 1
 """Kafka's Integer.MAX_VALUE, the upper end of every number that Kafka leaves unbounded."""
 
+LONGEST_GROUP_ID: Final = 249
+"""Brokers take longer ones; but the default is the name of a topic."""
+
 _UNITS_IN_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
 _NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
 _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -77,6 +80,21 @@ def server_addresses() -> ValueKind[tuple[HostPort, ...]]:
 def host_name() -> ValueKind[str]:
     """A host without a port; empty leaves the choice to kproxy."""
     return ValueKind("a host name or an address, without a port", _host, str)
+
+
+def bare_host_name() -> ValueKind[str]:
+    """A host name or an address, or nothing."""
+    return ValueKind("a host name or an address", _bare_host, str)
+
+
+def file_path() -> ValueKind[str]:
+    """The path of a file, or nothing."""
+    return ValueKind("the path of a file", str.strip, str)
+
+
+def optional_group_id() -> ValueKind[str]:
+    """The id of a group, or nothing."""
+    return ValueKind(f"the id of a group, of {LONGEST_GROUP_ID} characters at most", _group_id, str)
 
 
 def port_by_node_id() -> ValueKind[Mapping[int, int]]:
@@ -151,6 +169,21 @@ def _host(text: str) -> str:
     if host:
         check_host(host.replace(NODE_ID_PLACE, "0"))
     return host
+
+
+def _bare_host(text: str) -> str:
+    if NODE_ID_PLACE in text:
+        raise ValueError(f"expected one host, and {NODE_ID_PLACE} stands for several")
+    return _host(text)
+
+
+def _group_id(text: str) -> str:
+    group_id = text.strip()
+    if len(group_id) > LONGEST_GROUP_ID:
+        raise ValueError(
+            f"expected the id of a group, of {LONGEST_GROUP_ID} characters at most, not {len(group_id)}"
+        )
+    return group_id
 
 
 def _topic(text: str) -> str:

@@ -132,11 +132,14 @@ class ShareSessionCache:
         "_partition_count",
         "_session_counts",
         "_sessions",
+        "generation",
         "limits",
     )
 
     def __init__(self, limits: ShareSessionLimits) -> None:
         self.limits = limits
+        self.generation = 0
+        """Another number when a session was opened."""
         self._numbers = count(1)
         self._partition_count = 0
         self._group_ids: dict[GroupId, GroupId] = {}
@@ -204,6 +207,7 @@ class ShareSessionCache:
         self._require_room(len(session), instead_of=0 if replaced is None else len(replaced))
         self._remove(key)
         self._sessions[key] = session
+        self.generation += 1
         self._group_ids.setdefault(key.group_id, key.group_id)
         self._session_counts[key.group_id] += 1
         self._partition_count += len(session)

@@ -29,12 +29,21 @@ FIRST_FORMAT_BY_GROUP: Final = 2
 _EPOCH: Final = struct.Struct(">q")
 
 
+NO_MAP_EPOCH: Final = -1
+"""The map epoch of a claim that no map gave the right to."""
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`owner`, in words for people, takes the log partition over and writes in `format_version` from here on."""
+    """`owner`, in words for people, takes the log partition over and writes in `format_version` from here on.
+
+    `map_epoch` is that of the fleet's map which gave it the partition, and `fleet_group` the fleet.
+    """
 
     owner: str
     format_version: int
+    map_epoch: int = NO_MAP_EPOCH
+    fleet_group: str = ""
 
 
 def claim_header(claim_epoch: int) -> tuple[str, bytes]:
@@ -61,7 +70,9 @@ def claim_epoch_of(headers: Sequence[tuple[str, bytes | None]]) -> int | None:
 
 def claim_messages(claim: Claim) -> tuple[KproxyClaimKey, KproxyClaimValue]:
     """Return the key and the value of the record of `claim`."""
-    return KproxyClaimKey(), KproxyClaimValue(claim.owner, claim.format_version)
+    return KproxyClaimKey(), KproxyClaimValue(
+        claim.owner, claim.format_version, claim.map_epoch, claim.fleet_group
+    )
 
 
 def claim_of(value: KproxyClaimValue) -> Claim:
@@ -71,4 +82,4 @@ def claim_of(value: KproxyClaimValue) -> Claim:
             f"format {value.format_version} of the log, claimed by {value.owner!r}; "
             f"this kproxy reads formats up to {STATE_FORMAT_VERSION}"
         )
-    return Claim(value.owner, value.format_version)
+    return Claim(value.owner, value.format_version, value.map_epoch, value.fleet_group)

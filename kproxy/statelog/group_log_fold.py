@@ -76,7 +76,16 @@ class GroupLogFold:
     too little is left; what has a newer format is refused all the same.
     """
 
-    __slots__ = ("_displaced", "_groups", "_is_skipping", "_slot", "applied_offset", "claim", "claim_epoch")
+    __slots__ = (
+        "_displaced",
+        "_groups",
+        "_is_skipping",
+        "_slot",
+        "applied_offset",
+        "claim",
+        "claim_epoch",
+        "highest_claim",
+    )
 
     def __init__(self, *, on_corrupt: Literal["stop", "skip"] = "stop") -> None:
         self._is_skipping = on_corrupt == "skip"
@@ -87,6 +96,8 @@ class GroupLogFold:
         """The claim that counts; -1 before any."""
         self.claim: Claim | None = None
         """The last claim record that was read."""
+        self.highest_claim: Claim | None = None
+        """The claim record with the highest map epoch that was read, the last one of those that are equal."""
         self.applied_offset = NO_OFFSET
         """The offset of the last record looked at, whatever became of it; -1 before any."""
 
@@ -167,7 +178,7 @@ class GroupLogFold:
     def _take(self, record: Record) -> Outcome:
         decoded = decode_group_record(record)
         if isinstance(decoded.record, Claim):
-            self.claim, self.claim_epoch = decoded.record, record.offset
+            self._take_claim(decoded.record, record.offset)
             return Outcome.CLAIMED
         claim_epoch = NO_CLAIM if decoded.claim_epoch is None else decoded.claim_epoch
         if claim_epoch < self.claim_epoch:
@@ -180,6 +191,11 @@ class GroupLogFold:
             self._learn_claim(claim_epoch)
         self._put(decoded.record, key=record.key or b"", claim_epoch=claim_epoch, offset=record.offset)
         return Outcome.APPLIED
+
+    def _take_claim(self, claim: Claim, offset: int) -> None:
+        self.claim, self.claim_epoch = claim, offset
+        if self.highest_claim is None or claim.map_epoch >= self.highest_claim.map_epoch:
+            self.highest_claim = claim
 
     def _learn_claim(self, claim_epoch: int) -> None:
         """Believe in a claim whose record is gone, and drop what older owners wrote after it."""

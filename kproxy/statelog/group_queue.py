@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 from kproxy.errors import ApiError, UnwritableStateRecord
 from kproxy.share.identifiers import GroupEpoch, GroupId
 from kproxy.share.share_group_image import ShareGroupImage, StateTopics
+from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_log_fold import GroupLogFold, RecordPlace, place_of
 from kproxy.statelog.group_parts import GroupMetadata, GroupPart, StatePartitionMetadata, parts_of
 from kproxy.statelog.group_records import (
@@ -118,6 +119,11 @@ class GroupQueue:
     def claim_epoch(self) -> int:
         """The claim that counts; -1 before any."""
         return self._fold.claim_epoch
+
+    @property
+    def highest_claim(self) -> Claim | None:
+        """The claim with the highest map epoch that is left in the log; None when there is none."""
+        return self._fold.highest_claim
 
     @property
     def applied_offset(self) -> int:

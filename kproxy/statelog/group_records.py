@@ -39,7 +39,7 @@ class GroupConfigs:
 
 @dataclass(frozen=True, slots=True)
 class SignOfLife:
-    """`owner`, as its claim names it, served from the log at `alive_at_ms` (since the epoch).
+    """`owner`, as its claim names it, served from the log at `alive_at_ms` (since the epoch), for `fleet_group`.
 
     With `has_left` it was the last thing that it did.
     """
@@ -47,6 +47,7 @@ class SignOfLife:
     owner: str
     alive_at_ms: int
     has_left: bool = False
+    fleet_group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,8 @@ def _decode(key: Message, value: bytes) -> GroupRecord:
 def _recovery_point(value: KproxyRecoveryPointValue) -> RecoveryPoint:
     if value.offset < 0:
         raise CorruptStateRecord(f"recovery point {value.offset}")
-    sign = SignOfLife(value.owner, value.alive_at_ms, value.has_left) if value.owner else None
+    signature = (value.owner, value.alive_at_ms, value.has_left, value.fleet_group)
+    sign = SignOfLife(*signature) if value.owner else None
     return RecoveryPoint(value.offset, value.applied_offset, sign)
 
 
@@ -185,7 +187,7 @@ def _recovery_point_value(point: RecoveryPoint) -> KproxyRecoveryPointValue:
     if sign is None:
         return KproxyRecoveryPointValue(point.offset, point.applied_offset)
     return KproxyRecoveryPointValue(
-        point.offset, point.applied_offset, sign.owner, sign.alive_at_ms, sign.has_left
+        point.offset, point.applied_offset, sign.owner, sign.alive_at_ms, sign.has_left, sign.fleet_group
     )
 
 

@@ -13,44 +13,51 @@ from kproxy.statelog.durable_state import DurableShareState
 
 
 class SlotState(StrEnum):
-    """Where a slot is in its life. Only a READY one serves share APIs."""
+    """Where a slot is in its life, as this process sees it. Only a READY one serves share APIs."""
 
+    UNASSIGNED = "unassigned"
+    """Nobody is known to own it: the fleet has not said so yet, or it is on the way to its next owner."""
     CLAIMING = "claiming"
     """Becoming the only writer: producer epoch, then the claim record."""
     LOADING = "loading"
     """Replaying the log up to the claim record."""
     READY = "ready"
+    LEAVING = "leaving"
+    """What was queued is being written; then it goes to another process."""
+    ELSEWHERE = "elsewhere"
+    """Another process of the fleet owns it."""
     STOPPED = "stopped"
     """A record could not be taken, or the log is not what it was; an operator has to look."""
-    STEPPED_DOWN = "stepped-down"
-    """Another process claimed the slot."""
 
     @property
     def is_under_way(self) -> bool:
         """Whether the slot is about to become READY, as far as anybody knows."""
-        return self in {SlotState.CLAIMING, SlotState.LOADING}
+        return self in {SlotState.UNASSIGNED, SlotState.CLAIMING, SlotState.LOADING}
+
+    @property
+    def is_owned(self) -> bool:
+        """Whether the slot is this process's, whatever it is doing with it."""
+        return self not in {SlotState.UNASSIGNED, SlotState.ELSEWHERE}
 
     @property
     def is_over(self) -> bool:
-        """Whether the slot will never be READY again in this process."""
-        return self in {SlotState.STOPPED, SlotState.STEPPED_DOWN}
+        """Whether the slot will not be READY here before the fleet gives it to this process again."""
+        return self in {SlotState.STOPPED, SlotState.UNASSIGNED, SlotState.ELSEWHERE}
 
+
+_WITHOUT_IT: Final = frozenset({SlotState.UNASSIGNED, SlotState.ELSEWHERE, SlotState.STOPPED})
 
 TRANSITIONS: Final[Mapping[SlotState, frozenset[SlotState]]] = {
-    SlotState.CLAIMING: frozenset(
-        {SlotState.CLAIMING, SlotState.LOADING, SlotState.STOPPED, SlotState.STEPPED_DOWN}
-    ),
-    SlotState.LOADING: frozenset(
-        {SlotState.READY, SlotState.CLAIMING, SlotState.STOPPED, SlotState.STEPPED_DOWN}
-    ),
-    SlotState.READY: frozenset({SlotState.CLAIMING, SlotState.STOPPED, SlotState.STEPPED_DOWN}),
-    SlotState.STOPPED: frozenset({SlotState.STOPPED, SlotState.STEPPED_DOWN}),
-    SlotState.STEPPED_DOWN: frozenset({SlotState.STOPPED}),
+    SlotState.UNASSIGNED: _WITHOUT_IT | {SlotState.CLAIMING},
+    SlotState.CLAIMING: _WITHOUT_IT | {SlotState.CLAIMING, SlotState.LOADING},
+    SlotState.LOADING: _WITHOUT_IT | {SlotState.READY, SlotState.CLAIMING},
+    SlotState.READY: _WITHOUT_IT | {SlotState.CLAIMING, SlotState.LEAVING},
+    SlotState.LEAVING: _WITHOUT_IT,
+    SlotState.ELSEWHERE: _WITHOUT_IT | {SlotState.CLAIMING},
+    SlotState.STOPPED: _WITHOUT_IT | {SlotState.CLAIMING},
 }
-"""What may follow each state. CLAIMING follows itself when a broker does not answer, and READY or LOADING on doubt.
-
-Of the states that are over the last reason counts: topics that are gone, or another process that owns the slot.
-"""
+"""What may follow each state. CLAIMING follows itself when a broker does not answer, READY or LOADING on doubt, and
+the states without the slot when the fleet gives it to this process."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,9 @@ class Nobody:
     def slot_lost(self, slot: int) -> None:
         """Forget nothing."""
 
+    def slot_left(self, slot: int) -> None:
+        """End nothing."""
+
 
 def main() -> None:
     """Start a broker, measure, and print one JSON object."""

@@ -89,7 +89,7 @@ async def test_a_corrupt_record_is_passed_over_when_the_operator_says_so(
     cluster.write_foreign(partition, a_claim(), NOT_A_RECORD)
 
     # When
-    claimed = await claims.claim(0)
+    claimed = await claims.claim(0, EPOCH, FLEET)
     loaded = await claims.load(claimed)
 
     # Then

@@ -193,7 +193,7 @@ async def test_a_process_that_lost_a_slot_to_one_that_lost_them_all_takes_it_bac
         # Given
         create_state_topics(cluster)
         owner = await begun(await Process(one, "owner").serves())
-        await two.claims(await two.found(), owner="a loser").claim(1)
+        await two.claims(await two.found(), owner="a loser").claim(1, EPOCH, FLEET)
 
         # When
         refusal = await owner.acknowledge(THERE, 1)

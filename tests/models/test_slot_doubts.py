@@ -222,7 +222,7 @@ async def test_a_leader_that_moves_costs_a_claim_and_nothing_else() -> None:
 async def one_that_is_fenced(cluster: ScriptedStateLog, backing: StateLogBacking) -> StateSlot:
     """Return a slot of which another process has claimed both partitions."""
     slot = await with_state(backing)
-    await backing.claims(await backing.found(), owner="kproxy at host-2").claim(0)
+    await backing.claims(await backing.found(), owner="kproxy at host-2").claim(0, EPOCH, FLEET)
     assert len(cluster.records(groups_log())) > 0
     return slot
 

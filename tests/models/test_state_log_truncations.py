@@ -231,7 +231,7 @@ async def test_records_that_are_deleted_between_finding_the_log_start_and_lookin
     # Given
     claims = backing.claims(await backing.found())
     for _ in range(4):
-        await claims.claim(0)
+        await claims.claim(0, EPOCH, FLEET)
     cluster.log(state_log().topic_id, 0).move_start(2)
     where_the_log_start_moves(cluster, backing, 3)
 
@@ -247,7 +247,7 @@ async def test_a_log_without_what_is_to_be_read_and_with_an_unmoved_start_is_not
 ) -> None:
     # Given
     claims = backing.claims(await backing.found())
-    claimed = await claims.claim(0)
+    claimed = await claims.claim(0, EPOCH, FLEET)
     cluster.log(state_log().topic_id, 0).move_start(1)
 
     async def outdated(topic_id: TopicId, partition: int, timestamp: int) -> int:

@@ -15,6 +15,7 @@ from tests.real_kafka.ports import ReservedPort
 READY_POLL_SECONDS: Final = 0.02
 RECORDING_GRACE_SECONDS: Final = 60.0
 """What a node may take to end that writes its class data then."""
+STOP_SECONDS: Final = 10.0
 TAIL_LINES: Final = 40
 
 
@@ -113,8 +114,10 @@ class Node:
         self._process = None
 
     def pause(self) -> None:
-        """SIGSTOP: the node keeps its connections and answers nothing."""
-        self._running().send_signal(signal.SIGSTOP)
+        """SIGSTOP: from now on the node keeps its connections and answers nothing."""
+        running = self._running()
+        running.send_signal(signal.SIGSTOP)
+        _await_stop(running.pid)
 
     def resume(self) -> None:
         """SIGCONT: the node goes on after a `pause`."""
@@ -151,3 +154,20 @@ class Node:
             self._plan.class_data.keep()
         else:
             self._plan.class_data.discard()
+
+
+def _await_stop(process_id: int) -> None:
+    """Return when every thread has stopped: the signal is on its way to them when `kill` returns (proc(5))."""
+    deadline = time.monotonic() + STOP_SECONDS
+    threads = Path(f"/proc/{process_id}/task")
+    while not all(_state_of(thread) in "TtZX" for thread in threads.iterdir()):
+        if time.monotonic() > deadline:
+            raise NodeFailed(f"process {process_id} did not stop within {STOP_SECONDS:g} s")
+        time.sleep(READY_POLL_SECONDS)
+
+
+def _state_of(thread: Path) -> str:
+    try:
+        return (thread / "stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "X"

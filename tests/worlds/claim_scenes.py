@@ -6,4 +6,4 @@ from kproxy.net.state_log.loading import LoadedSlot
 
 async def opened(claims: SlotClaims) -> LoadedSlot:
     """Claim slot 0 and load it."""
-    return await claims.load(await claims.claim(0))
+    return await claims.load(await claims.claim(0, EPOCH, FLEET))

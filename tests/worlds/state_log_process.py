@@ -8,14 +8,15 @@ from kproxy.errors import (
 )
 from kproxy.net.state_log.claim import ClaimPolicy
 from kproxy.net.state_log.durable_state_log import SlotDirectory
+from kproxy.net.state_log.served_claim import SlotListener
 from kproxy.net.state_log.service import ClusterAccess, StateLogPlan, StateLogService
-from kproxy.net.state_log.slot import SlotListener
 from kproxy.net.state_log.upkeep import UpkeepTiming
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, StateEpoch
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch, StateDelta
 from kproxy.statelog.share_coordinator import CoordinatorLimits
+from tests.worlds.slot_allocations import FLEET, OwnsEverything
 from tests.worlds.state_logs import StateLogBacking, key_of_slot, topic_plan
 from tests.worlds.waiting import until
 
@@ -31,9 +32,11 @@ class Process:
         owner: str = "kproxy at host-1",
         *,
         listener: SlotListener | None = None,
+        fleet_group: str = FLEET,
     ) -> None:
         self.backing = backing
         self.directory = SlotDirectory()
+        self.fleet = OwnsEverything(fleet_group)
         self.changes = 0
         self.service = StateLogService(
             StateLogPlan(
@@ -51,6 +54,7 @@ class Process:
                 tasks=backing.tasks,
             ),
             self.directory,
+            self.fleet,
             measuring=backing.measured,
             listener=listener or backing.listener,
             on_change=self._changed,

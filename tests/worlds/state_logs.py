@@ -1,6 +1,5 @@
 """The state log of `kproxy.net` in front of a scripted cluster, wired as the application wires it."""
 
-import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from itertools import chain, count
@@ -13,7 +12,6 @@ from kproxy.net.state_log.claim import ClaimPolicy, SlotClaims
 from kproxy.net.state_log.load_turns import LoadTurns
 from kproxy.net.state_log.log_appender import LogAppender
 from kproxy.net.state_log.log_scan import LogScan
-from kproxy.net.state_log.ownership import SlotOwnership
 from kproxy.net.state_log.producer_identities import ProducerIdentities
 from kproxy.net.state_log.reports import SlotReports
 from kproxy.net.state_log.slot import StateSlot
@@ -39,6 +37,7 @@ from kproxy.statelog.tickets import Ticket
 from tests.in_memory.manual_clock import ManualClock
 from tests.in_memory.scripted_state_log import ScriptedStateLog
 from tests.worlds.backing import ORDERS, Backing, CountedThings
+from tests.worlds.slot_allocations import OwnsEverything
 from tests.worlds.waiting import until
 
 STATE: Final = "__kproxy_share_state"
@@ -124,6 +123,7 @@ class RecordingListener:
 
     def __init__(self) -> None:
         self.events: list[str] = []
+        self.left: list[int] = []
         self.images: dict[int, Sequence[ShareGroupImage]] = {}
         self.configs: dict[int, Mapping[str, Mapping[str, str]]] = {}
 
@@ -139,6 +139,10 @@ class RecordingListener:
         """Keep that the slot was lost."""
         self.events.append(f"lost {slot}")
 
+    def slot_left(self, slot: int) -> None:
+        """Keep that the sessions over it were ended."""
+        self.left.append(slot)
+
 
 class StateLogBacking(Backing):
     """A `Backing` with what the state log needs beside it."""
@@ -149,7 +153,7 @@ class StateLogBacking(Backing):
         self.measured = MeasuredThings()
         self.reports = SlotReports(self.measured)
         self.listener = RecordingListener()
-        self.lives: dict[StateSlot, asyncio.Task[None]] = {}
+        self.fleet = OwnsEverything()
         self.identities = ProducerIdentities(metadata=self.metadata, connections=self.connections)
         self.appender = LogAppender(
             metadata=self.metadata, connections=self.connections, tasks=self.tasks, write_timeout_ms=1_000
@@ -184,7 +188,7 @@ class StateLogBacking(Backing):
         )
 
     def slot(self, claims: SlotClaims, number: int = 0) -> StateSlot:
-        """Return a slot whose life began."""
+        """Return a slot that this process was given."""
         slot = StateSlot(
             number,
             claims=claims,
@@ -192,9 +196,10 @@ class StateLogBacking(Backing):
             reports=self.reports,
             listener=self.listener,
             turns=LoadTurns(8),
-            ownership=self.ownership(claims),
+            allocation=self.fleet,
+            tasks=self.tasks,
         )
-        self.lives[slot] = self.tasks.spawn(slot.run(), name=f"slot {number}")
+        slot.take()
         return slot
 
     async def ready_slot(self, claims: SlotClaims | None = None, number: int = 0) -> StateSlot:
@@ -206,8 +211,7 @@ class StateLogBacking(Backing):
         return slot
 
     def idle_slots(self, claims: SlotClaims, count: int) -> StateSlots:
-        """Return slots whose life has not begun."""
-        ownership = self.ownership(claims)
+        """Return slots that nobody was given."""
 
         def make(number: int, turns: LoadTurns) -> StateSlot:
             return StateSlot(
@@ -217,25 +221,18 @@ class StateLogBacking(Backing):
                 reports=self.reports,
                 listener=self.listener,
                 turns=turns,
-                ownership=ownership,
+                allocation=self.fleet,
+                tasks=self.tasks,
             )
 
-        return StateSlots(count, make, ownership)
-
-    def ownership(self, claims: SlotClaims) -> SlotOwnership:
-        """Return who judges whether slots are owned; none has joined."""
-        return SlotOwnership(
-            claims.require_unclaimed,
-            reports=self.reports,
-            spawn=lambda work, name: self.tasks.spawn(work, name=name),
-        )
+        return StateSlots(count, make, allocation=self.fleet, tasks=self.tasks)
 
     async def ready_slots(self, *, updates_per_snapshot: int = 500) -> StateSlots:
         """Return all slots, loaded, with their first writes durable."""
         topics = await self.found()
         claims = self.claims(topics, updates_per_snapshot=updates_per_snapshot)
         slots = self.idle_slots(claims, topics.slot_count)
-        slots.start(self.tasks)
+        await self.fleet.join(slots, topics.slot_count)
         await until(lambda: slots.problem() == "")
         await slots.drain(10)
         return slots

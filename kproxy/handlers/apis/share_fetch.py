@@ -10,7 +10,15 @@ Known differences from a stock broker: the bootstrap port serves every partition
 
 from typing import Final
 
-from kproxy.errors import InvalidRequest, ShareSessionLimitReached, ShareSessionNotFound
+from kproxy.errors import (
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
+    InvalidRequest,
+    NotCoordinator,
+    SharePartitionElsewhere,
+    ShareSessionLimitReached,
+    ShareSessionNotFound,
+)
 from kproxy.handlers.apis.share_fetch_answer import ShareFetchAnswer
 from kproxy.handlers.fetching.fetch_partitions import PartitionFetch
 from kproxy.handlers.fetching.fetch_terms import FetchTerms
@@ -21,6 +29,7 @@ from kproxy.handlers.live.acknowledgements import (
     Requested,
     requested_partitions,
 )
+from kproxy.handlers.live.leadership import PartitionRefusal
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.share_session_requests import (
     SessionClaim,
@@ -29,7 +38,7 @@ from kproxy.handlers.live.share_session_requests import (
     session_claim,
 )
 from kproxy.handlers.ports import RequestContext
-from kproxy.share.identifiers import TopicId, TopicIdPartition
+from kproxy.share.identifiers import GroupId, TopicId, TopicIdPartition
 from kproxy.share.share_session import ShareSession
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
@@ -94,7 +103,18 @@ class ShareFetchHandler:
         finally:
             refusals = await applied.settle()
         answer.add_acknowledged(applied.partitions, refusals)
+        self._withdraw_unless_owned(answer, claim.key.group_id)
         return answer.response(self._limits.of(claim.key.group_id).record_lock_duration_ms)
+
+    def _withdraw_unless_owned(self, answer: ShareFetchAnswer, group_id: GroupId) -> None:
+        """Deliver nothing that another process may deliver, too: acquisitions are in memory, and no log fences them."""
+        try:
+            self._services.group_log.require_ready(group_id)
+        except NotCoordinator as moved:
+            elsewhere = SharePartitionElsewhere(str(moved))
+            answer.withdraw_records(PartitionRefusal(elsewhere.error_code, str(elsewhere)))
+        except (CoordinatorLoadInProgress, CoordinatorNotAvailable):
+            return  # it is this process's still; what was acquired is refused when it is acknowledged
 
     async def _admit(
         self,

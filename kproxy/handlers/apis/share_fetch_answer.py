@@ -68,6 +68,14 @@ class ShareFetchAnswer:
                 result.acknowledge_error_message = refusal.message
                 self._name_leader(partition, refusal, result)
 
+    def withdraw_records(self, refusal: PartitionRefusal) -> None:
+        """Refuse each partition that has records instead of delivering them; what was acknowledged stays."""
+        for partition, result in self._partitions.items():
+            if result.acquired_records:
+                result.records, result.acquired_records = b"", []
+                result.error_code, result.error_message = refusal.error_code, refusal.message
+                self._name_leader(partition, refusal, result)
+
     def response(self, acquisition_lock_timeout_ms: int) -> ShareFetchResponse:
         """Return the message."""
         topics: dict[bytes, ShareFetchableTopicResponse] = {}

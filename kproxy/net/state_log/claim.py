@@ -4,6 +4,7 @@ import asyncio
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Literal
 
 from kproxy.error_codes import ErrorCode
@@ -13,11 +14,11 @@ from kproxy.errors import (
 )
 from kproxy.handlers.ports import TopicDescription, WallClock
 from kproxy.net.cluster.metadata import ClusterMetadataCache
+from kproxy.net.state_log.allocation import ClaimLost
 from kproxy.net.state_log.append_outcome import AppendFate, AppendOutcome
 from kproxy.net.state_log.loading import ClaimedSlot, LoadedSlot, SlotLoading
 from kproxy.net.state_log.log_appender import LogAppender
 from kproxy.net.state_log.log_scan import LogScan
-from kproxy.net.state_log.ownership import ClaimLost
 from kproxy.net.state_log.partition_writer import (
     AppendObserver,
     AppendQueue,
@@ -90,16 +91,16 @@ class SlotClaims:
 
     # ------------------------------------------------ claiming
 
-    async def claim(self, number: int) -> ClaimedSlot:
-        """Become the only writer of both partitions of slot `number`.
+    async def claim(self, number: int, map_epoch: int, fleet_group: str) -> ClaimedSlot:
+        """Become the only writer of both partitions of slot `number`, under the map of `map_epoch` of a fleet.
 
         Raises:
-            ClaimLost: another process claimed it at the same time, and outranks this one.
+            ClaimLost: another process claimed it at the same time, and its producer epoch outranks this one's.
             BrokerUnavailable: a broker does not answer, or not yet.
         """
         await self._confirm_leaders()
         identity = await self._identities.next(slot_transactional_id(self._topics.state.name, number))
-        claim = Claim(self._policy.signature, STATE_FORMAT_VERSION)
+        claim = Claim(self._policy.signature, STATE_FORMAT_VERSION, map_epoch, fleet_group)
         state, groups = await asyncio.gather(
             self._append_claim(
                 self._topics.state, number, identity, encode_state_record(claim, claim_epoch=None, actors=())
@@ -110,16 +111,17 @@ class SlotClaims:
         )
         return ClaimedSlot(number, state, groups)
 
-    async def require_unclaimed(self, number: int, owned_up_to: int) -> None:
-        """See that nobody else claimed slot `number` since this process did: whoever came later keeps it.
+    async def require_unclaimed(self, number: int, owned_up_to: int, map_epoch: int) -> None:
+        """See that nobody claimed slot `number` under a newer map since this process did: that one keeps it.
 
         Args:
             number: which slot.
             owned_up_to: the last offset of the state topic that is known to be written under this process's own
                 claim.
+            map_epoch: of the map that this process knows.
 
         Raises:
-            ClaimLost: another process claimed it above `owned_up_to`.
+            ClaimLost: another process claimed it above `owned_up_to`, under a map of a higher epoch.
             BrokerUnavailable: a broker does not answer, or not yet.
         """
         await self._confirm_leaders()
@@ -132,7 +134,7 @@ class SlotClaims:
                 number,
                 first_offset=first_offset,
                 last_offset=log_end - 1,
-                take=self._look_for_others,
+                take=partial(self._look_for_others, map_epoch),
             )
 
         await self._loader.from_log_start(owned_up_to + 1, look_from)
@@ -142,13 +144,17 @@ class SlotClaims:
         topics = {self._topics.state.topic_id, self._topics.groups.topic_id}
         await self._metadata.confirm(topics, not_older_than_ms=1000)
 
-    def _look_for_others(self, record: Record) -> Outcome:
+    def _look_for_others(self, map_epoch: int, record: Record) -> Outcome:
         try:
             found = decode_state_record(record).record
         except CorruptStateRecord:
             return Outcome.IGNORED_UNCLAIMED
-        if isinstance(found, Claim) and found.owner != self._policy.signature:
-            raise ClaimLost(f"{found.owner!r} claimed the slot at offset {record.offset}", found.owner)
+        if isinstance(found, Claim) and found.map_epoch > map_epoch:
+            raise ClaimLost(
+                f"{found.owner!r} claimed it at offset {record.offset} under map {found.map_epoch}, and this process's "
+                f"is {map_epoch}",
+                found,
+            )
         return Outcome.APPLIED
 
     async def _append_claim(

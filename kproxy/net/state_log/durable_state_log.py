@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Generator, Iterable
 from itertools import islice
 from typing import Final, Generic, TypeVar, cast
 
-from kproxy.errors import ApiError, CoordinatorNotAvailable
+from kproxy.errors import ApiError, CoordinatorLoadInProgress, CoordinatorNotAvailable, NotCoordinator
 from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.ports import OnRefused
 from kproxy.net.state_log.slot import StateSlot
@@ -31,6 +31,7 @@ from kproxy.statelog.operations import (
     Write,
     requested_write,
 )
+from kproxy.statelog.slot_status import SlotState
 from kproxy.statelog.tickets import Ticket
 
 R = TypeVar("R")
@@ -290,6 +291,14 @@ class DurableStateLog:
         return outcomes
 
 
+def _require_told(slot: StateSlot) -> None:
+    """Raise CoordinatorLoadInProgress also while it is on its way to another process: nobody tells of its groups."""
+    try:
+        slot.require_ready()
+    except NotCoordinator as leaving:
+        raise CoordinatorLoadInProgress(str(leaving)) from leaving
+
+
 class DurableGroupLog:
     """Implements `GroupLog`."""
 
@@ -301,9 +310,10 @@ class DurableGroupLog:
         self._directory.of_group(group_id).require_ready()
 
     def require_all_ready(self) -> None:
-        """Return if every slot is owned and loaded; raise as the port says."""
+        """Return if every slot is owned and loaded here, or is another process's; raise as the port says."""
         for slot in self._directory.require().all():
-            slot.require_ready()
+            if slot.state is not SlotState.ELSEWHERE:
+                _require_told(slot)
 
     def durable_image(self, group_id: GroupId) -> ShareGroupImage | None:
         """Return the picture of the group that is durable, None when there is none."""

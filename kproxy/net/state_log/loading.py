@@ -7,8 +7,8 @@ from functools import partial
 from typing import Literal
 
 from kproxy.errors import CorruptStateRecord, SnapshotMissing
+from kproxy.net.state_log.allocation import FACTS_SLOT
 from kproxy.net.state_log.log_scan import LogScan
-from kproxy.net.state_log.ownership import DECIDING_SLOT
 from kproxy.net.state_log.partition_writer import ClaimedPartition
 from kproxy.net.state_log.state_topic_facts import require_same_facts
 from kproxy.net.state_log.state_topics import SlotTopics
@@ -59,7 +59,7 @@ class LoadedSlot:
     def first_writes(self) -> Sequence[GroupOperation]:
         """Return what is to be written down right after loading, in order. The facts stand in slot 0 alone."""
         mending = (DisplacedRecords(),) if self.groups.displaced_count else ()
-        is_told = self.number != DECIDING_SLOT or self.groups.state_topic_facts is not None
+        is_told = self.number != FACTS_SLOT or self.groups.state_topic_facts is not None
         return (*mending, *(() if is_told else (self.facts,)), self.recovery_point())
 
 

@@ -11,11 +11,6 @@ log = logs.logger("net.state_log")
 DELAYS_BEFORE_WARNING: Final = 8
 """Some seconds, as the pauses between them grow."""
 
-STEPPED_DOWN_ADVICE: Final = (
-    "only one kproxy may serve the share groups of a cluster: stop one of the two; if it was to be this one that "
-    "goes on, stop the other one and start this one again"
-)
-
 
 class Loaded(Protocol):
     """What is told of a slot that was loaded."""
@@ -80,12 +75,6 @@ class SlotReports:
             log.info("slot_fenced", slot=slot, detail=detail)
         else:
             log.warning("slot_rebuilt", slot=slot, reason=doubt.value, detail=detail)
-
-    def stepped_down(self, slots: int, new_owner: str, detail: str) -> None:
-        """Note that `new_owner` owns the slots from now on, and that this process serves none of them again."""
-        log.error(
-            "slot_stepped_down", slots=slots, new_owner=new_owner, detail=detail, advice=STEPPED_DOWN_ADVICE
-        )
 
     def truncated(self, detail: str) -> None:
         """Raise the alarm: records that were durable are gone, acknowledged ones may be delivered again."""

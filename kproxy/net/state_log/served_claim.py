@@ -1,16 +1,37 @@
 """`ServedClaim`: what a slot has from one claim, between the moment it is loaded and the moment it is left."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from kproxy.errors import ApiError, FencedLeaderEpoch, NotCoordinator, StateLogUnavailable
 from kproxy.net.state_log.every_step import take_every_step
 from kproxy.net.state_log.loading import LoadedSlot
 from kproxy.net.state_log.partition_writer import Doubt, PartitionWriter
+from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.group_queue import GroupOperation
 from kproxy.statelog.operations import Operation
 from kproxy.statelog.tickets import Ticket
+
+
+class SlotListener(Protocol):
+    """Who holds in memory what is durable in a slot. All are called on the event loop and must not raise."""
+
+    def slot_loaded(
+        self, slot: int, images: Sequence[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
+    ) -> None:
+        """Take over the groups of the slot, and the configurations of groups, as they are in the log."""
+        ...
+
+    def slot_lost(self, slot: int) -> None:
+        """Forget everything that belongs to the slot: nobody knows whether it is true."""
+        ...
+
+    def slot_left(self, slot: int) -> None:
+        """End the share sessions over the slot, which was lost before: another process is to serve it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.ports import Clock, PartitionReader, TopicDescription, WallClock
@@ -13,6 +13,7 @@ from kproxy.net.backoff import Backoff
 from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.counting import Measuring
+from kproxy.net.state_log.allocation import SlotAllocation
 from kproxy.net.state_log.claim import ClaimPolicy, SlotClaims
 from kproxy.net.state_log.durable_state_log import DurableGroupLog, DurableStateLog, SlotDirectory
 from kproxy.net.state_log.every_step import take_every_step
@@ -21,12 +22,12 @@ from kproxy.net.state_log.log_appender import LogAppender
 from kproxy.net.state_log.log_scan import LogScan
 from kproxy.net.state_log.lost_states import LostStates
 from kproxy.net.state_log.new_topics import await_leaders
-from kproxy.net.state_log.ownership import DECIDING_SLOT, SlotOwnership
 from kproxy.net.state_log.producer_identities import ProducerIdentities, slot_transactional_id
 from kproxy.net.state_log.readiness import LogReadiness
 from kproxy.net.state_log.reports import SlotReports
-from kproxy.net.state_log.signs_of_life import SignsOfLife, warn_of_living_owner
-from kproxy.net.state_log.slot import SlotListener, StateSlot
+from kproxy.net.state_log.served_claim import SlotListener
+from kproxy.net.state_log.signs_of_life import SignsOfLife, require_no_other_fleet
+from kproxy.net.state_log.slot import StateSlot
 from kproxy.net.state_log.slots import StateSlots
 from kproxy.net.state_log.state_topic_facts import require_recorded_facts
 from kproxy.net.state_log.state_topics import SlotTopics, StateTopicPlan, StateTopics, StateTopicUnusable
@@ -68,6 +69,18 @@ class ClusterAccess:
     tasks: TaskKeeper
 
 
+class Fleet(SlotAllocation, Protocol):
+    """The fleet that this process joins when it has found the state log."""
+
+    async def join(self, slots: StateSlots, slot_count: int) -> None:
+        """Join, and tell `slots` of every map from now on."""
+        ...
+
+    def desert(self) -> None:
+        """Be in it no more: its state log is gone."""
+        ...
+
+
 class StateLogService:
     """The ports are there at once; they refuse until the topics are found and the slots are loaded.
 
@@ -75,6 +88,7 @@ class StateLogService:
         plan: what the operator said.
         cluster: where the log is.
         directory: gets the slots as soon as there are any.
+        fleet: says what this process may serve.
         measuring: counters.
         listener: who holds in memory what is durable.
         on_change: called when `problem` changed.
@@ -86,6 +100,7 @@ class StateLogService:
         plan: StateLogPlan,
         cluster: ClusterAccess,
         directory: SlotDirectory,
+        fleet: Fleet,
         *,
         measuring: Measuring,
         listener: SlotListener,
@@ -94,6 +109,7 @@ class StateLogService:
     ) -> None:
         self._plan = plan
         self._cluster = cluster
+        self._fleet = fleet
         self._measuring = measuring
         self._listener = listener
         self._on_change = on_change
@@ -149,8 +165,6 @@ class StateLogService:
 
     async def _run(self) -> None:
         """Serve from the topics that are there; from others, when they are deleted and created anew meanwhile."""
-        deciding = slot_transactional_id(self._plan.topics.state_name, DECIDING_SLOT)
-        self._cluster.tasks.spawn(self._identities.look_ahead(deciding), name="coordinator of slot 0")
         backoff = self._backoff()
         while True:
             topics = await self._find_topics()
@@ -165,26 +179,23 @@ class StateLogService:
 
     async def _serve_from(self, topics: SlotTopics) -> str:
         """Open the slots and let them live; return when other topics have taken the place of these, and why."""
-        if not topics.is_new:
-            await warn_of_living_owner(topics, self._cluster.reader, self._cluster.wall_clock)
-        claims = self._claims_in(topics)
-        mending = LostStates(self._reports)
-        tasks = self._cluster.tasks
-        ownership = SlotOwnership(
-            claims.require_unclaimed,
-            reports=self._reports,
-            spawn=lambda work, name: tasks.spawn(work, name=name),
-        )
+        tasks, mending = self._cluster.tasks, LostStates(self._reports)
         slots = StateSlots(
             topics.slot_count,
-            self._slot_maker(claims, ownership, on_ready=partial(self._slot_is_ready, mending)),
-            ownership,
+            self._slot_maker(self._claims_in(topics), on_ready=partial(self._slot_is_ready, mending)),
+            allocation=self._fleet,
+            tasks=tasks,
         )
         self._state_topic = topics.state
         self._directory.open(slots)
-        self._signs = SignsOfLife(slots, self._plan.claims.signature, wall_clock=self._cluster.wall_clock)
+        self._signs = SignsOfLife(
+            slots,
+            self._plan.claims.signature,
+            self._fleet.fleet_group,
+            wall_clock=self._cluster.wall_clock,
+        )
         tasks.spawn(self._look_for_coordinators(topics), name="coordinators of the slots")
-        slots.start(tasks)
+        await self._fleet.join(slots, topics.slot_count)
         self._beside += [
             tasks.keep_up(self._signs.run, name="signs of life"),
             tasks.spawn(self._upkeep(slots, topics).run(), name="upkeep of the state log"),
@@ -202,6 +213,7 @@ class StateLogService:
         slots = self._directory.slots
         if slots is not None:
             slots.abandon(reason)
+            self._fleet.desert()
         self._directory.close(reason)
         self._tell()
 
@@ -211,12 +223,10 @@ class StateLogService:
         take_every_step("state_log_change_not_told", self._on_change)
 
     async def _look_for_coordinators(self, topics: SlotTopics) -> None:
-        """Ask once for all slots, while the deciding one is claimed."""
-        others = [number for number in range(topics.slot_count) if number != DECIDING_SLOT]
-        if others:
-            await self._identities.look_ahead(
-                *(slot_transactional_id(topics.state.name, number) for number in others)
-            )
+        """Ask once for all slots, while the fleet says whose they are."""
+        await self._identities.look_ahead(
+            *(slot_transactional_id(topics.state.name, number) for number in range(topics.slot_count))
+        )
 
     def _slot_is_ready(self, mending: LostStates, slot: StateSlot) -> None:
         mending.look(slot)
@@ -254,6 +264,9 @@ class StateLogService:
                     await await_leaders(self._cluster.reader, found)
                 else:
                     await require_recorded_facts(loader, found)
+                    await require_no_other_fleet(
+                        found, self._fleet.fleet_group, self._cluster.reader, self._cluster.wall_clock
+                    )
             except StateTopicUnusable as unusable:
                 self._say(str(unusable), is_permanent=True)
                 await asyncio.sleep(UNUSABLE_RETRY_SECONDS)
@@ -298,7 +311,7 @@ class StateLogService:
         )
 
     def _slot_maker(
-        self, claims: SlotClaims, ownership: SlotOwnership, *, on_ready: Callable[[StateSlot], None]
+        self, claims: SlotClaims, *, on_ready: Callable[[StateSlot], None]
     ) -> Callable[[int, LoadTurns], StateSlot]:
         def make(number: int, turns: LoadTurns) -> StateSlot:
             return StateSlot(
@@ -308,7 +321,8 @@ class StateLogService:
                 reports=self._reports,
                 listener=self._listener,
                 turns=turns,
-                ownership=ownership,
+                allocation=self._fleet,
+                tasks=self._cluster.tasks,
                 on_ready=on_ready,
             )
 

@@ -5,15 +5,16 @@ partitions. From then on the leaders refuse whoever wrote before, and everything
 is. Reading up to there gives the durable state; what is written afterwards is known because this process writes it.
 
 Whenever an append does not end as it had to, nothing is taken back: the slot forgets everything, claims again and
-reads again, unless another process owns the slots meanwhile (`ownership`). Then it steps down for good, and so
-do all others.
+reads again, unless another process claimed it under a newer map (`allocation`). Then it waits to hear of that map.
+
+The fleet gives a slot to this process (`take`), wants it for another one (`begin_to_leave`), or takes it away (`lose`).
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from kproxy.errors import (
     BrokerUnavailable,
@@ -25,16 +26,16 @@ from kproxy.errors import (
 )
 from kproxy.handlers.ports import Clock
 from kproxy.net.backoff import Backoff
+from kproxy.net.state_log.allocation import LEASE_ENDED, ClaimLost, ClaimRight, SlotAllocation
 from kproxy.net.state_log.claim import SlotClaims
 from kproxy.net.state_log.every_step import take_every_step
 from kproxy.net.state_log.load_turns import LoadTurns
 from kproxy.net.state_log.loading import ClaimedSlot, LoadedSlot
 from kproxy.net.state_log.log_scan import LogTruncated
-from kproxy.net.state_log.ownership import DECIDING_SLOT, ClaimLost, SlotOwnership
 from kproxy.net.state_log.partition_writer import Doubt
 from kproxy.net.state_log.reports import SlotReports
-from kproxy.net.state_log.served_claim import ServedClaim
-from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.net.state_log.served_claim import ServedClaim, SlotListener
+from kproxy.net.tasks import TaskKeeper
 from kproxy.statelog.group_queue import GroupOperation
 from kproxy.statelog.group_records import RecoveryPoint
 from kproxy.statelog.operations import Operation
@@ -51,22 +52,8 @@ FIRST_WRITES_AGAIN_SECONDS: Final = 60.0
 """After how long a slot is loaded again whose first writes were refused: rarely, for it ends every lock."""
 
 
-class SlotListener(Protocol):
-    """Who holds in memory what is durable in a slot. Both are called on the event loop and must not raise."""
-
-    def slot_loaded(
-        self, slot: int, images: Sequence[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
-    ) -> None:
-        """Take over the groups of the slot, and the configurations of groups, as they are in the log."""
-        ...
-
-    def slot_lost(self, slot: int) -> None:
-        """Forget everything that belongs to the slot: nobody knows whether it is true."""
-        ...
-
-
 class StateSlot:
-    """One slot. `run` is its life; everything else is for those who use it meanwhile.
+    """One slot. `take` begins to serve it; everything else is for those who use it meanwhile.
 
     Args:
         number: which one.
@@ -75,7 +62,8 @@ class StateSlot:
         reports: hears what operators are to know.
         listener: holds in memory what is durable here.
         turns: how many slots are loaded at once; those that somebody waits for come first.
-        ownership: judges whether the slots are this process's; the slot joins it.
+        allocation: says what this process may serve.
+        tasks: runs the life of the slot, from when it is taken until it is left.
         on_ready: called whenever the slot has begun to serve.
     """
 
@@ -88,7 +76,8 @@ class StateSlot:
         reports: SlotReports,
         listener: SlotListener,
         turns: LoadTurns,
-        ownership: SlotOwnership,
+        allocation: SlotAllocation,
+        tasks: TaskKeeper,
         on_ready: Callable[["StateSlot"], None] = lambda _slot: None,
     ) -> None:
         self.number = number
@@ -96,19 +85,20 @@ class StateSlot:
         self._reports = reports
         self._listener = listener
         self._turns = turns
-        self._ownership = ownership
+        self._allocation = allocation
+        self._right = ClaimRight(allocation)
+        self._tasks = tasks
         self._on_ready = on_ready
         self._backoff = Backoff(clock, first_ms=FIRST_RETRY_MS, last_ms=LAST_RETRY_MS)
-        self._state = SlotState.CLAIMING
-        self._reason = "it was not claimed yet"
+        self._state = SlotState.UNASSIGNED
+        self._reason = "the fleet did not say yet who owns it"
         self._served: ServedClaim | None = None
         self._end_of_log = NO_OFFSET
         self._is_in_question = False
         self._is_alarm_raised = False
-        self._was_claimed = asyncio.Event()
+        self._is_abandoned = False
         self._life: asyncio.Task[None] | None = None
         self._waiters: set[asyncio.Future[None]] = set()
-        ownership.join(self)
 
     # ------------------------------------------------ using it
 
@@ -119,24 +109,26 @@ class StateSlot:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it is claimed and loaded."""
+        """Whether it is claimed and loaded. Whether it may be served at a moment is another question."""
         return self._state is SlotState.READY
 
     def require_ready(self) -> None:
         """Return if operations can be submitted.
 
         Raises:
-            NotCoordinator: another process took the slot over.
-            CoordinatorLoadInProgress: it is being claimed or loaded.
+            NotCoordinator: another process owns the slot, or is to.
+            CoordinatorLoadInProgress: it is being claimed or loaded, or nobody owns it for the moment.
             StateLogUnavailable: it cannot be loaded, and an operator has to look.
         """
         self._require_served()
 
     def _require_served(self) -> ServedClaim:
-        if self._served is not None:
-            return self._served
+        if self._served is not None and self._state is SlotState.READY:
+            if self._allocation.may_serve(self.number):
+                return self._served
+            raise NotCoordinator(f"slot {self.number} of the state log: {LEASE_ENDED}")
         text = f"slot {self.number} of the state log: {self._reason}"
-        if self._state is SlotState.STEPPED_DOWN:
+        if self._state in {SlotState.ELSEWHERE, SlotState.LEAVING}:
             raise NotCoordinator(text)
         if self._state is SlotState.STOPPED:
             raise StateLogUnavailable(text)
@@ -153,10 +145,6 @@ class StateSlot:
         finally:
             self._waiters.discard(waiter)
 
-    async def claimed(self) -> None:
-        """Return when the slot was claimed for the first time, or when it is clear that it never will be."""
-        await self._was_claimed.wait()
-
     def submit(self, operation: Operation) -> Ticket:
         """Queue an operation on share-partition state. Raises as `require_ready`."""
         return self._require_served().submit(operation)
@@ -168,11 +156,11 @@ class StateSlot:
     @property
     def has_work(self) -> bool:
         """Whether something waits to become durable, or is on its way."""
-        return self.is_ready and self._waiting_count > 0
+        return self._served is not None and self._waiting_count > 0
 
     @property
-    def owned_up_to(self) -> int:
-        """The last offset of the state topic known to be written under this process's claim; -1 without one."""
+    def _durable_end(self) -> int:
+        """The last offset of the state topic known to be durable; -1 for none."""
         applied = NO_OFFSET if self._served is None else self._served.loaded.fold.applied_offset
         return max(self._end_of_log, applied)
 
@@ -212,65 +200,93 @@ class StateSlot:
 
     # ------------------------------------------------ its life
 
-    async def run(self) -> None:
-        """Claim, load and serve, again and again, until the slot is given up or the task is cancelled."""
-        self._life = asyncio.current_task()
-        while not self._state.is_over:
+    def take(self) -> None:
+        """Claim, load and serve it from now on: the fleet gave it to this process."""
+        if self._is_abandoned or self._state.is_owned:
+            return
+        self._enter(SlotState.CLAIMING, "it was not claimed yet")
+        self._is_in_question = False
+        self._life = self._tasks.spawn(self._live(self._life), name=f"slot {self.number} of the state log")
+
+    def begin_to_leave(self) -> None:
+        """Serve nothing new, and write what was queued; `lose` is to follow.
+
+        What was acquired is forgotten at once; who holds it is told so when it acknowledges.
+        """
+        if self._served is not None and self._state is SlotState.READY:
+            self._enter(SlotState.LEAVING, "it is being handed over")
+            self._forget()
+            self._end_sessions()
+
+    def lose(self, reason: str) -> None:
+        """Leave it at once, and refuse what waits: it is not this process's any more."""
+        if self._state.is_owned:
+            self._give_up(SlotState.UNASSIGNED, Doubt.FENCED, reason)
+            self._end_sessions()
+
+    def is_at(self, owner: str) -> None:
+        """Know who owns it while it is not this process's; empty for nobody."""
+        if self._state.is_owned or self._is_abandoned:
+            return
+        if owner:
+            self._enter(SlotState.ELSEWHERE, f"{owner} owns it")
+        elif self._state is not SlotState.UNASSIGNED:
+            self._enter(SlotState.UNASSIGNED, "it is on the way to its next owner")
+
+    def abandon(self, reason: str) -> None:
+        """Leave the slot for good because its topics are no more, and refuse what waits."""
+        self._is_abandoned = True
+        self._give_up(SlotState.STOPPED, Doubt.TRUNCATED, reason)
+
+    async def _live(self, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait((before,))
+        while self._state.is_under_way and self._state.is_owned:
             try:
                 served = await self._open()
                 await served.left
             except ClaimLost as lost:
-                self._ownership.lose(lost)
-                self.step_down(str(lost))  # also where all were lost before: nothing else would end this
+                await self._stand_back(lost)
             except BrokerUnavailable as failure:
                 await self._pause(failure)
             except CorruptStateRecord as corrupt:
-                self._enter(SlotState.STOPPED, str(corrupt))
-                self._reports.stopped(self.number, str(corrupt))
+                self._stop(str(corrupt))
             except Exception as fault:  # noqa: BLE001 - the top of a task: a slot that nobody tends is lost for good
                 log.crash("slot_failed", fault, slot=self.number)
                 if self._served is not None:
                     self._have_doubt(self._served, Doubt.UNKNOWN_OUTCOME, f"{type(fault).__name__} in kproxy")
                 await self._pause(BrokerUnavailable(f"{type(fault).__name__} in kproxy itself"))
 
-    def step_down(self, detail: str) -> None:
-        """Leave the slot for good, and refuse what waits: another process owns it. Ends `run`."""
-        if self._state is SlotState.STEPPED_DOWN:
-            return
-        was_served = self._served is not None
-        self._give_up(SlotState.STEPPED_DOWN, Doubt.FENCED, detail)
-        if was_served:
-            self._reports.left(self.number, Doubt.FENCED, detail)
+    async def _stand_back(self, lost: ClaimLost) -> None:
+        if reason := self._right.stand_back(lost):
+            self._stop(reason)
+        else:
+            await self._pause(BrokerUnavailable(str(lost)))
 
-    def abandon(self, reason: str) -> None:
-        """Leave the slot because its topics are no more, and refuse what waits. Ends `run`."""
-        self._give_up(SlotState.STOPPED, Doubt.TRUNCATED, reason)
+    def _stop(self, reason: str) -> None:
+        self._enter(SlotState.STOPPED, reason)
+        self._reports.stopped(self.number, reason)
 
     def _give_up(self, state: SlotState, doubt: Doubt, detail: str) -> None:
         self._enter(state, detail)
         if self._served is not None:
+            self._end_of_log = self._durable_end
             self._leave(self._served, doubt, detail)
         elif self._life is not None and self._life is not asyncio.current_task():
             self._life.cancel()
 
     async def _open(self) -> ServedClaim:
-        if self._is_in_question:
-            await self._ownership.require_held()
-        claimed = await self._claim()
+        map_epoch = self._right.map_epoch()
+        if self._is_in_question and self._end_of_log != NO_OFFSET:
+            await self._claims.require_unclaimed(self.number, self._end_of_log, map_epoch)
+        self._is_in_question = True
+        claimed = await self._claims.claim(self.number, map_epoch, self._allocation.fleet_group)
         self._note_claim(claimed)
         async with self._turns.turn(lambda: bool(self._waiters)):
             self._enter(SlotState.LOADING, f"it is being replayed up to offset {claimed.state.claim_epoch}")
             loaded = await self._claims.load(claimed)
+        self._right.require(self.number, loaded.groups.highest_claim, map_epoch)
         return self._serve(claimed, loaded)
-
-    async def _claim(self) -> ClaimedSlot:
-        self._is_in_question = True
-        try:
-            return await self._claims.claim(self.number)
-        except ClaimLost as lost:
-            if self.number == DECIDING_SLOT:
-                raise
-            raise BrokerUnavailable(f"{lost}; slot {DECIDING_SLOT} tells who owns the slots") from lost
 
     def _note_claim(self, claimed: ClaimedSlot) -> None:
         """See whether the log is at least as long as it was. What was acknowledged may be gone if it is not."""
@@ -280,7 +296,6 @@ class StateSlot:
                 f"{claimed.state}: it was claimed at offset {claim_epoch}, and was durable up to {self._end_of_log}"
             )
         self._end_of_log = claim_epoch
-        self._was_claimed.set()
 
     def _raise_alarm(self, detail: str) -> None:
         self._is_alarm_raised = True
@@ -329,40 +344,41 @@ class StateSlot:
 
     def _have_doubt(self, served: ServedClaim, doubt: Doubt, detail: str) -> None:
         """Stop at once: what is queued must not be answered as if it were durable."""
-        if self.number == DECIDING_SLOT and doubt is Doubt.FENCED:
-            self._ownership.lose(ClaimLost(detail))
-            self.step_down(detail)
-        else:
-            self._note_end_of_log(doubt)
-            self._enter(SlotState.CLAIMING, detail)
-            self._leave(served, doubt, detail)
-            self._reports.left(self.number, doubt, detail)
+        self._note_end_of_log(doubt)
+        is_wanted = self._state is not SlotState.LEAVING
+        self._enter(SlotState.CLAIMING if is_wanted else SlotState.UNASSIGNED, detail)
+        self._leave(served, doubt, detail)
+        self._reports.left(self.number, doubt, detail)
 
     def _note_end_of_log(self, doubt: Doubt) -> None:
         """Remember up to where the log is durable, for the next claim; a truncation is told once."""
         self._is_alarm_raised = doubt is Doubt.TRUNCATED
-        self._end_of_log = NO_OFFSET if doubt is Doubt.TRUNCATED else self.owned_up_to
+        self._end_of_log = NO_OFFSET if doubt is Doubt.TRUNCATED else self._durable_end
 
     def _leave(self, served: ServedClaim, doubt: Doubt, detail: str) -> None:
         """Forget what was served, and refuse what waits."""
         self._served = None
         served.end(doubt, detail)
+        self._forget()
+
+    def _forget(self) -> None:
         take_every_step("slot_not_left", partial(self._listener.slot_lost, self.number))
+
+    def _end_sessions(self) -> None:
+        take_every_step("slot_not_left", partial(self._listener.slot_left, self.number))
 
     def _enter(self, state: SlotState, reason: str) -> None:
         assert state in TRANSITIONS[self._state], f"{self._state.value} to {state.value}"
         self._state, self._reason = state, reason
         if state.is_under_way:
             return
-        if state.is_over:
-            self._was_claimed.set()
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
 
     async def _pause(self, failure: BrokerUnavailable) -> None:
-        if self._state.is_over:  # `gather` lets a failure through in place of the cancellation of `_give_up`
-            return
+        if not self._state.is_owned or self._state.is_over:
+            return  # `gather` lets a failure through in place of the cancellation of `_give_up`
         if isinstance(failure, LogTruncated):
             self._raise_alarm(str(failure))
         self._enter(SlotState.CLAIMING, str(failure))

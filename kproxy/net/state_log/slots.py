@@ -1,18 +1,18 @@
 """`StateSlots`: every slot of the state log, and the one place where it is asked who owns what.
 
-A slot has whole groups: what a group is, what it has configured, and the state of all its share-partitions. Today one
-process owns all slots, and `ownership` tells which.
+A slot has whole groups: what a group is, what it has configured, and the state of all its share-partitions. Each
+is owned by one process of the fleet, which says what is this process's.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
+from kproxy.fleet.fleet_map import FleetMap
+from kproxy.net.state_log.allocation import SlotAllocation
 from kproxy.net.state_log.every_step import take_every_step
 from kproxy.net.state_log.load_turns import LoadTurns
-from kproxy.net.state_log.ownership import DECIDING_SLOT, ClaimLost, SlotOwnership
-from kproxy.net.state_log.reports import STEPPED_DOWN_ADVICE
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.identifiers import GroupId, SharePartitionKey
@@ -24,51 +24,67 @@ from kproxy.wording import counted
 SLOTS_LOADED_AT_ONCE: Final = 8
 """Loading is bound by one core; more at once only makes each of them slower and holds more in memory."""
 
+HANDING_OVER_SECONDS: Final = 1.0
+"""For how long what was queued is written before a slot is given up: nobody serves it meanwhile."""
+
 _DRAIN_STEP_SECONDS: Final = 0.01
+
+_WELL: Final = frozenset({SlotState.READY, SlotState.LEAVING, SlotState.ELSEWHERE})
 
 
 class StateSlots:
-    """All slots of this process.
+    """All slots of the state log, as this process sees them. Hears of maps as `net.fleet.FleetListener` says.
 
     Args:
         count: how many there are.
         make: builds slot n; the turns limit how many load at once.
-        ownership: judges whether they are this process's; each slot that was built has joined it.
+        allocation: is told what was given up.
+        tasks: runs what takes long.
     """
 
     def __init__(
         self,
         count: int,
         make: Callable[[int, LoadTurns], StateSlot],
-        ownership: SlotOwnership,
+        *,
+        allocation: SlotAllocation,
+        tasks: TaskKeeper,
     ) -> None:
         turns = LoadTurns(SLOTS_LOADED_AT_ONCE)
-        self._ownership = ownership
+        self._allocation = allocation
+        self._tasks = tasks
         self._slots = tuple(make(number, turns) for number in range(count))
 
     def __len__(self) -> int:
         return len(self._slots)
 
-    def start(self, tasks: TaskKeeper) -> None:
-        """Begin to claim and load every slot; the one that decides about all is claimed first."""
+    # ------------------------------------------------ what the fleet says
+
+    def map_changed(self, fleet_map: FleetMap, gained: frozenset[int]) -> None:
+        """Know who owns what from now on, and claim, load and serve the slots that were `gained`."""
         for slot in self._slots:
-            tasks.spawn(self._live(slot), name=f"slot {slot.number} of the state log")
+            owner = fleet_map.owner_of(slot.number)
+            slot.is_at("" if owner is None else owner.name)
+        for number in sorted(gained):
+            self._slots[number].take()
 
-    async def _live(self, slot: StateSlot) -> None:
-        if slot.number != DECIDING_SLOT:
-            await self._slots[DECIDING_SLOT].claimed()
-        await slot.run()
+    def give_up(self, slots: frozenset[int]) -> None:
+        """Begin to leave these slots in order; the allocation hears of it when what was queued is written."""
+        for number in slots:
+            self._slots[number].begin_to_leave()
+        self._tasks.spawn(self._hand_over(slots), name="handover of slots")
 
-    async def require_owned(self) -> None:
-        """See whether another process owns the slots by now, and leave all of them if one does.
+    def slots_lost(self, slots: frozenset[int], reason: str) -> None:
+        """Leave these at once."""
+        take_every_step("slot_not_left", *(partial(self._slots[number].lose, reason) for number in slots))
 
-        Raises:
-            BrokerUnavailable: that cannot be seen.
-        """
-        try:
-            await self._ownership.require_held()
-        except ClaimLost as lost:
-            self._ownership.lose(lost)
+    async def _hand_over(self, numbers: frozenset[int]) -> None:
+        leaving = [self._slots[number] for number in numbers]
+        await self._written(leaving, HANDING_OVER_SECONDS)
+        self.slots_lost(numbers, "it was handed over")
+        self._allocation.gave_up(numbers)
+
+    # ------------------------------------------------ using them
 
     def abandon(self, reason: str) -> None:
         """Leave every slot: the topics are no more."""
@@ -84,10 +100,14 @@ class StateSlots:
 
     async def drain(self, timeout_s: float) -> None:
         """Return when nothing waits to become durable, or after `timeout_s`."""
+        await self._written(self._slots, timeout_s)
+
+    @staticmethod
+    async def _written(slots: Iterable[StateSlot], timeout_s: float) -> None:
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + timeout_s
         while loop.time() < ends_at:
-            if not any(slot.has_work for slot in self._slots):
+            if not any(slot.has_work for slot in slots):
                 return
             await asyncio.sleep(_DRAIN_STEP_SECONDS)
 
@@ -122,12 +142,8 @@ class StateSlots:
         return counts
 
     def problem(self) -> str:
-        """Return why not every slot is ready, and what to do if it stays so; empty when every one is."""
-        if self._ownership.new_owner:
-            return (
-                f"another kproxy took the state log over: {self._ownership.new_owner}; {STEPPED_DOWN_ADVICE}"
-            )
-        waiting = [slot for slot in self._slots if not slot.is_ready]
+        """Return why not every slot is ready, here or elsewhere; empty when every one is, as far as is known."""
+        waiting = [slot for slot in self._slots if slot.state not in _WELL]
         if not waiting:
             return ""
         first = waiting[0]

@@ -6,8 +6,8 @@ finds hardly any; and so it is with one whose records were placed otherwise, in 
 
 from kproxy.errors import CorruptStateRecord, UnsupportedStateRecord
 from kproxy.handlers.ports import TopicDescription
+from kproxy.net.state_log.allocation import FACTS_SLOT
 from kproxy.net.state_log.log_scan import LogScan
-from kproxy.net.state_log.ownership import DECIDING_SLOT
 from kproxy.net.state_log.state_topics import SlotTopics, StateTopicUnusable
 from kproxy.statelog.claims import FIRST_FORMAT_BY_GROUP, STATE_FORMAT_VERSION
 from kproxy.statelog.group_log_fold import GroupLogFold
@@ -24,7 +24,7 @@ async def require_recorded_facts(loader: LogScan, topics: SlotTopics) -> None:
         StateTopicUnusable: they have another number of partitions, or another format; the text says what to do.
         BrokerUnavailable: the partition with the facts cannot be read.
     """
-    log_end = await loader.log_end(topics.groups, DECIDING_SLOT)
+    log_end = await loader.log_end(topics.groups, FACTS_SLOT)
 
     async def replay_from(first_offset: int) -> GroupLogFold:
         return await _replayed(loader, topics.groups, first_offset, log_end - 1)
@@ -57,7 +57,7 @@ async def _replayed(
                 f"topic {topic.name}: {newer}: run the kproxy that wrote it, or a newer one"
             ) from newer
 
-    await loader.look(topic, DECIDING_SLOT, first_offset=first_offset, last_offset=last_offset, take=take)
+    await loader.look(topic, FACTS_SLOT, first_offset=first_offset, last_offset=last_offset, take=take)
     return fold
 
 

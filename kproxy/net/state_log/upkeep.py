@@ -19,7 +19,6 @@ from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.counting import Measuring
 from kproxy.net.state_log.durable_state_log import Settlement
-from kproxy.net.state_log.ownership import DECIDING_SLOT
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.net.state_log.slots import StateSlots
 from kproxy.net.state_log.state_topics import SlotTopics
@@ -81,11 +80,7 @@ class StateUpkeep:
             await self.visit_all()
 
     async def visit_all(self) -> None:
-        """Look after every slot once. What fails is logged, and tried again at the next round.
-
-        A process that was overtaken while it had nothing to write learns here that it owns nothing any more.
-        """
-        await self._attempt(self._slots.require_owned, DECIDING_SLOT)
+        """Look after every slot that is served here once. What fails is logged, and tried again at the next round."""
         for slot in self._slots.all():
             if slot.is_ready:
                 await self._attempt(partial(self._visit, slot), slot.number)

@@ -18,6 +18,10 @@ class KproxyClaimValue(Message):
     """Format of the records that follow the claim; 1 has each share-partition in the partition of its
     own hash, 2 in that of its group.
     """
+    map_epoch: int = -1
+    """The epoch of the map that gave the partition to the process; -1 when there was none."""
+    fleet_group: str = ""
+    """The group of the fleet which the process belongs to; empty when it is not said."""
     unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
     """Tagged fields that the schema does not know, by rising tag."""
 
@@ -30,5 +34,7 @@ class KproxyClaimValue(Message):
         fields=(
             FieldSchema("owner", "string", VersionRange(0)),
             FieldSchema("format_version", "int16", VersionRange(0)),
+            FieldSchema("map_epoch", "int64", VersionRange(0), tag=0, tagged_versions=VersionRange(0)),
+            FieldSchema("fleet_group", "string", VersionRange(0), tag=1, tagged_versions=VersionRange(0)),
         ),
     )

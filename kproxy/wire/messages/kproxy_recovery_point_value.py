@@ -22,6 +22,8 @@ class KproxyRecoveryPointValue(Message):
     """When the owner wrote the sign of life, in milliseconds since the epoch; -1 when it is none."""
     has_left: bool = False
     """Whether the owner wrote it as the last thing before it ended: nobody serves from the log any more."""
+    fleet_group: str = ""
+    """The group of the fleet which the owner belongs to; empty when it is not said."""
     unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
     """Tagged fields that the schema does not know, by rising tag."""
 
@@ -37,5 +39,6 @@ class KproxyRecoveryPointValue(Message):
             FieldSchema("owner", "string", VersionRange(0), tag=1, tagged_versions=VersionRange(0)),
             FieldSchema("alive_at_ms", "int64", VersionRange(0), tag=2, tagged_versions=VersionRange(0)),
             FieldSchema("has_left", "bool", VersionRange(0), tag=3, tagged_versions=VersionRange(0)),
+            FieldSchema("fleet_group", "string", VersionRange(0), tag=4, tagged_versions=VersionRange(0)),
         ),
     )

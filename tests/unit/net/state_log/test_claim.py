@@ -40,10 +40,10 @@ async def test_a_claim_is_a_higher_epoch_and_a_record_in_both_partitions_that_na
     cluster: ScriptedStateLog, claims: SlotClaims
 ) -> None:
     # Given
-    await claims.claim(0)
+    await claims.claim(0, EPOCH, FLEET)
 
     # When
-    claimed = await claims.claim(0)
+    claimed = await claims.claim(0, EPOCH, FLEET)
 
     # Then
     identity = ProducerIdentity(1000, 1)
@@ -62,8 +62,8 @@ async def test_slots_are_claimed_under_ids_of_their_own(
     cluster: ScriptedStateLog, claims: SlotClaims
 ) -> None:
     # When
-    await claims.claim(0)
-    await claims.claim(1)
+    await claims.claim(0, EPOCH, FLEET)
+    await claims.claim(1, EPOCH, FLEET)
 
     # Then
     assert [cluster.producer_epoch(f"{STATE}-{slot}") for slot in (0, 1)] == [0, 0]
@@ -79,7 +79,7 @@ async def test_whoever_is_fenced_while_claiming_lost_the_slot(
 
     # When / Then
     with pytest.raises(ClaimLost, match=r"another kproxy claimed .*-0 at the same time"):
-        await claims.claim(0)
+        await claims.claim(0, EPOCH, FLEET)
 
 
 async def test_a_principal_that_may_not_write_is_told_so(
@@ -90,7 +90,7 @@ async def test_a_principal_that_may_not_write_is_told_so(
 
     # When / Then
     with pytest.raises(BrokerUnavailable, match=f"may not write to {GROUPS}-0: allow it Write on that topic"):
-        await claims.claim(0)
+        await claims.claim(0, EPOCH, FLEET)
 
 
 @pytest.mark.parametrize("fate", [Fate.LOST, Fate.LANDS_UNANSWERED], ids=lambda fate: str(fate.value))
@@ -102,7 +102,7 @@ async def test_a_claim_whose_outcome_is_unknown_is_no_claim(
 
     # When / Then
     with pytest.raises(BrokerUnavailable, match="cannot be claimed"):
-        await claims.claim(0)
+        await claims.claim(0, EPOCH, FLEET)
 
 
 async def test_a_leader_that_moved_is_looked_up_before_claiming(
@@ -114,7 +114,7 @@ async def test_a_leader_that_moved_is_looked_up_before_claiming(
     await backing.metadata.refresh()
 
     # When
-    claimed = await claims.claim(0)
+    claimed = await claims.claim(0, EPOCH, FLEET)
 
     # Then
     assert claimed.state.claim_epoch == 0
@@ -127,7 +127,7 @@ async def test_a_leader_that_moved_is_looked_up_before_claiming(
 async def claimed_again(claims: SlotClaims, owned_up_to: int) -> int:
     """Claim slot 0 once more, unless another process did; return the offset of the claim."""
     await claims.require_unclaimed(0, owned_up_to)
-    return (await claims.claim(0)).state.claim_epoch
+    return (await claims.claim(0, EPOCH, FLEET)).state.claim_epoch
 
 
 async def test_whoever_owned_a_slot_takes_it_again_while_nobody_else_claimed_it(
@@ -135,7 +135,7 @@ async def test_whoever_owned_a_slot_takes_it_again_while_nobody_else_claimed_it(
 ) -> None:
     # Given
     cluster.write_foreign(state_log(), a_claim("an owner of long ago"))
-    owned = await claims.claim(0)
+    owned = await claims.claim(0, EPOCH, FLEET)
     cluster.write_foreign(state_log(), NOT_A_RECORD)
 
     # When / Then
@@ -146,8 +146,8 @@ async def test_a_slot_that_somebody_else_claimed_meanwhile_is_not_taken_back(
     cluster: ScriptedStateLog, backing: StateLogBacking, claims: SlotClaims
 ) -> None:
     # Given
-    owned = await claims.claim(0)
-    await backing.claims(await backing.found(), owner="kproxy at host-2").claim(0)
+    owned = await claims.claim(0, EPOCH, FLEET)
+    await backing.claims(await backing.found(), owner="kproxy at host-2").claim(0, EPOCH, FLEET)
 
     # When
     with pytest.raises(ClaimLost, match=r"'kproxy at host-2 \(.*\)' claimed the slot at offset 1"):
@@ -163,7 +163,7 @@ async def test_a_log_that_is_pruned_or_cut_off_below_what_was_owned_is_no_obstac
 ) -> None:
     # Given
     for _unused in range(3):
-        await claims.claim(0)
+        await claims.claim(0, EPOCH, FLEET)
     cluster.log(state_log().topic_id, 0).move_start(2)
 
     # When / Then
@@ -174,7 +174,7 @@ async def test_a_leader_that_calls_the_log_corrupt_is_asked_again_later_whether_
     cluster: ScriptedStateLog, claims: SlotClaims
 ) -> None:
     # Given
-    owned = await claims.claim(0)
+    owned = await claims.claim(0, EPOCH, FLEET)
     cluster.write_foreign(state_log(), NOT_A_RECORD)
     cluster.refuse_reads(state_log(), ErrorCode.CORRUPT_MESSAGE)
 
@@ -187,7 +187,7 @@ async def test_a_writer_continues_behind_the_claim_record(
     cluster: ScriptedStateLog, claims: SlotClaims
 ) -> None:
     # Given
-    claimed = await claims.claim(0)
+    claimed = await claims.claim(0, EPOCH, FLEET)
     loaded = await claims.load(claimed)
     doubts: list[object] = []
     writer = claims.writer(claimed.groups, loaded.groups, lambda *doubt: doubts.append(doubt))

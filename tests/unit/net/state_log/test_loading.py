@@ -37,7 +37,7 @@ async def test_an_empty_slot_has_no_state_and_writes_down_how_many_partitions_th
     claims: SlotClaims,
 ) -> None:
     # When
-    claimed = await claims.claim(0)
+    claimed = await claims.claim(0, EPOCH, FLEET)
     loaded = await claims.load(claimed)
 
     # Then
@@ -52,7 +52,7 @@ async def test_state_is_loaded_up_to_the_claim_record_and_not_beyond(
 ) -> None:
     # Given
     cluster.write_foreign(state_log(), a_claim(), a_snapshot(KEY))
-    claimed = await claims.claim(0)
+    claimed = await claims.claim(0, EPOCH, FLEET)
     cluster.write_foreign(state_log(), a_snapshot(OTHER))
 
     # When

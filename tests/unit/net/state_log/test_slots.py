@@ -256,7 +256,7 @@ async def test_whoever_has_nothing_to_write_sees_that_it_was_overtaken_when_it_l
         slots = await with_state(backing)
         await slots.require_owned()
         before = slots.problem()
-        await backing.claims(await backing.found(), owner="kproxy at host-2").claim(0)
+        await backing.claims(await backing.found(), owner="kproxy at host-2").claim(0, EPOCH, FLEET)
 
         # When
         await slots.require_owned()

@@ -259,7 +259,7 @@ async def test_a_process_that_was_overtaken_looks_after_nothing(tended: Tended) 
     # Given
     await tended.with_history()
     upkeep = await tended.upkeep()
-    await tended.backing.claims(await tended.backing.found()).claim(0)
+    await tended.backing.claims(await tended.backing.found()).claim(0, EPOCH, FLEET)
 
     # When
     await upkeep.visit_all()

@@ -1,0 +1,215 @@
+"""`JoinedFleet`: this process's place among the kproxies in front of one cluster, from which it has its slots."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kproxy import __version__
+from kproxy.fleet.fleet_map import NOBODY, FleetMap
+from kproxy.fleet.fleet_map import FleetMember as MapMember
+from kproxy.fleet.limits import FleetLimits
+from kproxy.fleet.member_metadata import MemberProfile
+from kproxy.fleet.membership import Membership
+from kproxy.fleet.owners import Peer
+from kproxy.fleet.peer_hello import FleetIdentity
+from kproxy.handlers.ports import WallClock
+from kproxy.net.cluster.broker_connections import BrokerConnections
+from kproxy.net.cluster.metadata import ClusterMetadataCache
+from kproxy.net.fleet.coordinator_link import CoordinatorLink
+from kproxy.net.fleet.fleet_member import FleetClocks, FleetMember, Reach
+from kproxy.net.fleet.lease_clock import LeaseClock
+from kproxy.net.fleet.process_lock import ProcessLock
+from kproxy.net.state_log.slots import StateSlots
+from kproxy.net.tasks import TaskKeeper
+from kproxy.settings import HostPort
+from kproxy.share.identifiers import GroupId
+from kproxy.statelog.claims import NO_MAP_EPOCH, STATE_FORMAT_VERSION
+from kproxy.statelog.partitioning import group_partition
+
+REBALANCE_SECONDS_MORE: Final = 4
+"""How much longer than a session the members of a fleet may take to join anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSeat:
+    """What stays the same of a member, whatever state log it serves from. `name` is for people, `token` unique."""
+
+    group_id: str
+    state_topic: str
+    name: str
+    token: str
+    session_timeout_ms: int
+
+    @property
+    def limits(self) -> FleetLimits:
+        """The times of its membership."""
+        longer_ms = self.session_timeout_ms + REBALANCE_SECONDS_MORE * 1000
+        return FleetLimits(session_timeout_ms=self.session_timeout_ms, rebalance_timeout_ms=longer_ms)
+
+
+class JoinedFleet:
+    """Implements `net.state_log.service.Fleet` and `GroupOwners`.
+
+    Args:
+        seat: this process.
+        address: where the others reach this process.
+        reach: sees who can be reached.
+    """
+
+    def __init__(  # noqa: PLR0913 - keyword-only collaborators
+        self,
+        seat: FleetSeat,
+        *,
+        address: Callable[[], HostPort],
+        reach: Reach,
+        metadata: ClusterMetadataCache,
+        connections: BrokerConnections,
+        wall_clock: WallClock,
+        tasks: TaskKeeper,
+    ) -> None:
+        self._seat = seat
+        self._address = address
+        self._reach = reach
+        self._metadata = metadata
+        self._connections = connections
+        self._clocks = FleetClocks(LeaseClock(), wall_clock)
+        self._tasks = tasks
+        self._process: ProcessLock | None = None
+        self._table = _OwnerTable(seat.token, None, self._map_changed)
+        self.on_map: Callable[[], None] = lambda: None
+        """Called when the owners of slots have changed, or may have."""
+        self.member: FleetMember | None = None
+        """This process as a member; None before there is a state log."""
+
+    @property
+    def identity(self) -> FleetIdentity | None:
+        """What peers are told of this process; None before there is a state log."""
+        cluster_id, seat = self._metadata.cluster_id, self._seat
+        if self.member is None or cluster_id is None:
+            return None
+        profile = self.member.membership.profile
+        return FleetIdentity(
+            cluster_id,
+            seat.state_topic,
+            profile.state_format_version,
+            profile.slot_count,
+            seat.group_id,
+            seat.token,
+            seat.name,
+        )
+
+    # ------------------------------------------------ Fleet
+
+    @property
+    def fleet_group(self) -> str:
+        """The group on the backing cluster."""
+        return self._seat.group_id
+
+    @property
+    def map_epoch(self) -> int:
+        """The epoch of the newest map; -1 before any."""
+        fleet_map = None if self.member is None else self.member.fleet_map
+        return NO_MAP_EPOCH if fleet_map is None else fleet_map.epoch
+
+    def may_serve(self, slot: int) -> bool:
+        """Tell whether this process, and so no other one, may serve a slot now."""
+        return self.member is not None and self.member.may_serve(slot)
+
+    def saw_epoch(self, epoch: int) -> None:
+        """Know of a claim of `epoch` in the log."""
+        if self.member is not None:
+            self.member.saw_epoch(epoch)
+
+    def gave_up(self, slots: frozenset[int]) -> None:
+        """Know that slots which were to be given up are served here no more."""
+        if self.member is not None:
+            self.member.gave_up(slots)
+
+    async def join(self, slots: StateSlots, slot_count: int) -> None:
+        """Join, and tell `slots` of every map from now on."""
+        address = self._address()
+        self._process = self._process or ProcessLock.take()
+        seat, self._table = self._seat, _OwnerTable(self._seat.token, slots, self._map_changed)
+        profile = MemberProfile(
+            token=seat.token,
+            name=seat.name,
+            host=address.host,
+            port=address.port,
+            kproxy_version=__version__,
+            state_format_version=STATE_FORMAT_VERSION,
+            slot_count=slot_count,
+        )
+        self.member = FleetMember(
+            Membership(profile, seat.limits, first_epoch=self._clocks.wall.now_ms()),
+            self._table,
+            coordinator=CoordinatorLink(
+                seat.group_id,
+                seat.limits,
+                process=self._process,
+                metadata=self._metadata,
+                connections=self._connections,
+            ),
+            reach=self._reach,
+            clocks=self._clocks,
+            tasks=self._tasks,
+        )
+        self.member.start()
+
+    def desert(self) -> None:
+        """Be in it no more: its state log is gone."""
+        if self.member is not None:
+            self._tasks.spawn(self.member.leave(patience_ms=0), name="leaving the fleet")
+        self.member, self._table = None, _OwnerTable(self._seat.token, None, self._map_changed)
+
+    async def leave(self, patience_ms: int) -> None:
+        """Hand slots over for `patience_ms` at most, lose what is left, and be in it no more; the map stays known."""
+        if self.member is not None:
+            await self.member.leave(patience_ms=patience_ms)
+        if self._process is not None:
+            self._process.release()
+
+    def _map_changed(self) -> None:
+        self.on_map()
+
+    # ------------------------------------------------ GroupOwners
+
+    def peer_of_group(self, group_id: str) -> Peer | None:
+        """Return the other process that serves a group; None when this one does, or nobody for the moment."""
+        owners = self._table.owners
+        return owners[group_partition(GroupId(group_id), len(owners))] if self._table.peers else None
+
+    def peers(self) -> Sequence[Peer]:
+        """Return every other process that serves any group."""
+        return self._table.peers
+
+
+class _OwnerTable:
+    """Implements `FleetListener` for one state log: who owns each slot, and what becomes of those that are here."""
+
+    def __init__(self, own_token: str, slots: StateSlots | None, on_map: Callable[[], None]) -> None:
+        self.owners: tuple[Peer | None, ...] = ()
+        """The other process that owns each slot; None for those of this one, and of nobody."""
+        self.peers: tuple[Peer, ...] = ()
+        self._own_token = own_token
+        self._slots = slots
+        self._on_map = on_map
+
+    def map_changed(self, fleet_map: FleetMap, gained: frozenset[int]) -> None:
+        places = [self._peer_of(member) for member in fleet_map.members]
+        self.owners = tuple(None if place == NOBODY else places[place] for place in fleet_map.owners)
+        self.peers = tuple(dict.fromkeys(peer for peer in self.owners if peer is not None))
+        if self._slots is not None:
+            self._slots.map_changed(fleet_map, gained)
+        self._on_map()
+
+    def give_up(self, slots: frozenset[int]) -> None:
+        if self._slots is not None:
+            self._slots.give_up(slots)
+
+    def slots_lost(self, slots: frozenset[int], reason: str) -> None:
+        if self._slots is not None:
+            self._slots.slots_lost(slots, reason)
+
+    def _peer_of(self, member: MapMember) -> Peer | None:
+        is_myself = member.token == self._own_token
+        return None if is_myself else Peer(member.token, member.name, member.host, member.port)

@@ -1,0 +1,55 @@
+# ruff: noqa: RUF009 - key_row makes a dataclasses.field, which is no shared value
+"""The part of the table of keys that says how several kproxy processes serve the same share groups."""
+
+from dataclasses import dataclass
+
+from kproxy.settings.addresses import HostPort
+from kproxy.settings.key_rows import key_row
+from kproxy.settings.relay_keys import RelaySettings
+from kproxy.settings.value_kinds import (
+    bare_host_name,
+    file_path,
+    listening_address,
+    milliseconds,
+    optional_group_id,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetSettings(RelaySettings):
+    """The part of `Settings` about the fleet. `load_settings` makes and validates the whole."""
+
+    fleet_listener: HostPort = key_row(
+        "kproxy.fleet.listener",
+        listening_address(),
+        "127.0.0.1:0",
+        "Where the other kproxy processes in front of the same cluster reach this one; port 0 takes any free port. On "
+        "anything but the loopback kproxy.fleet.secret.file is required.",
+    )
+    fleet_advertised_host: str = key_row(
+        "kproxy.fleet.advertised.host",
+        bare_host_name(),
+        "",
+        "The host that the other processes are told to connect to; empty takes the host of kproxy.fleet.listener.",
+    )
+    fleet_secret_file: str = key_row(
+        "kproxy.fleet.secret.file",
+        file_path(),
+        "",
+        "A file with the secret that all processes of the fleet share, of 16 to 1024 bytes; white space around it "
+        "does not count. Empty for none.",
+    )
+    fleet_group: str = key_row(
+        "kproxy.fleet.group",
+        optional_group_id(),
+        "",
+        "The group on the backing cluster whose members divide the share groups among them; empty takes the name of "
+        "kproxy.state.topic.name.",
+    )
+    fleet_session_timeout_ms: int = key_row(
+        "kproxy.fleet.session.timeout.ms",
+        milliseconds(6_000, 60_000),
+        "6000",
+        "After how long a process that is silent is replaced by the others. Brokers allow what lies between their "
+        "group.min.session.timeout.ms and group.max.session.timeout.ms.",
+    )
