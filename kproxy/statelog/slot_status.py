@@ -39,11 +39,6 @@ class SlotState(StrEnum):
         """Whether the slot is this process's, whatever it is doing with it."""
         return self not in {SlotState.UNASSIGNED, SlotState.ELSEWHERE}
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the slot will not be READY here before the fleet gives it to this process again."""
-        return self in {SlotState.STOPPED, SlotState.UNASSIGNED, SlotState.ELSEWHERE}
-
 
 _WITHOUT_IT: Final = frozenset({SlotState.UNASSIGNED, SlotState.ELSEWHERE, SlotState.STOPPED})
 

@@ -13,7 +13,7 @@ from kproxy.share.identifiers import (
 from kproxy.share.record_state import AcknowledgeType, RecordState
 from kproxy.share.state_batches import StateBatch
 from kproxy.statelog.actors import Actor, Cause
-from kproxy.statelog.claims import Claim
+from kproxy.statelog.claims import NO_MAP_EPOCH, Claim
 from kproxy.statelog.state_records import (
     ShareSnapshot,
     ShareUpdate,
@@ -30,8 +30,8 @@ ALICE: Final = Actor(
 )
 
 
-def a_claim(owner: str = "kproxy at host-1") -> Record:
-    return encode_state_record(Claim(owner, 1), claim_epoch=None, actors=())
+def a_claim(owner: str = "kproxy at host-1", map_epoch: int = NO_MAP_EPOCH, fleet_group: str = "") -> Record:
+    return encode_state_record(Claim(owner, 1, map_epoch, fleet_group), claim_epoch=None, actors=())
 
 
 def a_snapshot(key: SharePartitionKey = KEY) -> Record:

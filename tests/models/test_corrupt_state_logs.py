@@ -16,6 +16,7 @@ from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import ScriptedStateLog
 from tests.in_memory.written_log import a_claim, a_snapshot, an_update
 from tests.worlds.claim_scenes import opened
+from tests.worlds.slot_allocations import EPOCH, FLEET
 from tests.worlds.state_logs import (
     GROUPS,
     STATE,

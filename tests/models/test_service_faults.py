@@ -13,7 +13,7 @@ from tests.worlds.state_logs import SLOT_COUNT, STATE, StateLogBacking, alarms
 from tests.worlds.waiting import until
 
 
-@pytest.mark.parametrize("step", ["warn_of_living_owner", "LostStates", "SignsOfLife", "StateUpkeep"])
+@pytest.mark.parametrize("step", ["LostStates", "SignsOfLife", "StateUpkeep"])
 async def test_a_fault_before_or_while_slots_are_opened_is_told_as_the_reason_and_tried_again(
     step: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, backing: StateLogBacking
 ) -> None:

@@ -6,9 +6,15 @@ A slot that cannot know forgets, claims anew and reads; a slot that another proc
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, FencedLeaderEpoch, NotCoordinator, StateLogUnavailable, StateNotWritten
+from kproxy.errors import (
+    ApiError,
+    CoordinatorLoadInProgress,
+    FencedLeaderEpoch,
+    NotCoordinator,
+    StateLogUnavailable,
+    StateNotWritten,
+)
 from kproxy.net.state_log.slot import StateSlot
-from kproxy.statelog.slot_status import SlotState
 from kproxy.statelog.state_records import (
     Claim,
     ShareSnapshot,
@@ -19,13 +25,13 @@ from kproxy.statelog.state_records import (
 )
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
 from tests.in_memory.written_log import a_claim
+from tests.worlds.slot_allocations import EPOCH, FLEET
 from tests.worlds.slot_scenes import BEGINNING, CONFIGS, KEY, served_again, with_state
 from tests.worlds.state_logs import (
     STATE,
     StateLogBacking,
     acknowledged,
     alarms,
-    became,
     create_state_topics,
     done_with,
     drained,
@@ -227,28 +233,29 @@ async def one_that_is_fenced(cluster: ScriptedStateLog, backing: StateLogBacking
     return slot
 
 
-async def test_a_slot_that_is_fenced_steps_down_before_it_answers_anyone(
+async def test_a_slot_that_is_fenced_is_left_before_it_answers_anyone_and_not_taken_back(
     caplog: pytest.LogCaptureFixture, cluster: ScriptedStateLog, backing: StateLogBacking
 ) -> None:
     # Given
     slot = await one_that_is_fenced(cluster, backing)
-    said: list[tuple[ApiError | None, SlotState]] = []
+    said: list[tuple[ApiError | None, bool, object]] = []
     ticket = slot.submit(acknowledged(KEY, 5, 5))
-    ticket.on_done = lambda done: said.append((done.refusal, slot.status().state))
+    ticket.on_done = lambda done: said.append((done.refusal, slot.is_ready, slot.loaded()))
 
     # When
-    await until(lambda: bool(said) and bool(alarms(caplog)))
+    await until(lambda: bool(said) and backing.fleet.seen_epoch == EPOCH)
 
     # Then
-    ((refusal, state),) = said
+    ((refusal, was_ready, loaded),) = said
     assert isinstance(refusal, FencedLeaderEpoch)
-    assert state is SlotState.STEPPED_DOWN
+    assert (was_ready, loaded) == (False, None)
     assert backing.listener.events == ["loaded 0", "lost 0"]
     assert backing.measured.counts["statelog_rebuilds", "fenced"] == 1
-    assert [record.msg for record in alarms(caplog)] == ["slot_stepped_down"]
+    assert cluster.producer_epoch(f"{STATE}-0") == 1
+    assert alarms(caplog) == []
 
 
-async def test_what_groups_wait_for_when_a_slot_steps_down_is_refused_as_not_ours(
+async def test_what_groups_wait_for_when_a_slot_is_fenced_is_refused_as_not_ours(
     cluster: ScriptedStateLog, backing: StateLogBacking
 ) -> None:
     # Given
@@ -261,21 +268,20 @@ async def test_what_groups_wait_for_when_a_slot_steps_down_is_refused_as_not_our
     assert isinstance(refusal, NotCoordinator)
 
 
-async def test_a_slot_that_stepped_down_stays_down(
+async def test_nothing_is_asked_of_a_slot_that_was_fenced_while_nobody_says_whose_it_is(
     cluster: ScriptedStateLog, backing: StateLogBacking
 ) -> None:
     # Given
     slot = await one_that_is_fenced(cluster, backing)
-    await refusal_of(slot.submit(acknowledged(KEY, 5, 5)))
 
     # When
-    await backing.lives[slot]
+    await refusal_of(slot.submit(acknowledged(KEY, 5, 5)))
+    await until(lambda: backing.fleet.seen_epoch == EPOCH)
 
     # Then
     for use in (slot.require_ready, lambda: slot.submit(BEGINNING), lambda: slot.submit_group(CONFIGS)):
-        with pytest.raises(NotCoordinator):
+        with pytest.raises(CoordinatorLoadInProgress):
             use()
-    assert cluster.producer_epoch(f"{STATE}-0") == 1
 
 
 async def test_another_claim_among_records_that_are_not_ours_means_that_the_slot_is_not_ours_either(
@@ -283,16 +289,17 @@ async def test_another_claim_among_records_that_are_not_ours_means_that_the_slot
 ) -> None:
     # Given
     slot = await with_state(backing)
-    cluster.write_foreign(state_log(), a_claim("somebody else"))
+    cluster.write_foreign(state_log(), a_claim("somebody else", EPOCH, FLEET))
 
     # When
     refusal = await refusal_of(slot.submit(acknowledged(KEY, 5, 5)))
-    await became(slot, SlotState.STEPPED_DOWN)
+    await until(lambda: backing.fleet.seen_epoch == EPOCH)
 
     # Then
     assert isinstance(refusal, StateLogUnavailable)
-    assert slot.status().reason == "'somebody else' claimed the slot at offset 3"
+    await until(lambda: slot.reason.startswith(f"'somebody else' claimed it at offset 3 under map {EPOCH}"))
     assert backing.measured.counts["statelog_rebuilds", "foreign_write"] == 1
+    assert cluster.producer_epoch(f"{STATE}-0") == 0
 
 
 async def test_records_that_are_not_ours_without_another_claim_cost_a_claim_and_nothing_else(
@@ -332,7 +339,7 @@ async def test_a_late_batch_of_our_own_after_the_transactional_id_expired_does_n
     assert done_with(slot, KEY) == [(0, 4), (8, 9)]
 
 
-async def test_whoever_is_overtaken_while_claiming_steps_down_without_having_served(
+async def test_whoever_is_outrun_while_claiming_claims_again_unless_the_other_one_knew_a_newer_map(
     cluster: ScriptedStateLog, backing: StateLogBacking
 ) -> None:
     # Given
@@ -344,5 +351,6 @@ async def test_whoever_is_overtaken_while_claiming_steps_down_without_having_ser
     await slot.settled(10)
 
     # Then
-    assert slot.status().state is SlotState.STEPPED_DOWN
-    assert backing.listener.events == []
+    assert slot.is_ready
+    assert backing.listener.events == ["loaded 0"]
+    assert cluster.producer_epoch(f"{STATE}-0") == 1

@@ -6,13 +6,10 @@ import pytest
 
 from kproxy.errors import BrokerUnavailable, FencedLeaderEpoch, NotCoordinator, StateLogUnavailable
 from kproxy.net.state_log.loading import ClaimedSlot, LoadedSlot
-from kproxy.share.identifiers import StateEpoch
-from kproxy.statelog.operations import Initialize
 from kproxy.statelog.slot_status import SlotState
 from kproxy.statelog.tickets import Ticket
-from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.worlds.slot_scenes import BEGINNING, CONFIGS
-from tests.worlds.state_logs import SLOT_COUNT, StateLogBacking, alarms, drained, key_of_slot, refusal_of
+from tests.worlds.slot_scenes import BEGINNING, CONFIGS, has_no_life, lives_of
+from tests.worlds.state_logs import SLOT_COUNT, StateLogBacking, alarms, drained, refusal_of
 from tests.worlds.waiting import until
 
 
@@ -50,7 +47,7 @@ async def test_a_failure_that_hides_the_end_of_a_slot_does_not_begin_it_anew(
     claims = backing.claims(await backing.found())
     is_claiming = asyncio.Event()
 
-    async def failing_claim(_: int) -> ClaimedSlot:
+    async def failing_claim(*_: object) -> ClaimedSlot:
         is_claiming.set()
         try:
             await asyncio.Event().wait()
@@ -63,12 +60,13 @@ async def test_a_failure_that_hides_the_end_of_a_slot_does_not_begin_it_anew(
     await is_claiming.wait()
 
     # When
-    slot.step_down("another process owns it")
-    await asyncio.wait([backing.lives[slot]], timeout=10)
+    (life,) = lives_of(slot)
+    slot.lose("the map gives it to another")
+    await has_no_life(slot)
 
     # Then
-    assert backing.lives[slot].exception() is None
-    assert (slot.state, slot.reason) == (SlotState.STEPPED_DOWN, "another process owns it")
+    assert life.exception() is None
+    assert (slot.state, slot.reason) == (SlotState.UNASSIGNED, "the map gives it to another")
     assert alarms(caplog) == []
 
 
@@ -76,7 +74,6 @@ async def test_a_failure_that_hides_the_end_of_a_slot_does_not_begin_it_anew(
 async def test_a_fault_while_one_slot_is_lost_keeps_none_of_them(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
-    cluster: ScriptedStateLog,
     backing: StateLogBacking,
     faulty_slot: int,
 ) -> None:
@@ -90,18 +87,39 @@ async def test_a_fault_while_one_slot_is_lost_keeps_none_of_them(
             raise RuntimeError("a fault of kproxy itself")
 
     monkeypatch.setattr(backing.listener, "slot_lost", faulty)
-    async with StateLogBacking(cluster) as other:
-        newer = other.idle_slots(other.claims(await other.found(), owner="kproxy at host-2"), SLOT_COUNT)
-        newer.start(other.tasks)
-        await until(lambda: newer.problem() == "")
 
-        # When
-        await slots.require_owned()
+    # When
+    slots.slots_lost(frozenset(range(SLOT_COUNT)), "the map gives them to another")
 
-        # Then
-        assert [slot.state for slot in slots.all()] == [SlotState.STEPPED_DOWN] * SLOT_COUNT
-        assert sorted(backing.listener.events[-SLOT_COUNT:]) == ["lost 0", "lost 1"]
-        assert [record.msg for record in alarms(caplog)] == ["slot_not_left", "slot_stepped_down"]
+    # Then
+    assert [slot.state for slot in slots.all()] == [SlotState.UNASSIGNED] * SLOT_COUNT
+    assert sorted(backing.listener.events[-SLOT_COUNT:]) == ["lost 0", "lost 1"]
+    assert [record.msg for record in alarms(caplog)] == ["slot_not_left"]
+
+
+@pytest.mark.parametrize("faulty_slot", range(SLOT_COUNT))
+async def test_a_fault_while_one_slot_is_handed_over_holds_none_of_them_up(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    backing: StateLogBacking,
+    faulty_slot: int,
+) -> None:
+    # Given
+    slots = await backing.ready_slots()
+
+    def faulty(number: int) -> None:
+        if number == faulty_slot:
+            raise RuntimeError("a fault of kproxy itself")
+
+    monkeypatch.setattr(backing.listener, "slot_lost", faulty)
+
+    # When
+    slots.give_up(frozenset(range(SLOT_COUNT)))
+
+    # Then
+    await until(lambda: backing.fleet.given_up == set(range(SLOT_COUNT)))
+    assert [slot.state for slot in slots.all()] == [SlotState.UNASSIGNED] * SLOT_COUNT
+    assert {record.msg for record in alarms(caplog)} == {"slot_not_left"}
 
 
 async def test_what_waits_is_refused_although_a_slot_meets_a_fault_while_it_is_lost(
@@ -117,31 +135,9 @@ async def test_what_waits_is_refused_although_a_slot_meets_a_fault_while_it_is_l
     waiting.on_done = faulty
 
     # When
-    slot.step_down("another process owns it")
+    slot.lose("the map gives it to another")
 
     # Then
     assert isinstance(await refusal_of(waiting), FencedLeaderEpoch)
     assert isinstance(await refusal_of(of_group), NotCoordinator)
     assert backing.listener.events[-1] == "lost 0"
-
-
-async def test_a_slot_that_is_still_there_when_all_are_lost_leaves_by_itself(
-    monkeypatch: pytest.MonkeyPatch, cluster: ScriptedStateLog, backing: StateLogBacking
-) -> None:
-    """Whatever kept it: it must not look into the log of slot 0 again and again."""
-    # Given
-    slots = await backing.ready_slots()
-    slot = slots.slot_of_group(key_of_slot(1).group_id)
-    monkeypatch.setattr(slot, "step_down", lambda _: None)
-    async with StateLogBacking(cluster) as other:
-        newer = other.idle_slots(other.claims(await other.found(), owner="kproxy at host-2"), SLOT_COUNT)
-        newer.start(other.tasks)
-        await until(lambda: newer.problem() == "")
-        await slots.require_owned()
-        monkeypatch.undo()
-
-        # When
-        slot.submit(Initialize(key_of_slot(1), StateEpoch(0), 0))
-
-        # Then
-        await until(lambda: slot.state is SlotState.STEPPED_DOWN)

@@ -14,6 +14,7 @@ from kproxy.statelog.operations import Load
 from kproxy.statelog.slot_status import SlotState
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
 from tests.in_memory.written_log import a_claim, a_snapshot
+from tests.worlds.slot_allocations import EPOCH, FLEET
 from tests.worlds.slot_scenes import BEGINNING, KEY, OTHER, served_again, with_state
 from tests.worlds.state_logs import (
     StateLogBacking,
@@ -236,7 +237,7 @@ async def test_records_that_are_deleted_between_finding_the_log_start_and_lookin
     where_the_log_start_moves(cluster, backing, 3)
 
     # When
-    await claims.require_unclaimed(0, 0)
+    await claims.require_unclaimed(0, 0, EPOCH)
 
     # Then
     assert cluster.log(state_log().topic_id, 0).log_start_offset == 3

@@ -2,6 +2,7 @@
 
 from kproxy.net.state_log.claim import SlotClaims
 from kproxy.net.state_log.loading import LoadedSlot
+from tests.worlds.slot_allocations import EPOCH, FLEET
 
 
 async def opened(claims: SlotClaims) -> LoadedSlot:

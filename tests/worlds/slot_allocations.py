@@ -10,7 +10,22 @@ from kproxy.statelog.claims import NO_MAP_EPOCH
 FLEET: Final = "__kproxy_share_state"
 """The group of the fleet."""
 
+EPOCH: Final = 1_000_000
+"""Of a map that is newer than those of processes."""
+
+OWN_TOKEN: Final = "token of this one"
+
+MYSELF: Final = FleetMember("a", OWN_TOKEN, "kproxy at host-1", "127.0.0.1", 1)
+ANOTHER: Final = FleetMember("b", "token of another", "kproxy at host-2", "127.0.0.1", 2)
+
 _EPOCHS: Final = count(1)
+
+
+def map_with(*owners: FleetMember | None) -> FleetMap:
+    """Return a map in which these own the slots: this process, another one, or nobody."""
+    members = (MYSELF, ANOTHER)
+    places = tuple(NOBODY if owner is None else members.index(owner) for owner in owners)
+    return FleetMap(EPOCH, members, places, (NOBODY,) * len(owners))
 
 
 def map_of(name: str, slot_count: int, epoch: int) -> FleetMap:
@@ -31,7 +46,8 @@ class OwnsEverything:
         self.seen_epoch = NO_MAP_EPOCH
         self.given_up: set[int] = set()
         self.has_lease = True
-        self.is_deserted = False
+        self.joined: list[StateSlots] = []
+        self.desertions = 0
         self._slots: StateSlots | None = None
 
     @property
@@ -57,9 +73,11 @@ class OwnsEverything:
 
     async def join(self, slots: StateSlots, slot_count: int) -> None:
         """Give everything to this process at once."""
-        self._slots, self.is_deserted = slots, False
+        self._slots = slots
+        self.joined.append(slots)
         slots.map_changed(map_of("this one", slot_count, self.map_epoch), frozenset(range(slot_count)))
 
     def desert(self) -> None:
         """Keep that it left."""
-        self.is_deserted, self._slots = True, None
+        self.desertions += 1
+        self._slots = None

@@ -1,5 +1,7 @@
 """What tests of one slot begin with: a slot that has some state."""
 
+import asyncio
+
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.share.identifiers import StateEpoch
 from kproxy.statelog.group_queue import ConfigWrite
@@ -25,3 +27,13 @@ async def served_again(backing: StateLogBacking, slot: StateSlot) -> None:
     """Return when a slot that was lost is loaded anew, and its first writes are durable."""
     await until(lambda: backing.listener.events[-2:] == ["lost 0", "loaded 0"])
     await drained(slot)
+
+
+def lives_of(slot: StateSlot) -> list[asyncio.Task[object]]:
+    """Return the tasks that tend a slot: one for each time that it was taken, as long as they last."""
+    return [task for task in asyncio.all_tasks() if task.get_name() == f"slot {slot.number} of the state log"]
+
+
+async def has_no_life(slot: StateSlot) -> None:
+    """Return when nobody tends a slot any more."""
+    await until(lambda: not lives_of(slot))

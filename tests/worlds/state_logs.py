@@ -37,7 +37,7 @@ from kproxy.statelog.tickets import Ticket
 from tests.in_memory.manual_clock import ManualClock
 from tests.in_memory.scripted_state_log import ScriptedStateLog
 from tests.worlds.backing import ORDERS, Backing, CountedThings
-from tests.worlds.slot_allocations import OwnsEverything
+from tests.worlds.slot_allocations import OWN_TOKEN, OwnsEverything
 from tests.worlds.waiting import until
 
 STATE: Final = "__kproxy_share_state"
@@ -225,7 +225,7 @@ class StateLogBacking(Backing):
                 tasks=self.tasks,
             )
 
-        return StateSlots(count, make, allocation=self.fleet, tasks=self.tasks)
+        return StateSlots(count, make, allocation=self.fleet, tasks=self.tasks, own_token=OWN_TOKEN)
 
     async def ready_slots(self, *, updates_per_snapshot: int = 500) -> StateSlots:
         """Return all slots, loaded, with their first writes durable."""

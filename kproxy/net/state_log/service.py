@@ -185,6 +185,7 @@ class StateLogService:
             self._slot_maker(self._claims_in(topics), on_ready=partial(self._slot_is_ready, mending)),
             allocation=self._fleet,
             tasks=tasks,
+            own_token=self._plan.claims.token,
         )
         self._state_topic = topics.state
         self._directory.open(slots)

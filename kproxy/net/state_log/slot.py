@@ -20,6 +20,7 @@ from kproxy.errors import (
     BrokerUnavailable,
     CoordinatorLoadInProgress,
     CorruptStateRecord,
+    KproxyError,
     NotCoordinator,
     StateLogUnavailable,
     StateNotWritten,
@@ -48,6 +49,7 @@ log = logs.logger("net.state_log.slot")
 
 FIRST_RETRY_MS: Final = 50
 LAST_RETRY_MS: Final = 2_000
+HANDED_OVER: Final = "it is being handed over"
 FIRST_WRITES_AGAIN_SECONDS: Final = 60.0
 """After how long a slot is loaded again whose first writes were refused: rarely, for it ends every lock."""
 
@@ -98,6 +100,7 @@ class StateSlot:
         self._is_alarm_raised = False
         self._is_abandoned = False
         self._life: asyncio.Task[None] | None = None
+        self._living = asyncio.Lock()
         self._waiters: set[asyncio.Future[None]] = set()
 
     # ------------------------------------------------ using it
@@ -206,21 +209,23 @@ class StateSlot:
             return
         self._enter(SlotState.CLAIMING, "it was not claimed yet")
         self._is_in_question = False
-        self._life = self._tasks.spawn(self._live(self._life), name=f"slot {self.number} of the state log")
+        self._life = self._tasks.spawn(self._live(), name=f"slot {self.number} of the state log")
 
     def begin_to_leave(self) -> None:
-        """Serve nothing new, and write what was queued; `lose` is to follow.
+        """Serve nothing new, and write what was queued; `lose` is to follow. What is not served is lost at once.
 
         What was acquired is forgotten at once; who holds it is told so when it acknowledges.
         """
-        if self._served is not None and self._state is SlotState.READY:
-            self._enter(SlotState.LEAVING, "it is being handed over")
+        if self._state is SlotState.READY:
+            self._enter(SlotState.LEAVING, HANDED_OVER)
             self._forget()
             self._end_sessions()
+        elif self._state is not SlotState.LEAVING:
+            self.lose(HANDED_OVER)
 
     def lose(self, reason: str) -> None:
         """Leave it at once, and refuse what waits: it is not this process's any more."""
-        if self._state.is_owned:
+        if self._state.is_owned and not self._is_abandoned:
             self._give_up(SlotState.UNASSIGNED, Doubt.FENCED, reason)
             self._end_sessions()
 
@@ -238,30 +243,44 @@ class StateSlot:
         self._is_abandoned = True
         self._give_up(SlotState.STOPPED, Doubt.TRUNCATED, reason)
 
-    async def _live(self, before: asyncio.Task[None] | None) -> None:
-        if before is not None:
-            await asyncio.wait((before,))
-        while self._state.is_under_way and self._state.is_owned:
-            try:
-                served = await self._open()
-                await served.left
-            except ClaimLost as lost:
-                await self._stand_back(lost)
-            except BrokerUnavailable as failure:
-                await self._pause(failure)
-            except CorruptStateRecord as corrupt:
-                self._stop(str(corrupt))
-            except Exception as fault:  # noqa: BLE001 - the top of a task: a slot that nobody tends is lost for good
-                log.crash("slot_failed", fault, slot=self.number)
-                if self._served is not None:
-                    self._have_doubt(self._served, Doubt.UNKNOWN_OUTCOME, f"{type(fault).__name__} in kproxy")
-                await self._pause(BrokerUnavailable(f"{type(fault).__name__} in kproxy itself"))
+    async def _live(self) -> None:
+        async with self._living:  # a life before this one may still wait for a broker
+            while self._is_wanted and self._state.is_under_way:
+                try:
+                    served = await self._open()
+                    await served.left
+                except Exception as failure:  # noqa: BLE001 - the top of a task: a slot needs somebody who tends it
+                    await self._go_on_after(failure)
+
+    @property
+    def _is_wanted(self) -> bool:
+        """Whether the slot is still this process's, and by the life that asks."""
+        return self._life is asyncio.current_task() and self._state.is_owned
+
+    async def _go_on_after(self, failure: Exception) -> None:
+        match failure:
+            case _ if not self._is_wanted and isinstance(failure, KproxyError):
+                pass  # `gather` lets a failure through in place of the cancellation of `_give_up`
+            case ClaimLost():
+                await self._stand_back(failure)
+            case BrokerUnavailable():
+                if isinstance(failure, LogTruncated):
+                    self._raise_alarm(str(failure))
+                await self._pause(str(failure))
+            case CorruptStateRecord():
+                self._stop(str(failure))
+            case _:
+                log.crash("slot_failed", failure, slot=self.number)
+                detail = f"{type(failure).__name__} in kproxy"
+                if self._served is not None and self._is_wanted:
+                    self._have_doubt(self._served, Doubt.UNKNOWN_OUTCOME, detail)
+                await self._pause(f"{detail} itself")
 
     async def _stand_back(self, lost: ClaimLost) -> None:
         if reason := self._right.stand_back(lost):
             self._stop(reason)
         else:
-            await self._pause(BrokerUnavailable(str(lost)))
+            await self._pause(str(lost))
 
     def _stop(self, reason: str) -> None:
         self._enter(SlotState.STOPPED, reason)
@@ -269,11 +288,12 @@ class StateSlot:
 
     def _give_up(self, state: SlotState, doubt: Doubt, detail: str) -> None:
         self._enter(state, detail)
+        life, self._life = self._life, None
         if self._served is not None:
             self._end_of_log = self._durable_end
             self._leave(self._served, doubt, detail)
-        elif self._life is not None and self._life is not asyncio.current_task():
-            self._life.cancel()
+        if life is not None and life is not asyncio.current_task():
+            life.cancel()
 
     async def _open(self) -> ServedClaim:
         map_epoch = self._right.map_epoch()
@@ -376,12 +396,10 @@ class StateSlot:
             if not waiter.done():
                 waiter.set_result(None)
 
-    async def _pause(self, failure: BrokerUnavailable) -> None:
-        if not self._state.is_owned or self._state.is_over:
-            return  # `gather` lets a failure through in place of the cancellation of `_give_up`
-        if isinstance(failure, LogTruncated):
-            self._raise_alarm(str(failure))
-        self._enter(SlotState.CLAIMING, str(failure))
-        self._reports.delayed(self.number, str(failure))
+    async def _pause(self, reason: str) -> None:
+        if not self._is_wanted:
+            return
+        self._enter(SlotState.CLAIMING, reason)
+        self._reports.delayed(self.number, reason)
         self._backoff.failed()
         await asyncio.sleep(self._backoff.remaining_ms / 1000)

@@ -29,6 +29,9 @@ HANDING_OVER_SECONDS: Final = 1.0
 
 _DRAIN_STEP_SECONDS: Final = 0.01
 
+_ON_THE_WAY: Final = frozenset({SlotState.LEAVING, SlotState.UNASSIGNED, SlotState.ELSEWHERE})
+"""What a slot that is being handed over may be in."""
+
 _WELL: Final = frozenset({SlotState.READY, SlotState.LEAVING, SlotState.ELSEWHERE})
 
 
@@ -40,6 +43,7 @@ class StateSlots:
         make: builds slot n; the turns limit how many load at once.
         allocation: is told what was given up.
         tasks: runs what takes long.
+        own_token: of this process, as maps have it.
     """
 
     def __init__(
@@ -49,10 +53,13 @@ class StateSlots:
         *,
         allocation: SlotAllocation,
         tasks: TaskKeeper,
+        own_token: str,
     ) -> None:
         turns = LoadTurns(SLOTS_LOADED_AT_ONCE)
         self._allocation = allocation
         self._tasks = tasks
+        self._own_token = own_token
+        self._handed_over: set[int] = set()
         self._slots = tuple(make(number, turns) for number in range(count))
 
     def __len__(self) -> int:
@@ -63,26 +70,32 @@ class StateSlots:
     def map_changed(self, fleet_map: FleetMap, gained: frozenset[int]) -> None:
         """Know who owns what from now on, and claim, load and serve the slots that were `gained`."""
         for slot in self._slots:
-            owner = fleet_map.owner_of(slot.number)
-            slot.is_at("" if owner is None else owner.name)
-        for number in sorted(gained):
-            self._slots[number].take()
+            if slot.number in gained:
+                slot.take()
+            else:
+                owner = fleet_map.owner_of(slot.number)
+                slot.is_at("" if owner is None or owner.token == self._own_token else owner.name)
 
     def give_up(self, slots: frozenset[int]) -> None:
         """Begin to leave these slots in order; the allocation hears of it when what was queued is written."""
         for number in slots:
             self._slots[number].begin_to_leave()
-        self._tasks.spawn(self._hand_over(slots), name="handover of slots")
+        if not_asked_before := slots - self._handed_over:
+            self._handed_over |= not_asked_before
+            self._tasks.spawn(self._hand_over(not_asked_before), name="handover of slots")
 
     def slots_lost(self, slots: frozenset[int], reason: str) -> None:
         """Leave these at once."""
         take_every_step("slot_not_left", *(partial(self._slots[number].lose, reason) for number in slots))
 
     async def _hand_over(self, numbers: frozenset[int]) -> None:
-        leaving = [self._slots[number] for number in numbers]
-        await self._written(leaving, HANDING_OVER_SECONDS)
-        self.slots_lost(numbers, "it was handed over")
-        self._allocation.gave_up(numbers)
+        """Leave what is not this process's again: a lease may end meanwhile, and a newer map give slots back."""
+        await self._written([self._slots[number] for number in numbers], HANDING_OVER_SECONDS)
+        self._handed_over -= numbers
+        left = frozenset(number for number in numbers if self._slots[number].state in _ON_THE_WAY)
+        self.slots_lost(left, "it was handed over")
+        if left:
+            self._allocation.gave_up(left)
 
     # ------------------------------------------------ using them
 

@@ -6,11 +6,11 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
+from kproxy.net.state_log.allocation import ClaimLost
 from kproxy.net.state_log.claim import SlotClaims
-from kproxy.net.state_log.ownership import ClaimLost
 from kproxy.net.state_log.producer_identities import ProducerIdentity
 from kproxy.share.identifiers import TopicIdPartition
-from kproxy.statelog.claims import Claim
+from kproxy.statelog.claims import NO_MAP_EPOCH, Claim
 from kproxy.statelog.group_records import (
     RecoveryPoint,
     decode_group_record,
@@ -20,6 +20,7 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
 from tests.in_memory.written_log import a_claim
+from tests.worlds.slot_allocations import EPOCH, FLEET
 from tests.worlds.state_logs import GROUPS, STATE, StateLogBacking, groups_log, state_log
 from tests.worlds.waiting import until
 
@@ -55,6 +56,7 @@ async def test_a_claim_is_a_higher_epoch_and_a_record_in_both_partitions_that_na
     assert of_states.record == of_groups.record
     assert isinstance(of_states.record, Claim)
     assert of_states.record.owner.startswith("kproxy at host-1 (")
+    assert (of_states.record.map_epoch, of_states.record.fleet_group) == (EPOCH, FLEET)
     assert (of_states.claim_epoch, of_groups.claim_epoch) == (None, None)
 
 
@@ -124,9 +126,12 @@ async def test_a_leader_that_moved_is_looked_up_before_claiming(
 # ---------------------------------------------------- claiming again
 
 
+OLDER, NEWER = EPOCH - 1, EPOCH + 1
+
+
 async def claimed_again(claims: SlotClaims, owned_up_to: int) -> int:
-    """Claim slot 0 once more, unless another process did; return the offset of the claim."""
-    await claims.require_unclaimed(0, owned_up_to)
+    """Claim slot 0 once more, unless another process did under a newer map; return the offset of the claim."""
+    await claims.require_unclaimed(0, owned_up_to, EPOCH)
     return (await claims.claim(0, EPOCH, FLEET)).state.claim_epoch
 
 
@@ -134,7 +139,7 @@ async def test_whoever_owned_a_slot_takes_it_again_while_nobody_else_claimed_it(
     cluster: ScriptedStateLog, claims: SlotClaims
 ) -> None:
     # Given
-    cluster.write_foreign(state_log(), a_claim("an owner of long ago"))
+    cluster.write_foreign(state_log(), a_claim("an owner of long ago", NEWER))
     owned = await claims.claim(0, EPOCH, FLEET)
     cluster.write_foreign(state_log(), NOT_A_RECORD)
 
@@ -142,19 +147,38 @@ async def test_whoever_owned_a_slot_takes_it_again_while_nobody_else_claimed_it(
     assert await claimed_again(claims, owned.state.claim_epoch) == 3
 
 
-async def test_a_slot_that_somebody_else_claimed_meanwhile_is_not_taken_back(
+async def test_a_slot_that_somebody_claimed_under_a_newer_map_meanwhile_is_not_taken_back(
     cluster: ScriptedStateLog, backing: StateLogBacking, claims: SlotClaims
 ) -> None:
     # Given
     owned = await claims.claim(0, EPOCH, FLEET)
-    await backing.claims(await backing.found(), owner="kproxy at host-2").claim(0, EPOCH, FLEET)
+    await backing.claims(await backing.found(), owner="kproxy at host-2").claim(0, NEWER, FLEET)
 
     # When
-    with pytest.raises(ClaimLost, match=r"'kproxy at host-2 \(.*\)' claimed the slot at offset 1"):
+    with pytest.raises(
+        ClaimLost,
+        match=rf"'kproxy at host-2 \(.*\)' claimed it at offset 1 under map {NEWER}, and this process's is {EPOCH}",
+    ) as lost:
         await claimed_again(claims, owned.state.claim_epoch)
 
     # Then
     assert cluster.producer_epoch(SLOT_0) == 1
+    assert lost.value.map_epoch == NEWER
+
+
+@pytest.mark.parametrize("map_epoch", [NO_MAP_EPOCH, OLDER, EPOCH])
+async def test_a_claim_of_whoever_knew_no_newer_map_is_claimed_over(
+    map_epoch: int, cluster: ScriptedStateLog, backing: StateLogBacking, claims: SlotClaims
+) -> None:
+    # Given
+    owned = await claims.claim(0, EPOCH, FLEET)
+    await backing.claims(await backing.found(), owner="kproxy at host-2").claim(0, map_epoch, FLEET)
+
+    # When
+    offset = await claimed_again(claims, owned.state.claim_epoch)
+
+    # Then
+    assert (offset, cluster.producer_epoch(SLOT_0)) == (2, 2)
 
 
 @pytest.mark.parametrize("owned_up_to", [0, 2, 77])
@@ -180,7 +204,7 @@ async def test_a_leader_that_calls_the_log_corrupt_is_asked_again_later_whether_
 
     # When / Then
     with pytest.raises(BrokerUnavailable, match="CORRUPT_MESSAGE"):
-        await claims.require_unclaimed(0, owned.state.claim_epoch)
+        await claims.require_unclaimed(0, owned.state.claim_epoch, EPOCH)
 
 
 async def test_a_writer_continues_behind_the_claim_record(

@@ -136,20 +136,3 @@ def test_a_slot_that_cannot_be_served_is_an_error_with_its_reason(caplog: pytest
     (line,) = alarms(caplog)
     assert getattr(line, "event_keys", {}) == {"slot": 4, "reason": "topic-4: offset 7: impossible"}
     assert measured.counts["statelog_corrupt_slots",] == 1
-
-
-def test_leaving_everything_to_another_process_is_an_error_with_advice(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    # When
-    SlotReports(MeasuredThings()).stepped_down(
-        50, "kproxy at host-2", "'kproxy at host-2' claimed the slot at offset 9"
-    )
-
-    # Then
-    (line,) = alarms(caplog)
-    assert (line.msg, line.levelname) == ("slot_stepped_down", "ERROR")
-    said = getattr(line, "event_keys", {})
-    assert (said["slots"], said["detail"]) == (50, "'kproxy at host-2' claimed the slot at offset 9")
-    assert said["new_owner"] == "kproxy at host-2"
-    assert "only one kproxy" in said["advice"]

@@ -3,7 +3,7 @@
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import StateLogUnavailable
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.worlds.slot_scenes import KEY, with_state
+from tests.worlds.slot_scenes import KEY, lives_of, with_state
 from tests.worlds.state_logs import StateLogBacking, acknowledged, refusal_of, state_log
 
 
@@ -16,7 +16,8 @@ async def test_what_waits_is_refused_also_when_the_life_of_the_slot_was_ended_be
     waiting = slot.submit(acknowledged(KEY, 5, 9))
 
     # When
-    backing.lives[slot].cancel()
+    (life,) = lives_of(slot)
+    life.cancel()
 
     # Then
     assert type(await refusal_of(waiting)) is StateLogUnavailable

@@ -1,15 +1,14 @@
-"""The state log as one thing: found or created, owned by one process alone, and drained at the end."""
+"""The state log as one thing: found or created, served as far as the fleet says, and drained at the end."""
 
 from collections.abc import Collection, Mapping
 
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import (
-    CoordinatorNotAvailable,
-)
+from kproxy.errors import CoordinatorLoadInProgress, CoordinatorNotAvailable
 from kproxy.handlers.ports import TopicDescription
 from kproxy.net.state_log import service as state_log_service
+from kproxy.net.state_log.slots import StateSlots
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import LeaderEpoch, StateEpoch, TopicId
 from kproxy.share.record_state import RecordState
@@ -179,18 +178,68 @@ async def test_topics_that_were_just_created_are_not_looked_into() -> None:
         assert cluster.asked(ApiKey.LIST_OFFSETS) == []
 
 
-async def test_the_coordinator_that_claims_need_is_looked_for_before_there_are_topics() -> None:
+async def test_the_coordinators_that_claims_need_are_looked_for_before_the_fleet_gives_any_slot(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
         # Given
-        cluster.creation_error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         process = Process(backing)
+        monkeypatch.setattr(process.fleet, "join", joined_without_slots)
+
+        # When
+        process.service.start()
+
+        # Then
+        await until(lambda: len(cluster.asked(ApiKey.FIND_COORDINATOR)) == 1)
+        assert cluster.asked(ApiKey.INIT_PRODUCER_ID) == []
+
+
+async def joined_without_slots(slots: StateSlots, slot_count: int) -> None:
+    """Join a fleet that gives nothing."""
+    assert len(slots) == slot_count
+
+
+async def test_there_is_a_state_log_also_where_the_fleet_gives_this_process_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        process = Process(backing)
+        monkeypatch.setattr(process.fleet, "join", joined_without_slots)
 
         # When
         process.service.start()
         await process.service.first_word(10)
 
         # Then
-        await until(lambda: len(cluster.asked(ApiKey.FIND_COORDINATOR)) == 1)
+        assert process.service.problem == ""
+        assert process.states() == {"unassigned": SLOT_COUNT}
+        with pytest.raises(CoordinatorLoadInProgress, match="the fleet did not say yet who owns it"):
+            process.service.groups.require_ready("workers")
+
+
+async def test_the_log_of_another_fleet_is_refused_and_served_from_when_that_has_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(state_log_service, "UNUSABLE_RETRY_SECONDS", 0.01)
+
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        there = await Process(backing, "kproxy at host-1", fleet_group="another fleet").serves()
+        epoch = cluster.producer_epoch(f"{STATE}-0")
+        process = Process(backing, "kproxy at host-2")
+        process.service.start()
+        await process.service.first_word(10)
+        told, hopeless = process.service.problem, process.directory.is_hopeless
+
+        # When
+        await there.service.leave()
+        await process.serves()
+
+        # Then
+        assert "another fleet serves from __kproxy_share_groups: kproxy at host-1" in told
+        assert hopeless
+        assert cluster.producer_epoch(f"{STATE}-0") == epoch + 1
 
 
 async def test_the_first_word_is_waited_for_so_long_and_no_longer() -> None:
@@ -287,6 +336,8 @@ async def test_a_topic_that_is_deleted_and_created_anew_is_noticed_and_served_fr
         assert process.service.state_topic == (await backing.metadata.topics_named([STATE]))[STATE]
         assert process.changes == 3
         assert backing.listener.events.count("lost 0") == 1
+        assert process.fleet.joined == [before, process.service.slots]
+        assert process.fleet.desertions == 1
     details = [getattr(record, "event_keys", {}).get("detail") for record in alarms(caplog)]
     assert f"topic {name} was deleted and created anew" in details
 

@@ -1,13 +1,22 @@
-"""Signs of life in the log, and what a kproxy that starts makes of them."""
+"""Signs of life in the log, and what a kproxy of the same fleet, or another one, that starts makes of them."""
+
+import asyncio
+import re
 
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.net.state_log.signs_of_life import ALIVE_MS, SIGN_MS, SignsOfLife, warn_of_living_owner
+from kproxy.net.state_log import signs_of_life
+from kproxy.net.state_log.signs_of_life import ALIVE_MS, SignsOfLife, require_no_other_fleet
+from kproxy.net.state_log.state_topics import StateTopicUnusable
 from kproxy.statelog.group_records import RecoveryPoint, SignOfLife, decode_group_record
 from tests.in_memory.scripted_state_log import ScriptedStateLog
+from tests.worlds.slot_allocations import FLEET
 from tests.worlds.state_log_process import Process
-from tests.worlds.state_logs import GROUPS_ID, NOW_MS, StateLogBacking, alarms, groups_log
+from tests.worlds.state_logs import GROUPS_ID, NOW_MS, StateLogBacking, groups_log
+from tests.worlds.waiting import until
+
+OTHER_FLEET = "another fleet"
 
 
 def signs(cluster: ScriptedStateLog) -> list[SignOfLife]:
@@ -16,95 +25,167 @@ def signs(cluster: ScriptedStateLog) -> list[SignOfLife]:
     return [point.sign for point in found if isinstance(point, RecoveryPoint) and point.sign is not None]
 
 
-async def warned(backing: StateLogBacking) -> None:
-    """Do what a start does before it claims."""
-    await warn_of_living_owner(await backing.found(), backing.reader, backing.wall_clock)
+async def look(backing: StateLogBacking, fleet_group: str = FLEET) -> None:
+    """Do what a start of a process of this fleet does before it joins."""
+    await require_no_other_fleet(await backing.found(), fleet_group, backing.reader, backing.wall_clock)
 
 
-def said(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, float]]:
-    """Return the warnings: event, owner without its token, and how long ago it was alive."""
-    lines = [getattr(line, "event_keys", {}) | {"event": line.msg} for line in alarms(caplog)]
-    return [(line["event"], line["owner"].partition(" (")[0], line["alive_seconds_ago"]) for line in lines]
+async def test_a_first_start_finds_nobody(backing: StateLogBacking) -> None:
+    await look(backing)
 
 
-async def test_a_first_start_has_nobody_to_warn_of(
-    caplog: pytest.LogCaptureFixture, backing: StateLogBacking
+async def test_a_process_of_the_same_fleet_is_no_obstacle(backing: StateLogBacking) -> None:
+    await Process(backing).serves()
+    await look(backing)
+
+
+async def test_a_process_of_another_fleet_that_claimed_a_moment_ago_is_named_and_refused_with_the_remedy(
+    backing: StateLogBacking,
 ) -> None:
-    await warned(backing)
-    assert said(caplog) == []
-
-
-async def test_whoever_claimed_a_moment_ago_is_named_before_it_is_overtaken(
-    caplog: pytest.LogCaptureFixture, backing: StateLogBacking
-) -> None:
-    await Process(backing, "kproxy at host-1").serves()
+    # Given
+    await Process(backing, "kproxy at host-1", fleet_group=OTHER_FLEET).serves()
     backing.wall_clock.advance(3_000)
-    await warned(backing)
-    assert said(caplog) == [("living_owner_found", "kproxy at host-1", 3.0)]
+
+    # When / Then
+    words = (
+        "another fleet serves from __kproxy_share_groups: kproxy at host-1 (",
+        f"of group '{OTHER_FLEET}', wrote to it 3 s ago, and this kproxy's group is '{FLEET}'; ",
+        "give both the same kproxy.fleet.group, or each its own topics",
+    )
+    with pytest.raises(StateTopicUnusable, match=".*".join(map(re.escape, words))):
+        await look(backing)
 
 
-async def test_an_owner_with_nothing_to_do_is_known_by_its_signs(
-    caplog: pytest.LogCaptureFixture, cluster: ScriptedStateLog, backing: StateLogBacking
+async def test_a_process_that_does_not_say_which_fleet_it_belongs_to_is_no_obstacle(
+    backing: StateLogBacking,
 ) -> None:
+    """One of a version that knew no fleets: it is overtaken, as it always was."""
+    await Process(backing, fleet_group="").serves()
+    await look(backing)
+
+
+async def test_an_owner_of_another_fleet_with_nothing_to_do_is_known_by_its_signs(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
     slots = await backing.ready_slots()
-    giving = SignsOfLife(slots, "kproxy at host-1 (a0b1)", wall_clock=backing.wall_clock)
-    for _ in range(10):
-        backing.wall_clock.advance(SIGN_MS)
-        await giving.look()
+    giving = SignsOfLife(slots, "kproxy at host-1 (a0b1)", OTHER_FLEET, wall_clock=backing.wall_clock)
+    for _ in range(3):
+        backing.wall_clock.advance(60_000)
+        await giving.give()
     backing.wall_clock.advance(4_000)
-    await giving.look()
-    await warned(backing)
-    assert [sign.alive_at_ms for sign in signs(cluster)] == [
-        NOW_MS + SIGN_MS * number for number in range(1, 11)
+
+    # When / Then
+    with pytest.raises(
+        StateTopicUnusable, match=r"kproxy at host-1 \(a0b1\), of group 'another fleet'.* 4 s ago"
+    ):
+        await look(backing)
+    assert signs(cluster) == [
+        SignOfLife("kproxy at host-1 (a0b1)", NOW_MS + 60_000 * number, False, OTHER_FLEET)
+        for number in range(1, 4)
     ]
-    assert said(caplog) == [("living_owner_found", "kproxy at host-1", 4.0)]
 
 
-async def test_an_owner_that_gave_no_sign_for_long_is_no_reason_to_warn(
-    caplog: pytest.LogCaptureFixture, backing: StateLogBacking
+async def test_signs_follow_each_other(
+    monkeypatch: pytest.MonkeyPatch, cluster: ScriptedStateLog, backing: StateLogBacking
 ) -> None:
-    await backing.ready_slots()
+    monkeypatch.setattr(signs_of_life, "SIGN_SECONDS", 0.001)
+    # Given
+    giving = SignsOfLife(
+        await backing.ready_slots(), "kproxy at host-1", FLEET, wall_clock=backing.wall_clock
+    )
+
+    # When
+    life = backing.tasks.spawn(giving.run(), name="signs")
+
+    # Then
+    def are_two_given() -> bool:
+        backing.wall_clock.advance(1)
+        return len(signs(cluster)) >= 2
+
+    await until(are_two_given)
+    assert not life.done()
+
+
+async def test_another_fleet_that_gave_no_sign_for_long_is_no_obstacle(backing: StateLogBacking) -> None:
+    await Process(backing, fleet_group=OTHER_FLEET).serves()
     backing.wall_clock.advance(ALIVE_MS + 1)
-    await warned(backing)
-    assert said(caplog) == []
+    await look(backing)
 
 
-async def test_an_owner_that_ended_in_order_is_no_reason_to_warn(
-    caplog: pytest.LogCaptureFixture, cluster: ScriptedStateLog, backing: StateLogBacking
+async def test_another_fleet_whose_last_process_ended_in_order_is_no_obstacle(
+    cluster: ScriptedStateLog, backing: StateLogBacking
 ) -> None:
-    process = await Process(backing).serves()
+    process = await Process(backing, fleet_group=OTHER_FLEET).serves()
     await process.service.leave()
-    await warned(backing)
-    assert [sign.has_left for sign in signs(cluster)] == [True]
-    assert said(caplog) == []
+    await look(backing)
+    assert [(sign.has_left, sign.fleet_group) for sign in signs(cluster)] == [(True, OTHER_FLEET)]
 
 
-async def test_whoever_claims_after_another_one_has_left_is_alive(
-    caplog: pytest.LogCaptureFixture, backing: StateLogBacking
+async def test_whoever_claims_after_another_one_has_left_is_alive(backing: StateLogBacking) -> None:
+    # Given
+    await (await Process(backing, "kproxy at host-1", fleet_group=OTHER_FLEET).serves()).service.leave()
+    await Process(backing, "kproxy at host-2", fleet_group=OTHER_FLEET).serves()
+
+    # When / Then
+    with pytest.raises(StateTopicUnusable, match="kproxy at host-2"):
+        await look(backing)
+
+
+async def test_whoever_does_not_serve_slot_0_gives_no_sign(
+    cluster: ScriptedStateLog, backing: StateLogBacking
 ) -> None:
-    await (await Process(backing, "kproxy at host-1").serves()).service.leave()
-    await Process(backing, "kproxy at host-2").serves()
-    await warned(backing)
-    assert said(caplog) == [("living_owner_found", "kproxy at host-2", 0.0)]
-
-
-async def test_an_idle_owner_learns_from_its_next_look_that_it_was_overtaken_and_gives_no_sign_any_more(
-    caplog: pytest.LogCaptureFixture, cluster: ScriptedStateLog, backing: StateLogBacking
-) -> None:
+    # Given
     slots = await backing.ready_slots()
-    giving = SignsOfLife(slots, "kproxy at host-1", wall_clock=backing.wall_clock)
-    await Process(backing, "kproxy at host-2").serves()
-    backing.wall_clock.advance(SIGN_MS)
-    await giving.look()
+    giving = SignsOfLife(slots, "kproxy at host-1", FLEET, wall_clock=backing.wall_clock)
+    slots.slots_lost(frozenset({0}), "the map gives it to another")
+
+    # When
+    await giving.give()
+    await giving.leave()
+
+    # Then
     assert signs(cluster) == []
-    assert "another kproxy took the state log over: kproxy at host-2" in slots.problem()
-    assert [line.msg for line in alarms(caplog) if line.levelname == "ERROR"] == ["slot_stepped_down"]
+
+
+async def test_whoever_lost_the_right_to_slot_0_without_knowing_gives_no_sign(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    giving = SignsOfLife(
+        await backing.ready_slots(), "kproxy at host-1", FLEET, wall_clock=backing.wall_clock
+    )
+    backing.fleet.has_lease = False
+
+    # When
+    await giving.give()
+
+    # Then
+    assert signs(cluster) == []
+
+
+async def test_the_last_sign_does_not_wait_behind_what_is_stuck(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    slots = await backing.ready_slots()
+    giving = SignsOfLife(slots, "kproxy at host-1", FLEET, wall_clock=backing.wall_clock)
+    cluster.may_land.clear()
+    stuck = backing.tasks.spawn(giving.give(), name="a sign")
+    await until(lambda: slots.all()[0].has_work)
+
+    # When
+    async with asyncio.timeout(1):
+        await giving.leave()
+
+    # Then
+    assert not stuck.done()
+    cluster.may_land.set()
 
 
 async def test_a_log_that_cannot_be_looked_at_holds_up_no_start(
-    caplog: pytest.LogCaptureFixture, cluster: ScriptedStateLog, backing: StateLogBacking
+    cluster: ScriptedStateLog, backing: StateLogBacking
 ) -> None:
     topics = await backing.found()
     cluster.refuse(GROUPS_ID, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    await warn_of_living_owner(topics, backing.reader, backing.wall_clock)
-    assert said(caplog) == []
+    await require_no_other_fleet(topics, FLEET, backing.reader, backing.wall_clock)

@@ -1,12 +1,13 @@
 """The life of a slot: claimed, loaded, serving. What happens when appends fail: tests/models/test_slot_doubts.py."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import CoordinatorLoadInProgress, NotCoordinator, StateLogUnavailable
+from kproxy.errors import ApiError, CoordinatorLoadInProgress, NotCoordinator, StateLogUnavailable
 from kproxy.net.state_log.loading import ClaimedSlot, LoadedSlot
 from kproxy.net.state_log.log_scan import LogTruncated
 from kproxy.net.state_log.slot import StateSlot
@@ -19,7 +20,7 @@ from kproxy.statelog.state_records import StateRecord
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.worlds.slot_scenes import BEGINNING, CONFIGS, KEY, OTHER, with_state
+from tests.worlds.slot_scenes import BEGINNING, CONFIGS, KEY, OTHER, has_no_life, with_state
 from tests.worlds.state_logs import (
     StateLogBacking,
     acknowledged,
@@ -87,21 +88,6 @@ async def test_who_waits_for_a_slot_that_takes_too_long_goes_on_without_it(
     cluster.may_land.set()
     await slot.settled(10)
     assert slot.is_ready
-
-
-async def test_who_waits_until_a_slot_is_claimed_does_not_wait_for_its_load(
-    cluster: ScriptedStateLog, backing: StateLogBacking
-) -> None:
-    # Given
-    cluster.write_foreign(state_log(), Record(b"\x00\x63what", b"?"))
-    slot = backing.slot(backing.claims(await backing.found()))
-
-    # When
-    await slot.claimed()
-
-    # Then
-    await became(slot, SlotState.STOPPED)
-    assert slot.owned_up_to == 1
 
 
 async def test_an_append_that_cannot_be_replayed_costs_a_rebuild_and_leaves_nobody_waiting(
@@ -236,10 +222,22 @@ async def test_work_is_what_waits_or_is_on_its_way(
 
 # ---------------------------------------------------- given up
 
-GIVEN_UP = {
-    SlotState.STEPPED_DOWN: lambda slot: slot.step_down("another process owns it"),
-    SlotState.STOPPED: lambda slot: slot.abandon("its topics are no more"),
+
+def is_elsewhere(slot: StateSlot) -> None:
+    """Let another process have it."""
+    slot.lose("the map gives it to another")
+    slot.is_at("kproxy at host-2")
+
+
+GIVEN_UP: dict[SlotState, tuple[Callable[[StateSlot], None], type[ApiError]]] = {
+    SlotState.UNASSIGNED: (
+        lambda slot: slot.lose("nothing was heard of the fleet"),
+        CoordinatorLoadInProgress,
+    ),
+    SlotState.ELSEWHERE: (is_elsewhere, NotCoordinator),
+    SlotState.STOPPED: (lambda slot: slot.abandon("its topics are no more"), StateLogUnavailable),
 }
+"""How a slot gets there, and what those hear who want something of it then."""
 
 
 async def slot_in(
@@ -251,14 +249,22 @@ async def slot_in(
         cluster.may_land.clear()
     if state is SlotState.LOADING:
         patch.setattr(claims, "load", never_loaded)
-    if state.is_under_way:
+    if state is SlotState.STOPPED:
+        cluster.write_foreign(state_log(), Record(b"\x00\x63what", b"?"))
+    if state in NOT_SERVED:
         slot = backing.slot(claims)
     else:
         slot = await with_state(backing)
-    if state.is_over:
-        GIVEN_UP[state](slot)
+    if state is SlotState.LEAVING:
+        slot.begin_to_leave()
+    elif state in GIVEN_UP and state not in NOT_SERVED:
+        GIVEN_UP[state][0](slot)
     await became(slot, state)
     return slot
+
+
+NOT_SERVED = {SlotState.CLAIMING, SlotState.LOADING, SlotState.STOPPED}
+"""How `slot_in` makes them."""
 
 
 async def never_loaded(_: ClaimedSlot) -> LoadedSlot:
@@ -268,7 +274,7 @@ async def never_loaded(_: ClaimedSlot) -> LoadedSlot:
 
 @pytest.mark.parametrize("end", GIVEN_UP, ids=str)
 @pytest.mark.parametrize("state", SlotState, ids=str)
-async def test_a_slot_can_be_given_up_in_every_state_and_then_nobody_waits_for_it(
+async def test_a_slot_can_be_given_up_in_every_state_and_then_nobody_tends_it(
     state: SlotState,
     end: SlotState,
     monkeypatch: pytest.MonkeyPatch,
@@ -278,23 +284,59 @@ async def test_a_slot_can_be_given_up_in_every_state_and_then_nobody_waits_for_i
     # Given
     slot = await slot_in(state, cluster, backing, monkeypatch)
     waiting = [] if state is not SlotState.READY else [slot.submit(acknowledged(KEY, 5, 6))]
+    give_up, refusal = GIVEN_UP[end]
 
     # When
-    GIVEN_UP[end](slot)
+    give_up(slot)
 
     # Then
-    await slot.settled()
-    await slot.claimed()
-    await asyncio.wait([backing.lives[slot]], timeout=10)
-    assert backing.lives[slot].done()
-    assert slot.state is end
+    await has_no_life(slot)
+    was_elsewhere = state is SlotState.ELSEWHERE and end is SlotState.UNASSIGNED
+    assert slot.state is (state if was_elsewhere else end), "who owns it is not forgotten"
     assert (slot.loaded(), slot.has_work) == (None, False)
     for ticket in waiting:
         await refusal_of(ticket)
-    was_served = not state.is_under_way
-    assert backing.listener.events == (["loaded 0", "lost 0"] if was_served else [])
-    with pytest.raises(NotCoordinator if end is SlotState.STEPPED_DOWN else StateLogUnavailable):
+    assert backing.listener.events[:1] == ([] if state in NOT_SERVED else ["loaded 0"])
+    assert set(backing.listener.events[1:]) == (set() if state in NOT_SERVED else {"lost 0"})
+    with pytest.raises(NotCoordinator if was_elsewhere else refusal):
         slot.require_ready()
+
+
+@pytest.mark.parametrize("end", [SlotState.ELSEWHERE, SlotState.STOPPED], ids=str)
+@pytest.mark.parametrize("state", [SlotState.UNASSIGNED, SlotState.CLAIMING, SlotState.LOADING], ids=str)
+async def test_who_waits_for_a_slot_goes_on_when_it_is_known_that_it_is_not_served_here(
+    state: SlotState,
+    end: SlotState,
+    monkeypatch: pytest.MonkeyPatch,
+    cluster: ScriptedStateLog,
+    backing: StateLogBacking,
+) -> None:
+    # Given
+    slot = await slot_in(state, cluster, backing, monkeypatch)
+    async with asyncio.TaskGroup() as tasks, asyncio.timeout(10):
+        waiting = tasks.create_task(slot.settled())
+        await asyncio.sleep(0)
+
+        # When
+        GIVEN_UP[end][0](slot)
+
+    # Then
+    assert waiting.done()
+
+
+async def test_a_slot_whose_topics_are_no_more_is_never_taken_again(backing: StateLogBacking) -> None:
+    # Given
+    slot = await with_state(backing)
+    slot.abandon("its topics are no more")
+
+    # When
+    slot.take()
+    slot.lose("the map gives it to another")
+    slot.is_at("kproxy at host-2")
+
+    # Then
+    assert (slot.state, slot.reason) == (SlotState.STOPPED, "its topics are no more")
+    await has_no_life(slot)
 
 
 # ---------------------------------------------------- faults

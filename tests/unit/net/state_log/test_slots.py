@@ -5,17 +5,29 @@ import asyncio
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, BrokerUnavailable, NotCoordinator, StateLogUnavailable
+from kproxy.errors import ApiError, CoordinatorLoadInProgress, FencedLeaderEpoch, StateLogUnavailable
 from kproxy.net.state_log.loading import ClaimedSlot, LoadedSlot
 from kproxy.net.state_log.slots import SLOTS_LOADED_AT_ONCE, StateSlots
 from kproxy.share.identifiers import StateEpoch
+from kproxy.statelog.claims import Claim
+from kproxy.statelog.group_records import decode_group_record
 from kproxy.statelog.operations import Initialize
 from kproxy.statelog.slot_status import SlotState
+from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
 from tests.in_memory.written_log import a_claim
-from tests.worlds.state_logs import STATE, StateLogBacking, create_state_topics, key_of_slot, state_log
-from tests.worlds.waiting import until
+from tests.worlds.slot_allocations import ANOTHER, FLEET, MYSELF, map_with
+from tests.worlds.state_logs import (
+    SLOT_COUNT,
+    STATE,
+    StateLogBacking,
+    create_state_topics,
+    groups_log,
+    key_of_slot,
+    state_log,
+)
+from tests.worlds.waiting import until, until_all_wait
 
 HERE, THERE = key_of_slot(0), key_of_slot(1)
 
@@ -140,30 +152,19 @@ async def test_slots_load_although_one_of_them_cannot() -> None:
         slots = backing.idle_slots(backing.claims(topics), topics.slot_count)
 
         # When
-        slots.start(backing.tasks)
+        await backing.fleet.join(slots, topics.slot_count)
         await until(lambda: slots.all()[1].is_ready and bool(slots.counts()["stopped",]))
 
         # Then
         assert slots.problem().startswith("not ready: 1 of 2 slots; slot 0: ")
 
 
-# ---------------------------------------------------- owned together
+# ---------------------------------------------------- loaded in turns
 
 
-async def test_no_slot_is_claimed_before_the_one_that_decides_about_all() -> None:
-    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-        # Given
-        create_state_topics(cluster)
-        asked: list[str] = []
-        cluster.before_init_producer_id = asked.append
-        cluster.refused_initializations.extend([ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 3)
-
-        # When
-        await backing.ready_slots()
-
-        # Then
-        assert asked == [f"{STATE}-0", f"{STATE}-1"]
-        assert cluster.producer_epoch(f"{STATE}-0") == 0
+def all_claimed(cluster: ScriptedStateLog, count: int) -> bool:
+    """Tell whether so many slots have a claim in both logs."""
+    return all(cluster.records(log(slot)) for slot in range(count) for log in (state_log, groups_log))
 
 
 async def test_slots_are_claimed_while_others_are_loaded_and_only_so_many_are_loaded_at_once(
@@ -183,10 +184,11 @@ async def test_slots_are_claimed_while_others_are_loaded_and_only_so_many_are_lo
 
         monkeypatch.setattr(claims, "load", held)
         slots = backing.idle_slots(claims, topics.slot_count)
-        slots.start(backing.tasks)
+        await backing.fleet.join(slots, topics.slot_count)
 
         # When
-        await asyncio.gather(*(slot.claimed() for slot in slots.all()))
+        await until(lambda: all_claimed(cluster, 20) and len(loading) >= SLOTS_LOADED_AT_ONCE)
+        await until_all_wait()
         loading_at_once = len(loading)
         may_load.set()
         await until(lambda: slots.problem() == "")
@@ -211,17 +213,15 @@ async def test_a_slot_that_somebody_waits_for_is_loaded_next(monkeypatch: pytest
 
         monkeypatch.setattr(claims, "load", held)
         slots = backing.idle_slots(claims, topics.slot_count)
-        slots.start(backing.tasks)
-        may_load.release()  # for the deciding slot
-        await asyncio.gather(*(slot.claimed() for slot in slots.all()))
-        await until(lambda: len(loading) == 1 + SLOTS_LOADED_AT_ONCE)
+        await backing.fleet.join(slots, topics.slot_count)
+        await until(lambda: all_claimed(cluster, 20) and len(loading) == SLOTS_LOADED_AT_ONCE)
         wanted = next(slot for slot in reversed(slots.all()) if slot.number not in loading)
 
         # When
         waiting = backing.tasks.spawn(wanted.settled(10), name="a wait")
         await asyncio.sleep(0)
         may_load.release()
-        await until(lambda: len(loading) == 2 + SLOTS_LOADED_AT_ONCE)
+        await until(lambda: len(loading) == 1 + SLOTS_LOADED_AT_ONCE)
 
         # Then
         assert loading[-1] == wanted.number
@@ -231,55 +231,117 @@ async def test_a_slot_that_somebody_waits_for_is_loaded_next(monkeypatch: pytest
         await until(lambda: slots.problem() == "")
 
 
-async def test_when_the_slot_that_decides_is_lost_while_it_is_claimed_no_other_is_claimed() -> None:
-    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-        # Given
-        create_state_topics(cluster)
-        cluster.refuse_append(state_log(0), ErrorCode.INVALID_PRODUCER_EPOCH)
-        topics = await backing.found()
-        slots = backing.idle_slots(backing.claims(topics), topics.slot_count)
-
-        # When
-        slots.start(backing.tasks)
-        await until(lambda: slots.counts()["stepped-down",] == len(slots))
-
-        # Then
-        with pytest.raises(NotCoordinator):
-            slots.slot_of_group(THERE.group_id).require_ready()
-        assert cluster.producer_epoch(f"{STATE}-1") == -1
+# ---------------------------------------------------- what the fleet says
 
 
-async def test_whoever_has_nothing_to_write_sees_that_it_was_overtaken_when_it_looks() -> None:
-    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-        # Given
-        create_state_topics(cluster)
-        slots = await with_state(backing)
-        await slots.require_owned()
-        before = slots.problem()
-        await backing.claims(await backing.found(), owner="kproxy at host-2").claim(0, EPOCH, FLEET)
-
-        # When
-        await slots.require_owned()
-
-        # Then
-        assert before == ""
-        assert slots.counts()["stepped-down",] == 2
-        assert sorted(backing.listener.events[-2:]) == ["lost 0", "lost 1"]
+def states_of(slots: StateSlots) -> list[str]:
+    """Return what the slots are in, by number."""
+    return [slot.state.value for slot in slots.all()]
 
 
-async def test_whether_slots_are_owned_is_not_guessed_when_nobody_answers() -> None:
-    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-        # Given
-        create_state_topics(cluster)
-        slots = await with_state(backing)
-        cluster.refuse(state_log().topic_id, 0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+async def unassigned(backing: StateLogBacking) -> StateSlots:
+    """Return slots of which the fleet said nothing."""
+    return backing.idle_slots(backing.claims(await backing.found()), SLOT_COUNT)
 
-        # When
-        with pytest.raises(BrokerUnavailable):
-            await slots.require_owned()
 
-        # Then
-        assert slots.problem() == ""
+async def test_before_the_fleet_says_who_owns_what_nothing_is_claimed(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # When
+    slots = await unassigned(backing)
+    await until_all_wait()
+
+    # Then
+    assert states_of(slots) == ["unassigned", "unassigned"]
+    assert cluster.asked(ApiKey.INIT_PRODUCER_ID) == []
+    assert slots.problem() == "not ready: 2 of 2 slots; slot 0: the fleet did not say yet who owns it"
+
+
+async def test_what_is_gained_is_claimed_and_served_under_the_map_that_gave_it_and_nothing_else_is(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    slots = await unassigned(backing)
+
+    # When
+    slots.map_changed(map_with(ANOTHER, MYSELF), frozenset({1}))
+    await slots.all()[1].settled(10)
+
+    # Then
+    assert states_of(slots) == ["elsewhere", "ready"]
+    assert slots.problem() == ""
+    assert slots.all()[0].reason == "kproxy at host-2 owns it"
+    assert [cluster.producer_epoch(f"{STATE}-{slot}") for slot in (0, 1)] == [-1, 0]
+    (claim,) = [
+        found
+        for record in cluster.records(groups_log(1))
+        if isinstance(found := decode_group_record(record).record, Claim)
+    ]
+    assert (claim.map_epoch, claim.fleet_group) == (backing.fleet.map_epoch, FLEET)
+
+
+async def test_who_waits_for_a_slot_that_is_gained_waits_until_it_is_served(backing: StateLogBacking) -> None:
+    # Given
+    slots = await unassigned(backing)
+    waiting = backing.tasks.spawn(slots.all()[0].settled(10), name="a wait")
+    await until_all_wait()
+
+    # When
+    slots.map_changed(map_with(MYSELF, MYSELF), frozenset({0, 1}))
+    await waiting
+
+    # Then
+    assert slots.all()[0].is_ready
+
+
+async def test_a_map_in_which_nothing_moves_leaves_what_is_served_alone(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    slots = await backing.ready_slots()
+
+    # When
+    slots.map_changed(map_with(MYSELF, MYSELF), frozenset())
+    await until_all_wait()
+
+    # Then
+    assert states_of(slots) == ["ready", "ready"]
+    assert cluster.producer_epoch(f"{STATE}-0") == 0
+
+
+async def test_what_is_lost_is_left_at_once_and_what_waits_is_refused(
+    cluster: ScriptedStateLog, backing: StateLogBacking
+) -> None:
+    # Given
+    slots = await with_state(backing)
+    cluster.may_land.clear()
+    ticket = slots.slot_of_group(HERE.group_id).submit(Initialize(key_of_slot(0, skip=1), StateEpoch(0), 0))
+
+    # When
+    slots.slots_lost(frozenset({0}), "the map gives it to another")
+    slots.map_changed(map_with(ANOTHER, MYSELF), frozenset())
+
+    # Then
+    assert type(ticket.refusal) is FencedLeaderEpoch
+    assert states_of(slots) == ["elsewhere", "ready"]
+    assert backing.listener.events[-1] == "lost 0"
+
+
+async def test_a_slot_that_a_map_still_has_here_although_it_was_left_is_nobody_s_for_the_moment(
+    backing: StateLogBacking,
+) -> None:
+    # Given
+    slots = await backing.ready_slots()
+    slots.slots_lost(frozenset({0}), "it was handed over")
+    slots.map_changed(map_with(ANOTHER, MYSELF), frozenset())
+
+    # When
+    slots.map_changed(map_with(MYSELF, MYSELF), frozenset())
+
+    # Then
+    assert states_of(slots) == ["unassigned", "ready"]
+    with pytest.raises(CoordinatorLoadInProgress, match="it is on the way to its next owner"):
+        slots.all()[0].require_ready()
 
 
 async def test_slots_that_are_abandoned_refuse_what_waits_and_say_why() -> None:
