@@ -153,8 +153,8 @@ async def test_a_slot_whose_first_writes_were_refused_serves_and_is_loaded_again
     claims = backing.claims(await backing.found())
     claimed = claims.claim
 
-    async def and_then_nothing_else(number: int) -> ClaimedSlot:
-        slot = await claimed(number)
+    async def and_then_nothing_else(number: int, map_epoch: int, fleet_group: str) -> ClaimedSlot:
+        slot = await claimed(number, map_epoch, fleet_group)
         if slot.state.claim_epoch == 0:
             cluster.refuse_append(groups_log(), ErrorCode.POLICY_VIOLATION)
         return slot

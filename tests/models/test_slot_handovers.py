@@ -90,7 +90,7 @@ async def test_a_slot_that_is_being_handed_over_takes_nothing_new_and_what_was_a
     ):
         with pytest.raises(NotCoordinator, match="it is being handed over"):
             use()
-    assert backing.listener.events[-1] == "lost 0"
+    assert (backing.listener.events[-1], backing.listener.left) == ("lost 0", [0])
     assert slots.problem() == ""
     slots.all()[1].require_ready()
     cluster.may_land.set()

@@ -49,7 +49,6 @@ log = logs.logger("net.state_log.slot")
 
 FIRST_RETRY_MS: Final = 50
 LAST_RETRY_MS: Final = 2_000
-HANDED_OVER: Final = "it is being handed over"
 FIRST_WRITES_AGAIN_SECONDS: Final = 60.0
 """After how long a slot is loaded again whose first writes were refused: rarely, for it ends every lock."""
 
@@ -212,16 +211,14 @@ class StateSlot:
         self._life = self._tasks.spawn(self._live(), name=f"slot {self.number} of the state log")
 
     def begin_to_leave(self) -> None:
-        """Serve nothing new, and write what was queued; `lose` is to follow. What is not served is lost at once.
+        """Serve nothing new, and write what was queued; `lose` is to follow. What is not served stays.
 
         What was acquired is forgotten at once; who holds it is told so when it acknowledges.
         """
         if self._state is SlotState.READY:
-            self._enter(SlotState.LEAVING, HANDED_OVER)
+            self._enter(SlotState.LEAVING, "it is being handed over")
             self._forget()
             self._end_sessions()
-        elif self._state is not SlotState.LEAVING:
-            self.lose(HANDED_OVER)
 
     def lose(self, reason: str) -> None:
         """Leave it at once, and refuse what waits: it is not this process's any more."""
@@ -262,7 +259,10 @@ class StateSlot:
             case _ if not self._is_wanted and isinstance(failure, KproxyError):
                 pass  # `gather` lets a failure through in place of the cancellation of `_give_up`
             case ClaimLost():
-                await self._stand_back(failure)
+                if reason := self._right.stand_back(failure):
+                    self._stop(reason)
+                else:
+                    await self._pause(str(failure))
             case BrokerUnavailable():
                 if isinstance(failure, LogTruncated):
                     self._raise_alarm(str(failure))
@@ -275,12 +275,6 @@ class StateSlot:
                 if self._served is not None and self._is_wanted:
                     self._have_doubt(self._served, Doubt.UNKNOWN_OUTCOME, detail)
                 await self._pause(f"{detail} itself")
-
-    async def _stand_back(self, lost: ClaimLost) -> None:
-        if reason := self._right.stand_back(lost):
-            self._stop(reason)
-        else:
-            await self._pause(str(lost))
 
     def _stop(self, reason: str) -> None:
         self._enter(SlotState.STOPPED, reason)

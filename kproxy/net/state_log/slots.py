@@ -80,6 +80,8 @@ class StateSlots:
         """Begin to leave these slots in order; the allocation hears of it when what was queued is written."""
         for number in slots:
             self._slots[number].begin_to_leave()
+        not_served = (number for number in slots if self._slots[number].state is not SlotState.LEAVING)
+        self.slots_lost(frozenset(not_served), "it is to be another process's")
         if not_asked_before := slots - self._handed_over:
             self._handed_over |= not_asked_before
             self._tasks.spawn(self._hand_over(not_asked_before), name="handover of slots")
