@@ -9,7 +9,7 @@ from kproxy.errors import (
 from kproxy.net.state_log.claim import ClaimPolicy
 from kproxy.net.state_log.durable_state_log import SlotDirectory
 from kproxy.net.state_log.served_claim import SlotListener
-from kproxy.net.state_log.service import ClusterAccess, StateLogPlan, StateLogService
+from kproxy.net.state_log.service import ClusterAccess, Fleet, StateLogPlan, StateLogService
 from kproxy.net.state_log.upkeep import UpkeepTiming
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey, StateEpoch
@@ -33,6 +33,7 @@ class Process:
         *,
         listener: SlotListener | None = None,
         fleet_group: str = FLEET,
+        fleet: Fleet | None = None,
     ) -> None:
         self.backing = backing
         self.directory = SlotDirectory()
@@ -54,7 +55,7 @@ class Process:
                 tasks=backing.tasks,
             ),
             self.directory,
-            self.fleet,
+            fleet or self.fleet,
             measuring=backing.measured,
             listener=listener or backing.listener,
             on_change=self._changed,
