@@ -1,8 +1,9 @@
 """`InMemoryFleetCluster`: brokers on loopback sockets of which one coordinates the fleet's group, in real time."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from types import TracebackType
 from typing import Final, Self
 
@@ -31,6 +32,7 @@ from kproxy.wire.messages.describe_groups_response import (
     DescribedGroupMember,
     DescribeGroupsResponse,
 )
+from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
 from kproxy.wire.messages.heartbeat_request import HeartbeatRequest
 from kproxy.wire.messages.heartbeat_response import HeartbeatResponse
@@ -61,13 +63,19 @@ TICK_SECONDS: Final = 0.002
 class InMemoryFleetCluster:
     """Two brokers; `coordinator_id` is who coordinates, and may be changed. A broker that does not says so.
 
+    With `within` it is a running cluster that coordinates one group more, of the id `group_id`.
+
     `refusals` are answered to the next requests of an API instead of the truth. While `is_deaf` requests get no answer.
     """
 
-    def __init__(self, *, initial_delay_ms: int = 0) -> None:
-        self.cluster = ScriptedCluster((1, 2))
+    def __init__(
+        self, *, initial_delay_ms: int = 0, within: ScriptedCluster | None = None, group_id: str = "fleet"
+    ) -> None:
+        self.cluster = within or ScriptedCluster((1, 2))
         self.coordinator = InMemoryGroupCoordinator(initial_delay_ms=initial_delay_ms)
-        self.coordinator_id = 2
+        self.coordinator_id = max(self.cluster.brokers)
+        self._is_within = within is not None
+        self._group_id = group_id
         self.refusals: dict[int, list[ErrorCode]] = {}
         self.is_deaf = False
         self._running = AsyncExitStack()
@@ -80,10 +88,12 @@ class InMemoryFleetCluster:
 
     async def __aenter__(self) -> Self:
         self._began = asyncio.get_running_loop().time()
-        await self._running.enter_async_context(self.cluster)
+        if not self._is_within:
+            await self._running.enter_async_context(self.cluster)
         for node_id, broker in self.cluster.brokers.items():
-            broker.version_ranges.update(GROUP_VERSIONS)
-            broker.answers[ApiKey.FIND_COORDINATOR] = self._find
+            broker.version_ranges.update({**GROUP_VERSIONS, **broker.version_ranges})
+            of_others = broker.answers.get(ApiKey.FIND_COORDINATOR, self._find)
+            broker.answers[ApiKey.FIND_COORDINATOR] = partial(self._find_or_ask, of_others)
             for api_key in GROUP_VERSIONS.keys() - {ApiKey.FIND_COORDINATOR}:
                 broker.answers[api_key] = self._answering(node_id)
         ticking = asyncio.get_running_loop().create_task(self._tick())
@@ -102,6 +112,12 @@ class InMemoryFleetCluster:
         while True:
             self.coordinator.advance(self._now_ms())
             await asyncio.sleep(TICK_SECONDS)
+
+    def _find_or_ask(self, of_others: BrokerAnswer, request: DecodedRequest) -> Reply | Awaitable[Reply]:
+        message = request.message
+        assert isinstance(message, FindCoordinatorRequest)
+        is_ours = not self._is_within or message.coordinator_keys == [self._group_id]
+        return self._find(request) if is_ours else of_others(request)
 
     def _find(self, _: DecodedRequest) -> Message:
         return FindCoordinatorResponse(coordinators=[Coordinator(key="fleet", node_id=self.coordinator_id)])

@@ -12,8 +12,9 @@ from kproxy.net.relay.early_ports import EarlyPorts
 from kproxy.settings import HostPort, Settings, ShareUpstream
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.share_group_describe_response import DescribedGroup, ShareGroupDescribeResponse
+from tests.in_memory.in_memory_fleet_cluster import InMemoryFleetCluster
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.worlds.state_logs import create_state_topics
+from tests.worlds.state_logs import STATE, create_state_topics
 
 HERE: Final = "127.0.0.1"
 PROBE: Final = ApiKey.SHARE_GROUP_DESCRIBE
@@ -39,6 +40,7 @@ class RunningProxy:
             broker.version_ranges[PROBE] = (1, 1)
             broker.answers[PROBE] = lambda _: self._say()
         create_state_topics(cluster)
+        self._coordination = InMemoryFleetCluster(within=cluster, group_id=STATE)
         settings = Settings(
             bootstrap_servers=tuple(cluster.bootstrap_servers),
             listen=HostPort(HERE, 0),
@@ -53,13 +55,17 @@ class RunningProxy:
         self._life: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
+        await self._coordination.__aenter__()
         self._life = asyncio.get_running_loop().create_task(self.proxy.start())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.stop()
+        try:
+            await self.stop()
+        finally:
+            await self._coordination.__aexit__(kind, error, trace)
 
     async def stop(self) -> None:
         """Do what SIGTERM does; once, however often called."""

@@ -13,7 +13,12 @@ class FleetScript:
 
     def __init__(self, slot_count: int) -> None:
         self.members: list[ScriptedMember] = []
-        self.newest = FleetMap(0, (), (NOBODY,) * slot_count, (NOBODY,) * slot_count)
+        self.maps = [FleetMap(0, (), (NOBODY,) * slot_count, (NOBODY,) * slot_count)]
+
+    @property
+    def newest(self) -> FleetMap:
+        """The last map that was made."""
+        return self.maps[-1]
 
     def add(self) -> "ScriptedMember":
         """Return another member."""
@@ -26,7 +31,8 @@ class FleetScript:
             FleetMember(f"id {n}", f"token {n}", f"process {n}", "127.0.0.1", 1)
             for n in range(len(self.members))
         )
-        self.newest = FleetMap(self.newest.epoch + 1, members, tuple(owners), (NOBODY,) * len(owners))
+        nobody = (NOBODY,) * len(owners)
+        self.maps.append(FleetMap(self.newest.epoch + 1, members, tuple(owners), nobody))
 
     def give_again(self) -> bool:
         """Make another map if somebody does not own what the newest one gives it; tell whether that was so."""
@@ -52,9 +58,9 @@ class ScriptedMember:
 
     # ------------------------------------------------ what the test does
 
-    def hear(self) -> None:
-        """Hear of the newest map, and have a lease again."""
-        fleet_map = self._script.newest
+    def hear(self, lag: int = 0) -> None:
+        """Hear of the newest map, or one that is so many maps older, and have a lease again."""
+        fleet_map = self._script.maps[max(0, len(self._script.maps) - 1 - lag)]
         if self._slots is None or fleet_map.epoch <= self.map_epoch:
             return
         mine = frozenset(slot for slot, owner in enumerate(fleet_map.owners) if owner == self._number)

@@ -79,7 +79,7 @@ async def member_with_a_record(cluster: ScriptedStateLog, running: RunningProxy)
 
 def durable_state(running: RunningProxy) -> DurableShareState | None:
     """Return what the log holds of the share-partition, as kproxy read and wrote it until its end."""
-    slots = running.proxy._state_log.slots
+    slots = running.proxy._share.state_log.slots
     assert slots is not None
     return slots.states(0).states.get(KEY)
 

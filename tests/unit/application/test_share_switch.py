@@ -87,7 +87,7 @@ async def test_share_groups_are_off_and_kproxy_is_ready_where_the_cluster_serves
 async def test_requests_that_wait_are_told_at_once_that_the_cluster_serves_share_groups_itself() -> None:
     async with ScriptedStateLog() as cluster, RunningProxy(cluster, ODD) as running:
         # Given
-        readiness = running.proxy._state_log.readiness
+        readiness = running.proxy._share.state_log.readiness
         waiting = asyncio.get_running_loop().create_task(readiness.wait(StateNeed(("workers",)), 1))
         await until(lambda: readiness.waiting_count == 1)
 

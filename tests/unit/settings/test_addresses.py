@@ -69,3 +69,13 @@ def test_port_0_collides_with_nothing() -> None:
 def test_a_host_with_a_strange_character_is_refused() -> None:
     with pytest.raises(ValueError, match="'/' belongs in neither"):
         check_host("kproxy/path")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
+def test_what_only_this_machine_can_connect_to_is_known(host: str) -> None:
+    assert HostPort(host, 1).is_loopback
+
+
+@pytest.mark.parametrize("host", ["10.0.0.7", "::", "0.0.0.0", "kproxy-0.svc", "localhost.example.com"])
+def test_whatever_others_may_connect_to_is_no_loopback(host: str) -> None:
+    assert not HostPort(host, 1).is_loopback

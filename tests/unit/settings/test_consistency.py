@@ -109,3 +109,30 @@ def test_one_name_for_both_state_topics_is_a_contradiction() -> None:
 
     # Then
     assert found == ["<kproxy.state.topic.name> and <kproxy.groups.topic.name> need two different names"]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_an_address_that_no_other_process_can_connect_to_is_not_told_to_them(host: str) -> None:
+    assert problems_with(fleet_advertised_host=host) == [
+        (
+            f"others cannot connect to {host}: <kproxy.fleet.advertised.host> and <kproxy.fleet.listener>; "
+            "set kproxy.fleet.advertised.host to a name or address of this machine"
+        )
+    ]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.7", "kproxy-0.svc"])
+def test_other_machines_are_let_in_with_a_secret_only(host: str) -> None:
+    listening = {"fleet_listener": HostPort(host, 19093), "fleet_advertised_host": "kproxy-0.svc"}
+    assert problems_with(**listening, fleet_secret_file="/run/secrets/fleet") == []
+    assert problems_with(**listening) == [
+        (
+            "<kproxy.fleet.listener> lets other machines in, and <kproxy.fleet.secret.file> lets everybody in who "
+            "reaches it: name a file with a secret, or listen on 127.0.0.1"
+        )
+    ]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.0.1", "::1", "localhost"])
+def test_processes_of_one_machine_need_no_secret(host: str) -> None:
+    assert problems_with(fleet_listener=HostPort(host, 19093)) == []

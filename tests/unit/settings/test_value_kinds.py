@@ -7,10 +7,13 @@ from hypothesis import strategies as st
 from kproxy.settings.addresses import HostPort
 from kproxy.settings.choices import ShareAssignor
 from kproxy.settings.value_kinds import (
+    bare_host_name,
+    file_path,
     host_name,
     listening_address,
     milliseconds,
     one_of,
+    optional_group_id,
     optional_listening_address,
     port_by_node_id,
     server_addresses,
@@ -110,6 +113,30 @@ def test_a_host_stands_alone(text: str, host: str) -> None:
 def test_a_host_with_a_port_is_refused() -> None:
     with pytest.raises(ValueError, match="without a port"):
         host_name().parse("kproxy.svc:9092")
+
+
+@pytest.mark.parametrize(("text", "host"), [(" kproxy-0.svc ", "kproxy-0.svc"), ("::1", "::1"), ("", "")])
+def test_a_bare_host_stands_alone_or_is_left_out(text: str, host: str) -> None:
+    assert bare_host_name().parse(text) == host
+
+
+def test_a_bare_host_is_one_and_no_pattern_for_several() -> None:
+    with pytest.raises(ValueError, match=r"expected one host, and \$\(nodeId\) stands for several"):
+        bare_host_name().parse("kproxy-$(nodeId).svc")
+
+
+def test_a_path_is_taken_as_it_is_or_left_out() -> None:
+    assert [file_path().parse(text) for text in (" /run/secrets/fleet ", "")] == ["/run/secrets/fleet", ""]
+
+
+@pytest.mark.parametrize("text", ["", "a fleet", "x" * 249])
+def test_the_id_of_a_group_may_be_left_out(text: str) -> None:
+    assert optional_group_id().parse(f" {text} ") == text
+
+
+def test_an_id_of_a_group_that_is_too_long_is_refused_with_its_length() -> None:
+    with pytest.raises(ValueError, match="of 249 characters at most, not 250"):
+        optional_group_id().parse("x" * 250)
 
 
 def test_ports_are_given_by_node_id() -> None:
