@@ -7,6 +7,7 @@ from typing import Any
 from kproxy.error_codes import ErrorCode
 from kproxy.share.identifiers import SharePartitionKey, TopicId
 from kproxy.statelog.durable_state import DurableShareState
+from kproxy.statelog.state_log_fold import StateLogFold
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
@@ -18,7 +19,7 @@ from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbe
 from tests.in_memory.scripted_state_log import ScriptedStateLog
 from tests.worlds.administered_proxy import answer_about_groups
 from tests.worlds.running_proxy import HERE, RunningProxy
-from tests.worlds.state_logs import GROUPS, STATE, group_of_slot
+from tests.worlds.state_logs import GROUPS, STATE, group_of_slot, state_log
 from tests.worlds.waiting import until
 
 NODE = 1
@@ -77,11 +78,12 @@ async def member_with_a_record(cluster: ScriptedStateLog, running: RunningProxy)
     return client
 
 
-def durable_state(running: RunningProxy) -> DurableShareState | None:
-    """Return what the log holds of the share-partition, as kproxy read and wrote it until its end."""
-    slots = running.proxy._share.state_log.slots
-    assert slots is not None
-    return slots.states(0).states.get(KEY)
+def durable_state(cluster: ScriptedStateLog) -> DurableShareState | None:
+    """Return what the log holds of the share-partition."""
+    fold = StateLogFold()
+    for record in cluster.records(state_log()):
+        fold.apply(record)
+    return fold.states.get(KEY)
 
 
 def topics_written(cluster: ScriptedStateLog) -> list[str]:
@@ -111,7 +113,7 @@ async def test_what_a_client_that_is_cut_off_held_is_released_durably_before_the
             await running.stop()
 
         # Then
-        state = durable_state(running)
+        state = durable_state(cluster)
         assert state is not None
         assert [batch.delivery_count for batch in state.state_batches] == [1]
         assert topics_written(cluster)[-2:] == [STATE, GROUPS]
