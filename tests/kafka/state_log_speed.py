@@ -32,6 +32,7 @@ from tests.real_kafka.backing_topics import looking_at
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.written_history import share_partitions, write_history
 from tests.worlds.backing import Backing
+from tests.worlds.slot_allocations import OwnsEverything
 
 HISTORY: Final = 300_000
 KEYS: Final = 100
@@ -129,7 +130,13 @@ def _service(backing: Backing, measured: Measured) -> StateLogService:
         backing.tasks,
     )
     return StateLogService(
-        plan, access, SlotDirectory(), measuring=measured, listener=Nobody(), on_change=lambda: None
+        plan,
+        access,
+        SlotDirectory(),
+        OwnsEverything(),
+        measuring=measured,
+        listener=Nobody(),
+        on_change=lambda: None,
     )
 
 

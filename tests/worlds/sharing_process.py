@@ -69,6 +69,11 @@ class SharingProcess(Process):
         self._contents.slot_lost(slot)
         self.backing.listener.slot_lost(slot)
 
+    def slot_left(self, slot: int) -> None:
+        """End the share sessions over it."""
+        self._contents.slot_left(slot)
+        self.backing.listener.slot_left(slot)
+
     async def serve(self, message: Message, *, connection_id: int = 1) -> Message:
         """Answer a request of one client, in the newest version of its API."""
         api_key, version = newest_version(message)

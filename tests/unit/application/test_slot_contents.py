@@ -90,6 +90,24 @@ async def test_a_lost_slot_takes_its_groups_and_share_partitions_along_and_no_ot
         assert world.groups.coordinator.group_ids == (group_of_slot(1),)
 
 
+async def test_a_slot_that_another_process_is_to_serve_takes_its_share_sessions_along_and_no_others() -> None:
+    # Given
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        create_state_topics(cluster)
+        world, _ = await live_world()
+        contents = contents_over(world, await idle_slots(backing))
+        before = {session.key.group_id for session in world.groups.sessions.sessions()}
+
+        # When
+        contents.slot_lost(0)
+        after_the_loss = {session.key.group_id for session in world.groups.sessions.sessions()}
+        contents.slot_left(0)
+
+        # Then
+        assert before == after_the_loss == {group_of_slot(slot) for slot in range(SLOT_COUNT)}
+        assert {session.key.group_id for session in world.groups.sessions.sessions()} == {group_of_slot(1)}
+
+
 async def test_slots_that_are_lost_together_are_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fifty slots may be lost in one turn of the event loop: a look at all that is held for each holds everybody up."""
     # Given
@@ -106,6 +124,7 @@ async def test_slots_that_are_lost_together_are_looked_through_once(monkeypatch:
         # When
         for slot in range(SLOT_COUNT):
             contents.slot_lost(slot)
+            contents.slot_left(slot)
 
         # Then
         assert set(looks.values()) == {1}
