@@ -1,6 +1,7 @@
 """Two processes that take themselves for the owner: the one that knows the newer map serves, the other one leaves."""
 
 import asyncio
+import itertools
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -231,7 +232,11 @@ async def test_of_two_processes_that_start_at_the_same_time_the_one_with_the_new
         assert await newer.service.states.initialize(wanted) == {}
 
 
+OFFSETS = itertools.count()
+
+
 async def attempt(process: Process, key: SharePartitionKey) -> None:
-    """Write something, if the process serves."""
+    """Write something, if the process serves: whoever was overtaken learns it so, where no fleet tells."""
     with suppress(ApiError):
         await process.service.states.initialize([PartitionInitialization(key, StateEpoch(0), 0)])
+    await process.acknowledge(key, next(OFFSETS))

@@ -24,7 +24,16 @@ VALUE_OF_UPDATE = (
             ],
         ),
         (a_tombstone(), ["Tombstone", "workers:dG9waWMtaWQtb3JkZXJzLg:1", "0", "delete", "-"]),
-        (a_claim("me"), ["KproxyClaim", "-", "-", "-", '{"owner":"me","formatVersion":1}']),
+        (
+            a_claim("me", 17, "a fleet"),
+            [
+                "KproxyClaim",
+                "-",
+                "-",
+                "-",
+                '{"owner":"me","formatVersion":1,"mapEpoch":17,"fleetGroup":"a fleet"}',
+            ],
+        ),
         (
             Record(b"\x00\x09", b"", headers=(("kproxy.actor", b"nobody"),)),
             ["Undecodable", "-", "-", "?", "unknown record type 9"],

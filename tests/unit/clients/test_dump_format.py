@@ -117,7 +117,7 @@ def test_a_tombstone_has_no_value() -> None:
 
 def test_a_claim_is_shown_and_has_no_claim_epoch_but_its_offset() -> None:
     # When
-    line = state_line(a_claim("kproxy at host-1"))
+    line = state_line(a_claim("kproxy at host-1", 17, "a fleet"))
 
     # Then
     shown = json_of(line)
@@ -125,7 +125,10 @@ def test_a_claim_is_shown_and_has_no_claim_epoch_but_its_offset() -> None:
     assert shown["claimEpoch"] is None
     assert shown["headers"] == []
     assert shown["key"] == {"type": 27504, "data": {}}
-    assert shown["value"] == {"version": 0, "data": {"owner": "kproxy at host-1", "formatVersion": 1}}
+    assert shown["value"] == {
+        "version": 0,
+        "data": {"owner": "kproxy at host-1", "formatVersion": 1, "mapEpoch": 17, "fleetGroup": "a fleet"},
+    }
 
 
 @pytest.mark.parametrize(
@@ -138,10 +141,19 @@ def test_a_claim_is_shown_and_has_no_claim_epoch_but_its_offset() -> None:
             {"configs": [{"key": "share.x", "value": "1"}]},
         ),
         (
-            encode_group_record(RecoveryPoint(41, 57, SignOfLife("me", 1000)), claim_epoch=3),
+            encode_group_record(
+                RecoveryPoint(41, 57, SignOfLife("me", 1000, False, "a fleet")), claim_epoch=3
+            ),
             "KproxyRecoveryPoint",
             {},
-            {"offset": 41, "appliedOffset": 57, "owner": "me", "aliveAtMs": 1000, "hasLeft": False},
+            {
+                "offset": 41,
+                "appliedOffset": 57,
+                "owner": "me",
+                "aliveAtMs": 1000,
+                "hasLeft": False,
+                "fleetGroup": "a fleet",
+            },
         ),
         (
             encode_group_record(StateTopicFacts(50, 1), claim_epoch=3),
@@ -150,10 +162,10 @@ def test_a_claim_is_shown_and_has_no_claim_epoch_but_its_offset() -> None:
             {"partitionCount": 50, "formatVersion": 1},
         ),
         (
-            encode_group_record(Claim("me", 1), claim_epoch=None),
+            encode_group_record(Claim("me", 2, 17, "a fleet"), claim_epoch=None),
             "KproxyClaim",
             {},
-            {"owner": "me", "formatVersion": 1},
+            {"owner": "me", "formatVersion": 2, "mapEpoch": 17, "fleetGroup": "a fleet"},
         ),
     ],
     ids=["configs", "recovery-point", "facts", "claim"],
