@@ -1,15 +1,15 @@
 """A process in its fleet: what it tells of itself, what becomes of slots, and which other process serves a group."""
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
 
 import pytest
 
 from kproxy.application.joined_fleet import FleetSeat, JoinedFleet
+from kproxy.fleet.member_metadata import MemberProfile
 from kproxy.fleet.member_state import MemberState
 from kproxy.fleet.owners import Peer
 from kproxy.net.deadlines import SystemWallClock
-from kproxy.net.fleet.reach import ReachCheck
 from kproxy.net.state_log.slots import StateSlots
 from kproxy.settings import HostPort
 from kproxy.statelog.claims import NO_MAP_EPOCH
@@ -29,8 +29,6 @@ class Kproxy:
     backing: StateLogBacking
     fleet: JoinedFleet
     slots: StateSlots
-    address: HostPort
-    listened: list[HostPort] = field(default_factory=list)
 
     @property
     def served(self) -> frozenset[int]:
@@ -64,16 +62,10 @@ async def two(cluster: ScriptedStateLog) -> AsyncIterator[Kproxy]:
 
 async def a_kproxy(backing: StateLogBacking, name: str, address: HostPort) -> Kproxy:
     """Return a process that has not joined."""
-
-    async def listen() -> HostPort:
-        listened.append(address)
-        return address
-
-    listened: list[HostPort] = []
     fleet = JoinedFleet(
-        FleetSeat(STATE, name, f"token of {name}", 6_000),
-        listen=listen,
-        reach=EverybodyIsReached(f"token of {name}"),
+        FleetSeat(STATE, STATE, name, f"token of {name}", 6_000),
+        address=lambda: address,
+        reach=EverybodyIsReached(),
         metadata=backing.metadata,
         connections=backing.connections,
         wall_clock=SystemWallClock(),
@@ -81,13 +73,13 @@ async def a_kproxy(backing: StateLogBacking, name: str, address: HostPort) -> Kp
     )
     backing.fleet = fleet  # type: ignore[assignment]  # the slots are to have the real one
     slots = backing.idle_slots(backing.claims(await backing.found(), owner=name), SLOT_COUNT)
-    return Kproxy(backing, fleet, slots, address, listened)
+    return Kproxy(backing, fleet, slots)
 
 
-class EverybodyIsReached(ReachCheck):
+class EverybodyIsReached:
     """A `Reach` that dials nobody."""
 
-    async def unreachable(self, profiles: object) -> dict[str, str]:
+    async def unreachable(self, profiles: Mapping[str, MemberProfile]) -> Mapping[str, str]:
         """Find everybody."""
         del profiles
         return {}
@@ -110,7 +102,7 @@ async def test_before_there_is_a_state_log_a_process_serves_nothing_and_knows_no
     fleet.gave_up(ALL)
     fleet.desert()
     await fleet.leave(0)
-    assert one.listened == []
+    assert fleet.identity is None
 
 
 async def test_a_process_that_is_alone_serves_every_slot_under_its_map_and_no_group_is_another_one_s(
@@ -121,10 +113,28 @@ async def test_a_process_that_is_alone_serves_every_slot_under_its_map_and_no_gr
     await until(lambda: one.served == ALL)
 
     # Then
-    assert one.listened == [one.address]
     assert one.fleet.map_epoch > 0
     assert [one.fleet.peer_of_group(group_of_slot(slot)) for slot in ALL] == [None] * SLOT_COUNT
     assert list(one.fleet.peers()) == []
+
+
+async def test_whoever_asks_is_told_of_every_map_and_peers_are_told_whose_state_log_it_is(
+    one: Kproxy,
+) -> None:
+    # Given
+    told: list[frozenset[int]] = []
+    one.fleet.on_map = lambda: told.append(one.served)
+
+    # When
+    await one.fleet.join(one.slots, SLOT_COUNT)
+    await until(lambda: one.served == ALL)
+
+    # Then
+    identity = one.fleet.identity
+    assert told
+    assert identity is not None
+    assert (identity.state_topic, identity.slot_count, identity.fleet_group) == (STATE, SLOT_COUNT, STATE)
+    assert (identity.token, identity.name) == ("token of one", "one")
 
 
 async def test_each_group_is_served_by_one_of_two_processes_and_both_know_by_which_and_where(
