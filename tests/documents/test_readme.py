@@ -12,7 +12,7 @@ from kproxy.jobs.command_line import job_command
 from kproxy.jobs.registry import JOBS
 from kproxy.settings import KEYS
 from kproxy.statelog.slot_status import SlotState
-from kproxy.telemetry.metrics import DECLARATIONS
+from kproxy.telemetry.metric_table import DECLARATIONS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DOCUMENTS: Final = ("README.md", "CHANGELOG.md", "kproxy/ARCHITECTURE.md", "deploy/README.md")

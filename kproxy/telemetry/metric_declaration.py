@@ -1,4 +1,4 @@
-"""What a metric is called, and how it moves: a row of the table in `metrics`."""
+"""`MetricDeclaration`: one row of the table of metrics."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,0 +1,237 @@
+"""Every metric of kproxy: its name, kind, meaning and labels.
+
+Labels hold fixed words, API names and version numbers; of what peers sent the ids of share groups alone, cut.
+"""
+
+from typing import Final
+
+from kproxy.telemetry.metric_declaration import MetricDeclaration, MetricKind
+
+_SIDES: Final = (("client",), ("broker",))
+_REQUEST_BUCKETS: Final = (0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0)
+_COUNTER: Final = MetricKind.COUNTER
+_GAUGE: Final = MetricKind.GAUGE
+
+DECLARATIONS: Final = (
+    # ------------------------------------------------ connections and requests
+    MetricDeclaration("connections", _COUNTER, "Connections opened.", ("side",), _SIDES),
+    MetricDeclaration(
+        "connection_errors", _COUNTER, "Connections that ended on an error.", ("side", "reason")
+    ),
+    MetricDeclaration(
+        "requests",
+        _COUNTER,
+        "Requests taken from clients, by what became of them.",
+        ("api", "version", "disposition"),
+    ),
+    MetricDeclaration(
+        "requests_refused", _COUNTER, "Requests, or parts of one, answered with an error.", ("api", "reason")
+    ),
+    MetricDeclaration(
+        "bytes",
+        _COUNTER,
+        "Bytes moved, seen from kproxy.",
+        ("side", "direction"),
+        (("client", "in"), ("client", "out"), ("broker", "in"), ("broker", "out")),
+    ),
+    MetricDeclaration(
+        "keepalives", _COUNTER, "ApiVersions requests sent to keep silent broker connections open."
+    ),
+    MetricDeclaration(
+        "broker_throttles",
+        _COUNTER,
+        "Answers by which a broker's quotas asked kproxy to send nothing for a while.",
+    ),
+    MetricDeclaration(
+        "metadata_refreshes",
+        _COUNTER,
+        "Refreshes of the view of the backing cluster.",
+        ("result",),
+        (("ok",), ("failed",)),
+    ),
+    MetricDeclaration(
+        "metadata_looks",
+        _COUNTER,
+        "Looks at the topics of share groups, by whether the answer was another one than before.",
+        ("result",),
+        (("same",), ("different",), ("failed",)),
+    ),
+    MetricDeclaration(
+        "upstream_probe",
+        _COUNTER,
+        "Probes whether the backing cluster serves share groups itself.",
+        ("result",),
+    ),
+    # ------------------------------------------------ share groups
+    MetricDeclaration(
+        "share_acknowledgements",
+        _COUNTER,
+        "Records acknowledged by share consumers.",
+        ("type",),
+        (("accept",), ("release",), ("reject",), ("gap",)),
+    ),
+    MetricDeclaration(
+        "share_deliveries",
+        _COUNTER,
+        "Records delivered to share consumers; first tells a first delivery from a repeated one.",
+        ("first",),
+        (("true",), ("false",)),
+    ),
+    MetricDeclaration("share_lock_timeouts", _COUNTER, "Records whose acquisition lock expired."),
+    MetricDeclaration(
+        "share_archived",
+        _COUNTER,
+        "Records that will not be delivered again.",
+        ("reason",),
+        (("delivery_limit",), ("rejected",), ("gap",), ("log_start",)),
+    ),
+    MetricDeclaration("share_sessions_evicted", _COUNTER, "Share sessions evicted to make room for others."),
+    MetricDeclaration("share_groups", _GAUGE, "Share groups, by state.", ("state",)),
+    MetricDeclaration("share_sessions", _GAUGE, "Share sessions open."),
+    MetricDeclaration("share_partitions", _GAUGE, "Share-partitions held in memory."),
+    MetricDeclaration("share_inflight_records", _GAUGE, "Records in flight over all share-partitions."),
+    MetricDeclaration(
+        "share_lag_records",
+        _GAUGE,
+        "Records that a share group has not finished, from its start offsets to the ends of the logs (KIP-1226), "
+        "as far as they are known.",
+        ("group",),
+    ),
+    MetricDeclaration(
+        "share_oldest_unfinished_seconds",
+        _GAUGE,
+        "At least how long ago the first record was written that a share group has not finished; 0 without one.",
+        ("group",),
+    ),
+    # ------------------------------------------------ the state log
+    MetricDeclaration("statelog_records", _COUNTER, "Records written to the state log, durably.", ("topic",)),
+    MetricDeclaration(
+        "statelog_bytes", _COUNTER, "Bytes of the batches written to the state log, durably.", ("topic",)
+    ),
+    MetricDeclaration(
+        "statelog_append_seconds",
+        MetricKind.HISTOGRAM,
+        "From the sending of an append to the state log to the news that it is durable.",
+        buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0),
+    ),
+    MetricDeclaration(
+        "statelog_replay_seconds",
+        MetricKind.HISTOGRAM,
+        "How long the loading of a slot took.",
+        buckets=(0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0, 120.0),
+    ),
+    MetricDeclaration("statelog_replayed_records", _COUNTER, "Records read when slots were loaded."),
+    MetricDeclaration(
+        "statelog_rebuilds",
+        _COUNTER,
+        "Slots that were forgotten in memory and built again from the log, or given up to another process.",
+        ("reason",),
+        (("unknown_outcome",), ("fenced",), ("foreign_write",), ("truncated",)),
+    ),
+    MetricDeclaration(
+        "statelog_refusals",
+        _COUNTER,
+        "Appends to the state log that were given up and are certainly not in it.",
+        ("reason",),
+        (("refused",), ("late",)),
+    ),
+    MetricDeclaration(
+        "statelog_truncations",
+        _COUNTER,
+        "Times that records of the state log were gone that had been durable.",
+    ),
+    MetricDeclaration(
+        "statelog_lost_states",
+        _COUNTER,
+        "Share-partitions whose state was gone from the log, and that began anew at the start of their topic.",
+    ),
+    MetricDeclaration(
+        "statelog_corrupt_slots", _COUNTER, "Slots that could not be loaded for a record that cannot be used."
+    ),
+    MetricDeclaration(
+        "statelog_delays", _COUNTER, "Times that the state log, or a slot of it, could not be had for now."
+    ),
+    MetricDeclaration(
+        "statelog_prunings",
+        _COUNTER,
+        "Deletions of old records of the state topic.",
+        ("result",),
+        (("ok",), ("failed",)),
+    ),
+    MetricDeclaration("statelog_slots", _GAUGE, "Slots of the state log, by state.", ("state",)),
+    # ------------------------------------------------ the fleet
+    MetricDeclaration("fleet_members", _GAUGE, "Processes of the fleet, by what they do in it.", ("state",)),
+    MetricDeclaration(
+        "fleet_lease_seconds",
+        _GAUGE,
+        "For how long this process may serve its slots if it hears nothing more; 0 while it may serve none.",
+    ),
+    MetricDeclaration(
+        "fleet_map_epoch", _GAUGE, "Epoch of the newest map of who owns which slots; -1 before any."
+    ),
+    MetricDeclaration("fleet_maps", _COUNTER, "Maps of who owns which slots that were taken over."),
+    MetricDeclaration(
+        "fleet_slot_moves",
+        _COUNTER,
+        "Slots that came to this process, that it was asked to hand over, and that it lost at once.",
+        ("change",),
+        (("taken",), ("given_up",), ("lost",)),
+    ),
+    MetricDeclaration(
+        "peer_bytes",
+        _COUNTER,
+        "Bytes on connections to other kproxy processes: of clients here (relaying), of clients there (serving).",
+        ("role", "direction"),
+        (("relaying", "in"), ("relaying", "out"), ("serving", "in"), ("serving", "out")),
+    ),
+    MetricDeclaration(
+        "peer_refusals", _COUNTER, "Connections to the internal listener that were refused.", ("reason",)
+    ),
+    MetricDeclaration(
+        "relayed_requests",
+        _COUNTER,
+        "Requests relayed to the kproxy process that serves their group, by what became of them.",
+        ("api", "result"),
+    ),
+    MetricDeclaration(
+        "relayed_request_duration_seconds",
+        MetricKind.HISTOGRAM,
+        "From the turn of a request that another kproxy process serves to its answer, the wait for records included.",
+        ("api",),
+        buckets=_REQUEST_BUCKETS,
+    ),
+    MetricDeclaration(
+        "peer_views",
+        _COUNTER,
+        "Questions to other kproxy processes for what they hold, by what became of them.",
+        ("result",),
+        (("answered",), ("failed",)),
+    ),
+    # ------------------------------------------------ the process
+    MetricDeclaration("connections_open", _GAUGE, "Connections open now.", ("side",)),
+    MetricDeclaration(
+        "buffered_bytes", _GAUGE, "Bytes held for peers that read more slowly than they are sent to."
+    ),
+    MetricDeclaration("event_loop_lag_seconds", _GAUGE, "How late the event loop last ran a timer."),
+    MetricDeclaration(
+        "task_faults",
+        _COUNTER,
+        "Faults of kproxy's own in what it does beside requests, which it went on with; the log has a trace of each.",
+        ("task",),
+    ),
+    MetricDeclaration("build_info", _GAUGE, "Always 1; the labels say what runs.", ("version", "python")),
+    MetricDeclaration(
+        "metrics_dropped_series",
+        _COUNTER,
+        "Counts and readings without a series of their own, for the metric has kproxy.metrics.max.series.",
+        ("metric",),
+    ),
+    MetricDeclaration(
+        "request_duration_seconds",
+        MetricKind.HISTOGRAM,
+        "From the turn of a request that kproxy serves to its answer, the wait for records included.",
+        ("api",),
+        buckets=_REQUEST_BUCKETS,
+    ),
+)
+"""Every metric, in the order in which they are exposed."""

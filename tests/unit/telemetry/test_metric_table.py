@@ -1,0 +1,81 @@
+import re
+
+from kproxy.telemetry.metric_declaration import MetricKind
+from kproxy.telemetry.metric_table import DECLARATIONS
+
+PROMISED_COUNTERS = {
+    "connections": ("side",),
+    "connection_errors": ("side", "reason"),
+    "requests": ("api", "version", "disposition"),
+    "requests_refused": ("api", "reason"),
+    "bytes": ("side", "direction"),
+    "keepalives": (),
+    "share_sessions_evicted": (),
+    "share_acknowledgements": ("type",),
+    "share_deliveries": ("first",),
+    "share_lock_timeouts": (),
+    "share_archived": ("reason",),
+    "broker_throttles": (),
+    "metadata_refreshes": ("result",),
+    "metadata_looks": ("result",),
+    "upstream_probe": ("result",),
+    "statelog_records": ("topic",),
+    "statelog_bytes": ("topic",),
+    "statelog_replayed_records": (),
+    "statelog_rebuilds": ("reason",),
+    "statelog_refusals": ("reason",),
+    "statelog_truncations": (),
+    "statelog_lost_states": (),
+    "statelog_corrupt_slots": (),
+    "statelog_delays": (),
+    "statelog_prunings": ("result",),
+    "fleet_maps": (),
+    "fleet_slot_moves": ("change",),
+    "peer_bytes": ("role", "direction"),
+    "peer_refusals": ("reason",),
+    "peer_views": ("result",),
+    "relayed_requests": ("api", "result"),
+    "task_faults": ("task",),
+    "metrics_dropped_series": ("metric",),
+}
+PROMISED_GAUGES = {
+    "connections_open": ("side",),
+    "share_groups": ("state",),
+    "share_sessions": (),
+    "share_partitions": (),
+    "share_inflight_records": (),
+    "share_lag_records": ("group",),
+    "share_oldest_unfinished_seconds": ("group",),
+    "statelog_slots": ("state",),
+    "fleet_members": ("state",),
+    "fleet_lease_seconds": (),
+    "fleet_map_epoch": (),
+    "build_info": ("version", "python"),
+    "buffered_bytes": (),
+    "event_loop_lag_seconds": (),
+}
+
+
+def declared(kind: MetricKind) -> dict[str, tuple[str, ...]]:
+    return {metric.name: metric.labels for metric in DECLARATIONS if metric.kind is kind}
+
+
+def test_the_table_declares_every_counter_that_is_promised() -> None:
+    assert declared(MetricKind.COUNTER) == PROMISED_COUNTERS
+
+
+def test_the_table_declares_every_gauge_that_is_promised() -> None:
+    assert declared(MetricKind.GAUGE) == PROMISED_GAUGES
+
+
+def test_names_are_unique_and_made_as_prometheus_wants_them() -> None:
+    # When
+    names = [metric.exposed_name for metric in DECLARATIONS]
+
+    # Then
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"kproxy_[a-z]+(_[a-z]+)*", name) for name in names)
+
+
+def test_every_meaning_is_a_sentence() -> None:
+    assert all(metric.meaning.endswith(".") for metric in DECLARATIONS)
