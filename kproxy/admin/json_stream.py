@@ -8,6 +8,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 from aiohttp import web
@@ -27,10 +28,18 @@ class TooManyStreams(KproxyError):
     """As many long answers as are allowed are being written. Raised by `JsonStreams`, told as 503."""
 
 
+class TooLong(KproxyError):
+    """An answer that is to be held whole is longer than is allowed. Raised by `gathered`."""
+
+
+def json_text_response(text: str, *, status: int) -> web.Response:
+    """Return a short answer whose JSON is written already."""
+    return web.Response(text=text, status=status, content_type="application/json", headers=_NOT_STORED)
+
+
 def json_response(answer: Mapping[str, object], *, status: int = 200) -> web.Response:
     """Return a short answer, made whole."""
-    body = json.dumps(answer, indent=2) + "\n"
-    return web.Response(text=body, status=status, content_type="application/json", headers=_NOT_STORED)
+    return json_text_response(json.dumps(answer, indent=2) + "\n", status=status)
 
 
 def chunks(pieces: Iterable[str], *, now_s: Callable[[], float] = time.perf_counter) -> Iterator[bytes]:
@@ -50,6 +59,19 @@ def chunks(pieces: Iterable[str], *, now_s: Callable[[], float] = time.perf_coun
         yield "".join(gathered).encode()
 
 
+async def gathered(pieces: Iterable[str], most_bytes: int) -> bytes:
+    """Return `pieces` as a whole, made with the event loop free in between. Raises TooLong above `most_bytes`."""
+    whole = bytearray()
+    for chunk in chunks(pieces):
+        whole += chunk
+        if len(whole) > most_bytes:
+            raise TooLong(
+                f"what it has to tell is longer than {most_bytes} bytes: ask its own admin port with scope=local"
+            )
+        await asyncio.sleep(0)
+    return bytes(whole)
+
+
 class JsonStreams:
     """The long answers under way: `max_streams` at most, none of which waits for its reader longer than `timeout_s`."""
 
@@ -60,23 +82,22 @@ class JsonStreams:
         self._timeout_s = timeout_s
         self._count = 0
 
-    async def send(self, request: web.Request, pieces: Iterable[str]) -> web.StreamResponse:
-        """Answer `request` with the text that `pieces` make together.
-
-        A reader that stands still loses its connection, and sees an answer without an end.
-
-        Raises:
-            TooManyStreams: nothing was sent.
-        """
+    @contextmanager
+    def reserved(self) -> Iterator[None]:
+        """Count an answer as long as the block lasts. Raises TooManyStreams: there are as many as are allowed."""
         if self._count >= self._max_streams:
             raise TooManyStreams(f"{self._count} long answers are being written already; try again")
         self._count += 1
         try:
-            return await self._send(request, pieces)
+            yield
         finally:
             self._count -= 1
 
-    async def _send(self, request: web.Request, pieces: Iterable[str]) -> web.StreamResponse:
+    async def send(self, request: web.Request, pieces: Iterable[str]) -> web.StreamResponse:
+        """Answer `request` with the text that `pieces` make together; to be called while `reserved`.
+
+        A reader that stands still loses its connection, and sees an answer without an end.
+        """
         response = web.StreamResponse(
             headers={**_NOT_STORED, "Content-Type": "application/json; charset=utf-8"}
         )

@@ -13,7 +13,9 @@ from kproxy.share.share_group import ShareGroup
 from kproxy.share.share_session import ShareSessionCache
 from kproxy.wording import counted
 
-_NAMES_SHOWN: Final = 10
+_MEMBER_DEPTH: Final = 1
+_TOPIC_DEPTH: Final = 2
+"""See `NothingThere`; of two largest topics the one with more partitions says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,8 @@ class KnownNames:
         )
         raise NothingThere(
             f"there is no member {member_id!r} in {place}: "
-            f"kproxy groups describe {name} --members shows those that are there"
+            f"kproxy groups describe {name} --members shows those that are there",
+            depth=_MEMBER_DEPTH,
         )
 
     def _require_topic(self, topic: str, group_id: str | None) -> None:
@@ -80,7 +83,8 @@ class KnownNames:
         if any(topic in group.topics.subscribed_names for group in self._groups(group_id)):
             return
         who = "no share group has" if group_id is None else f"share group {group_id!r} does not have"
-        raise NothingThere(f"{who} a topic {topic!r}; there {_listed(names.values())}")
+        there = (name for name in names.values() if name is not None)
+        raise NothingThere(f"{who} a topic {topic!r}", names=there, depth=_TOPIC_DEPTH)
 
     def _require_partition(self, partition: int, topic: str | None, group_id: str | None) -> None:
         topics = {
@@ -97,7 +101,8 @@ class KnownNames:
         count, largest = max(known)
         which = f"topic {largest!r}" if len(known) == 1 else f"the largest topic, {largest!r},"
         raise NothingThere(
-            f"there is no partition {partition}: {which} has {counted(count, 'partition')}, numbered from 0"
+            f"there is no partition {partition}: {which} has {counted(count, 'partition')}, numbered from 0",
+            depth=_TOPIC_DEPTH + 1 + count,
         )
 
     def _topics(self, group_id: str | None) -> Mapping[TopicId, str | None]:
@@ -116,12 +121,3 @@ class KnownNames:
 
     def _live(self) -> Iterable[SharePartitionKey]:
         return self.directory.keys()
-
-
-def _listed(names: Iterable[str | None]) -> str:
-    """Return the end of a sentence that begins with "there"."""
-    known = sorted(name for name in set(names) if name is not None)
-    if not known:
-        return "is none so far"
-    more = f" and {len(known) - _NAMES_SHOWN} more" if len(known) > _NAMES_SHOWN else ""
-    return f"{'is' if len(known) == 1 else 'are'} {', '.join(known[:_NAMES_SHOWN])}{more}"

@@ -6,6 +6,7 @@ from typing import Final
 from kproxy.errors import KproxyError
 
 _MAX_NUMBER: Final = 2**31 - 1
+_NAMES_SHOWN: Final = 10
 
 
 class RefusedQuery(KproxyError):
@@ -15,9 +16,32 @@ class RefusedQuery(KproxyError):
 
 
 class NothingThere(RefusedQuery):
-    """What the request asks for does not exist. Raised and told likewise."""
+    """What the request asks for does not exist. Raised and told likewise.
+
+    Args:
+        message: what is missing; a sentence that goes on with `names` where there are any to be given.
+        names: what there is of the kind that was asked for; None where that is not said.
+        depth: how much of what was asked for is there: of two processes the one that knows more says what is missing.
+    """
 
     status = 404
+
+    def __init__(self, message: str, *, names: Iterable[str] | None = None, depth: int = 0) -> None:
+        super().__init__(message)
+        self.message = message
+        self.names = None if names is None else frozenset(names)
+        self.depth = depth
+
+    def __str__(self) -> str:
+        return self.message if self.names is None else f"{self.message}; there {_listed(self.names)}"
+
+
+def missing_everywhere(missing: Collection[NothingThere]) -> NothingThere:
+    """Return what is missing where several processes, one at least, have nothing of what was asked for."""
+    deepest = max(missing, key=lambda each: each.depth)
+    alike = [each.names for each in missing if each.depth == deepest.depth and each.names is not None]
+    names = frozenset[str]().union(*alike) if alike else None
+    return NothingThere(deepest.message, names=names, depth=deepest.depth)
 
 
 def parameters(given: Iterable[tuple[str, str]], known: Collection[str] = ()) -> Mapping[str, str]:
@@ -46,3 +70,11 @@ def truth(name: str, text: str) -> bool:
     if text not in {"true", "false"}:
         raise RefusedQuery(f"{name}={text!r}: expected true or false")
     return text == "true"
+
+
+def _listed(names: Collection[str]) -> str:
+    """Return the end of a sentence that begins with "there"."""
+    if not names:
+        return "is none so far"
+    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    return f"{'is' if len(names) == 1 else 'are'} {', '.join(sorted(names)[:_NAMES_SHOWN])}{more}"

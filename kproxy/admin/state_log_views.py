@@ -12,6 +12,7 @@ from kproxy.admin.share_views import TopicNames
 from kproxy.share.identifiers import SharePartitionKey, topic_id_text
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.slot_status import AppliedStates, SlotState, SlotStatus
+from kproxy.wording import counted
 
 
 class StateLogSlots(Protocol):
@@ -86,10 +87,22 @@ def durable_state_view(
 
 
 def slot_checks(slots: Iterable[SlotStatus]) -> list[CheckResult]:
-    """Return one readiness check per slot: it passes when the slot is ready."""
+    """Return one readiness check per slot: it passes when it is ready, another process's, or on the way to one."""
     return [
-        CheckResult(
-            f"slot_{slot.partition}", "" if slot.state is SlotState.READY else slot.reason or slot.state.value
-        )
+        CheckResult(f"slot_{slot.partition}", "" if slot.state.is_well else slot.reason or slot.state.value)
         for slot in slots
     ]
+
+
+def doubt_of_slots(slots: Iterable[SlotStatus], slot_count: int, *, has_others: bool) -> str:
+    """Return why what is told of `slots`, some or all of `slot_count`, is not everything; empty if it is.
+
+    With `has_others` those of other processes are left out: these tell of them.
+    """
+    told = {SlotState.READY, SlotState.ELSEWHERE} if has_others else {SlotState.READY}
+    waiting = [slot for slot in slots if slot.state not in told]
+    if not waiting:
+        return ""
+    first = waiting[0]
+    reason = first.reason or first.state.value
+    return f"not ready: {len(waiting)} of {counted(slot_count, 'slot')}; slot {first.partition}: {reason}"

@@ -6,7 +6,7 @@ renamed.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
@@ -100,18 +100,21 @@ def envelope(kind: str, items: Sequence[Mapping[str, object]], *, as_of_ms: int)
     return {**_head(kind, as_of_ms), "items": list(items)}
 
 
-def envelope_pieces(
+def envelope_of_texts(
     kind: str,
-    items: Iterable[Mapping[str, object]],
+    texts: Iterable[str],
     *,
     as_of_ms: int,
     facts: Mapping[str, object] | None = None,
+    at_end: Callable[[], Mapping[str, object]] = dict,
 ) -> Iterator[str]:
-    """Yield the text of an `envelope` piece by piece, one item a line; an item is asked for when it is due.
+    """Yield the text of an `envelope` piece by piece, one item a line; an item, JSON text, is asked for when it is due.
 
-    `facts` stand between `asOf` and `items`; their names are in camelCase already.
+    `facts` stand between `asOf` and `items`, what `at_end` returns once all items were told behind these; their names
+    are in camelCase already.
     """
-    yield from _with_list({**_head(kind, as_of_ms), **(facts or {})}, "items", map(json.dumps, items))
+    head = {**_head(kind, as_of_ms), **(facts or {})}
+    yield from _with_list(head, "items", texts, at_end)
     yield "\n"
 
 
@@ -142,14 +145,20 @@ def readiness_items(results: Sequence[CheckResult]) -> list[JsonObject]:
     ]
 
 
-def _with_list(facts: Mapping[str, object], name: str, texts: Iterable[str]) -> Iterator[str]:
+def _with_list(
+    facts: Mapping[str, object],
+    name: str,
+    texts: Iterable[str],
+    at_end: Callable[[], Mapping[str, object]] = dict,
+) -> Iterator[str]:
     """Yield the text of an object of `facts`, at least one, and behind them a list whose members are `texts`."""
     yield f'{json.dumps(facts).removesuffix("}")}, "{name}": ['
     separator = "\n"
     for text in texts:
         yield f"{separator}{text}"
         separator = ",\n"
-    yield "\n]}"
+    more = at_end()
+    yield f"\n], {json.dumps(more).removeprefix('{')}" if more else "\n]}"
 
 
 def _head(kind: str, as_of_ms: int) -> JsonObject:

@@ -1,6 +1,7 @@
 """The HTTP server of the admin port, with all that it shows. Imported by `late_admin`, once the proxy is at work."""
 
-from kproxy.admin.inspection import Inspected, Inspection
+from kproxy.admin.inspection import Inspection
+from kproxy.admin.local_answers import Inspected
 from kproxy.admin.server import AdminServer
 from kproxy.admin.views import item
 from kproxy.application.late_admin import AdminParts
@@ -35,9 +36,10 @@ def _inspection(parts: AdminParts) -> Inspection:
         cluster_id=lambda: parts.metadata.cluster_id,
         backlogs=BacklogSurvey(metadata=parts.metadata, connections=parts.connections),
         background=parts.background,
-        unavailable=parts.vitals.why_unavailable,
+        unavailable=parts.vitals.why_in_doubt,
+        owners=parts.fleet,
     )
-    return Inspection(inspected)
+    return Inspection(inspected, peer_views=parts.peer_views, metrics=parts.metrics)
 
 
 def _partition_count(topic: TopicDescription | None) -> int | None:

@@ -48,7 +48,7 @@ class FleetSeat:
 
 
 class JoinedFleet:
-    """Implements `net.state_log.service.Fleet` and `GroupOwners`.
+    """Implements `net.state_log.service.Fleet`, `GroupOwners` and `SlotOwners`.
 
     Args:
         seat: this process.
@@ -171,12 +171,26 @@ class JoinedFleet:
     def _map_changed(self) -> None:
         self.on_map()
 
-    # ------------------------------------------------ GroupOwners
+    # ------------------------------------------------ GroupOwners, SlotOwners
+
+    @property
+    def own_name(self) -> str:
+        """What people call this process."""
+        return self._seat.name
+
+    @property
+    def own_token(self) -> str:
+        """What tells this process from every other."""
+        return self._seat.token
 
     def peer_of_group(self, group_id: str) -> Peer | None:
         """Return the other process that serves a group; None when this one does, or nobody for the moment."""
         owners = self._table.owners
         return owners[group_partition(GroupId(group_id), len(owners))] if self._table.peers else None
+
+    def peer_of_slot(self, slot: int) -> Peer | None:
+        """Return the other process that owns a slot; None when this one does, or nobody for the moment."""
+        return self._table.owners[slot] if self._table.peers else None
 
     def peers(self) -> Sequence[Peer]:
         """Return every other process that serves any group."""

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kproxy.admin.listener import bind_listener
+from kproxy.admin.peer_views import PeerViews, SlotOwners
 from kproxy.application.vitals import Vitals
 from kproxy.handlers.ports import Background, Clock, WallClock
 from kproxy.handlers.share_groups import ShareGroups
@@ -46,6 +47,8 @@ class AdminParts:
     topic_name: Callable[[bytes], str | None]
     clock: Clock
     wall_clock: WallClock
+    fleet: SlotOwners
+    peer_views: PeerViews
 
 
 class LateAdmin:

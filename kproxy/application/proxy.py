@@ -15,6 +15,7 @@ from typing import Final
 
 import uvloop
 
+from kproxy.admin.peer_views import Alone
 from kproxy.admin.views import ProxyState
 from kproxy.application.full_collections import FullCollections
 from kproxy.application.late_admin import AdminParts, LateAdmin
@@ -221,6 +222,7 @@ class Proxy:
                 sweeper=self._sweeper,
                 share_groups=self._share.groups,
                 state_log=self._share.state_log,
+                fleet=self._share.fleet,
                 is_met=self._is_met,
             )
         )
@@ -243,6 +245,8 @@ class Proxy:
             wall_clock=self._wall_clock,
             connections=self._connections,
             background=BackgroundTasks(self._tasks),
+            fleet=self._share.fleet,
+            peer_views=Alone(),
         )
 
     # ------------------------------------------------ life

@@ -24,8 +24,8 @@ def require_whole(answer: Mapping[str, object]) -> None:
     """Complain, once an answer was shown, if it may not be the truth or not all of it.
 
     Raises:
-        CommandFailed: FAILED, because share groups are unavailable; the text says why.
+        CommandFailed: FAILED; the text says why.
     """
     reason = answer.get("unavailable")
     if reason:
-        raise CommandFailed(f"not the whole truth: share groups are unavailable: {reason}", ExitCode.FAILED)
+        raise CommandFailed(f"not the whole truth: {reason}", ExitCode.FAILED)

@@ -39,6 +39,11 @@ class SlotState(StrEnum):
         """Whether the slot is this process's, whatever it is doing with it."""
         return self not in {SlotState.UNASSIGNED, SlotState.ELSEWHERE}
 
+    @property
+    def is_well(self) -> bool:
+        """Whether nobody needs to look: it is READY, another process's, or being handed over to one."""
+        return self in {SlotState.READY, SlotState.LEAVING, SlotState.ELSEWHERE}
+
 
 _WITHOUT_IT: Final = frozenset({SlotState.UNASSIGNED, SlotState.ELSEWHERE, SlotState.STOPPED})
 

@@ -10,8 +10,10 @@ from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
-from kproxy.admin.inspection import Inspected, Inspection
+from kproxy.admin.inspection import Inspection
 from kproxy.admin.json_stream import JsonStreams
+from kproxy.admin.local_answers import Inspected
+from kproxy.admin.peer_views import Alone, PeerViews, SlotOwners
 from kproxy.admin.readiness import Readiness
 from kproxy.admin.server import AdminServer
 from kproxy.admin.share_views import ClientIds
@@ -110,9 +112,11 @@ class Inspectable:
         self.backlogs = InMemoryBacklogs()
         self.unavailable = ""
         """Why share groups are not served."""
+        self.owners: SlotOwners = Alone()
+        self.peer_views: PeerViews = Alone()
 
-    def inspection(self) -> Inspection:
-        inspected = Inspected(
+    def inspected(self) -> Inspected:
+        return Inspected(
             coordinator=self.coordinator,
             sessions=self.sessions,
             directory=self.live,
@@ -127,8 +131,11 @@ class Inspectable:
             backlogs=self.backlogs,
             background=BackgroundTasks(TaskKeeper()),
             unavailable=lambda: self.unavailable,
+            owners=self.owners,
         )
-        return Inspection(inspected, self.streams)
+
+    def inspection(self) -> Inspection:
+        return Inspection(self.inspected(), self.streams, peer_views=self.peer_views)
 
     def server(self) -> AdminServer:
         return AdminServer(

@@ -32,8 +32,6 @@ _DRAIN_STEP_SECONDS: Final = 0.01
 _ON_THE_WAY: Final = frozenset({SlotState.LEAVING, SlotState.UNASSIGNED, SlotState.ELSEWHERE})
 """What a slot that is being handed over may be in."""
 
-_WELL: Final = frozenset({SlotState.READY, SlotState.LEAVING, SlotState.ELSEWHERE})
-
 
 class StateSlots:
     """All slots of the state log, as this process sees them. Hears of maps as `net.fleet.FleetListener` says.
@@ -158,7 +156,7 @@ class StateSlots:
 
     def problem(self) -> str:
         """Return why not every slot is ready, here or elsewhere; empty when every one is, as far as is known."""
-        waiting = [slot for slot in self._slots if slot.state not in _WELL]
+        waiting = [slot for slot in self._slots if not slot.state.is_well]
         if not waiting:
             return ""
         first = waiting[0]

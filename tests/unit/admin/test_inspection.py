@@ -1,11 +1,13 @@
 """The endpoints of inspection, on a real admin port."""
 
+import asyncio
 from typing import Final
 
 import pytest
 
-from kproxy.admin.inspection import Inspection
 from kproxy.admin.json_stream import JsonStreams
+from kproxy.admin.local_answers import LocalAnswers, Told
+from kproxy.admin.questions import Endpoint, Question
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
 from tests.in_memory.inspectable import (
@@ -199,15 +201,18 @@ def test_records_in_flight_can_be_narrowed(query: str, found: list[tuple[str, st
 @pytest.mark.parametrize(
     ("path", "complaint"),
     [
-        ("/api/v1/groups?state=Stable", "unknown query parameter 'state'; known: lag"),
+        ("/api/v1/groups?state=Stable", "unknown query parameter 'state'; known: lag, scope"),
         ("/api/v1/groups?lag=yes", "lag='yes': expected true or false"),
-        ("/api/v1/groups/workers?x=1", "unknown query parameter 'x'; known: lag"),
+        ("/api/v1/groups/workers?x=1", "unknown query parameter 'x'; known: lag, scope"),
         ("/api/v1/groups/workers?lag=no", "lag='no': expected true or false"),
-        ("/api/v1/sessions?topic=orders", "unknown query parameter 'topic'; known: group, member"),
-        ("/api/v1/in-flight?groups=g", "unknown query parameter 'groups'; known: group, topic, partition"),
+        ("/api/v1/sessions?topic=orders", "unknown query parameter 'topic'; known: group, member, scope"),
+        (
+            "/api/v1/in-flight?groups=g",
+            "unknown query parameter 'groups'; known: group, topic, partition, scope",
+        ),
         ("/api/v1/in-flight?partition=x", "partition='x': expected a number from 0 to 2147483647"),
         ("/api/v1/in-flight?group=a&group=b", "query parameter 'group' is given more than once"),
-        ("/api/v1/state-log?at=end", "unknown query parameter 'at'; there are none here"),
+        ("/api/v1/state-log?at=end", "unknown query parameter 'at'; known: scope"),
         ("/api/v1/state-log/one/state", "partition='one': expected a number from 0 to 2147483647"),
         ("/api/v1/state-log/1/state?at=5", "at='5': expected end"),
     ],
@@ -233,6 +238,13 @@ def test_more_long_answers_than_allowed_are_put_off() -> None:
 # ---- what changes while an answer is written
 
 
+async def both(local: LocalAnswers) -> tuple[Told, Told]:
+    return (
+        await local.answer(Question(Endpoint.SESSIONS)),
+        await local.answer(Question(Endpoint.IN_FLIGHT)),
+    )
+
+
 def test_what_is_gone_by_the_time_it_is_due_is_left_out() -> None:
     # Given
     inspectable = Inspectable()
@@ -241,8 +253,8 @@ def test_what_is_gone_by_the_time_it_is_due_is_left_out() -> None:
     first, second = inspectable.share_partition(partition=0), inspectable.share_partition(partition=1)
     acquire(first, "alice", 100, 100)
     acquire(second, "alice", 100, 100)
-    inspection: Inspection = inspectable.inspection()
-    sessions, runs = inspection._sessions({}), inspection._in_flight(list(inspectable.live))
+    local = LocalAnswers(inspectable.inspected())
+    sessions, runs = (iter(told.items) for told in asyncio.run(both(local)))
     begun = [next(sessions)["memberId"], next(runs)["partition"]]
 
     # When

@@ -8,7 +8,16 @@ from collections.abc import Iterator
 import pytest
 from aiohttp import ClientSession, web
 
-from kproxy.admin.json_stream import CHUNK_LENGTH, SLICE_S, JsonStreams, TooManyStreams, chunks, json_response
+from kproxy.admin.json_stream import (
+    CHUNK_LENGTH,
+    SLICE_S,
+    JsonStreams,
+    TooLong,
+    TooManyStreams,
+    chunks,
+    gathered,
+    json_response,
+)
 
 
 def a_clock(*readings_s: float) -> Iterator[float]:
@@ -133,13 +142,42 @@ async def test_a_reader_that_stands_still_loses_its_connection_and_holds_a_bound
     assert made < 64 * 1024 * 1024
 
 
-def test_no_more_streams_than_allowed_are_begun() -> None:
+def test_no_more_answers_than_allowed_are_under_way() -> None:
     # Given
-    request = object()
+    streams = JsonStreams(max_streams=1)
 
     # When
-    with pytest.raises(TooManyStreams) as refusal:
-        asyncio.run(JsonStreams(max_streams=0).send(request, iter([])))  # type: ignore[arg-type]  # never looked at
+    with streams.reserved(), pytest.raises(TooManyStreams) as refusal, streams.reserved():
+        pass
 
     # Then
-    assert str(refusal.value) == "0 long answers are being written already; try again"
+    assert str(refusal.value) == "1 long answers are being written already; try again"
+    with streams.reserved():
+        pass
+
+
+async def test_an_answer_that_is_held_whole_is_all_of_its_pieces() -> None:
+    assert await gathered((f"{n}," for n in range(100_000)), 1 << 20) == b"".join(
+        b"%d," % n for n in range(100_000)
+    )
+
+
+async def test_an_answer_longer_than_may_be_held_is_refused_before_all_of_it_is_made() -> None:
+    # Given
+    made = 0
+
+    def pieces() -> Iterator[str]:
+        nonlocal made
+        while True:
+            made += CHUNK_LENGTH
+            yield "x" * CHUNK_LENGTH
+
+    # When
+    with pytest.raises(TooLong) as refusal:
+        await gathered(pieces(), 3 * CHUNK_LENGTH)
+
+    # Then
+    assert made <= 5 * CHUNK_LENGTH
+    assert str(refusal.value) == (
+        "what it has to tell is longer than 196608 bytes: ask its own admin port with scope=local"
+    )

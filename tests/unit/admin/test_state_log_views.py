@@ -74,6 +74,7 @@ def test_the_state_log_is_a_line_for_each_slot() -> None:
         "recoveryPoint": 41,
         "keyCount": 0,
         "waitingCount": 2,
+        "owner": "",
     }
     assert answer.body["kind"] == "StateLogSlots"
     assert (answer.body["clusterId"], answer.body["stateTopic"]) == ("cluster-1", "__kproxy_share_state")

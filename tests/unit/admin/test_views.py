@@ -13,7 +13,7 @@ from kproxy.admin.views import (
     ShareGroupsView,
     envelope,
     envelope_of_one,
-    envelope_pieces,
+    envelope_of_texts,
     item,
     readiness_items,
 )
@@ -93,7 +93,7 @@ def test_an_envelope_in_pieces_is_the_envelope() -> None:
     items = [{"groupId": "a"}, {"groupId": "\n}"}]
 
     # When
-    pieces = envelope_pieces("ShareGroups", items, as_of_ms=NOON_MS)
+    pieces = envelope_of_texts("ShareGroups", map(json.dumps, items), as_of_ms=NOON_MS)
 
     # Then
     assert json.loads("".join(pieces)) == envelope("ShareGroups", items, as_of_ms=NOON_MS)
@@ -101,7 +101,7 @@ def test_an_envelope_in_pieces_is_the_envelope() -> None:
 
 def test_an_envelope_in_pieces_may_be_empty_and_carry_facts() -> None:
     # When
-    pieces = envelope_pieces("DurableShareStates", [], as_of_ms=NOON_MS, facts={"appliedOffset": 7})
+    pieces = envelope_of_texts("DurableShareStates", [], as_of_ms=NOON_MS, facts={"appliedOffset": 7})
 
     # Then
     assert json.loads("".join(pieces)) == {
@@ -135,7 +135,7 @@ def test_an_envelope_in_pieces_asks_for_an_item_when_it_is_due() -> None:
             asked.append(number)
             yield {"number": number}
 
-    pieces = envelope_pieces("ShareGroups", items(), as_of_ms=NOON_MS)
+    pieces = envelope_of_texts("ShareGroups", map(json.dumps, items()), as_of_ms=NOON_MS)
 
     # When
     begun = [next(pieces), next(pieces)]
@@ -143,3 +143,12 @@ def test_an_envelope_in_pieces_asks_for_an_item_when_it_is_due() -> None:
     # Then
     assert len(begun) == 2
     assert asked == [0]
+
+
+def test_what_is_known_at_the_end_alone_stands_behind_the_items() -> None:
+    # When
+    pieces = envelope_of_texts("ShareGroups", ["1"], as_of_ms=NOON_MS, at_end=lambda: {"unavailable": "lost"})
+
+    # Then
+    answer = json.loads("".join(pieces))
+    assert (answer["items"], answer["unavailable"]) == ([1], "lost")

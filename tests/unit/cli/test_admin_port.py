@@ -34,7 +34,7 @@ def test_what_is_known_while_share_groups_are_unavailable_is_shown_as_not_the_wh
     # Then
     assert (result.exit_code, result.stdout) == (ExitCode.FAILED, shown)
     assert result.stderr.splitlines()[-1] == (
-        f"Error: not the whole truth: share groups are unavailable: {TAKEN_OVER}"
+        f"Error: not the whole truth: {TAKEN_OVER}"
     )
 
 
@@ -49,4 +49,4 @@ def test_a_group_that_is_not_known_while_share_groups_are_unavailable_is_not_sai
 
     # Then
     assert (result.exit_code, result.stdout) == (ExitCode.FAILED, "")
-    assert result.stderr == f"Error: nothing of that is known: share groups are unavailable: {TAKEN_OVER}\n"
+    assert result.stderr == f"Error: nothing of that is known: {TAKEN_OVER}\n"

@@ -1,0 +1,257 @@
+"""`LocalAnswers`: what this process itself holds of share groups, sessions, records in flight and the state log.
+
+Lists are in the order of group ids, so that those of several processes can be joined without being held.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from kproxy.admin.all_backlogs import AllBacklogs
+from kproxy.admin.group_lag import NOT_ASKED_FOR, NOT_LOOKED_AT, GroupLag
+from kproxy.admin.group_lags import GroupLags
+from kproxy.admin.group_progress import GroupProgress
+from kproxy.admin.known_names import KnownNames
+from kproxy.admin.live_share_partitions import LiveSharePartitions
+from kproxy.admin.peer_views import Alone, SlotOwners
+from kproxy.admin.queries import NothingThere
+from kproxy.admin.questions import Endpoint, Question
+from kproxy.admin.share_views import (
+    ClientIds,
+    PartitionCounts,
+    TopicNames,
+    group_description,
+    group_summary,
+    in_flight_views,
+    session_view,
+)
+from kproxy.admin.state_log_views import StateLogSlots, doubt_of_slots, durable_state_view
+from kproxy.admin.views import JsonObject, item
+from kproxy.errors import GroupIdNotFound, ShareSessionNotFound
+from kproxy.handlers.backlog import Backlogs
+from kproxy.handlers.ports import Background, Clock, TopicDescription
+from kproxy.share.group_coordinator import GroupCoordinator
+from kproxy.share.identifiers import GroupId, SharePartitionKey, topic_id_text
+from kproxy.share.share_session import ShareSessionCache
+from kproxy.statelog.partitioning import group_partition
+from kproxy.statelog.slot_status import SlotStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """What is looked into. `clock` is the one that locks count by; `wall_clock` is for `asOf`.
+
+    `state_log` returns the slots, None as long as it is not known how many there are; `state_topic` the topic that
+    holds their share-partitions, which is known when they are; `cluster_id` the backing cluster's, None before it was
+    met. `backlogs` asks the brokers what only they know. `unavailable` is why share groups are not served, whatever
+    becomes of slots, so that what there is of them in memory is not the truth, or not all of it; empty while they are.
+    `owners` says who owns which slots.
+    """
+
+    coordinator: GroupCoordinator
+    sessions: ShareSessionCache
+    directory: LiveSharePartitions
+    topic_name: TopicNames
+    partition_count: PartitionCounts
+    client_id: ClientIds
+    clock: Clock
+    wall_clock: Clock
+    state_log: Callable[[], StateLogSlots | None]
+    state_topic: Callable[[], TopicDescription | None]
+    cluster_id: Callable[[], str | None]
+    backlogs: Backlogs
+    background: Background
+    unavailable: Callable[[], str] = str
+    owners: SlotOwners = field(default_factory=Alone)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer that is made as it is written: its items, with what stands beside them.
+
+    With `nested`, a name and a list, there is one item, and the list is its last field.
+    """
+
+    kind: str
+    items: Iterable[JsonObject]
+    facts: Mapping[str, object] = field(default_factory=dict)
+    nested: tuple[str, Iterable[JsonObject]] | None = None
+
+
+class LocalAnswers:
+    """Answers questions, whatever their scope. It changes nothing."""
+
+    __slots__ = ("_answers", "_inspected", "_known", "_progress", "lags")
+
+    def __init__(self, inspected: Inspected) -> None:
+        self._inspected = inspected
+        self._known = KnownNames(
+            inspected.coordinator,
+            inspected.sessions,
+            inspected.directory,
+            inspected.topic_name,
+            inspected.partition_count,
+        )
+        self._progress = GroupProgress(
+            coordinator=inspected.coordinator,
+            directory=inspected.directory,
+            topic_name=inspected.topic_name,
+            state_log=inspected.state_log,
+            backlogs=inspected.backlogs,
+            wall_clock=inspected.wall_clock,
+        )
+        self.lags: Final = GroupLags(
+            self._progress,
+            backlogs=AllBacklogs(inspected.backlogs, inspected.clock),
+            background=inspected.background,
+            clock=inspected.clock,
+        )
+        self._answers: Mapping[Endpoint, Callable[[Question], Awaitable[Told]]] = {
+            Endpoint.GROUPS: self._groups,
+            Endpoint.GROUP: self._group,
+            Endpoint.SESSIONS: self._sessions,
+            Endpoint.IN_FLIGHT: self._in_flight,
+            Endpoint.STATE_LOG: self._state_log,
+            Endpoint.SLOT_STATES: self._slot_states,
+        }
+
+    async def answer(self, question: Question) -> Told:
+        """Return what this process holds of what is asked for. Raises NothingThere."""
+        return await self._answers[question.endpoint](question)
+
+    # ------------------------------------------------ what may be missing
+
+    def unavailable(self) -> str:
+        """Return why what this process holds may not be the truth, whatever slots it serves; empty while it is."""
+        return self._inspected.unavailable()
+
+    def statuses(self) -> Mapping[int, SlotStatus]:
+        """Return every slot as this process sees it; none as long as it is not known how many there are."""
+        slots = self._inspected.state_log()
+        return {} if slots is None else {status.partition: status for status in slots.statuses()}
+
+    def doubt(self, question: Question) -> str:
+        """Return why this process may not know all that is asked for and not another process's; empty if it does."""
+        statuses = self.statuses()
+        slot = question.slot
+        if question.group_id is not None and statuses:
+            slot = group_partition(GroupId(question.group_id), len(statuses))
+        about = list(statuses.values()) if slot is None else [statuses[slot]] if slot in statuses else []
+        if question.endpoint is Endpoint.STATE_LOG:
+            return ""
+        is_mine = slot is not None
+        return self.unavailable() or doubt_of_slots(about, len(statuses), has_others=not is_mine)
+
+    # ------------------------------------------------ share groups
+
+    async def _groups(self, question: Question) -> Told:
+        lags = await self.lags.look() if question.has_lag else {}
+        return Told(
+            "ShareGroups", self._summaries(lags, NOT_LOOKED_AT if question.has_lag else NOT_ASKED_FOR)
+        )
+
+    def _summaries(self, lags: Mapping[GroupId, GroupLag], otherwise: GroupLag) -> Iterator[JsonObject]:
+        coordinator, now_ms = self._inspected.coordinator, self._inspected.wall_clock.now_ms()
+        for group_id in sorted(coordinator.group_ids):
+            try:
+                group = coordinator.describe(group_id)
+            except GroupIdNotFound:
+                continue  # deleted since the answer began
+            yield item(group_summary(group, lags.get(group_id, otherwise), now_ms=now_ms))
+
+    async def _group(self, question: Question) -> Told:
+        group_id = GroupId(question.place)
+        self._known.require_group(group_id)
+        progress = await self._progress.of(group_id, has_lag=question.has_lag)
+        try:
+            group = self._inspected.coordinator.describe(group_id)
+        except GroupIdNotFound as gone:
+            raise NothingThere(str(gone)) from gone
+        return Told(
+            "ShareGroup", [item(group_description(group))], {}, ("sharePartitions", map(item, progress))
+        )
+
+    # ------------------------------------------------ sessions
+
+    async def _sessions(self, question: Question) -> Told:
+        self._known.require(question.wanted)
+        return Told("ShareSessions", self._session_items(question.wanted))
+
+    def _session_items(self, wanted: Mapping[str, str]) -> Iterator[JsonObject]:
+        inspected, sessions = self._inspected, self._inspected.sessions
+        keys = [session.key for session in sessions.sessions()]
+        for key in sorted(keys, key=lambda key: (key.group_id, key.member_id, key.node_id)):
+            if wanted.get("group", key.group_id) != key.group_id:
+                continue
+            if wanted.get("member", key.member_id) != key.member_id:
+                continue
+            try:
+                session = sessions.find(key)
+            except ShareSessionNotFound:
+                continue  # closed since the answer began
+            now_ms = inspected.clock.now_ms()
+            yield item(session_view(session, inspected.topic_name, inspected.client_id, now_ms=now_ms))
+
+    # ------------------------------------------------ records in flight
+
+    async def _in_flight(self, question: Question) -> Told:
+        self._known.require(question.wanted)
+        return Told("InFlightRecords", self._runs(self._keys_of(question.wanted)))
+
+    def _runs(self, keys: Iterable[SharePartitionKey]) -> Iterator[JsonObject]:
+        inspected = self._inspected
+        for key in keys:
+            share_partition = inspected.directory.find(key)
+            if share_partition is None:
+                continue  # unloaded since the answer began
+            name = inspected.topic_name(key.topic_id)
+            window = share_partition.view()
+            for view in in_flight_views(window, name, inspected.client_id, now_ms=inspected.clock.now_ms()):
+                yield item(view)
+
+    def _keys_of(self, wanted: Mapping[str, str]) -> list[SharePartitionKey]:
+        """Return the live share-partitions that are asked for, in order."""
+        names, topic = self._inspected.topic_name, wanted.get("topic")
+        return sorted(
+            key
+            for key in self._inspected.directory.keys()  # noqa: SIM118 - the directory is no mapping
+            if wanted.get("group", key.group_id) == key.group_id
+            and int(wanted.get("partition", key.partition)) == key.partition
+            and (topic is None or topic in (names(key.topic_id), topic_id_text(key.topic_id)))
+        )
+
+    # ------------------------------------------------ the state log
+
+    async def _state_log(self, _question: Question) -> Told:
+        items = ({**item(status), "owner": self._owner(status)} for status in self.statuses().values())
+        return Told("StateLogSlots", items, self._state_log_facts())
+
+    def _owner(self, status: SlotStatus) -> str:
+        """Return what people call the process that owns a slot, empty for nobody."""
+        owners = self._inspected.owners
+        if status.state.is_owned:
+            return owners.own_name
+        peer = owners.peer_of_slot(status.partition)
+        return "" if peer is None else peer.name
+
+    def _state_log_facts(self) -> dict[str, object]:
+        """Return what tells this state log from every other, and from one made anew; empty texts if unknown."""
+        topic = self._inspected.state_topic()
+        return {
+            "clusterId": self._inspected.cluster_id() or "",
+            "stateTopic": "" if topic is None else topic.name,
+            "stateTopicId": "" if topic is None else topic_id_text(topic.topic_id),
+        }
+
+    async def _slot_states(self, question: Question) -> Told:
+        number, slots = int(question.place), self._inspected.state_log()
+        try:
+            applied = None if slots is None else slots.states(number)
+        except IndexError:
+            applied = None
+        if applied is None:
+            raise NothingThere(f"the state log has no slot {number} here")
+        names = self._inspected.topic_name
+        items = (item(durable_state_view(key, state, names)) for key, state in applied.states.items())
+        facts = {"partition": number, "appliedOffset": applied.applied_offset}
+        return Told("DurableShareStates", items, facts)
