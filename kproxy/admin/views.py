@@ -12,6 +12,7 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from kproxy.admin.fleet_views import FleetView
 from kproxy.admin.readiness import CheckResult
 from kproxy.notation import camel_case, iso_time
 
@@ -76,7 +77,8 @@ class ProblemView:
 class ProxyStatus:
     """The one item of `/api/v1/status`. `bootstrap` is HOST:PORT; `connections_open` counts clients only.
 
-    `problems` are those of the whole process; what is wrong with single slots stands in `/readyz`.
+    `problems` are those of the whole process; what is wrong with single slots stands in `/readyz`. `fleet` is None
+    where share groups are off.
     """
 
     version: str
@@ -88,6 +90,7 @@ class ProxyStatus:
     connections_open: int
     uptime_seconds: float
     problems: Sequence[ProblemView] = ()
+    fleet: FleetView | None = None
 
 
 def item(view: "DataclassInstance") -> JsonObject:

@@ -15,6 +15,7 @@ from kproxy.fleet.peer_hello import FleetIdentity
 from kproxy.handlers.ports import WallClock
 from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.cluster.metadata import ClusterMetadataCache
+from kproxy.net.counting import Counting
 from kproxy.net.fleet.coordinator_link import CoordinatorLink
 from kproxy.net.fleet.fleet_member import FleetClocks, FleetMember, Reach
 from kproxy.net.fleet.lease_clock import LeaseClock
@@ -26,6 +27,7 @@ from kproxy.share.identifiers import GroupId
 from kproxy.statelog.claims import NO_MAP_EPOCH, STATE_FORMAT_VERSION
 from kproxy.statelog.partitioning import group_partition
 
+_MOVES: Final = "fleet_slot_moves"
 REBALANCE_SECONDS_MORE: Final = 4
 """How much longer than a session the members of a fleet may take to join anew."""
 
@@ -54,6 +56,7 @@ class JoinedFleet:
         seat: this process.
         address: where the others reach this process.
         reach: sees who can be reached.
+        counting: counts maps, and slots that come and go.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only collaborators
@@ -66,8 +69,10 @@ class JoinedFleet:
         connections: BrokerConnections,
         wall_clock: WallClock,
         tasks: TaskKeeper,
+        counting: Counting,
     ) -> None:
         self._seat = seat
+        self._counting = counting
         self._address = address
         self._reach = reach
         self._metadata = metadata
@@ -75,7 +80,7 @@ class JoinedFleet:
         self._clocks = FleetClocks(LeaseClock(), wall_clock)
         self._tasks = tasks
         self._process: ProcessLock | None = None
-        self._table = _OwnerTable(seat.token, None, self._map_changed)
+        self._table = self._new_table(None)
         self.on_map: Callable[[], None] = lambda: None
         """Called when the owners of slots have changed, or may have."""
         self.member: FleetMember | None = None
@@ -129,7 +134,7 @@ class JoinedFleet:
         """Join, and tell `slots` of every map from now on."""
         address = self._address()
         self._process = self._process or ProcessLock.take()
-        seat, self._table = self._seat, _OwnerTable(self._seat.token, slots, self._map_changed)
+        seat, self._table = self._seat, self._new_table(slots)
         profile = MemberProfile(
             token=seat.token,
             name=seat.name,
@@ -159,7 +164,7 @@ class JoinedFleet:
         """Be in it no more: its state log is gone."""
         if self.member is not None:
             self._tasks.spawn(self.member.leave(patience_ms=0), name="leaving the fleet")
-        self.member, self._table = None, _OwnerTable(self._seat.token, None, self._map_changed)
+        self.member, self._table = None, self._new_table(None)
 
     async def leave(self, patience_ms: int) -> None:
         """Hand slots over for `patience_ms` at most, lose what is left, and be in it no more; the map stays known."""
@@ -167,6 +172,9 @@ class JoinedFleet:
             await self.member.leave(patience_ms=patience_ms)
         if self._process is not None:
             self._process.release()
+
+    def _new_table(self, slots: StateSlots | None) -> "_OwnerTable":
+        return _OwnerTable(self._seat.token, slots, self._map_changed, self._counting)
 
     def _map_changed(self) -> None:
         self.on_map()
@@ -200,15 +208,20 @@ class JoinedFleet:
 class _OwnerTable:
     """Implements `FleetListener` for one state log: who owns each slot, and what becomes of those that are here."""
 
-    def __init__(self, own_token: str, slots: StateSlots | None, on_map: Callable[[], None]) -> None:
+    def __init__(
+        self, own_token: str, slots: StateSlots | None, on_map: Callable[[], None], counting: Counting
+    ) -> None:
         self.owners: tuple[Peer | None, ...] = ()
         """The other process that owns each slot; None for those of this one, and of nobody."""
         self.peers: tuple[Peer, ...] = ()
         self._own_token = own_token
         self._slots = slots
         self._on_map = on_map
+        self._counting = counting
 
     def map_changed(self, fleet_map: FleetMap, gained: frozenset[int]) -> None:
+        self._counting.count("fleet_maps")
+        self._counting.count(_MOVES, len(gained), "taken")
         places = [self._peer_of(member) for member in fleet_map.members]
         self.owners = tuple(None if place == NOBODY else places[place] for place in fleet_map.owners)
         self.peers = tuple(dict.fromkeys(peer for peer in self.owners if peer is not None))
@@ -217,10 +230,12 @@ class _OwnerTable:
         self._on_map()
 
     def give_up(self, slots: frozenset[int]) -> None:
+        self._counting.count(_MOVES, len(slots), "given_up")
         if self._slots is not None:
             self._slots.give_up(slots)
 
     def slots_lost(self, slots: frozenset[int], reason: str) -> None:
+        self._counting.count(_MOVES, len(slots), "lost")
         if self._slots is not None:
             self._slots.slots_lost(slots, reason)
 

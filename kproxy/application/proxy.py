@@ -17,6 +17,7 @@ import uvloop
 
 from kproxy.admin.peer_views import Alone
 from kproxy.admin.views import ProxyState
+from kproxy.application.fleet_vitals import FleetVitals
 from kproxy.application.full_collections import FullCollections
 from kproxy.application.late_admin import AdminParts, LateAdmin
 from kproxy.application.peer_service import fleet_secret
@@ -222,7 +223,7 @@ class Proxy:
                 sweeper=self._sweeper,
                 share_groups=self._share.groups,
                 state_log=self._share.state_log,
-                fleet=self._share.fleet,
+                fleet=FleetVitals(self._share.fleet, self._metrics),
                 is_met=self._is_met,
             )
         )

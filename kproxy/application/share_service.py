@@ -106,6 +106,7 @@ class ShareService:
             connections=around.connections,
             wall_clock=around.wall_clock,
             tasks=around.tasks,
+            counting=around.metrics,
         )
 
     async def _visit(self, profile: MemberProfile) -> None:

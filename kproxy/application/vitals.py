@@ -1,7 +1,7 @@
 """`Vitals`: what people and probes are told of a running proxy: the start line, its status, readiness and gauges."""
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kproxy import __version__
@@ -15,6 +15,7 @@ from kproxy.admin.views import (
     ShareGroupsState,
     ShareGroupsView,
 )
+from kproxy.application.fleet_vitals import FleetVitals
 from kproxy.handlers.ports import Clock
 from kproxy.handlers.share_groups import ShareGroups
 from kproxy.interception.broker_addresses import BrokerAddresses
@@ -27,6 +28,7 @@ from kproxy.net.state_log.service import StateLogService
 from kproxy.settings import Settings
 from kproxy.settings.addresses import NODE_ID_PLACE
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID
+from kproxy.statelog.slot_status import SlotStatus
 from kproxy.telemetry import logs
 from kproxy.telemetry.metrics import Metrics
 
@@ -47,6 +49,7 @@ class VitalParts:
     sweeper: Sweeper
     share_groups: ShareGroups
     state_log: StateLogService
+    fleet: FleetVitals
     is_met: Callable[[], bool]
     """Whether the backing cluster answered, or turned kproxy away for good."""
 
@@ -76,15 +79,25 @@ class Vitals:
             share_groups=self._share_groups_view(),
             connections_open=len(self._parts.relay.connections),
             uptime_seconds=(self._parts.clock.now_ms() - self._started_ms) / 1000,
+            fleet=None
+            if self._parts.share_groups.apis.is_off
+            else self._parts.fleet.view(self._slot_statuses()),
             problems=[ProblemView(each.check, each.detail) for each in problems],
         )
 
     def why_unavailable(self) -> str:
         """Return why share groups are not served although they are on, and what to do; empty while they are."""
+        if self._parts.share_groups.apis.is_off:
+            return ""
+        return self.why_in_doubt() or self._slot_problem()
+
+    def why_in_doubt(self) -> str:
+        """Return why nothing of what share groups hold here may be the truth, whatever becomes of single slots."""
         parts = self._parts
         if parts.share_groups.apis.is_off:
             return ""
-        return parts.share_groups.apis.reason or parts.contact.problem or self._slot_problem()
+        no_slots = "" if parts.state_log.slots is not None else parts.state_log.problem
+        return parts.share_groups.apis.reason or parts.contact.problem or no_slots
 
     def _share_groups_view(self) -> ShareGroupsView:
         apis = self._parts.share_groups.apis
@@ -118,13 +131,16 @@ class Vitals:
         status = self.status()
         brokers = ", ".join(f"{view.node_id} at {view.advertised}" for view in status.brokers)
         share_groups = self._share_groups_in_words()
-        where = f"bootstrap {status.bootstrap}; brokers {brokers}; share groups {share_groups}"
+        others = self._parts.fleet.other_count
+        fleet = f"; fleet of {others + 1} processes" if others else ""
+        where = f"bootstrap {status.bootstrap}; brokers {brokers}{fleet}; share groups {share_groups}"
         print(f"kproxy {__version__} {event}: {where}", flush=True)  # noqa: T201 - what belongs on stdout
         log.info(
             event,
             bootstrap=status.bootstrap,
             cluster=status.cluster_id,
             brokers=brokers,
+            fleet=others + 1,
             share_groups=share_groups,
         )
 
@@ -167,6 +183,7 @@ class Vitals:
         metrics.register_gauge("share_partitions", lambda: share_groups.share_partition_count)
         metrics.register_gauge("share_inflight_records", lambda: share_groups.in_flight_count)
         metrics.register_gauge("statelog_slots", self._slot_counts)
+        parts.fleet.register_gauges(metrics)
 
     def _slot_counts(self) -> Mapping[tuple[str, ...], float]:
         slots = self._parts.state_log.slots
@@ -181,6 +198,7 @@ class Vitals:
                 "listeners": self._check_listeners,
                 "metadata": self._check_metadata,
                 "state_log": self._check_state_log,
+                "fleet": self._check_fleet,
                 "draining": self._check_draining,
             },
             more=self._check_slots,
@@ -188,10 +206,14 @@ class Vitals:
 
     def _check_slots(self) -> list[CheckResult]:
         """Return a check for each slot of the state log, none where share groups are off."""
+        return [] if self._parts.share_groups.apis.is_off else slot_checks(self._slot_statuses())
+
+    def _slot_statuses(self) -> Sequence[SlotStatus]:
         slots = self._parts.state_log.slots
-        if slots is None or self._parts.share_groups.apis.is_off:
-            return []
-        return slot_checks(slots.statuses())
+        return () if slots is None else slots.statuses()
+
+    def _check_fleet(self) -> str:
+        return "" if self._parts.share_groups.apis.is_off else self._parts.fleet.problem()
 
     def _check_listeners(self) -> str:
         missing = [

@@ -7,6 +7,7 @@ import click
 
 from kproxy.cli.admin_port import with_admin_url
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
+from kproxy.cli.fleet_lines import fleet_facts
 from kproxy.cli.output import with_form
 from kproxy.clients.admin_port import Item, answer_of, items_of
 from kproxy.clients.tables import cell_text, table_lines
@@ -28,7 +29,7 @@ not-ready, draining) or share groups are unavailable, and 4 when nobody answers.
 def status(admin_url: str, output: str) -> None:
     """Show what a running kproxy is and does.
 
-    Answers "is it ready, which ports has it opened, are share groups on?"
+    Answers "is it ready, which ports has it opened, are share groups on, which processes serve them together?"
     """
     answer = answer_of(admin_url, "status")
     items = items_of(answer)
@@ -54,10 +55,14 @@ def _require_ready(item: Item) -> None:
 
 
 def _item_lines(item: Mapping[str, object]) -> Iterator[str]:
-    facts = list(_facts(item, ""))
+    fleet = item.get("fleet")
+    facts = list(_facts({name: value for name, value in item.items() if name != "fleet"}, ""))
+    if isinstance(fleet, dict):
+        facts += fleet_facts(fleet)
     width = max((len(name) for name, _ in facts), default=0)
     yield from (f"{name.ljust(width)}  {value}" for name, value in facts)
-    for name, value in item.items():
+    lists = {**item, "fleet.members": fleet["members"]} if isinstance(fleet, dict) else item
+    for name, value in lists.items():
         if isinstance(value, list) and value:
             yield ""
             yield f"{name}:"

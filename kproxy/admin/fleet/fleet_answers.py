@@ -178,7 +178,7 @@ class FleetAnswers:
         try:
             return part_of(peer.name, await self._ask(peer, question))
         except PeerSilent as silent:
-            return Part(peer.name, doubt=str(silent))
+            return Part("", doubt=str(silent))
 
     def _all_slots(self, parts: Sequence[Part]) -> Iterator[str]:
         """Return the slots, each as its owner tells of it; where no owner does, as this process sees it."""

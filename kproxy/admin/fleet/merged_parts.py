@@ -28,6 +28,7 @@ _DECODER: Final = json.JSONDecoder()
 class Part:
     """What one process tells: items as text, in the order of their groups, and beside them `facts`.
 
+    `name` is empty where `doubt` names the process.
     `missing` says that it has nothing of what was asked for. `doubt` says why it may not be all; empty if it is.
     """
 
@@ -88,7 +89,7 @@ def doubts_of(parts: Iterable[Part], slots: Collection[int]) -> str:
     if untold and not doubts:
         number = counted(len(untold), "slot")
         return f"{number} went from one process to another while this was asked, slot {untold[0]} first; ask again"
-    return "; ".join(f"{', '.join(names)}: {doubt}" for doubt, names in doubts.items())
+    return "; ".join(": ".join(filter(None, (", ".join(names), doubt))) for doubt, names in doubts.items())
 
 
 def _listed_part(name: str, text: str) -> Part:

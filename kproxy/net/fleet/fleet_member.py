@@ -143,6 +143,12 @@ class FleetMember:
         return self.membership.may_serve(slot, self._clocks.lease.now_ms())
 
     @property
+    def lease_ms(self) -> int:
+        """For how long this process may serve its slots if nothing more is heard; 0 while it may serve none."""
+        ends_at_ms = self.membership.lease_ends_at_ms
+        return 0 if ends_at_ms is None else max(0, ends_at_ms - self._clocks.lease.now_ms())
+
+    @property
     def problem(self) -> str:
         """Why this process is not settled, in words; empty when it is, or serves before the first generation."""
         membership = self.membership

@@ -1,10 +1,12 @@
 """The endpoints of inspection, on a real admin port."""
 
 import asyncio
+import json
 from typing import Final
 
 import pytest
 
+from kproxy.admin import inspection
 from kproxy.admin.json_stream import JsonStreams
 from kproxy.admin.local_answers import LocalAnswers, Told
 from kproxy.admin.questions import Endpoint, Question
@@ -18,6 +20,7 @@ from tests.in_memory.inspectable import (
     acquire,
     answer_to,
 )
+from tests.in_memory.inspectable_fleet import InspectableFleet
 
 NO_SUCH_GROUP: Final = (
     "there is no share group 'nobody': kproxy groups list (/api/v1/groups) shows those that are there"
@@ -264,3 +267,95 @@ def test_what_is_gone_by_the_time_it_is_due_is_left_out() -> None:
     # Then
     assert begun == ["alice", 0]
     assert [*sessions, *runs] == []
+
+
+# ---- several processes
+
+
+def two_processes() -> InspectableFleet:
+    fleet = InspectableFleet("kproxy-a", "kproxy-b")
+    for name in fleet.processes:
+        fleet.processes[name].join("alice", group_id=fleet.group_of(name))
+        fleet.processes[name].open_session("alice", group_id=fleet.group_of(name))
+    return fleet
+
+
+@pytest.mark.parametrize("path", ["/api/v1/groups", "/api/v1/sessions", "/api/v1/state-log"])
+def test_the_admin_ports_of_two_processes_answer_the_same(path: str) -> None:
+    # Given
+    fleet = two_processes()
+
+    # When
+    answers = [answer_to(process, path) for process in fleet.processes.values()]
+
+    # Then
+    assert len(answers[0].items) == 2
+    assert answers[0].items == answers[1].items
+
+
+def test_a_group_of_another_process_is_described_as_that_describes_it() -> None:
+    # Given
+    fleet = two_processes()
+    path = f"/api/v1/groups/{fleet.group_of('kproxy-b')}"
+
+    # When
+    answers = [answer_to(process, path) for process in fleet.processes.values()]
+
+    # Then
+    assert [answer.status for answer in answers] == [200, 200]
+    assert answers[0].items == answers[1].items
+
+
+def test_answers_that_hold_what_others_told_are_counted_before_anybody_is_asked() -> None:
+    # Given
+    fleet = two_processes()
+    fleet.processes["kproxy-a"].streams = JsonStreams(max_streams=0)
+
+    # When
+    answer = answer_to(fleet.processes["kproxy-a"], "/api/v1/sessions")
+
+    # Then
+    assert (answer.status, fleet.asked) == (503, [])
+
+
+async def test_a_process_that_is_asked_by_another_asks_nobody_further() -> None:
+    # Given
+    fleet = two_processes()
+
+    # When
+    told = await fleet.processes["kproxy-b"].inspection().tell_peer("/api/v1/sessions")
+
+    # Then
+    assert [item["groupId"] for item in json.loads(told.body)["items"]] == [fleet.group_of("kproxy-b")]
+    assert (told.status, fleet.asked) == (200, [])
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "message"),
+    [
+        ("/api/v1/status", 404, "there is nothing at '/api/v1/status'"),
+        ("/api/v1/groups?x=1", 400, "unknown query parameter 'x'; known: lag, scope"),
+    ],
+)
+async def test_another_process_is_told_what_is_wrong_with_its_question(
+    path: str, status: int, message: str
+) -> None:
+    # When
+    told = await Inspectable().inspection().tell_peer(path)
+
+    # Then
+    assert (told.status, json.loads(told.body)["items"][0]["message"]) == (status, message)
+
+
+async def test_another_process_is_not_told_more_than_it_may_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    inspectable = Inspectable()
+    inspectable.open_session("alice")
+    monkeypatch.setattr(inspection, "MOST_ANSWER_BYTES", 10)
+
+    # When
+    told = await inspectable.inspection().tell_peer("/api/v1/sessions")
+
+    # Then
+    assert told.status == 503
+    assert b"ask its own admin port with scope=local" in told.body

@@ -1,6 +1,6 @@
 import pytest
 
-from kproxy.admin.queries import NothingThere, RefusedQuery, number, parameters, truth
+from kproxy.admin.queries import NothingThere, RefusedQuery, missing_everywhere, number, parameters, truth
 
 
 def test_known_parameters_are_returned_by_name() -> None:
@@ -53,3 +53,25 @@ def test_what_is_neither_true_nor_false_is_refused() -> None:
 
 def test_what_does_not_exist_is_told_as_not_found() -> None:
     assert NothingThere("no such group").status == 404
+
+
+def test_what_several_do_not_have_is_told_by_the_one_that_knows_most_of_it() -> None:
+    # Given
+    missing = [
+        NothingThere("there is no member 'x'", depth=1),
+        NothingThere("no share group has a topic 'y'", names=["orders"], depth=2),
+        NothingThere("no share group has a topic 'y'", names=["payments", "orders"], depth=2),
+        NothingThere("no share group has a topic 'y'", names=[], depth=2),
+    ]
+
+    # When
+    everywhere = missing_everywhere(missing)
+
+    # Then
+    assert str(everywhere) == "no share group has a topic 'y'; there are orders, payments"
+
+
+def test_what_is_missing_may_stand_without_what_there_is_instead() -> None:
+    assert (
+        str(missing_everywhere([NothingThere("there is no member 'x'", depth=1)])) == "there is no member 'x'"
+    )

@@ -1,7 +1,7 @@
 import pytest
 
 from kproxy.admin.readiness import CheckResult
-from kproxy.admin.state_log_views import durable_state_view, slot_checks
+from kproxy.admin.state_log_views import doubt_of_slots, durable_state_view, slot_checks
 from kproxy.share.identifiers import (
     GroupId,
     LeaderEpoch,
@@ -37,12 +37,15 @@ def test_a_state_of_a_topic_that_is_gone_has_its_id_only() -> None:
     assert (view.start_offset, view.delivery_complete_count, view.state_batches) == (-1, -1, ())
 
 
-def test_a_slot_is_ready_for_traffic_when_it_is_ready() -> None:
+def test_a_slot_is_ready_for_traffic_when_it_is_ready_or_the_business_of_another_process() -> None:
     # Given
     slots = InMemoryStateLogSlots()
     slots.add(0)
     slots.add(1, SlotState.LOADING)
     slots.add(2, SlotState.STOPPED, reason="offset 5: unknown record type 9")
+    slots.add(3, SlotState.ELSEWHERE, reason="kproxy-b owns it")
+    slots.add(4, SlotState.LEAVING, reason="it is being handed over")
+    slots.add(5, SlotState.UNASSIGNED, reason="it is on the way to its next owner")
 
     # When
     checks = slot_checks(slots.statuses())
@@ -52,7 +55,30 @@ def test_a_slot_is_ready_for_traffic_when_it_is_ready() -> None:
         CheckResult("slot_0", ""),
         CheckResult("slot_1", "loading"),
         CheckResult("slot_2", "offset 5: unknown record type 9"),
+        CheckResult("slot_3", ""),
+        CheckResult("slot_4", ""),
+        CheckResult("slot_5", "it is on the way to its next owner"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("has_others", "doubt"),
+    [(True, "1 of 3 slots; slot 2: replaying"), (False, "2 of 3 slots; slot 1: kproxy-b owns it")],
+)
+def test_slots_that_are_not_told_of_are_a_doubt_unless_others_tell_of_them(
+    *, has_others: bool, doubt: str
+) -> None:
+    # Given
+    slots = InMemoryStateLogSlots()
+    slots.add(0)
+    slots.add(1, SlotState.ELSEWHERE, reason="kproxy-b owns it")
+    slots.add(2, SlotState.LOADING, reason="replaying")
+
+    # When
+    told = doubt_of_slots(slots.statuses(), 3, has_others=has_others)
+
+    # Then
+    assert told == f"not ready: {doubt}"
 
 
 # ---- on the admin port

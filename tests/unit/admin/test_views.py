@@ -59,6 +59,7 @@ def test_a_status_is_shown_in_camel_case_with_numbers_as_numbers() -> None:
         "connectionsOpen": 3,
         "uptimeSeconds": 12.5,
         "problems": [{"check": "state_log", "detail": "another kproxy took the state log over"}],
+        "fleet": None,
     }
 
 

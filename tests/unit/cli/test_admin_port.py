@@ -33,9 +33,7 @@ def test_what_is_known_while_share_groups_are_unavailable_is_shown_as_not_the_wh
 
     # Then
     assert (result.exit_code, result.stdout) == (ExitCode.FAILED, shown)
-    assert result.stderr.splitlines()[-1] == (
-        f"Error: not the whole truth: {TAKEN_OVER}"
-    )
+    assert result.stderr.splitlines()[-1] == (f"Error: not the whole truth: {TAKEN_OVER}")
 
 
 def test_a_group_that_is_not_known_while_share_groups_are_unavailable_is_not_said_to_be_missing() -> None:

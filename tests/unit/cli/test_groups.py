@@ -35,12 +35,12 @@ def test_groups_are_listed_with_their_state() -> None:
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
         "GROUP     STATE   LAG    OLDEST-AGE",
-        "workers   Stable  >4900  >1h30m",
         "auditors  Empty   -      -",
+        "workers   Stable  >4900  >1h30m",
     ]
     assert result.stderr.splitlines() == [
-        "workers: there is no durable state of it; the cluster has no topic with this id",
         "auditors: there is no durable state of it",
+        "workers: there is no durable state of it; the cluster has no topic with this id",
     ]
 
 
@@ -57,7 +57,7 @@ def test_a_group_that_is_stuck_shows_in_the_list_whether_or_not_anybody_fetches_
     result = run(inspectable, "list", "--no-headers")
 
     # Then
-    assert result.stdout.splitlines() == ["workers   Stable  4900  1h30m", "auditors  Empty   3     2h05m"]
+    assert result.stdout.splitlines() == ["auditors  Empty   3     2h05m", "workers   Stable  4900  1h30m"]
     assert result.stderr == ""
 
 
@@ -81,7 +81,7 @@ def test_an_aspect_of_its_own_is_that_of_the_description(aspect: str) -> None:
     # Then
     assert alone.exit_code == 0
     assert alone.stdout == described.stdout
-    assert alone.stdout.splitlines()[1].startswith("workers")
+    assert alone.stdout.splitlines()[-1].startswith("workers")
 
 
 def test_a_time_limit_of_the_wire_is_wrong_usage_of_the_admin_port() -> None:
@@ -99,8 +99,8 @@ def test_the_wide_list_has_epochs_and_members() -> None:
 
     # Then
     assert [line.split() for line in result.stdout.splitlines()] == [
-        ["workers", "Stable", ">4900", ">1h30m", "1", "1", "1"],
         ["auditors", "Empty", "-", "-", "2", "2", "0"],
+        ["workers", "Stable", ">4900", ">1h30m", "1", "1", "1"],
     ]
 
 
@@ -111,7 +111,7 @@ def test_the_json_is_what_the_admin_port_answered() -> None:
     # Then
     answer = json.loads(result.stdout)
     assert answer["kind"] == "ShareGroups"
-    assert [group["groupId"] for group in answer["items"]] == ["workers", "auditors"]
+    assert [group["groupId"] for group in answer["items"]] == ["auditors", "workers"]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_the_same_reason_of_many_share_partitions_is_said_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("workers", "auditors"), ("-g", "workers", "--group", "auditors"), ("--all-groups",)]
+    "arguments", [("auditors", "workers"), ("-g", "auditors", "--group", "workers"), ("--all-groups",)]
 )
 def test_several_groups_are_described_as_one_table(arguments: tuple[str, ...]) -> None:
     # When
@@ -197,7 +197,7 @@ def test_several_groups_are_described_as_one_table(arguments: tuple[str, ...]) -
 
     # Then
     assert result.exit_code == 0
-    assert result.stdout.splitlines() == ["workers   -  Stable  1", "auditors  -  Empty   0"]
+    assert result.stdout.splitlines() == ["auditors  -  Empty   0", "workers   -  Stable  1"]
 
 
 def test_several_groups_are_one_answer_in_json() -> None:
@@ -206,8 +206,8 @@ def test_several_groups_are_one_answer_in_json() -> None:
 
     # Then
     assert answer["kind"] == "ShareGroup"
-    assert [group["groupId"] for group in answer["items"]] == ["workers", "auditors"]
-    assert answer["items"][0]["sharePartitions"][0]["lag"] == 4900
+    assert [group["groupId"] for group in answer["items"]] == ["auditors", "workers"]
+    assert answer["items"][1]["sharePartitions"][0]["lag"] == 4900
 
 
 def test_why_something_is_not_known_of_one_group_of_several_names_the_group() -> None:
@@ -216,8 +216,8 @@ def test_why_something_is_not_known_of_one_group_of_several_names_the_group() ->
 
     # Then
     assert result.stderr.splitlines() == [
-        "workers: orders-1 and 1 more: there is no durable state of it; the cluster has no topic with this id",
         "auditors: orders-0: there is no durable state of it",
+        "auditors: orders-1 and 1 more: there is no durable state of it; the cluster has no topic with this id",
     ]
 
 

@@ -30,8 +30,8 @@ def test_sessions_are_listed() -> None:
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
         "GROUP     CONSUMER-ID  CLIENT-ID  NODE  CONNECTION  NEXT-EPOCH  #PARTITIONS  IDLE-MS",
-        "workers   alice        client-1   1     1           1           3            1000",
         "auditors  bob          -          2     2           1           1            1000",
+        "workers   alice        client-1   1     1           1           3            1000",
     ]
 
 

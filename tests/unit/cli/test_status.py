@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from kproxy.cli.main import cli
+from tests.unit.cli.test_fleet_lines import FLEET
 
 STATUS = {
     "apiVersion": "kproxy/v1",
@@ -71,6 +72,29 @@ def test_the_status_is_shown_as_facts_and_a_table() -> None:
         "nodeId  advertised       upstream",
         "1       127.0.0.1:19101  kafka-1:9092",
         "10      127.0.0.1:19110  kafka-10:9092",
+    ]
+
+
+def test_the_fleet_is_shown_as_facts_and_a_table_of_its_members() -> None:
+    # Given
+    member = {"name": "kproxy-a", "address": "10.0.0.1:19099", "slotsOwned": 64, "thisProcess": True}
+    answer = status_with(brokers=[], fleet={**FLEET, "members": [member]})
+
+    # When
+    with an_http_server(json.dumps(answer)) as url:
+        result = CliRunner().invoke(cli, ["status", "--admin-url", url])
+
+    # Then
+    assert result.output.splitlines()[-9:] == [
+        "fleet.group          __kproxy_share_state, 1 member",
+        "fleet.name           kproxy-a, settled",
+        "fleet.slots          22 of 64 owned (20 ready, 2 loading), 1 wanted from others, 0 unassigned",
+        "fleet.moves          40 taken, 18 given up, 0 lost so far",
+        "fleet.lease          5.2 s, map epoch 77",
+        "",
+        "fleet.members:",
+        "name      address         slotsOwned  thisProcess",
+        "kproxy-a  10.0.0.1:19099  64          yes",
     ]
 
 

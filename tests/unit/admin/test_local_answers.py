@@ -1,0 +1,77 @@
+import asyncio
+
+import pytest
+
+from kproxy.admin.local_answers import LocalAnswers
+from kproxy.admin.questions import Endpoint, Question
+from kproxy.statelog.slot_status import SlotState
+from tests.in_memory.inspectable import Inspectable, acquire
+from tests.in_memory.inspectable_fleet import InspectableFleet
+
+
+@pytest.mark.parametrize("endpoint", [Endpoint.GROUPS, Endpoint.SESSIONS, Endpoint.IN_FLIGHT])
+def test_lists_are_in_the_order_of_group_ids_whatever_came_first(endpoint: Endpoint) -> None:
+    # Given
+    inspectable = Inspectable()
+    for group_id in ("b", "c", "a"):
+        inspectable.join("alice", group_id=group_id)
+        inspectable.open_session("alice", group_id=group_id)
+        acquire(inspectable.share_partition(group_id=group_id), "alice", 100, 100)
+
+    # When
+    told = asyncio.run(LocalAnswers(inspectable.inspected()).answer(Question(endpoint)))
+
+    # Then
+    assert [item["groupId"] for item in told.items] == ["a", "b", "c"]
+
+
+def a_process_with_a_slot_of_another() -> Inspectable:
+    fleet = InspectableFleet("kproxy-a", "kproxy-b")
+    return fleet.processes["kproxy-a"]
+
+
+@pytest.mark.parametrize(
+    ("slot_owner", "doubt"),
+    [("kproxy-a", ""), ("kproxy-b", "not ready: 1 of 2 slots; slot 1: kproxy-b owns it")],
+)
+def test_what_is_said_of_a_group_is_in_doubt_where_its_slot_is_not_served(
+    slot_owner: str, doubt: str
+) -> None:
+    # Given
+    group_id = InspectableFleet("kproxy-a", "kproxy-b").group_of(slot_owner)
+    local = LocalAnswers(a_process_with_a_slot_of_another().inspected())
+
+    # When
+    found = local.doubt(Question(Endpoint.GROUP, group_id))
+
+    # Then
+    assert found == doubt
+
+
+def test_lists_are_not_in_doubt_for_slots_of_others() -> None:
+    assert LocalAnswers(a_process_with_a_slot_of_another().inspected()).doubt(Question(Endpoint.GROUPS)) == ""
+
+
+def test_lists_are_in_doubt_while_an_own_slot_is_loaded() -> None:
+    # Given
+    process = a_process_with_a_slot_of_another()
+    process.state_log.add(2, SlotState.LOADING, reason="replaying")
+
+    # When
+    doubt = LocalAnswers(process.inspected()).doubt(Question(Endpoint.SESSIONS))
+
+    # Then
+    assert doubt == "not ready: 1 of 3 slots; slot 2: replaying"
+
+
+def test_what_concerns_the_whole_process_is_said_before_what_concerns_slots() -> None:
+    # Given
+    process = a_process_with_a_slot_of_another()
+    process.state_log.add(2, SlotState.LOADING, reason="replaying")
+    process.unavailable = "no broker answers"
+
+    # When
+    doubt = LocalAnswers(process.inspected()).doubt(Question(Endpoint.GROUPS))
+
+    # Then
+    assert doubt == "no broker answers"
