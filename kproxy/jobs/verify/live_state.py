@@ -46,13 +46,18 @@ def live_log(admin_url: str) -> str:
 
 
 def live_slots(admin_url: str) -> Iterator[LiveSlot]:
-    """Yield the slots that are ready, ascending. Raises JobFailed: CANNOT_CONNECT when nobody answers there."""
+    """Yield the slots, ascending, of all processes that serve them together.
+
+    Raises JobFailed: one of them is not ready, or not told of; CANNOT_CONNECT when nobody answers there.
+    """
     for slot in _answer(admin_url, "state-log")["items"]:
         if slot["state"] != "ready":
             raise JobFailed(
                 f"slot {slot['partition']} of the running kproxy is {slot['state']}: {slot['reason']}"
             )
         answer = _answer(admin_url, "state-log", str(slot["partition"]), "state", at="end")
+        if doubt := answer.get("unavailable"):
+            raise JobFailed(f"slot {slot['partition']} of the running kproxy cannot be compared with: {doubt}")
         yield LiveSlot(slot["partition"], answer["appliedOffset"], answer["items"])
 
 

@@ -1,6 +1,5 @@
 """Whichever process of a fleet is asked, it gives the one true answer, or says that it is none."""
 
-import json
 from typing import Any, Final
 
 import pytest
@@ -16,10 +15,8 @@ from tests.in_memory.inspectable import ORDERS, PAYMENTS
 from tests.in_memory.inspectable_fleet import InspectableFleet, fill, two_processes
 
 LISTS: Final = (
-    "/api/v1/groups?lag=false",
-    "/api/v1/sessions",
-    "/api/v1/in-flight",
-    "/api/v1/in-flight?topic=orders",
+    *("/api/v1/groups?lag=false", "/api/v1/sessions"),
+    *("/api/v1/in-flight", "/api/v1/in-flight?topic=orders"),
 )
 
 OWNERS: Final = st.lists(st.sampled_from(["kproxy-a", "kproxy-b", "kproxy-c"]), min_size=1, max_size=5)
@@ -396,11 +393,8 @@ def test_the_lag_of_a_group_is_told_by_its_owner() -> None:
     fleet = two_processes()
 
     # When
-    answers = [fleet.answer(name, "/api/v1/groups") for name in fleet.processes]
+    first, second = (fleet.answer(name, "/api/v1/groups").items for name in fleet.processes)
 
     # Then
-    first, second = (
-        [(group["groupId"], group["lag"], group["reason"]) for group in each.items] for each in answers
-    )
+    assert [group["reason"] != "" for group in first] == [True, True]
     assert first == second
-    assert json.dumps(first).count("group-") == 2

@@ -80,6 +80,19 @@ def test_a_slot_that_is_not_ready_cannot_be_compared(admin_url: str, answers: di
     assert str(refusal.value) == "slot 3 of the running kproxy is loading: it replays"
 
 
+def test_a_slot_whose_owner_does_not_tell_cannot_be_compared(admin_url: str, answers: dict[str, Any]) -> None:
+    # Given
+    doubt = "kproxy-b shows nothing within 10000 ms"
+    answers["/api/v1/state-log/3/state?at=end"] |= {"appliedOffset": -1, "items": [], "unavailable": doubt}
+
+    # When
+    with pytest.raises(JobFailed) as failure:
+        list(live_slots(admin_url))
+
+    # Then
+    assert str(failure.value) == f"slot 3 of the running kproxy cannot be compared with: {doubt}"
+
+
 def test_the_log_of_a_kproxy_is_named_as_readers_name_the_topics_of_clusters(admin_url: str) -> None:
     # When
     identity = live_log(admin_url)
