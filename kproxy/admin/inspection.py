@@ -1,4 +1,4 @@
-"""Share groups, sessions, records in flight and the state log over HTTP, and told to other processes of the fleet.
+"""Share groups, sessions, records in flight and the state log over HTTP.
 
 | path | answers |
 |---|---|
@@ -28,46 +28,32 @@ from aiohttp import web
 
 from kproxy.admin.fleet.fleet_answers import Answer, FleetAnswers
 from kproxy.admin.group_lags import GroupLags
-from kproxy.admin.json_stream import JsonStreams, TooLong, TooManyStreams, gathered, json_text_response
-from kproxy.admin.local_answers import Inspected, LocalAnswers
-from kproxy.admin.peer_views import MOST_ANSWER_BYTES, PARTS_AT_ONCE, Alone, PeerAnswer, PeerViews
+from kproxy.admin.json_chunks import TooManyStreams
+from kproxy.admin.json_stream import JsonStreams, json_text_response
+from kproxy.admin.local_answers import LocalAnswers
 from kproxy.admin.queries import RefusedQuery
-from kproxy.admin.questions import Endpoint, Question, question, question_of
-from kproxy.telemetry.metrics import Metrics
+from kproxy.admin.questions import Endpoint, Question, question
 
 _Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Inspection:
-    """The endpoints above, for `AdminServer`, and for the internal listener. They change nothing.
+    """The endpoints above, for `AdminServer`. They change nothing.
 
     Args:
-        inspected: what is looked into.
-        streams: the long answers to people.
-        peer_views: asks the other processes.
-        metrics: counts what was asked of them.
+        local: what this process holds.
+        answers: gives the answers.
+        streams: the long ones under way.
     """
 
-    __slots__ = ("_answers", "_local", "_parts", "_streams")
+    __slots__ = ("_answers", "_local", "_streams")
 
     def __init__(
-        self,
-        inspected: Inspected,
-        streams: JsonStreams | None = None,
-        *,
-        peer_views: PeerViews | None = None,
-        metrics: Metrics | None = None,
+        self, local: LocalAnswers, answers: FleetAnswers, streams: JsonStreams | None = None
     ) -> None:
-        self._local = LocalAnswers(inspected)
-        self._answers = FleetAnswers(
-            self._local,
-            inspected.owners,
-            peer_views or Alone(),
-            wall_clock=inspected.wall_clock,
-            metrics=metrics or Metrics(),
-        )
+        self._local = local
+        self._answers = answers
         self._streams = streams or JsonStreams()
-        self._parts = JsonStreams(max_streams=PARTS_AT_ONCE)
 
     @property
     def lags(self) -> GroupLags:
@@ -80,8 +66,6 @@ class Inspection:
 
     def _handler(self, endpoint: Endpoint) -> _Handler:
         return partial(self._respond, endpoint)
-
-    # ------------------------------------------------ to people
 
     async def _respond(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
         try:
@@ -101,21 +85,6 @@ class Inspection:
                 return _whole(answer)
             with nullcontext() if holds_others else self._streams.reserved():
                 return await self._streams.send(request, answer.pieces)
-
-    # ------------------------------------------------ to other processes
-
-    async def tell_peer(self, path: str) -> PeerAnswer:
-        """Return what this process itself holds of what a path asks for. It asks nobody further. Raises nothing."""
-        try:
-            asked = question_of(path)
-            with self._parts.reserved():
-                answer = await self._answers.answer(asked.of_this_process())
-                return PeerAnswer(answer.status, await gathered(answer.pieces, MOST_ANSWER_BYTES))
-        except RefusedQuery as refusal:
-            answer = self._answers.refused(refusal.status, str(refusal))
-        except (TooManyStreams, TooLong) as refusal:
-            answer = self._answers.refused(HTTPStatus.SERVICE_UNAVAILABLE, str(refusal))
-        return PeerAnswer(answer.status, "".join(answer.pieces).encode())
 
 
 def _whole(answer: Answer) -> web.Response:

@@ -1,7 +1,7 @@
 """The admin port at a start: it listens at once, and what serves it is loaded when the proxy is at work already.
 
-The HTTP server takes as long to import as a third of everything else, and nobody's records wait for it. So this is the
-one place of the application where something is imported inside of a function.
+The HTTP server takes as long to import as a third of everything else, and nobody's records wait for it, nor for what is
+told to other processes. So this is the one place of the application where something is imported inside of a function.
 """
 
 import asyncio
@@ -27,6 +27,7 @@ from kproxy.telemetry.metrics import Metrics
 
 if TYPE_CHECKING:
     from kproxy.admin.server import AdminServer
+    from kproxy.application.process_views import ProcessViews
 
 LATEST_SECONDS: Final = 2.0
 """After this the HTTP server is loaded although nobody asked, so that whoever asks later is answered at once."""
@@ -34,9 +35,9 @@ LATEST_SECONDS: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class AdminParts:
-    """What the admin port shows, and where."""
+    """What the admin port shows, and other processes are told. No `listener`: only they are."""
 
-    listener: HostPort
+    listener: HostPort | None
     metrics: Metrics
     vitals: Vitals
     share_groups: ShareGroups
@@ -59,15 +60,23 @@ class LateAdmin:
         self._tasks = tasks
         self._listening: Sequence[socket.socket] = ()
         self._server: AdminServer | None = None
+        self._views: ProcessViews | None = None
 
     async def start(self) -> None:
-        """Bind the port; who asks is answered as soon as the HTTP server is loaded.
+        """Bind the port, if there is one; who asks is answered as soon as the HTTP server is loaded.
 
         Raises:
             AdminListenerUnavailable: the port is in use, or the host is none of this machine's.
         """
-        self._listening = await bind_listener(self._parts.listener)
-        self._tasks.spawn(self._serve(), name="admin port")
+        if self._parts.listener is not None:
+            self._listening = await bind_listener(self._parts.listener)
+            self._tasks.spawn(self._serve(self._parts.listener), name="admin port")
+
+    async def tell_peer(self, path: str) -> tuple[int, bytes]:
+        """Return status and JSON of what this process itself holds of what a path of the admin port asks for."""
+        views = await self._views_loaded()
+        answer = await views.own_part.tell(path)
+        return answer.status, answer.body
 
     async def stop(self) -> None:
         """Stop serving and free the port. Stopping twice, or before a start, does nothing."""
@@ -76,12 +85,20 @@ class LateAdmin:
         for each in self._listening:
             each.close()
 
-    async def _serve(self) -> None:
+    async def _views_loaded(self) -> "ProcessViews":
+        loaded = await asyncio.to_thread(import_module, "kproxy.application.process_views")
+        if self._views is None:
+            self._views = loaded.ProcessViews(self._parts)
+        assert self._views is not None
+        return self._views
+
+    async def _serve(self, listener: HostPort) -> None:
         await self._wait_until_asked()
+        views = await self._views_loaded()
         admin_port = await asyncio.to_thread(import_module, "kproxy.application.admin_port")
         # As after the other imports: no collection is to walk over all that this one made.
         gc.freeze()
-        self._server = admin_port.admin_server(self._parts)
+        self._server = admin_port.admin_server(listener, self._parts, views)
         assert self._server is not None
         await self._server.start(self._listening)
 

@@ -18,6 +18,7 @@ from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.peer_listener import PeerListener
 from kproxy.net.peers.peer_twins import PeerTwins
 from kproxy.net.peers.secret import read_secret
+from kproxy.net.peers.views import Views
 from kproxy.net.relay.answering import TimedApis
 from kproxy.net.relay.held_requests import HeldRequests
 from kproxy.net.relay.relay import Relay
@@ -86,6 +87,10 @@ class PeerService:
         self._listener = PeerListener(
             relayed, lambda: self._fleet.identity, self._secret, limits=self._limits
         )
+
+    def show(self, views: Views) -> None:
+        """Let peers see what `views` answers to paths of the admin port."""
+        self._listener.views = views
 
     async def bind(self) -> None:
         """Listen from now on; who comes before this process knows its cluster is turned away.

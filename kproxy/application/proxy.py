@@ -15,11 +15,11 @@ from typing import Final
 
 import uvloop
 
-from kproxy.admin.peer_views import Alone
 from kproxy.admin.views import ProxyState
 from kproxy.application.fleet_vitals import FleetVitals
 from kproxy.application.full_collections import FullCollections
 from kproxy.application.late_admin import AdminParts, LateAdmin
+from kproxy.application.peer_questions import PeerQuestions
 from kproxy.application.peer_service import fleet_secret
 from kproxy.application.share_service import ShareService, Surroundings
 from kproxy.application.share_switch import ShareSwitch
@@ -228,14 +228,12 @@ class Proxy:
             )
         )
         self._vitals.register_gauges(self._metrics)
-        listener = self._settings.admin_listener
-        self._admin: LateAdmin | None = None
-        if listener is not None:
-            self._admin = LateAdmin(self._admin_parts(listener), self._tasks)
+        self._admin = LateAdmin(self._admin_parts(), self._tasks)
+        self._share.peers.show(self._admin.tell_peer)
 
-    def _admin_parts(self, listener: HostPort) -> AdminParts:
+    def _admin_parts(self) -> AdminParts:
         return AdminParts(
-            listener=listener,
+            listener=self._settings.admin_listener,
             metrics=self._metrics,
             vitals=self._vitals,
             share_groups=self._share.groups,
@@ -247,7 +245,7 @@ class Proxy:
             connections=self._connections,
             background=BackgroundTasks(self._tasks),
             fleet=self._share.fleet,
-            peer_views=Alone(),
+            peer_views=PeerQuestions(self._share.peers.dialler),
         )
 
     # ------------------------------------------------ life
@@ -258,8 +256,7 @@ class Proxy:
         Raises:
             KproxyError: a port cannot be bound.
         """
-        if self._admin is not None:
-            await self._admin.start()
+        await self._admin.start()
         self._listeners.hold_newcomers()
         await self._listeners.bind_bootstrap()
         await self._share.peers.bind()
@@ -294,8 +291,7 @@ class Proxy:
         self._share.deadlines.close()
         self._connections.close()
         await self._tasks.close()
-        if self._admin is not None:
-            await self._admin.stop()
+        await self._admin.stop()
         log.info("stopped", connections_cut_off=cut_off)
 
     async def _drained(self) -> None:

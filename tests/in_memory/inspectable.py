@@ -10,9 +10,10 @@ from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
+from kproxy.admin.fleet.fleet_answers import FleetAnswers
 from kproxy.admin.inspection import Inspection
 from kproxy.admin.json_stream import JsonStreams
-from kproxy.admin.local_answers import Inspected
+from kproxy.admin.local_answers import Inspected, LocalAnswers
 from kproxy.admin.peer_views import Alone, PeerViews, SlotOwners
 from kproxy.admin.readiness import Readiness
 from kproxy.admin.server import AdminServer
@@ -114,6 +115,7 @@ class Inspectable:
         """Why share groups are not served."""
         self.owners: SlotOwners = Alone()
         self.peer_views: PeerViews = Alone()
+        self.metrics = Metrics()
 
     def inspected(self) -> Inspected:
         return Inspected(
@@ -135,7 +137,17 @@ class Inspectable:
         )
 
     def inspection(self) -> Inspection:
-        return Inspection(self.inspected(), self.streams, peer_views=self.peer_views)
+        local = LocalAnswers(self.inspected())
+        return Inspection(local, self.answers(local), self.streams)
+
+    def answers(self, local: LocalAnswers | None = None) -> FleetAnswers:
+        return FleetAnswers(
+            local or LocalAnswers(self.inspected()),
+            self.owners,
+            self.peer_views,
+            wall_clock=ManualClock(NOON_MS),
+            metrics=self.metrics,
+        )
 
     def server(self) -> AdminServer:
         return AdminServer(

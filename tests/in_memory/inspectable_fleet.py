@@ -4,18 +4,14 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 
-from kproxy.admin.fleet.fleet_answers import FleetAnswers
-from kproxy.admin.inspection import Inspection
-from kproxy.admin.local_answers import LocalAnswers
+from kproxy.admin.fleet.own_part import OwnPart
 from kproxy.admin.peer_views import PeerAnswer, PeerSilent
 from kproxy.admin.questions import question_of
 from kproxy.fleet.owners import Peer
 from kproxy.share.identifiers import GroupId
 from kproxy.statelog.partitioning import group_partition
 from kproxy.statelog.slot_status import SlotState
-from kproxy.telemetry.metrics import Metrics
-from tests.in_memory.inspectable import NOON_MS, ORDERS, PAYMENTS, Answer, Inspectable, acquire
-from tests.in_memory.manual_clock import ManualClock
+from tests.in_memory.inspectable import ORDERS, PAYMENTS, Answer, Inspectable, acquire
 
 
 class OwnersSeenBy:
@@ -52,7 +48,6 @@ class InspectableFleet:
         """Who answers something else."""
         self.asked: list[tuple[str, str, int]] = []
         """Who was asked which path, with how much patience."""
-        self.metrics = Metrics()
         for name, process in self.processes.items():
             process.owners, process.peer_views = OwnersSeenBy(self, name), self
             for slot, owner in enumerate(owners):
@@ -84,18 +79,11 @@ class InspectableFleet:
             raise PeerSilent(self.silent[peer.name])
         if peer.name in self.broken:
             return self.broken[peer.name]
-        return await Inspection(self.processes[peer.name].inspected()).tell_peer(path)
+        return await OwnPart(self.processes[peer.name].answers()).tell(path)
 
     def answer(self, asked: str, path: str) -> Answer:
         """Return what the process `asked` answers to a path."""
-        process = self.processes[asked]
-        answers = FleetAnswers(
-            LocalAnswers(process.inspected()),
-            process.owners,
-            self,
-            wall_clock=ManualClock(NOON_MS),
-            metrics=self.metrics,
-        )
+        answers = self.processes[asked].answers()
         answer = asyncio.run(answers.answer(question_of(path)))
         return Answer(answer.status, json.loads("".join(answer.pieces)))
 

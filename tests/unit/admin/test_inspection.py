@@ -1,12 +1,10 @@
 """The endpoints of inspection, on a real admin port."""
 
 import asyncio
-import json
 from typing import Final
 
 import pytest
 
-from kproxy.admin import inspection
 from kproxy.admin.json_stream import JsonStreams
 from kproxy.admin.local_answers import LocalAnswers, Told
 from kproxy.admin.questions import Endpoint, Question
@@ -316,46 +314,3 @@ def test_answers_that_hold_what_others_told_are_counted_before_anybody_is_asked(
 
     # Then
     assert (answer.status, fleet.asked) == (503, [])
-
-
-async def test_a_process_that_is_asked_by_another_asks_nobody_further() -> None:
-    # Given
-    fleet = two_processes()
-
-    # When
-    told = await fleet.processes["kproxy-b"].inspection().tell_peer("/api/v1/sessions")
-
-    # Then
-    assert [item["groupId"] for item in json.loads(told.body)["items"]] == [fleet.group_of("kproxy-b")]
-    assert (told.status, fleet.asked) == (200, [])
-
-
-@pytest.mark.parametrize(
-    ("path", "status", "message"),
-    [
-        ("/api/v1/status", 404, "there is nothing at '/api/v1/status'"),
-        ("/api/v1/groups?x=1", 400, "unknown query parameter 'x'; known: lag, scope"),
-    ],
-)
-async def test_another_process_is_told_what_is_wrong_with_its_question(
-    path: str, status: int, message: str
-) -> None:
-    # When
-    told = await Inspectable().inspection().tell_peer(path)
-
-    # Then
-    assert (told.status, json.loads(told.body)["items"][0]["message"]) == (status, message)
-
-
-async def test_another_process_is_not_told_more_than_it_may_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given
-    inspectable = Inspectable()
-    inspectable.open_session("alice")
-    monkeypatch.setattr(inspection, "MOST_ANSWER_BYTES", 10)
-
-    # When
-    told = await inspectable.inspection().tell_peer("/api/v1/sessions")
-
-    # Then
-    assert told.status == 503
-    assert b"ask its own admin port with scope=local" in told.body

@@ -141,7 +141,7 @@ def test_a_process_that_cannot_be_asked_makes_a_list_say_so_beside_what_is_there
     assert answer.status == 200
     assert answer.body["unavailable"] == "kproxy-b shows nothing within 2000 ms"
     assert {item["groupId"] for item in answer.items} == {fleet.group_of("kproxy-a")}
-    assert fleet.metrics.counted("peer_views", "failed") == 1
+    assert fleet.processes["kproxy-a"].metrics.counted("peer_views", "failed") == 1
 
 
 def test_a_process_that_answers_nonsense_makes_a_list_say_so() -> None:

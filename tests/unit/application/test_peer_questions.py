@@ -1,0 +1,109 @@
+"""One process asks another one on its internal listener what that holds."""
+
+import asyncio
+import json
+
+import pytest
+
+from kproxy.admin.fleet.own_part import OwnPart
+from kproxy.admin.peer_views import MOST_ANSWER_BYTES, PeerAnswer, PeerSilent
+from kproxy.admin.questions import question_of
+from kproxy.application.peer_questions import PeerQuestions
+from kproxy.fleet.owners import Peer
+from tests.in_memory.inspectable_fleet import InspectableFleet, two_processes
+from tests.unit.net.peering import OwnerUnderTest, dialler
+
+GROUPS = "/api/v1/groups?lag=false&scope=local"
+
+
+class OverASocket:
+    """`PeerViews` of a fleet whose only other process listens at a port."""
+
+    def __init__(self, listening: Peer) -> None:
+        self._listening = listening
+
+    async def ask(self, _peer: Peer, path: str, *, patience_ms: int) -> PeerAnswer:
+        return await PeerQuestions(dialler()).ask(self._listening, path, patience_ms=patience_ms)
+
+
+async def told_by(fleet: InspectableFleet, name: str, path: str) -> tuple[int, bytes]:
+    answer = await OwnPart(fleet.processes[name].answers()).tell(path)
+    return answer.status, answer.body
+
+
+async def test_another_process_tells_what_it_holds() -> None:
+    # Given
+    fleet = two_processes()
+    async with OwnerUnderTest("kproxy-b") as owner:
+        owner.listener.views = lambda path: told_by(fleet, "kproxy-b", path)
+
+        # When
+        answer = await PeerQuestions(dialler()).ask(owner.peer, GROUPS, patience_ms=5_000)
+
+    # Then
+    assert answer.status == 200
+    assert [group["groupId"] for group in json.loads(answer.body)["items"]] == [fleet.group_of("kproxy-b")]
+
+
+async def test_a_process_that_asks_its_neighbour_over_a_socket_tells_of_the_whole_fleet() -> None:
+    # Given
+    fleet = two_processes()
+    async with OwnerUnderTest("kproxy-b") as owner:
+        owner.listener.views = lambda path: told_by(fleet, "kproxy-b", path)
+        asked = fleet.processes["kproxy-a"]
+        asked.peer_views = OverASocket(owner.peer)
+
+        # When
+        answer = await asked.answers().answer(question_of("/api/v1/sessions"))
+
+    # Then
+    told = json.loads("".join(answer.pieces))
+    assert sorted(session["memberId"] for session in told["items"]) == ["alice", "bob"]
+    assert "unavailable" not in told
+
+
+async def test_a_process_that_says_nothing_in_time_is_silent() -> None:
+    # Given
+    async def say_nothing(_path: str) -> tuple[int, bytes]:
+        await asyncio.Event().wait()
+        return 200, b""
+
+    async with OwnerUnderTest("kproxy-b") as owner:
+        owner.listener.views = say_nothing
+
+        # When
+        with pytest.raises(PeerSilent) as silent:
+            await PeerQuestions(dialler()).ask(owner.peer, GROUPS, patience_ms=50)
+
+    # Then
+    assert str(silent.value) == "kproxy-b shows nothing within 50 ms"
+
+
+async def test_more_than_may_be_held_is_not_read() -> None:
+    # Given
+    async def say_much(_path: str) -> tuple[int, bytes]:
+        return 200, bytes(MOST_ANSWER_BYTES + 1)
+
+    async with OwnerUnderTest("kproxy-b") as owner:
+        owner.listener.views = say_much
+
+        # When
+        with pytest.raises(PeerSilent) as silent:
+            await PeerQuestions(dialler()).ask(owner.peer, GROUPS, patience_ms=5_000)
+
+    # Then
+    assert str(silent.value).startswith("kproxy-b shows nothing: ")
+    assert "8388610 at most are read" in str(silent.value)
+
+
+async def test_nobody_at_the_address_is_silent() -> None:
+    # Given
+    async with OwnerUnderTest("kproxy-b") as owner:
+        gone = owner.peer
+
+    # When
+    with pytest.raises(PeerSilent) as silent:
+        await PeerQuestions(dialler()).ask(gone, GROUPS, patience_ms=5_000)
+
+    # Then
+    assert str(silent.value).startswith("kproxy-b shows nothing: ")
