@@ -1,0 +1,127 @@
+"""Two kproxies in front of one cluster: whichever is asked tells the same, and what it cannot know it says."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any, Final
+
+import pytest
+from click.testing import CliRunner
+
+from kproxy.cli.main import cli
+from kproxy.jobs.verify.live_state import live_slots
+from tests.real_kafka.administration import create_topic, produce, unique_name
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.kproxy_process import STATE_TOPIC_PARTITIONS, KproxyProcess, state_topic_settings
+from tests.real_kafka.raw_share_member import RawShareMember
+
+GROUPS: Final = 6
+PATIENCE_SECONDS: Final = 20.0
+GOING_ON: Final = frozenset({"idleMs", "lockRemainingMs", "oldestAgeMs"})
+
+Fleet = tuple[KproxyProcess, KproxyProcess]
+
+
+@pytest.fixture
+def fleet(reference_cluster: KafkaCluster) -> Iterator[Fleet]:
+    """Two processes, each of which owns half of the slots."""
+    settings = state_topic_settings()
+    with (
+        KproxyProcess(reference_cluster.bootstrap_servers, settings=settings) as first,
+        KproxyProcess(reference_cluster.bootstrap_servers, settings=settings) as second,
+    ):
+        for kproxy in (first, second):
+            kproxy.wait_until(lambda kproxy=kproxy: ready_slots(kproxy) == STATE_TOPIC_PARTITIONS // 2)  # type: ignore[misc]  # bound at once
+            kproxy.wait_until_ready()
+        yield first, second
+
+
+def ready_slots(kproxy: KproxyProcess) -> int:
+    return int(kproxy.status()["fleet"]["slots"]["ready"])
+
+
+def told(kproxy: KproxyProcess, *command: str) -> Any:
+    """The JSON that a command prints."""
+    result = CliRunner().invoke(cli, [*command, "--admin-url", kproxy.admin_url, "-o", "json"])
+    return json.loads(result.stdout)
+
+
+def comparable(told: Any) -> Any:
+    """What is told without what goes on while it is asked for."""
+    if isinstance(told, list):
+        return [comparable(each) for each in told]
+    if isinstance(told, dict):
+        return {name: comparable(value) for name, value in told.items() if name not in GOING_ON}
+    return told
+
+
+def test_either_process_tells_the_same_of_all_groups(reference_cluster: KafkaCluster, fleet: Fleet) -> None:
+    # Given
+    topic = unique_name("seen")
+    create_topic(reference_cluster.bootstrap_servers, topic)
+    group_ids = sorted(unique_name("group") for _ in range(GROUPS))
+    with ExitStack() as members:
+        for number, group_id in enumerate(group_ids):
+            address = fleet[number % 2].bootstrap_servers
+            member = members.enter_context(RawShareMember(address, group=group_id, topic=topic))
+            member.join_until_assigned(partitions=1)
+            acquire(member, lambda: produce(reference_cluster.bootstrap_servers, topic, ["v"]))
+
+        # When
+        told_by_each = [
+            [comparable(told(kproxy, *command)["items"]) for kproxy in fleet]
+            for command in (
+                ["groups", "list"],
+                ["groups", "describe", "--all-groups"],
+                ["sessions", "list"],
+                ["in-flight", "list"],
+            )
+        ]
+        slots = [list(live_slots(kproxy.admin_url)) for kproxy in fleet]
+
+    # Then
+    for first, second in told_by_each:
+        assert first == second
+        assert sorted({str(item["groupId"]) for item in first}) == group_ids
+    assert [slot.partition for slot in slots[0]] == list(range(STATE_TOPIC_PARTITIONS))
+    assert slots[0] == slots[1]
+    assert {state["groupId"] for slot in slots[0] for state in slot.states} == set(group_ids)
+
+
+def acquire(member: RawShareMember, produce_one: Callable[[], object]) -> None:
+    """Let the member have a record in flight; its group begins at the end of the log, as soon as it is loaded."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not any(each.acquired_records for each in member.fetch(max_wait_ms=100)):
+        assert time.monotonic() < deadline, "nothing was acquired"
+        produce_one()
+
+
+def test_a_process_that_hangs_is_told_of_until_it_is_replaced(fleet: Fleet) -> None:
+    # Given
+    first, second = fleet
+
+    # When
+    second.pause()
+    while_it_hangs = CliRunner().invoke(cli, ["sessions", "list", "--admin-url", first.admin_url])
+    first.wait_until(lambda: ready_slots(first) == STATE_TOPIC_PARTITIONS, timeout_seconds=PATIENCE_SECONDS)
+    replaced = CliRunner().invoke(cli, ["sessions", "list", "--admin-url", first.admin_url])
+    second.resume()
+
+    # Then
+    assert (while_it_hangs.exit_code, replaced.exit_code) == (1, 0)
+    assert "not the whole truth: " in while_it_hangs.stderr
+    assert "shows nothing within 2000 ms" in while_it_hangs.stderr
+
+
+def test_the_status_tells_who_is_in_the_fleet(fleet: Fleet) -> None:
+    # When
+    views = [kproxy.status()["fleet"] for kproxy in fleet]
+    metrics = [kproxy.metrics() for kproxy in fleet]
+
+    # Then
+    assert [[member["slotsOwned"] for member in view["members"]] for view in views] == [[2, 2], [2, 2]]
+    assert [sum(member["thisProcess"] for member in view["members"]) for view in views] == [1, 1]
+    assert views[0]["mapEpoch"] == views[1]["mapEpoch"]
+    assert all(view["leaseMs"] > 0 for view in views)
+    assert [each.value("kproxy_fleet_members", state="owning") for each in metrics] == [2, 2]
