@@ -7,6 +7,7 @@ from typing import Final
 import click
 import pytest
 
+from kproxy.admin.fleet_views import members_by_state
 from kproxy.cli.main import COMMANDS, cli
 from kproxy.jobs.command_line import job_command
 from kproxy.jobs.registry import JOBS
@@ -98,7 +99,7 @@ def test_every_metric_and_state_that_an_alert_names_exists() -> None:
     # Then
     assert metrics
     assert metrics <= {declaration.exposed_name for declaration in DECLARATIONS}
-    assert states <= {state.value for state in SlotState}
+    assert states <= {state.value for state in SlotState} | {state for (state,) in members_by_state(None)}
 
 
 def test_every_command_of_kproxy_that_is_named_exists() -> None:

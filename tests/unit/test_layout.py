@@ -27,7 +27,7 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/admin/live_share_partitions.py": "a protocol",
     "kproxy/admin/peer_views.py": "ports; tests/unit/admin/fleet/test_fleet_answers.py",
     "kproxy/application/admin_port.py": "tests/unit/application/test_late_admin.py, and every test of a running kproxy",
-    "kproxy/application/process_views.py": "tests/unit/application/test_late_admin.py, and every test of a running kproxy",
+    "kproxy/application/process_views.py": "wiring; every test of a running kproxy asks it",
     "kproxy/application/share_service.py": "wiring; every test of a running kproxy",
     "kproxy/application/vitals.py": "tests/kafka: every test of a running kproxy asks it",
     "kproxy/clients/failures.py": "classes without behaviour; tests/unit/cli/test_exit_codes.py has their exit codes",

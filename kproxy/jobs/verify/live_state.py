@@ -57,7 +57,9 @@ def live_slots(admin_url: str) -> Iterator[LiveSlot]:
             )
         answer = _answer(admin_url, "state-log", str(slot["partition"]), "state", at="end")
         if doubt := answer.get("unavailable"):
-            raise JobFailed(f"slot {slot['partition']} of the running kproxy cannot be compared with: {doubt}")
+            raise JobFailed(
+                f"slot {slot['partition']} of the running kproxy cannot be compared with: {doubt}"
+            )
         yield LiveSlot(slot["partition"], answer["appliedOffset"], answer["items"])
 
 

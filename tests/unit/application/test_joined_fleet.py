@@ -13,6 +13,7 @@ from kproxy.net.deadlines import SystemWallClock
 from kproxy.net.state_log.slots import StateSlots
 from kproxy.settings import HostPort
 from kproxy.statelog.claims import NO_MAP_EPOCH
+from kproxy.telemetry.metrics import Metrics
 from tests.event_loops import async_fixture
 from tests.in_memory.in_memory_fleet_cluster import InMemoryFleetCluster
 from tests.in_memory.scripted_state_log import ScriptedStateLog
@@ -29,6 +30,7 @@ class Kproxy:
     backing: StateLogBacking
     fleet: JoinedFleet
     slots: StateSlots
+    metrics: Metrics
 
     @property
     def served(self) -> frozenset[int]:
@@ -62,6 +64,7 @@ async def two(cluster: ScriptedStateLog) -> AsyncIterator[Kproxy]:
 
 async def a_kproxy(backing: StateLogBacking, name: str, address: HostPort) -> Kproxy:
     """Return a process that has not joined."""
+    metrics = Metrics()
     fleet = JoinedFleet(
         FleetSeat(STATE, STATE, name, f"token of {name}", 6_000),
         address=lambda: address,
@@ -70,10 +73,11 @@ async def a_kproxy(backing: StateLogBacking, name: str, address: HostPort) -> Kp
         connections=backing.connections,
         wall_clock=SystemWallClock(),
         tasks=backing.tasks,
+        counting=metrics,
     )
     backing.fleet = fleet  # type: ignore[assignment]  # the slots are to have the real one
     slots = backing.idle_slots(backing.claims(await backing.found(), owner=name), SLOT_COUNT)
-    return Kproxy(backing, fleet, slots)
+    return Kproxy(backing, fleet, slots, metrics)
 
 
 class EverybodyIsReached:
@@ -150,6 +154,8 @@ async def test_each_group_is_served_by_one_of_two_processes_and_both_know_by_whi
     for slot in ALL:
         answers = [kproxy.fleet.peer_of_group(group_of_slot(slot)) for kproxy in (one, two)]
         assert answers == ([None, first] if slot in one.served else [second, None])
+        assert answers == [kproxy.fleet.peer_of_slot(slot) for kproxy in (one, two)]
+    assert (one.fleet.own_name, one.fleet.own_token) == ("one", "token of one")
 
 
 async def test_whoever_leaves_in_order_hands_its_slots_over_and_still_knows_where_they_are(
@@ -165,6 +171,10 @@ async def test_whoever_leaves_in_order_hands_its_slots_over_and_still_knows_wher
     assert two.served == frozenset()
     await until(lambda: one.served == ALL)
     assert [peer.name for peer in two.fleet.peers()] == ["one"]
+    moves = [kproxy.metrics.counted("fleet_slot_moves", "taken") for kproxy in (one, two)]
+    assert moves == [SLOT_COUNT + 1, 1]
+    assert two.metrics.counted("fleet_slot_moves", "given_up") == 1
+    assert two.metrics.counted("fleet_maps") > 0
 
 
 @pytest.mark.parametrize("slot", sorted(ALL))
