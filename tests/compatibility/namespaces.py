@@ -88,11 +88,11 @@ class ThreeHosts:
 
     def on_kproxy_host(self, command: Command = ()) -> list[str | Path]:
         """The command that runs `command` on kproxy's host; a prefix if `command` is left out."""
-        return [*_entering(self._kproxy), *command]
+        return [*entering(self._kproxy), *command]
 
     def on_clients_host(self, command: Command = ()) -> list[str | Path]:
         """The command that runs `command` on the clients' host; a prefix if `command` is left out."""
-        return [*_entering(self._clients), *command]
+        return [*entering(self._clients), *command]
 
     @staticmethod
     def failure_to_reach(prefix: Command, address: str) -> str:
@@ -108,8 +108,8 @@ class ThreeHosts:
         return answer.stdout.strip() if answer.returncode else ""
 
     def __enter__(self) -> Self:
-        self._kproxy = self._holders.enter_context(_new_host("kproxy's host")).process_id
-        self._clients = self._holders.enter_context(_new_host("the clients' host")).process_id
+        self._kproxy = self._holders.enter_context(new_host("kproxy's host")).process_id
+        self._clients = self._holders.enter_context(new_host("the clients' host")).process_id
         run_ip("link", "set", "lo", "up")
         run_ip(
             "link",
@@ -147,7 +147,7 @@ class ThreeHosts:
         run_ip("addr", "add", f"{KPROXY_FRONT_ADDRESS}/{PREFIX_LENGTH}", "dev", "to-clients", prefix=prefix)
         run_ip("link", "set", "to-clients", "up", prefix=prefix)
         # A new namespace takes this over from the machine, and a machine that runs containers forwards.
-        _run([*prefix, _program("sh", "dash"), "-c", "echo 0 > /proc/sys/net/ipv4/ip_forward"])
+        set_forwarding(is_on=False, prefix=prefix)
 
     def _set_up_clients_host(self) -> None:
         prefix = self.on_clients_host()
@@ -156,7 +156,7 @@ class ThreeHosts:
         run_ip("link", "set", "to-kproxy", "up", prefix=prefix)
 
 
-def _new_host(name: str) -> Child:
+def new_host(name: str) -> Child:
     """A process that holds a new network namespace, which exists when this returns."""
     shell = _program("sh", "dash")
     holder = Child(name, [_program("unshare", "util-linux"), "--net", "--", shell, "-c", HOLD])
@@ -164,16 +164,33 @@ def _new_host(name: str) -> Child:
     return holder
 
 
-def _entering(holder_process_id: int) -> list[str | Path]:
+def entering(holder_process_id: int) -> list[str | Path]:
+    """The prefix of a command that is to run on the host which a process holds."""
     return [_program("nsenter", "util-linux"), f"--net=/proc/{holder_process_id}/ns/net", "--"]
+
+
+def link(one: str, one_host: Command, other: str, other_host: Command) -> None:
+    """Connect two hosts, given as what `entering` returns, by devices of these names, which are up then."""
+    holder = next(str(word).split("/")[2] for word in other_host if str(word).startswith("--net="))
+    peer = ("peer", "name", other, "netns", holder)
+    run_ip("link", "add", one, "type", "veth", *peer, prefix=one_host)
+    run_ip("link", "set", one, "up", prefix=one_host)
+    run_ip("link", "set", other, "up", prefix=other_host)
+
+
+def set_forwarding(*, is_on: bool, prefix: Command) -> None:
+    """Let a host pass on what is for others, or not."""
+    write = f"echo {int(is_on)} > /proc/sys/net/ipv4/ip_forward"
+    run_command([*prefix, _program("sh", "dash"), "-c", write])
 
 
 def run_ip(*arguments: str, prefix: Command = ()) -> None:
     """Run `ip` on the host that `prefix` leads to. Raises `NamespacesRefused` with what it said if it fails."""
-    _run([*prefix, _program("ip", "iproute2"), *arguments])
+    run_command([*prefix, _program("ip", "iproute2"), *arguments])
 
 
-def _run(command: Command) -> None:
+def run_command(command: Command) -> None:
+    """Run a command to its end. Raises `NamespacesRefused` with what it said if it fails."""
     answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     if answer.returncode != 0:
         raise NamespacesRefused(f"{' '.join(map(str, command))}: {answer.stderr.strip()}")

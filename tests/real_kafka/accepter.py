@@ -19,7 +19,7 @@ from tests.real_kafka.share_member import AcknowledgeType, MemberError, ShareMem
 POLL_TIMEOUT_MS: Final = 200
 COMMIT_TIMEOUT_MS: Final = 5_000
 ERRORS_IN_A_ROW: Final = 40
-"""After that many the member is taken for lost, and started anew."""
+"""After that many the member is taken for lost, and started anew, unless told otherwise."""
 PAUSE_SECONDS: Final = 0.1
 
 StartMember: TypeAlias = Callable[[Sequence[str]], ShareMember]
@@ -36,15 +36,34 @@ class Answer:
     record: RecordId
 
 
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A record that a poll gave; the times are the beginning and the end of the poll, as in `Answer`."""
+
+    asked_at: float
+    got_at: float
+    record: RecordId
+
+
 class Accepter:
     """A member and the thread that drives it, from `__enter__` to `__exit__`.
 
-    Half of its acceptances travel alone, with a commit, and half with the next poll.
+    Half of its acceptances travel alone, with a commit, and half with the next poll. After `errors_in_a_row` the member
+    is taken for lost.
     """
 
-    def __init__(self, start_member: StartMember, topics: Sequence[str], journal: Path) -> None:
-        self.received: list[tuple[float, RecordId]] = []
-        """What was polled, and when the poll began."""
+    def __init__(
+        self,
+        start_member: StartMember,
+        topics: Sequence[str],
+        journal: Path,
+        *,
+        errors_in_a_row: int = ERRORS_IN_A_ROW,
+    ) -> None:
+        self.received: list[Receipt] = []
+        """What was polled."""
+        self.answered_at: list[float] = []
+        """When acceptances were answered, in order; those of one request at the same time."""
         self.tried: set[RecordId] = set()
         """What was accepted, whatever came of it."""
         self.errors: Counter[str] = Counter()
@@ -58,6 +77,7 @@ class Accepter:
         self._journal_path = journal
         self._is_over = threading.Event()
         self._errors_in_a_row = 0
+        self._most_errors = errors_in_a_row
         self._thread = threading.Thread(target=self._run, name="accepter")
         self._failure: BaseException | None = None
 
@@ -121,7 +141,7 @@ class Accepter:
     def _bear(self, error: MemberError) -> None:
         self.errors[error.error] += 1
         self._errors_in_a_row += 1
-        if self._errors_in_a_row >= ERRORS_IN_A_ROW:
+        if self._errors_in_a_row >= self._most_errors:
             raise ChildEnded(f"nothing but errors: {error}")
         self._is_over.wait(PAUSE_SECONDS)
 
@@ -134,7 +154,8 @@ class Accepter:
         if not records:
             return
         ids = [(record.topic, record.partition, record.offset) for record in records]
-        self.received += [(asked_at, record_id) for record_id in ids]
+        got_at = time.monotonic()
+        self.received += [Receipt(asked_at, got_at, record_id) for record_id in ids]
         self.tried.update(ids)
         self._accept_all(member)
         if commits:
@@ -159,6 +180,7 @@ class Accepter:
             if answered.error is not None:
                 self.errors[f"answer {answered.error}"] += 1
                 continue
+            self.answered_at.append(now)
             for offset in answered.offsets:
                 line: Sequence[float | str | int] = (now, answered.topic, answered.partition, offset)
                 self._journal.write(json.dumps(line) + "\n")

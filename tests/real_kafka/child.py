@@ -110,6 +110,10 @@ class Child:
         file = self._errors.fileno()
         return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
 
+    def terminate(self) -> None:
+        """Send SIGTERM and return at once."""
+        self._process.terminate()
+
     def pause(self) -> None:
         """SIGSTOP: it keeps its connections and does nothing."""
         self._process.send_signal(signal.SIGSTOP)

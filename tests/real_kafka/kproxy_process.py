@@ -217,10 +217,6 @@ class KproxyProcess(Child):
             if (event is None or line["event"] == event) and keys.items() <= line.items()
         ]
 
-    def terminate(self) -> None:
-        """Send SIGTERM and return at once."""
-        self._process.terminate()
-
     def drain(self, *, timeout_seconds: float = GRACE_SECONDS) -> int:
         """Send SIGTERM and wait for its end; the exit status. Raises `ChildTimedOut`."""
         self.terminate()

@@ -17,12 +17,18 @@ RecordId: TypeAlias = tuple[str, int, int]
 
 
 class SteadyProduction:
-    """Small batches to one partition after the other, from `__enter__` to `__exit__`; `produced` is what landed."""
+    """Small batches, from `__enter__` to `__exit__`; `produced` is what landed.
 
-    def __init__(self, bootstrap_servers: str, partitions: Sequence[tuple[str, int]]) -> None:
+    They go to partitions by chance, or `in_turn`, which leaves none without records for long.
+    """
+
+    def __init__(
+        self, bootstrap_servers: str, partitions: Sequence[tuple[str, int]], *, in_turn: bool = False
+    ) -> None:
         self.produced: set[RecordId] = set()
         self.refused: list[str] = []
         self._partitions = list(partitions)
+        self._in_turn = in_turn
         self._producer = Producer(
             {"bootstrap.servers": bootstrap_servers, "enable.idempotence": True, "linger.ms": 2}
         )
@@ -56,7 +62,8 @@ class SteadyProduction:
         chance = random.Random(5)
         number = 0
         while not self._is_over.wait(INTERVAL_SECONDS):
-            topic, partition = chance.choice(self._partitions)
+            turn = number // RECORDS_AT_ONCE % len(self._partitions)
+            topic, partition = self._partitions[turn] if self._in_turn else chance.choice(self._partitions)
             for _ in range(RECORDS_AT_ONCE):
                 number += 1
                 self._producer.produce(topic, f"{number}", partition=partition, on_delivery=self._note)

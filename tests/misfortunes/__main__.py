@@ -1,0 +1,120 @@
+"""Lets misfortunes strike a fleet under load, checks what its clients saw, and prints one JSON line of figures.
+
+The exit status is 0 if all that was accepted was accepted once and for good, and nothing is missing.
+"""
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from random import Random
+from types import FrameType
+from typing import Final, NoReturn
+
+from tests.compatibility.namespaces import start_again_on_brokers_host
+from tests.misfortunes import checks, gaps
+from tests.misfortunes.catalogue import CATALOGUE, chosen, let_strike
+from tests.misfortunes.fleet import Fleet, running_fleet
+from tests.misfortunes.load import Load, under_load
+from tests.real_kafka import jars
+from tests.real_kafka.versions import REFERENCE, release_of
+
+MODULE: Final = "tests.misfortunes"
+EXIT_TERMINATED: Final = 143
+BROKERS: Final = 3
+KPROXIES: Final = 3
+GROUPS: Final = 3
+KINDS: Final = ("confluent", "confluent", "confluent", "java")
+FIRST_ANSWERS_SECONDS: Final = 90.0
+RECOVERY_SECONDS: Final = 60.0
+QUIET_SECONDS: Final = 1.0
+"""Between two misfortunes."""
+LONG_QUIET_SECONDS: Final = 10.0
+"""Before the first one: what is usual."""
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    signal.signal(signal.SIGTERM, _end_in_order)
+    options = _options()
+    if not options.inside:
+        jars.fetch(release_of(options.version))
+        start_again_on_brokers_host(MODULE, [*sys.argv[1:], "--inside"])
+    with tempfile.TemporaryDirectory() as folder:
+        report = _run(options, Path(folder))
+    print(json.dumps(report), flush=True)
+
+
+def _run(options: argparse.Namespace, folder: Path) -> dict[str, object]:
+    chance = Random(options.seed)
+    names = options.only or list(chosen(options.misfortunes, chance))
+    _say(f"seed {options.seed}: {', '.join(names)}")
+    with (
+        running_fleet(options.version, folder, brokers=BROKERS, kproxies=KPROXIES, settings={}) as fleet,
+        under_load(fleet, folder, groups=GROUPS, kinds=KINDS) as load,
+    ):
+        load.wait_for_answers(since=time.monotonic(), timeout_seconds=FIRST_ANSWERS_SECONDS)
+        quiet_since = time.monotonic()
+        time.sleep(LONG_QUIET_SECONDS)
+        story = gaps.Story(quiet_since, time.monotonic())
+        for number, name in enumerate(names, start=1):
+            _happen(name, fleet, load, chance, story)
+            _say(f"{number} of {len(names)}: {story.told[-1]}")
+        load.acceptances.wait_until_calm()
+        _require_order(load, story)
+        return {
+            "seed": options.seed,
+            "misfortunes": dict(Counter(names)),
+            "records produced": len(load.acceptances.production.produced),
+            "acceptances answered": len(load.acceptances.answers()),
+            "errors of members": dict(load.acceptances.errors()),
+            "gaps": story.summary(),
+        }
+
+
+def _happen(name: str, fleet: Fleet, load: Load, chance: Random, story: gaps.Story) -> None:
+    owners = fleet.owners()
+    struck = let_strike(name, fleet, chance)
+    load.wait_for_answers(since=struck.ended, timeout_seconds=RECOVERY_SECONDS)
+    fleet.wait_until_shared_out()
+    recovered = time.monotonic()
+    time.sleep(QUIET_SECONDS)
+    story.add(struck, recovered, load.groups, owners, fleet.owners())
+
+
+def _require_order(load: Load, story: gaps.Story) -> None:
+    load.acceptances.require_in_order(load.acceptances.read_log())
+    assert checks.delivered_after_its_answer(load) == []
+    assert checks.held_by_two_at_once(load, story.struck, story.recovered) == []
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {MODULE}", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--misfortunes", type=int, default=10, help="how many (10)")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="chooses them, whom they strike and for how long (1)"
+    )
+    parser.add_argument(
+        "--only", action="append", choices=sorted(CATALOGUE), help="this one; may be repeated"
+    )
+    parser.add_argument("--version", default=REFERENCE.version, help=f"of Apache Kafka ({REFERENCE.version})")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _end_in_order(_signal_number: int, _frame: FrameType | None) -> NoReturn:
+    sys.exit(EXIT_TERMINATED)
+
+
+if __name__ == "__main__":
+    main()
