@@ -20,6 +20,7 @@ FILES_WITH_SPARK: Final = (
 
 LONGEST_FIRST: Final = (
     SPARK,
+    "tests/misfortunes/test_misfortunes.py",
     "tests/compatibility/test_matrix.py",
     "tests/conformance/test_conformance.py",
     "tests/kafka/test_share_semantics.py",

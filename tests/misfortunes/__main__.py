@@ -19,7 +19,7 @@ from tests.compatibility.namespaces import start_again_on_brokers_host
 from tests.misfortunes import checks, gaps
 from tests.misfortunes.catalogue import CATALOGUE, chosen, let_strike
 from tests.misfortunes.fleet import Fleet, running_fleet
-from tests.misfortunes.load import Load, under_load
+from tests.misfortunes.load import LOCK_SECONDS, Load, under_load
 from tests.real_kafka import jars
 from tests.real_kafka.versions import REFERENCE, release_of
 
@@ -88,8 +88,9 @@ def _happen(name: str, fleet: Fleet, load: Load, chance: Random, story: gaps.Sto
 
 def _require_order(load: Load, story: gaps.Story) -> None:
     load.acceptances.require_in_order(load.acceptances.read_log())
-    assert checks.delivered_after_its_answer(load) == []
-    assert checks.held_by_two_at_once(load, story.struck, story.recovered) == []
+    receipts = [receipt for accepter in load.acceptances.accepters for receipt in accepter.received]
+    assert checks.delivered_after_its_answer(receipts, load.acceptances.answers()) == []
+    assert checks.held_by_two_at_once(receipts, unquiet=story.unquiet, lock_seconds=LOCK_SECONDS) == []
 
 
 def _options() -> argparse.Namespace:

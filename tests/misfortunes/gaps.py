@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from tests.misfortunes.catalogue import Struck
+from tests.misfortunes.checks import Span
 from tests.misfortunes.load import GroupAtWork
 
 QUIET: Final = "quiet times"
@@ -37,9 +38,8 @@ class Story:
 
     quiet_since: float
     quiet_until: float
-    struck: list[Struck] = field(default_factory=list)
-    recovered: list[float] = field(default_factory=list)
-    """When every group had gone on after each."""
+    unquiet: list[Span] = field(default_factory=list)
+    """From the beginning of each misfortune to when every group had gone on after it."""
     told: list[str] = field(default_factory=list)
     _gaps: defaultdict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
 
@@ -52,8 +52,7 @@ class Story:
         owners_after: Mapping[int, int],
     ) -> None:
         """Note what happened, and what it meant for each group; owners are numbers of kproxies by slot."""
-        self.struck.append(struck)
-        self.recovered.append(recovered)
+        self.unquiet.append((struck.began, recovered))
         longest: list[str] = []
         for group in groups:
             owner = owners_before.get(group.slot)
