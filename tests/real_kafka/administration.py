@@ -142,8 +142,11 @@ def topics(bootstrap_servers: str) -> set[str]:
 
 
 def leader_of(bootstrap_servers: str, topic: str, partition: int) -> int:
-    """The node id of a partition's leader."""
-    metadata = _admin(bootstrap_servers, None).list_topics(topic, timeout=ANSWER_TIMEOUT_SECONDS)
+    """The node id of a partition's leader, once each partition up to this one has one."""
+    admin = _admin(bootstrap_servers, None)
+    _partitions_with_leaders(admin, topic, at_least=partition + 1)
+    # The client has just heard of it, and asks the same broker.
+    metadata = admin.list_topics(topic, timeout=ANSWER_TIMEOUT_SECONDS)
     return int(metadata.topics[topic].partitions[partition].leader)
 
 

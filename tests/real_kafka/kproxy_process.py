@@ -85,8 +85,8 @@ class KproxyProcess(Child):
     that would configure it are taken away. What it logs is kept under `build/kafka-logs/` when a `with` ends
     on an error.
 
-    Unless `settings` name them, its state topics are its own: two processes with the same ones would take them
-    from each other.
+    Unless `settings` name them, its state topics are its own: processes with the same ones are a fleet, which shares
+    out the slots.
     """
 
     def __init__(
@@ -175,6 +175,11 @@ class KproxyProcess(Child):
     def status(self) -> Mapping[str, Any]:
         """The item of `/api/v1/status`. Raises OSError while the admin port is not bound."""
         return self._ask("/api/v1/status").items[0]
+
+    def owned_slots(self) -> set[int]:
+        """The slots of the state log that it serves now. Raises OSError while the admin port is not bound."""
+        slots = self._ask("/api/v1/state-log").items
+        return {slot["partition"] for slot in slots if slot["state"] == "ready"}
 
     def state_items(self, slot: int) -> tuple[Mapping[str, Any], ...]:
         """The items of `/api/v1/state-log/{slot}/state`. Raises OSError while the admin port is not bound."""
