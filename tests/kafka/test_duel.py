@@ -1,32 +1,45 @@
-"""Two kproxies and one state log: the one that claimed last serves on, the other steps down, whatever it had sent."""
+"""A former owner of a slot and its next one: what the former one had sent does not count, however late it lands."""
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
 import pytest
-from click.testing import CliRunner
 
-from kproxy.cli.exit_codes import ExitCode
-from kproxy.cli.main import cli
 from kproxy.error_codes import ErrorCode
-from kproxy.statelog.state_log_fold import Outcome
+from kproxy.statelog.group_log_fold import GroupLogFold
+from kproxy.statelog.state_log_fold import Outcome, StateLogFold
 from tests.real_kafka import administration, log_reading
 from tests.real_kafka.administration import unique_name
 from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.expiring_producers import EXPIRING_PRODUCERS
 from tests.real_kafka.faulty_forwarder import FaultyForwarder
-from tests.real_kafka.kproxy_process import KproxyProcess, MetricValues, state_topic_settings
+from tests.real_kafka.kproxy_fleet import KproxyFleet, group_in_slot, slot_of
+from tests.real_kafka.kproxy_process import KproxyProcess, state_topic_settings
+from tests.real_kafka.log_reading import PartitionLog
 from tests.real_kafka.node_settings import CLIENT_LISTENER
 from tests.real_kafka.raw_share_member import RawShareMember
 
 ACCEPT: Final = 1
 RECORDS: Final = 20
-TIMEOUT_SECONDS: Final = 30.0
-SERVICE_UNAVAILABLE: Final = 503
+TIMEOUT_SECONDS: Final = 40.0
+POLL_SECONDS: Final = 0.05
+LOCK: Final = "share.record.lock.duration.ms"
+FROM_THE_FORMER_OWNER: Final = "16016"
+FROM_THE_NEXT_ONE: Final = "17017"
+COMPACTED_AT_ONCE: Final = {
+    "min.compaction.lag.ms": "0",
+    "max.compaction.lag.ms": "100",
+    "min.cleanable.dirty.ratio": "0.001",
+    "segment.ms": "100",
+}
+NOT_ANSWERED_AS_DURABLE: Final = frozenset(
+    {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,89 +50,103 @@ class Scene:
     forwarder: FaultyForwarder
     topic: str
     group: str
-    settings: dict[str, str | int]
+    settings: Mapping[str, str | int]
+
+    @property
+    def slot(self) -> int:
+        """The slot of the group."""
+        return slot_of(self.group)
+
+    def logs(self, which: str) -> dict[int, PartitionLog]:
+        """One of the state topics, `state` or `groups`, as it stands."""
+        return asyncio.run(
+            log_reading.read_topic(self.cluster, str(self.settings[f"kproxy.{which}.topic.name"]))
+        )
 
 
-@pytest.fixture
-def scene() -> Iterator[Scene]:
+@contextmanager
+def scene(broker_settings: Mapping[str, int]) -> Iterator[Scene]:
     with FaultyForwarder() as forwarder:
         advertised = {"advertised.listeners": f"{CLIENT_LISTENER}://{forwarder.address}"}
-        with KafkaCluster(broker_settings=advertised) as cluster:
+        with KafkaCluster(broker_settings={**advertised, **broker_settings}) as cluster:
             forwarder.target = cluster.broker_address(1)
             topic = administration.create_topic(cluster.bootstrap_servers, unique_name("duel"))
             administration.produce(cluster.bootstrap_servers, topic, [f"{n}" for n in range(RECORDS)])
             yield Scene(cluster, forwarder, topic, unique_name("duellists"), state_topic_settings())
 
 
-def test_a_batch_that_a_frozen_owner_had_sent_does_not_count_once_another_one_has_claimed(
-    scene: Scene,
+@pytest.mark.parametrize(
+    ("brokers", "late_count"), [({}, 0), (EXPIRING_PRODUCERS, 1)], ids=["producers-kept", "producers-expired"]
+)
+def test_what_a_frozen_owner_had_acknowledged_does_not_count_once_another_one_has_claimed(
+    brokers: Mapping[str, int], late_count: int
 ) -> None:
     # Given
-    forwarder = scene.forwarder
-    with _kproxy(scene) as old, ThreadPoolExecutor() as threads, ExitStack() as members:
-        administration.set_group_settings(
-            old.bootstrap_servers, scene.group, {"share.auto.offset.reset": "earliest"}
-        )
-        before = members.enter_context(_joined(old, scene, "before"))
+    with scene(brokers) as here, _kproxy(here) as old, ExitStack() as stack:
+        threads = stack.enter_context(ThreadPoolExecutor())
+        _set_lock(old, here.group, "15000")
+        before = stack.enter_context(_joined(old, here, "before"))
         assert before.acknowledge(0, 4, ACCEPT) == ErrorCode.NONE
-        forwarder.hold()
+        here.forwarder.hold_from(here.group.encode())
         late_answer = threads.submit(before.acknowledge, 5, 9, ACCEPT)
-        _wait_until_held(forwarder, scene.group.encode())
-        old.pause()
-        with _kproxy(scene) as new:
-            after = members.enter_context(_joined(new, scene, "after"))
+        with _next_owner(here, old, held=here.group) as fleet:
+            after = stack.enter_context(_joined(fleet.kproxies[1], here, "after"))
             assert after.acknowledge(5, 6, ACCEPT) == ErrorCode.NONE
 
             # When
-            forwarder.release()
-            old.resume()
+            _let_land(here, old)
 
             # Then
-            assert late_answer.result(TIMEOUT_SECONDS) == ErrorCode.NOT_LEADER_OR_FOLLOWER
-            assert after.acknowledge(7, RECORDS - 1, ACCEPT) == ErrorCode.NONE
-            old.wait_until(lambda: len(old.log_events("slot_stepped_down", level="error")) == 1)
-            old.wait_until(lambda: old.readiness().status == SERVICE_UNAVAILABLE)
-            assert _stepped_down(old) >= 1
-            assert _stepped_down(new) == 0
-            assert new.log_events(level="error") == []
-            new.wait_until_ready()
-            _require_same_state(scene, new)
+            assert late_answer.result(TIMEOUT_SECONDS) in NOT_ANSWERED_AS_DURABLE
+            _until(lambda: _late_records(here) == [late_count, 0])
+            fleet.wait_until_shared_out()
+            after.close()
+            _accept_the_rest(fleet, here)
+            _require_same_state(fleet, here)
+            assert _late_records(here) == [late_count, 0]
+            _require_no_errors(fleet)
 
 
-def test_whoever_is_overtaken_with_nothing_to_do_says_so_within_seconds_and_by_whom(scene: Scene) -> None:
+def test_a_late_record_of_the_groups_topic_is_not_what_compaction_leaves() -> None:
     # Given
-    with _kproxy(scene) as old:
-        administration.set_group_settings(
-            old.bootstrap_servers, scene.group, {"share.auto.offset.reset": "earliest"}
-        )
-        assert old.status()["shareGroups"]["state"] == "on"
+    with scene(EXPIRING_PRODUCERS) as here, _kproxy(here) as old, ExitStack() as stack:
+        threads = stack.enter_context(ThreadPoolExecutor())
+        _set_lock(old, here.group, "15000")
+        here.forwarder.hold_from(FROM_THE_FORMER_OWNER.encode())
+        late_change = threads.submit(_set_lock, old, here.group, FROM_THE_FORMER_OWNER)
+        with _next_owner(here, old, held=FROM_THE_FORMER_OWNER) as fleet:
+            _set_lock(fleet.kproxies[1], here.group, FROM_THE_NEXT_ONE)
 
-        # When
-        with _kproxy(scene) as new:
+            # When
+            _let_land(here, old)
+
             # Then
-            old.wait_until(lambda: old.readiness().status == SERVICE_UNAVAILABLE)
-            old.wait_until(lambda: bool(old.log_events("slot_stepped_down")))
-            status = old.status()
-            described = CliRunner().invoke(
-                cli, ["groups", "describe", scene.group, "--admin-url", old.admin_url]
-            )
-            [stepped_down] = old.log_events("slot_stepped_down", level="error")
-            [warning] = new.log_events(level="warning")
-            assert (warning["event"], f"process {old.process_id} " in warning["owner"]) == (
-                "living_owner_found",
-                True,
-            )
-            new_owner = f"process {new.process_id} "
-            assert new_owner in stepped_down["new_owner"]
-            assert (status["state"], status["shareGroups"]["state"]) == ("not-ready", "unavailable")
-            assert new_owner in status["shareGroups"]["reason"]
-            assert [problem["check"] for problem in status["problems"]] == ["state_log"]
-            assert described.exit_code == ExitCode.FAILED
-            assert new_owner in described.stderr
-            assert old.is_alive()
-            assert new.drain() == 0
-        with _kproxy(scene) as next_one:
-            assert next_one.log_events(level="warning") == [], "who ended in order is not alive"
+            assert late_change.exception(TIMEOUT_SECONDS) is not None
+            _until(lambda: _late_records(here)[1] > 0)
+            fleet.wait_until_shared_out()
+            _compact(fleet, here)
+            assert _locks(here) == {FROM_THE_NEXT_ONE}
+            _require_no_errors(fleet)
+
+
+@contextmanager
+def _next_owner(here: Scene, old: KproxyProcess, *, held: str) -> Iterator[KproxyFleet]:
+    """Freeze the owner with a request that the forwarder holds; yield it with another one, which owns every slot."""
+    _until(lambda: here.forwarder.is_holding(held.encode()))
+    old.pause()
+    with _kproxy(here) as new:
+        fleet = KproxyFleet(here.cluster, [old, new], here.settings)
+        new.wait_until(lambda: new.owned_slots() == set(fleet.slots))
+        yield fleet
+
+
+def _let_land(here: Scene, old: KproxyProcess) -> None:
+    here.forwarder.release()
+    old.resume()
+
+
+def _require_no_errors(fleet: KproxyFleet) -> None:
+    assert [line for each in fleet.kproxies for line in each.log_events(level="error")] == []
 
 
 def _kproxy(scene: Scene) -> KproxyProcess:
@@ -130,6 +157,12 @@ def _kproxy(scene: Scene) -> KproxyProcess:
         kproxy.kill()
         raise
     return kproxy
+
+
+def _set_lock(kproxy: KproxyProcess, group: str, lock_ms: str) -> None:
+    administration.set_group_settings(
+        kproxy.bootstrap_servers, group, {"share.auto.offset.reset": "earliest", LOCK: lock_ms}
+    )
 
 
 def _joined(kproxy: KproxyProcess, scene: Scene, member_id: str) -> RawShareMember:
@@ -144,28 +177,57 @@ def _joined(kproxy: KproxyProcess, scene: Scene, member_id: str) -> RawShareMemb
     return member
 
 
-def _wait_until_held(forwarder: FaultyForwarder, content: bytes) -> None:
+def _accept_the_rest(fleet: KproxyFleet, scene: Scene) -> None:
+    with _joined(fleet.owner_of(scene.group), scene, "last") as last:
+        assert last.acknowledge(7, RECORDS - 1, ACCEPT) == ErrorCode.NONE
+
+
+def _until(is_so: Callable[[], bool]) -> None:
     deadline = time.monotonic() + TIMEOUT_SECONDS
-    while not forwarder.is_holding(content):
+    while not is_so():
         assert time.monotonic() < deadline
-        time.sleep(0.01)
+        time.sleep(POLL_SECONDS)
 
 
-def _stepped_down(kproxy: KproxyProcess) -> float:
-    metrics: MetricValues = kproxy.metrics()
-    reasons = ("fenced", "foreign_write")
-    return sum(metrics.value("kproxy_statelog_rebuilds_total", reason=reason) for reason in reasons)
+def _late_records(scene: Scene) -> list[int]:
+    """How many records of the state topic, and of the groups topic, stand behind a claim newer than their own."""
+    states, groups = StateLogFold(), GroupLogFold()
+    outcomes = (
+        [states.apply(record) for record in scene.logs("state")[scene.slot].records],
+        [groups.replay(record) for record in scene.logs("groups")[scene.slot].records],
+    )
+    return [of_topic.count(Outcome.IGNORED_STALE_CLAIM) for of_topic in outcomes]
 
 
-def _require_same_state(scene: Scene, owner: KproxyProcess) -> None:
+def _require_same_state(fleet: KproxyFleet, scene: Scene) -> None:
     """The log, folded offline, says what its owner says; and nobody's acknowledgement counts twice."""
-    logs = asyncio.run(log_reading.read_topic(scene.cluster, str(scene.settings["kproxy.state.topic.name"])))
-    replayed = log_reading.replay(logs)
+    replayed = log_reading.replay(scene.logs("state"))
     [(key, state)] = replayed.states.items()
     assert replayed.contradictions == []
     assert replayed.accepted[key] == set(range(RECORDS))
-    shown = [item for slot in range(len(logs)) for item in owner.state_items(slot)]
+    shown = fleet.owner_of(scene.group).state_items(scene.slot)
     assert [(item["groupId"], item["startOffset"], item["leaderEpoch"]) for item in shown] == [
         (key.group_id, state.start_offset, state.leader_epoch)
     ]
     assert replayed.outcomes.get(Outcome.SKIPPED_CORRUPT, 0) == 0
+
+
+def _compact(fleet: KproxyFleet, scene: Scene) -> None:
+    """Let the groups topic be compacted up to what is written here. The active segment never is."""
+    topic = str(scene.settings["kproxy.groups.topic.name"])
+    before = scene.logs("groups")[scene.slot].records[-1].offset
+    administration.set_topic_settings(scene.cluster.bootstrap_servers, topic, COMPACTED_AT_ONCE)
+
+    def is_compacted() -> bool:
+        owner = fleet.owner_of(scene.group)
+        _set_lock(owner, group_in_slot(scene.slot), "15000")
+        offsets = [record.offset for record in scene.logs("groups")[scene.slot].records]
+        return len([offset for offset in offsets if offset <= before]) < before / 2
+
+    _until(is_compacted)
+
+
+def _locks(scene: Scene) -> set[str]:
+    """What a start would read from the groups topic."""
+    folds = log_reading.replay_groups(scene.logs("groups"))
+    return {fold.configs()[scene.group][LOCK] for fold in folds if scene.group in fold.configs()}

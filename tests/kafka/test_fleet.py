@@ -1,8 +1,8 @@
 """Several kproxies in front of one cluster serve share groups as one, whichever of them a member is connected to."""
 
 import asyncio
-import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Final, Self
 
@@ -10,7 +10,7 @@ import pytest
 
 from kproxy.net.cluster.coordinators import CoordinatorKind, find_coordinator
 from tests.real_kafka import accounts, administration
-from tests.real_kafka.accounts import misaccounted
+from tests.real_kafka.accounts import RecordId, misaccounted
 from tests.real_kafka.administration import unique_name
 from tests.real_kafka.backing_topics import looking_at
 from tests.real_kafka.cluster import KafkaCluster
@@ -145,10 +145,7 @@ def test_two_fleets_with_topics_of_their_own_do_not_know_of_each_other(
     # Given
     with kproxy_fleet(kafka_cluster(REFERENCE.version), 2) as other:
         group = three.new_group_of(three.kproxies[0])
-        work = [
-            Work(fleet, group, [("confluent", fleet.owner_of(group))], topic="both")
-            for fleet in (three, other)
-        ]
+        work = [Work(fleet, group, [("confluent", fleet.owner_of(group))]) for fleet in (three, other)]
 
         # When
         _do_together(work)
@@ -209,32 +206,39 @@ def test_a_process_that_the_others_cannot_reach_is_named_in_one_line(kafka_clust
 class Work:
     """Members of one group, by the kind of client and the kproxy of each; and what is produced for them."""
 
-    def __init__(
-        self,
-        fleet: KproxyFleet,
-        group: str,
-        members: Sequence[tuple[str, KproxyProcess]],
-        *,
-        topic: str | None = None,
-    ) -> None:
+    def __init__(self, fleet: KproxyFleet, group: str, members: Sequence[tuple[str, KproxyProcess]]) -> None:
         administration.set_group_settings(fleet.owner_of(group).bootstrap_servers, group, SETTINGS)
-        servers = fleet.cluster.bootstrap_servers
+        self._fleet, self._group, self._members = fleet, group, members
         self._topic = administration.create_topic(
-            servers, unique_name(topic or "of-a-fleet"), partitions=PARTITIONS
+            fleet.cluster.bootstrap_servers, unique_name("of-a-fleet"), partitions=PARTITIONS
         )
-        self.produced = accounts.produce_to_every_partition(
-            servers, self._topic, partitions=PARTITIONS, each=RECORDS_EACH, batches=RECORDS_EACH // 2
-        )
+        self.produced: dict[RecordId, str] = {}
         self.deliveries: list[Delivery] = []
-        self._group, self._members = group, members
 
     def do(self) -> None:
-        """Let the members accept everything."""
+        """Let the members accept everything that is produced once each has partitions."""
         with ExitStack() as stack:
             started = [stack.enter_context(self._started(kind, kproxy)) for kind, kproxy in self._members]
-            self.deliveries = consume_together(
-                started, accept, until=settled(len(self.produced)), timeout_seconds=TIMEOUT_SECONDS
+            consuming = stack.enter_context(ThreadPoolExecutor(1)).submit(
+                consume_together,
+                started,
+                accept,
+                until=settled(PARTITIONS * RECORDS_EACH),
+                timeout_seconds=TIMEOUT_SECONDS,
             )
+            self._fleet.owner_of(self._group).wait_until(lambda: consuming.done() or self._is_assigned())
+            self.produced = accounts.produce_to_every_partition(
+                self._fleet.cluster.bootstrap_servers,
+                self._topic,
+                partitions=PARTITIONS,
+                each=RECORDS_EACH,
+                batches=RECORDS_EACH // 2,
+            )
+            self.deliveries = consuming.result()
+
+    def _is_assigned(self) -> bool:
+        members = self._fleet.owner_of(self._group).group_item(self._group).get("members", ())
+        return len(members) == len(self._members) and all(member["assignment"] for member in members)
 
     def _started(self, kind: str, kproxy: KproxyProcess) -> ShareMember:
         return MEMBER_KINDS[kind](kproxy.bootstrap_servers, group=self._group, topics=[self._topic])
@@ -269,21 +273,8 @@ class Steadfast:
 
 
 def _do_together(work: Sequence[Work]) -> None:
-    failures: list[BaseException] = []
-
-    def do(each: Work) -> None:
-        try:
-            each.do()
-        except BaseException as failure:  # noqa: BLE001 - raised again below
-            failures.append(failure)
-
-    threads = [threading.Thread(target=do, args=[each]) for each in work]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for failure in failures:
-        raise failure
+    with ThreadPoolExecutor(len(work)) as threads:
+        list(threads.map(Work.do, work))
 
 
 def _problem_of(kproxy: KproxyProcess) -> str:

@@ -34,6 +34,7 @@ class FaultyForwarder:
         self._lock = threading.Condition()
         self._held: set[socket.socket] = set()
         self._withheld = bytearray()
+        self._held_from = b""
         self.fault = Fault.NONE
         """What happens on connections that are made from now on."""
         threading.Thread(target=self._accept, name="faulty forwarder", daemon=True).start()
@@ -55,6 +56,11 @@ class FaultyForwarder:
         with self._lock:
             self._held = set(self._open)
 
+    def hold_from(self, content: bytes) -> None:
+        """Keep what comes on the connection on which `content` comes first, from then on."""
+        with self._lock:
+            self._held_from = content
+
     def is_holding(self, content: bytes) -> bool:
         """Whether `content` is among what was kept so far."""
         with self._lock:
@@ -64,6 +70,7 @@ class FaultyForwarder:
         """Pass on what was kept, and everything after it."""
         with self._lock:
             self._held.clear()
+            self._held_from = b""
             self._withheld.clear()
             self._lock.notify_all()
 
@@ -105,6 +112,9 @@ class FaultyForwarder:
 
     def _let_pass(self, source: socket.socket, data: bytes) -> None:
         with self._lock:
+            if self._held_from and self._held_from in data:
+                self._held.add(source)
+                self._held_from = b""
             if source in self._held:
                 self._withheld += data
                 self._lock.wait_for(lambda: source not in self._held)

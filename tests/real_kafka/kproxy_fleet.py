@@ -46,10 +46,14 @@ class KproxyFleet:
         return list(range(STATE_TOPIC_PARTITIONS))
 
     def owner_of(self, group: str) -> KproxyProcess:
-        """The process that serves a group now."""
-        slot = slot_of(group)
-        [owner] = [kproxy for kproxy in self.kproxies if slot in kproxy.owned_slots()]
-        return owner
+        """The process that serves a group, waited for while its slot moves or is loaded again."""
+        slot, deadline = slot_of(group), time.monotonic() + SETTLING_SECONDS
+        while True:
+            owners = [kproxy for kproxy in self.kproxies if slot in kproxy.owned_slots()]
+            if len(owners) == 1:
+                return owners[0]
+            assert time.monotonic() < deadline, f"slot {slot} is served by {len(owners)} processes"
+            time.sleep(POLL_SECONDS)
 
     def new_group_of(self, kproxy: KproxyProcess) -> str:
         """A name of a group that `kproxy` serves now."""
