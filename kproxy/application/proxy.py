@@ -40,6 +40,7 @@ from kproxy.net.cluster.contact_watch import ContactWatch
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.cluster.metadata_rounds import MetadataTiming
 from kproxy.net.cluster.share_support import ShareSupportWatch
+from kproxy.net.cluster.topic_names import TopicNames
 from kproxy.net.cluster.view import ClusterBroker, TopicIdsMissing
 from kproxy.net.deadlines import MonotonicClock, SystemWallClock
 from kproxy.net.peers.secret import SecretUnusable
@@ -180,7 +181,7 @@ class Proxy:
             rewriter=ResponseRewriter(
                 self._addresses,
                 lambda: self._routes.served,
-                self._topic_name,
+                TopicNames(self._metadata, clock, self._tasks).name_of,
                 lambda: self._routes.is_feature_on,
             ),
             limits=RelayLimits(

@@ -187,7 +187,7 @@ class ScriptedCluster:
     def _metadata(self, asked_node_id: int, request: DecodedRequest) -> MetadataResponse:
         message = request.message
         assert isinstance(message, MetadataRequest)
-        assert message.topics is not None, "kproxy never asks for all topics"
+        every_topic = [MetadataRequestTopic(name=name) for name in self.topic_names.values()]
         brokers = [
             MetadataResponseBroker(
                 node_id=node_id,
@@ -200,7 +200,7 @@ class ScriptedCluster:
         memory = self._memories.get(asked_node_id)
         topics = [
             self._describe(topic) if memory is None else _remembered(memory, topic)
-            for topic in message.topics
+            for topic in (every_topic if message.topics is None else message.topics)
         ]
         return MetadataResponse(
             brokers=brokers,
