@@ -15,12 +15,14 @@ from random import Random
 from types import FrameType
 from typing import Final, NoReturn
 
-from tests.compatibility.namespaces import start_again_on_brokers_host
+from tests.compatibility.namespaces import BROKERS_ADDRESS, start_again_on_brokers_host
 from tests.misfortunes import checks, gaps
 from tests.misfortunes.catalogue import CATALOGUE, chosen, let_strike
 from tests.misfortunes.fleet import Fleet, running_fleet
 from tests.misfortunes.load import LOCK_SECONDS, Load, under_load
 from tests.real_kafka import jars
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.expiring_producers import EXPIRING_PRODUCERS
 from tests.real_kafka.versions import REFERENCE, release_of
 
 MODULE: Final = "tests.misfortunes"
@@ -53,8 +55,14 @@ def _run(options: argparse.Namespace, folder: Path) -> dict[str, object]:
     chance = Random(options.seed)
     names = options.only or list(chosen(options.misfortunes, chance))
     _say(f"seed {options.seed}: {', '.join(names)}")
+    brokers = KafkaCluster(
+        options.version,
+        brokers=BROKERS,
+        host=BROKERS_ADDRESS,
+        broker_settings=EXPIRING_PRODUCERS if options.producers == "expiring" else None,
+    )
     with (
-        running_fleet(options.version, folder, brokers=BROKERS, kproxies=KPROXIES, settings={}) as fleet,
+        running_fleet(brokers, folder, kproxies=KPROXIES) as fleet,
         under_load(fleet, folder, groups=GROUPS, kinds=KINDS) as load,
     ):
         load.wait_for_answers(since=time.monotonic(), timeout_seconds=FIRST_ANSWERS_SECONDS)
@@ -68,6 +76,7 @@ def _run(options: argparse.Namespace, folder: Path) -> dict[str, object]:
         _require_order(load, story)
         return {
             "seed": options.seed,
+            "producers": options.producers,
             "misfortunes": dict(Counter(names)),
             "records produced": len(load.acceptances.production.produced),
             "acceptances answered": len(load.acceptances.answers()),
@@ -103,6 +112,12 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument(
         "--only", action="append", choices=sorted(CATALOGUE), help="this one; may be repeated"
+    )
+    parser.add_argument(
+        "--producers",
+        choices=("kept", "expiring"),
+        default="kept",
+        help="how long brokers know who wrote: as shipped (kept), or for a second, so that they fence nobody",
     )
     parser.add_argument("--version", default=REFERENCE.version, help=f"of Apache Kafka ({REFERENCE.version})")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)

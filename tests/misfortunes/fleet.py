@@ -1,13 +1,12 @@
 """Brokers and kproxies that share the slots of one state log, each kproxy on a host of its own."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.compatibility.namespaces import BROKERS_ADDRESS
 from tests.misfortunes.hosted_kproxy import HostedKproxy
 from tests.misfortunes.network import FleetNetwork
 from tests.real_kafka.cluster import KafkaCluster
@@ -33,10 +32,10 @@ class Fleet:
         return {slot: kproxy.number for kproxy in self.kproxies for slot in kproxy.owned_slots()}
 
     def wait_until_shared_out(self) -> None:
-        """Return when every slot is served, each by one kproxy, and each serves some; or raise AssertionError."""
+        """Return when every slot is served by one kproxy, and each that runs serves some, or raise AssertionError."""
         deadline = time.monotonic() + SETTLING_SECONDS
         while True:
-            owned = [kproxy.owned_slots() for kproxy in self.kproxies]
+            owned = [kproxy.owned_slots() for kproxy in self.kproxies if kproxy.is_running]
             if all(owned) and sorted(slot for slots in owned for slot in slots) == list(range(SLOT_COUNT)):
                 return
             assert time.monotonic() < deadline, f"slots are not shared out among the kproxies: {owned}"
@@ -54,13 +53,12 @@ class Fleet:
 
 
 @contextmanager
-def running_fleet(
-    version: str, folder: Path, *, brokers: int, kproxies: int, settings: Mapping[str, str | int]
-) -> Iterator[Fleet]:
-    """Yield a fleet that has shared out its slots. Raises what starting Kafka and kproxy raises."""
+def running_fleet(cluster: KafkaCluster, folder: Path, *, kproxies: int) -> Iterator[Fleet]:
+    """Start a cluster, and yield it with a fleet that has shared out its slots. Raises what starting raises."""
+    brokers = len(cluster.node_ids)
     secret = folder / "secret"
     secret.write_text("a secret that all of them share\n")
-    all_settings: dict[str, str | int] = {
+    settings: dict[str, str | int] = {
         **QUICK_HEARTBEATS,
         "kproxy.state.topic.name": STATE_TOPIC,
         "kproxy.fleet.secret.file": str(secret),
@@ -68,15 +66,13 @@ def running_fleet(
         "share.coordinator.state.topic.replication.factor": brokers,
         "share.coordinator.state.topic.min.isr": min(2, brokers),
         "group.share.delivery.count.limit": 10,
-        **settings,
     }
-    cluster = KafkaCluster(version, brokers=brokers, host=BROKERS_ADDRESS)
     with FleetNetwork(kproxies) as network, cluster:
         fleet = Fleet(
             network,
             cluster,
             [
-                HostedKproxy(network, number, cluster.bootstrap_servers, all_settings)
+                HostedKproxy(network, number, cluster.bootstrap_servers, settings)
                 for number in range(kproxies)
             ],
         )
