@@ -19,6 +19,7 @@ from tests.compatibility.namespaces import BROKERS_ADDRESS, start_again_on_broke
 from tests.misfortunes import checks, gaps
 from tests.misfortunes.catalogue import CATALOGUE, chosen, let_strike
 from tests.misfortunes.fleet import Fleet, running_fleet
+from tests.misfortunes.kept_story import keep_story
 from tests.misfortunes.load import LOCK_SECONDS, Load, under_load
 from tests.real_kafka import jars
 from tests.real_kafka.cluster import KafkaCluster
@@ -96,7 +97,12 @@ def _happen(name: str, fleet: Fleet, load: Load, chance: Random, story: gaps.Sto
 
 
 def _require_order(load: Load, story: gaps.Story) -> None:
-    load.acceptances.require_in_order(load.acceptances.read_log())
+    logs = load.acceptances.read_log()
+    try:
+        load.acceptances.require_in_order(logs)
+    except AssertionError as error:
+        error.add_note(f"the state log: {keep_story(logs)}")
+        raise
     receipts = [receipt for accepter in load.acceptances.accepters for receipt in accepter.received]
     assert checks.delivered_after_its_answer(receipts, load.acceptances.answers()) == []
     assert checks.held_by_two_at_once(receipts, unquiet=story.unquiet, lock_seconds=LOCK_SECONDS) == []

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +16,8 @@ from tests.real_kafka.steady_production import SteadyProduction
 SETTLING_SECONDS: Final = 200.0
 CALM_SECONDS: Final = 3.0
 WATCH_SECONDS: Final = 0.2
+TOLD: Final = 20
+"""How many of one kind are told at most."""
 
 
 @dataclass(slots=True)
@@ -80,9 +82,15 @@ class Acceptances:
             for key, offsets in replayed.accepted.items()
             for offset in offsets
         }
-        assert replayed.contradictions == []
-        assert [record for record, times in answered.items() if times > 1] == []
-        assert sorted(answered.keys() - accepted) == [], "answered, and not in the log"
-        assert sorted(accepted - self.tried()) == [], "in the log, and nobody accepted it"
-        assert sorted(self.production.produced ^ accepted) == [], "lost, or never produced"
+        _require_none("contradictions in the log", replayed.contradictions)
+        _require_none("answered twice", [record for record, times in answered.items() if times > 1])
+        _require_none("answered, and not in the log", answered.keys() - accepted)
+        _require_none("in the log, and nobody accepted it", accepted - self.tried())
+        _require_none("lost, or never produced", self.production.produced ^ accepted)
         assert self.restarts() == []
+
+
+def _require_none(what: str, found: Iterable[object]) -> None:
+    """Raise AssertionError with what was found; of many things the first ones."""
+    everything = sorted(map(str, found))
+    assert not everything, f"{len(everything)} {what}: {everything[:TOLD]}"

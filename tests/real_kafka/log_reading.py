@@ -6,6 +6,7 @@ from typing import Final
 
 from kproxy.share.identifiers import SharePartitionKey, TopicId
 from kproxy.share.record_state import RecordState
+from kproxy.statelog.actors import RecordEnd
 from kproxy.statelog.durable_state import DurableShareState
 from kproxy.statelog.group_log_fold import GroupLogFold
 from kproxy.statelog.state_log_fold import Outcome, StateLogFold
@@ -95,16 +96,22 @@ def replay_groups(logs: Mapping[int, PartitionLog]) -> list[GroupLogFold]:
 
 
 def _note(record: Record, replayed: Replayed) -> None:
-    decoded = decode_state_record(record).record
-    if not isinstance(decoded, ShareSnapshot | ShareUpdate):
+    decoded = decode_state_record(record)
+    state = decoded.record
+    if not isinstance(state, ShareSnapshot | ShareUpdate):
         return
-    accepted = replayed.accepted.setdefault(decoded.key, set())
-    for batch in decoded.state_batches:
+    accepted = replayed.accepted.setdefault(state.key, set())
+    for batch in state.state_batches:
         offsets = range(batch.first_offset, batch.last_offset + 1)
         if batch.state is RecordState.ACKNOWLEDGED:
             accepted.update(offsets)
         elif back := accepted.intersection(offsets):
-            replayed.contradictions.append(f"{decoded.key} {sorted(back)} {batch} at offset {record.offset}")
+            replayed.contradictions.append(f"{state.key} {sorted(back)} {batch} at offset {record.offset}")
+    # A record of several writes has no batch below the start offset that they lead to.
+    for actor in decoded.actors:
+        if actor.end is RecordEnd.ACCEPT:
+            for first, last in actor.offset_ranges:
+                accepted.update(range(first, last + 1))
 
 
 async def _read_partition(backing: Backing, topic_id: TopicId, partition: int) -> PartitionLog:
