@@ -75,7 +75,7 @@ $(INSTALLED): $(DEMO_INSTALLED)
 # ------------------------------------------------ the real thing
 
 .PHONY: demo
-demo: prerequisites $(DEMO_INSTALLED) ## three share consumers on a real Kafka through kproxy, replayed by Spark; KEEP=1 leaves it running
+demo: prerequisites $(DEMO_INSTALLED) ## three share consumers on a real Kafka through kproxy, replayed by Spark; PROXIES=3: through three; KEEP=1 leaves it running
 	@exec $(BIN)/python -m tests.demo
 
 .PHONY: kafka

@@ -1,8 +1,9 @@
 """`make demo`: three share consumers on a real Kafka that has no share groups, through kproxy, which dies once.
 
-In the end Spark replays what happened. Environment: `DEMO_RECORDS` (default 3000), `KEEP=1` leaves Kafka and kproxy
-running, `DEMO_NATIVE=1` plays the same on Kafka's own share groups, without kproxy and without Spark. Exit status: 0 if
-all sums add up and Spark finds nothing wrong, else 1.
+In the end Spark replays what happened. Environment: `PROXIES` (default 1, at most 8) kproxies serve the group together,
+one of which dies and one is updated; `DEMO_RECORDS` (default 3000); `KEEP=1` leaves Kafka and kproxy running;
+`DEMO_NATIVE=1` plays the same on Kafka's own share groups, without kproxy and without Spark. Exit status: 0 if all sums
+add up and Spark finds nothing wrong, else 1.
 """
 
 import io

@@ -4,10 +4,10 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Final
 
-from tests.demo.crash import Crash
 from tests.demo.events import Delivered, Event, FellAsleep, Finished, Produced, Settled, Woke
 from tests.demo.jobs import JobKind
 from tests.demo.ledger import FINAL_OUTCOMES, Delivery, DeliveryId, Outcome, RecordId, Tally
+from tests.demo.outage import THE_ONLY_ONE, Outage, OutageKind
 
 RATE_WINDOW_SECONDS: Final = 2.0
 
@@ -29,8 +29,9 @@ class Book:
         """Who said that there is no more to come."""
         self.first_accepted_at: float | None = None
         self.last_news_at = 0.0
-        self.crash: Crash | None = None
-        """What is known of the kill, once it has come."""
+        self.outages: list[Outage] = []
+        """What is known of each kproxy that was killed or restarted, once that has come; the last one may go on."""
+        self._last_accepted_at: float | None = None
         self._open: dict[tuple[str, DeliveryId], int] = {}
         self._latest: dict[RecordId, int] = {}
         self._settled: set[RecordId] = set()
@@ -43,7 +44,7 @@ class Book:
 
     @property
     def without_answer(self) -> int:
-        """How many records were cut off by the kill, and nobody has got since."""
+        """How many records were cut off by an outage, and nobody has got since."""
         return sum(self.deliveries[one].outcome is Outcome.CUT_OFF for one in self._latest.values())
 
     def in_hand(self, *, asleep: bool) -> list[int]:
@@ -85,17 +86,40 @@ class Book:
             case Finished():
                 self.finished.add(who)
 
-    def note_kill(self, now: float) -> None:
-        """Take down that kproxy was killed: what members have in hand is in flight then."""
-        in_hand = set(self._open.values())
-        overtaken = frozenset(position for position in in_hand if self.is_overtaken(position))
-        self.crash = Crash(now, in_hand - overtaken, overtaken, frozenset(self._settled))
+    @property
+    def outage(self) -> Outage | None:
+        """The last one, which may be over."""
+        return self.outages[-1] if self.outages else None
+
+    def note_kill(self, now: float, kproxy: str = THE_ONLY_ONE) -> None:
+        """Take down that a kproxy was killed: what members have in hand is in flight then."""
+        self._note_outage(kproxy, OutageKind.KILL, now)
+
+    def note_restart(self, now: float, kproxy: str) -> None:
+        """Take down that a kproxy was asked to end: while it drains, it or another one goes on delivering."""
+        self._note_outage(kproxy, OutageKind.RESTART, now).first_position_after = len(self.deliveries)
+
+    def note_silence(self) -> None:
+        """Take down that members have all that the killed kproxy had sent; nobody serves its groups yet."""
+        self._last_outage().first_position_after = len(self.deliveries)
 
     def note_back(self, now: float) -> None:
-        """Take down that kproxy answers again, but has delivered nothing yet."""
-        assert self.crash is not None, "nobody was killed"
-        self.crash.back_at = now
-        self.crash.first_position_after = len(self.deliveries)
+        """Take down that it is over: what is delivered from now on is not in flight through the old process."""
+        outage = self._last_outage()
+        outage.back_at = now
+        if outage.first_position_after is None:
+            outage.first_position_after = len(self.deliveries)
+
+    def _note_outage(self, kproxy: str, kind: OutageKind, now: float) -> Outage:
+        in_hand = set(self._open.values())
+        overtaken = frozenset(position for position in in_hand if self.is_overtaken(position))
+        outage = Outage(kproxy, kind, now, in_hand - overtaken, overtaken, frozenset(self._settled))
+        self.outages.append(outage)
+        return outage
+
+    def _last_outage(self) -> Outage:
+        assert self.outages, "nobody was killed or restarted"
+        return self.outages[-1]
 
     def _note_delivered(self, member: str, delivery_ids: Sequence[DeliveryId]) -> None:
         for delivery_id in delivery_ids:
@@ -105,25 +129,26 @@ class Book:
             self.deliveries.append(Delivery(member, delivery_id, Outcome.HELD))
             self.tallies[member].note_delivery(is_first=self._is_first(delivery_id))
             self._latest[delivery_id.record] = position
-            if self.crash is not None and self.crash.back_at is None:
+            if self.outage is not None and self.outage.back_at is None:
                 # What a dead kproxy had sent before.
-                self.crash.in_flight.add(position)
+                self.outage.in_flight.add(position)
 
     def _is_first(self, delivery_id: DeliveryId) -> bool:
         if delivery_id.delivery_count > 1:
             return False
-        # The first two of one record can have the same count only if the first was in flight at the kill.
+        # The first two of one record can have the same count only if the first was in flight at an outage.
         latest = self._latest.get(delivery_id.record)
-        return latest is None or self.crash is None or latest not in self.crash.in_flight
+        return latest is None or not any(latest in outage.in_flight for outage in self.outages)
 
     def _note_settled(self, member: str, settled: Settled, now: float) -> None:
         outcome, delivery_ids, error = settled.outcome, settled.deliveries, settled.error
         for delivery_id in delivery_ids:
             position = self._open.pop((member, delivery_id))
             self._note_ending(position, outcome, error)
-            if outcome is Outcome.ACCEPTED and self.crash is not None and self.crash.is_after(position):
-                self.crash.accepted_by.add(member)
-                self.crash.first_accepted_at = self.crash.first_accepted_at or now
+            if outcome is Outcome.ACCEPTED:
+                for outage in self.outages:
+                    outage.note_accepted(member, position, self._last_accepted_at, now)
+                self._last_accepted_at = now
         if outcome in FINAL_OUTCOMES:
             self._settled.update(delivery_id.record for delivery_id in delivery_ids)
             self._recent.append((now, len(delivery_ids)))
@@ -132,7 +157,9 @@ class Book:
 
     def _note_ending(self, position: int, told: Outcome, error: str | None) -> None:
         member, delivery_id = self.deliveries[position].member, self.deliveries[position].id
-        outcome = told if self.crash is None else self.crash.ending(position, told)
+        outcome = told
+        for outage in self.outages:
+            outcome = outage.ending(position, outcome)
         self.deliveries[position] = Delivery(member, delivery_id, outcome)
         self.tallies[member].outcomes[outcome] += 1
         if outcome is Outcome.FAILED:

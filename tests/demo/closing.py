@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tests.demo.book import Book
-from tests.demo.ledger import Check, Outcome, Tally, tallies_of, together
+from tests.demo.ledger import BY_THE_KILL, Check, CutOffs, Outcome, Tally, tallies_of, together
 from tests.demo.view import OUTCOME_STYLES, mark
 
 TITLE_COLUMNS: Final = 40
@@ -23,16 +23,17 @@ OUTCOME_TITLES: Final = {
     Outcome.TIMED_OUT: "lock expired, delivered to another",
 }
 RARE_TITLES: Final = {
-    Outcome.CUT_OFF: "in flight when kproxy was killed",
     Outcome.FAILED: "acknowledgement failed",
     Outcome.HELD: "not acknowledged",
 }
-"""Shown only where there are any; with one of the last two the sums do not add up."""
+"""Shown only where there are any, after those that were cut off; with one of these the sums do not add up."""
 
 
-def show_closing(console: Console, book: Book, checks: Sequence[Check]) -> None:
+def show_closing(
+    console: Console, book: Book, checks: Sequence[Check], cut_offs: CutOffs = BY_THE_KILL
+) -> None:
     """Write the table, each rule and whether it holds, and what acknowledgements failed with."""
-    for line in (Text(), *_table(book), Text()):
+    for line in (Text(), *_table(book, cut_offs), Text()):
         console.print(line, soft_wrap=True)
     show_checks(console, checks)
     for error, count in book.errors.items():
@@ -46,20 +47,21 @@ def show_checks(console: Console, checks: Iterable[Check]) -> None:
         console.print(_line(console, check), soft_wrap=True)
 
 
-def _table(book: Book) -> Iterable[Text]:
+def _table(book: Book, cut_offs: CutOffs) -> Iterable[Text]:
     tallies = tallies_of(book.deliveries)
     by_member = [tallies.get(member, Tally()) for member in book.members]
     columns = [*by_member, together(by_member)]
     yield _row("", [*book.members, "together"], style="bold")
     yield _row("produced", ["" for _ in by_member] + [f"{len(book.produced):,}"])
     yield _row("delivered", [f"{column.delivered:,}" for column in columns])
-    yield from _outcome_rows(columns)
+    yield from _outcome_rows(columns, cut_offs)
     yield _row("of all delivered, not the first time", [f"{column.redelivered:,}" for column in columns])
 
 
-def _outcome_rows(columns: Sequence[Tally]) -> Iterable[Text]:
+def _outcome_rows(columns: Sequence[Tally], cut_offs: CutOffs) -> Iterable[Text]:
     *_, everybody = columns
-    rare = {outcome: title for outcome, title in RARE_TITLES.items() if everybody.outcomes[outcome]}
+    titles = {Outcome.CUT_OFF: cut_offs.title} | RARE_TITLES
+    rare = {outcome: title for outcome, title in titles.items() if everybody.outcomes[outcome]}
     for outcome, title in (OUTCOME_TITLES | rare).items():
         counts = [f"{column.outcomes[outcome]:,}" for column in columns]
         yield _row(f"  {title}", counts, style=OUTCOME_STYLES.get(outcome, "bold red"))

@@ -5,7 +5,8 @@ import os
 import selectors
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final, Self
@@ -29,6 +30,7 @@ class Performer:
     log: Path
     unfinished_line: bytes = b""
     has_finished: bool = field(default=False)
+    is_told_to_go_on: bool = False
 
 
 class Crew:
@@ -61,6 +63,19 @@ class Crew:
     def is_at_work(self) -> bool:
         """Whether somebody may still tell something."""
         return bool(self._selector.get_map())
+
+    @property
+    def process_ids(self) -> Mapping[str, int]:
+        """The process id of each, by its name."""
+        return {performer.name: performer.process.pid for performer in self._performers}
+
+    def tell_to_go_on(self, name: str) -> None:
+        """Let one read a line of its standard input. May be called again, and does nothing then."""
+        for performer in self._performers:
+            if performer.name == name and not performer.is_told_to_go_on:
+                performer.is_told_to_go_on = True
+                with suppress(BrokenPipeError):
+                    os.write(_input(performer.process).fileno(), b"\n")
 
     def ask_to_finish(self) -> None:
         """Let everybody read the end of their standard input, which asks them to come to an end."""

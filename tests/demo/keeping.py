@@ -28,24 +28,30 @@ def keep_running(view: View, stage: Stage) -> None:
 
 
 def _lines(stage: Stage) -> Iterator[str]:
+    kproxies = () if stage.fleet is None else stage.fleet.kproxies
     yield "\nKEEP=1: Kafka and kproxy run until Ctrl-C.\n"
     yield f"  clients connect to    {stage.bootstrap_servers}"
-    if stage.kproxy is not None:
-        yield f"  kproxy's admin port   {stage.kproxy.admin_url}"
+    for kproxy in kproxies:
+        title = f"{kproxy.name}'s admin port"
+        yield f"  {title:<22}{kproxy.admin_url}"
     yield f"  Kafka's own broker    {stage.cluster.bootstrap_servers}"
     yield "\nTry Java's share consumer, in several terminals at once, and a producer in one more:\n"
     yield f"  {_tool('consumer.ConsoleShareConsumer', stage)} --group {GROUP}"
     yield f"  {_tool('ConsoleProducer', stage)}"
-    if stage.kproxy is not None:
-        yield "\nand see what kproxy says of itself:\n"
-        yield f"  .venv/bin/kproxy status --admin-url {stage.kproxy.admin_url}"
-        yield f"  curl {stage.kproxy.admin_url}/metrics"
-        yield f"  .venv/bin/kproxy log dump -b {stage.cluster.bootstrap_servers} -o table"
-        yield "\nand ask the history with Spark:\n"
-        replay, log = ".venv/bin/kproxy replay", f"-b {stage.cluster.bootstrap_servers}"
-        yield f"  {replay} verify {log} --admin-url {stage.kproxy.admin_url}"
-        yield f"  {replay} audit {log} --topic {TOPIC} --partition 0 --offset 0"
-        yield f"  {replay} lag-history {log} --every 5s"
+    if stage.fleet is not None:
+        yield from _questions(stage.cluster.bootstrap_servers, stage.fleet.serving_the_group().admin_url)
+
+
+def _questions(backing_bootstrap_servers: str, admin_url: str) -> Iterator[str]:
+    yield "\nand see what kproxy says of itself:\n"
+    yield f"  .venv/bin/kproxy status --admin-url {admin_url}"
+    yield f"  curl {admin_url}/metrics"
+    yield f"  .venv/bin/kproxy log dump -b {backing_bootstrap_servers} -o table"
+    yield "\nand ask the history with Spark:\n"
+    replay, log = ".venv/bin/kproxy replay", f"-b {backing_bootstrap_servers}"
+    yield f"  {replay} verify {log} --admin-url {admin_url}"
+    yield f"  {replay} audit {log} --topic {TOPIC} --partition 0 --offset 0"
+    yield f"  {replay} lag-history {log} --every 5s"
 
 
 def _tool(name: str, stage: Stage) -> str:

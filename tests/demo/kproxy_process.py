@@ -47,17 +47,25 @@ class KproxyProcess:
     Gone after `with`, however it is left, and when this Python process ends.
     """
 
-    def __init__(self, upstream_bootstrap_servers: str, log: Path) -> None:
+    def __init__(self, name: str, upstream_bootstrap_servers: str, log: Path) -> None:
+        """`name` is what the demo calls it."""
+        self.name: Final = name
         self._ports = {name: ReservedPort() for name in ("bootstrap", "broker", "admin")}
         self._log = log
         self._command = self._command_line(upstream_bootstrap_servers)
         log.unlink(missing_ok=True)
         self._process = self._start()
+        self._is_wanted = True
 
     @property
     def bootstrap_servers(self) -> str:
         """`HOST:PORT` for clients."""
         return self._ports["bootstrap"].address
+
+    @property
+    def broker_address(self) -> str:
+        """`HOST:PORT` of what clients take for the broker."""
+        return self._ports["broker"].address
 
     @property
     def admin_url(self) -> str:
@@ -70,11 +78,11 @@ class KproxyProcess:
         while not self._is_ready():
             self.check_it_runs()
             if time.monotonic() > deadline:
-                raise self._failure(f"kproxy was not ready after {START_TIMEOUT_SECONDS:.0f} s")
+                raise self._failure(f"{self.name} was not ready after {START_TIMEOUT_SECONDS:.0f} s")
             time.sleep(POLL_SECONDS)
         share_groups = self._status()["shareGroups"]
         if not share_groups["enabled"]:
-            raise self._failure(f"kproxy keeps its share groups off: {share_groups['reason']}")
+            raise self._failure(f"{self.name} keeps its share groups off: {share_groups['reason']}")
 
     def answers(self) -> bool:
         """Whether the process is up: its admin port answers, which is open before those for clients are."""
@@ -85,18 +93,44 @@ class KproxyProcess:
         return True
 
     def check_it_runs(self) -> None:
-        """Raise `KproxyFailed` with the end of its log if it has ended."""
-        if (status := self._process.poll()) is not None:
-            raise self._failure(f"kproxy ended with status {status}")
+        """Raise `KproxyFailed` with the end of its log if it has ended and nobody wanted that."""
+        if (status := self._process.poll()) is not None and self._is_wanted:
+            raise self._failure(f"{self.name} ended with status {status}")
+
+    def slots(self) -> Mapping[int, str]:
+        """Return the state of each slot of the state log, as it sees it; raises `OSError` if it does not say."""
+        with contextlib.closing(self._get("/api/v1/state-log?scope=local")) as answer:
+            return {slot["partition"]: slot["state"] for slot in json.load(answer)["items"]}
 
     def kill_and_start_again(self) -> None:
         """Kill it with SIGKILL, and start it at once with the same settings on the same ports."""
+        self.kill()
+        self.start_again()
+
+    def kill(self) -> None:
+        """Kill it with SIGKILL; returns when it is dead."""
+        self._is_wanted = False
         processes.kill(self._process)
+
+    def ask_to_end(self) -> None:
+        """Send it SIGTERM, upon which it drains and ends; once, for a second one would cut that short."""
+        if self._is_wanted:
+            self._process.terminate()
+        self._is_wanted = False
+
+    def has_ended(self) -> bool:
+        """Whether the process is no more."""
+        return self._process.poll() is not None
+
+    def start_again(self) -> None:
+        """Start it with the same settings on the same ports, when it has ended or is dead."""
         self._process = self._start()
+        self._is_wanted = True
 
     def stop(self) -> None:
         """Let it drain, after 15 s kill it. May be called again."""
-        processes.end(self._process, grace_seconds=STOP_GRACE_SECONDS)
+        self.ask_to_end()
+        processes.reap(self._process, grace_seconds=STOP_GRACE_SECONDS)
         for port in self._ports.values():
             port.release()
 

@@ -5,9 +5,10 @@ one way: the member accepts, releases or rejects the record and is told so witho
 longer than its lock. A released record and one whose lock ran out are delivered again; an accepted or
 rejected one never (KIP-932, "In-flight records").
 
-Or kproxy is killed before it has answered: the delivery is *cut off*. Who holds a record is not durable, so the
-record is delivered again, and may have the same delivery count. Unless the acknowledgement was durable already
-and only its answer was lost: then the record is finished, and the state log has to say so.
+Or kproxy is killed before it has answered, or another one takes the group over: the delivery is *cut off*. Who holds a
+record is not durable, so the record is delivered again, and may have the same delivery count. Unless the
+acknowledgement was durable already and only its answer was lost: then the record is finished, and the state log has
+to say so.
 
 A late acknowledgement changes nothing, and its answer says little: a record that another member has settled
 meanwhile may lie below the share-partition's start offset, where brokers pass over acknowledgements without
@@ -56,7 +57,7 @@ class Outcome(StrEnum):
     TIMED_OUT = "timed out"
     """The member held the record past its lock."""
     CUT_OFF = "cut off"
-    """In flight when kproxy was killed: its acknowledgement was not answered."""
+    """In flight when kproxy was killed, or the group moved: its acknowledgement was not answered, or with an error."""
     FAILED = "failed"
     """The acknowledgement was answered with an error that nothing explains, or not at all."""
 
@@ -99,6 +100,26 @@ class Tally:
         self.delivered += other.delivered
         self.redelivered += other.redelivered
         self.outcomes += other.outcomes
+
+
+@dataclass(frozen=True, slots=True)
+class CutOffs:
+    """What may have cut deliveries off."""
+
+    by: str = "by the kill"
+    title: str = "in flight when kproxy was killed"
+    """What the closing table calls such deliveries."""
+    may_repeat: bool = False
+    """Whether a record may be cut off more than once."""
+    may_close_sessions: bool = False
+    """Whether who serves the group can outlive a member's connection, and give back what it held."""
+
+
+BY_THE_KILL: Final = CutOffs()
+BY_MOVES: Final = CutOffs(
+    "when the group moved", "in flight when the group moved", may_repeat=True, may_close_sessions=True
+)
+"""Of a group that goes from one kproxy to another: from the dead one, and when one comes back or is restarted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +173,7 @@ def audit(
     deliveries: Sequence[Delivery],
     members: Sequence[str],
     finished: AbstractSet[RecordId] = frozenset(),
+    cut_offs: CutOffs = BY_THE_KILL,
 ) -> list[Check]:
     """Hold every rule against what happened; the sums first.
 
@@ -160,10 +182,10 @@ def audit(
     """
     unanswered = records_without_answer(deliveries) & finished
     return [
-        *_sums(len(produced), together(tallies_of(deliveries).values()), len(unanswered)),
+        *_sums(len(produced), together(tallies_of(deliveries).values()), len(unanswered), cut_offs),
         _each_record_is_settled_once(produced, deliveries, unanswered),
         _poison_is_what_is_rejected(produced, deliveries, unanswered),
-        _deliveries_are_counted_up(deliveries, unanswered),
+        _deliveries_are_counted_up(deliveries, unanswered, cut_offs),
         _timed_out_records_go_to_others(deliveries),
         _everybody_and_everything_took_part(deliveries, members),
     ]
@@ -172,12 +194,12 @@ def audit(
 # ---- the sums
 
 
-def _sums(produced: int, total: Tally, unanswered: int) -> list[Check]:
+def _sums(produced: int, total: Tally, unanswered: int, cut_offs: CutOffs) -> list[Check]:
     accepted, released, rejected, timed_out = (
         (total.outcomes[outcome], outcome.value)
         for outcome in (Outcome.ACCEPTED, Outcome.RELEASED, Outcome.REJECTED, Outcome.TIMED_OUT)
     )
-    came_back = (total.outcomes[Outcome.CUT_OFF] - unanswered, "cut off by the kill")
+    came_back = (total.outcomes[Outcome.CUT_OFF] - unanswered, f"cut off {cut_offs.by}")
     kill = [came_back] if total.outcomes[Outcome.CUT_OFF] else []
     lost = [(unanswered, "finished, their answer lost")] if unanswered else []
     return [
@@ -221,11 +243,13 @@ def _poison_is_what_is_rejected(
     return claim_that(f"rejected were the {len(poison):,} poison records and no others", offenders)
 
 
-def _deliveries_are_counted_up(deliveries: Sequence[Delivery], unanswered: AbstractSet[RecordId]) -> Check:
+def _deliveries_are_counted_up(
+    deliveries: Sequence[Delivery], unanswered: AbstractSet[RecordId], cut_offs: CutOffs
+) -> Check:
     offenders = [
         f"{name_of(record)}: {', '.join(f'{one.id.delivery_count} {one.outcome}' for one in history)}"
         for record, history in sorted(histories_of(deliveries).items())
-        if not (_counts_up(history) and _ends_once(history, unanswered))
+        if not (_counts_up(history, cut_offs) and _ends_once(history, unanswered))
     ]
     has_cut_off = any(delivery.outcome is Outcome.CUT_OFF for delivery in deliveries)
     exception = "one cut off may not count" if has_cut_off else "and none comes after that"
@@ -263,9 +287,9 @@ def histories_of(deliveries: Iterable[Delivery]) -> Mapping[RecordId, list[Deliv
     return histories
 
 
-def _counts_up(history: Sequence[Delivery]) -> bool:
-    """By one each time; after the one delivery that a kill can cut off by one or not at all."""
-    if sum(delivery.outcome is Outcome.CUT_OFF for delivery in history) > 1:
+def _counts_up(history: Sequence[Delivery], cut_offs: CutOffs) -> bool:
+    """By one each time; after a delivery that was cut off, which one kill can do once, by one or not at all."""
+    if sum(delivery.outcome is Outcome.CUT_OFF for delivery in history) > 1 and not cut_offs.may_repeat:
         return False
     steps = (
         (earlier.outcome, later.id.delivery_count - earlier.id.delivery_count)

@@ -13,9 +13,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from confluent_kafka import AcknowledgeType, KafkaException, Message, ShareConsumer, TopicPartition
+from confluent_kafka import AcknowledgeType, KafkaException, Message, TopicPartition
 
 from tests.demo.events import Delivered, Event, FellAsleep, Finished, Settled, Woke, encode
+from tests.demo.homes import consumer_behind
 from tests.demo.jobs import JobKind, Verdict, verdict_on
 from tests.demo.ledger import DeliveryId, Outcome, RecordId, outcome_of
 
@@ -31,14 +32,15 @@ class Member:
     """A `ShareConsumer` in explicit acknowledgement mode and what it has been told so far."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self._consumer = ShareConsumer(
+        self._consumer = consumer_behind(
+            options.home.split(",") if options.home else (),
             {
                 "bootstrap.servers": options.bootstrap_server,
                 "group.id": options.group,
                 "client.id": options.name,
                 "share.acknowledgement.mode": "explicit",
                 "max.poll.records": RECORDS_PER_POLL,
-            }
+            },
         )
         self._consumer.set_acknowledgement_commit_callback(self._note_answer)
         self._consumer.subscribe([options.topic])
@@ -115,6 +117,7 @@ def main() -> None:
     """Be the member that the command line describes."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--bootstrap-server", required=True)
+    parser.add_argument("--home", help="HOST:PORT,HOST:PORT of the kproxy to begin with: bootstrap, broker")
     parser.add_argument("--group", required=True)
     parser.add_argument("--topic", required=True)
     parser.add_argument("--name", required=True)

@@ -15,6 +15,7 @@ from kproxy.errors import ExitCode
 from kproxy.wording import counted
 from tests.demo.answers import (
     Answer,
+    Row,
     Started,
     audit_redeliveries,
     audit_throughput,
@@ -22,10 +23,11 @@ from tests.demo.answers import (
     columns_of,
     fullest_rows,
     logged_endings,
+    with_sessions_closed_as_released,
 )
 from tests.demo.book import Book
 from tests.demo.failures import AnalystFailed
-from tests.demo.ledger import Check, RecordId, tallies_of, together
+from tests.demo.ledger import BY_THE_KILL, Check, CutOffs, RecordId, tallies_of, together
 from tests.demo.view import View
 
 SHOWN_CELLS: Final = 5
@@ -110,19 +112,24 @@ def ask(view: View, analyst: Analyst, asked: Sequence[Question], folder: Path) -
     return [_answer(view, analyst, question, folder) for question in asked]
 
 
-def audit_answers(answers: Sequence[Answer], book: Book, finished: AbstractSet[RecordId]) -> list[Check]:
+def audit_answers(
+    answers: Sequence[Answer], book: Book, finished: AbstractSet[RecordId], cut_offs: CutOffs = BY_THE_KILL
+) -> list[Check]:
     """Hold the answers to `questions` against what the members said.
 
     `finished` are the records that are finished by the state log.
     """
+    counted_so: Callable[[list[Row]], list[Row]] = (
+        with_sessions_closed_as_released if cut_offs.may_close_sessions else list
+    )
     verified, throughput, redeliveries = answers
     share_partitions = {record.partition for record in book.produced}
     endings = logged_endings(book.produced, book.deliveries, finished)
     redelivered = together(tallies_of(book.deliveries).values()).redelivered
     return [
         audit_verify(verified, len(share_partitions)),
-        audit_throughput(throughput.rows, endings),
-        audit_redeliveries(redeliveries.rows, endings, redelivered),
+        audit_throughput(counted_so(throughput.rows), endings),
+        audit_redeliveries(counted_so(redeliveries.rows), endings, redelivered, cut_offs),
     ]
 
 

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaException
 
 from tests.demo.analyst_process import AnalystProcess, spark_environment
 from tests.demo.failures import DemoFailed
-from tests.demo.kproxy_process import KproxyProcess
+from tests.demo.kproxy_fleet import KproxyFleet
 from tests.demo.plain_clients import refusal_of_a_share_consumer
 from tests.demo.plan import GROUP, LOCK_SECONDS, PARTITIONS, TOPIC, Plan
 from tests.demo.view import View
@@ -31,23 +31,28 @@ GROUP_SETTINGS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A running Kafka and a running kproxy, and Spark, which starts."""
+    """A running Kafka, one kproxy or several that run, and Spark, which starts."""
 
     cluster: KafkaCluster
-    kproxy: KproxyProcess | None
+    fleet: KproxyFleet | None
     """None in the native demo."""
     analyst: AnalystProcess | None
     """None in the native demo: there is no state log of kproxy's."""
 
     @property
+    def several_kproxies(self) -> KproxyFleet | None:
+        """All kproxies; None if there are not several."""
+        return self.fleet if self.fleet is not None and len(self.fleet.kproxies) > 1 else None
+
+    @property
     def bootstrap_servers(self) -> str:
         """Where clients connect."""
-        return self.cluster.bootstrap_servers if self.kproxy is None else self.kproxy.bootstrap_servers
+        return self.cluster.bootstrap_servers if self.fleet is None else self.fleet.bootstrap_servers
 
     def check_it_stands(self) -> None:
         """Raise `DemoFailed` if Kafka or kproxy has ended."""
-        if self.kproxy is not None:
-            self.kproxy.check_it_runs()
+        if self.fleet is not None:
+            self.fleet.check_they_run()
         if dead := self.cluster.dead_nodes:
             raise DemoFailed(f"Apache Kafka's {', '.join(dead)} ended")
 
@@ -61,9 +66,9 @@ def set_up(plan: Plan, view: View, everything: ExitStack) -> Stage:
         stage = Stage(cluster, None, None)
     else:
         _ask_kafka_itself(view, cluster)
-        kproxy = _start_kproxy(view, cluster, everything)
+        fleet = _start_kproxies(plan, view, cluster, everything)
         analyst = AnalystProcess(LOG_FOLDER / "spark.log", spark_environment())
-        stage = Stage(cluster, kproxy, everything.enter_context(analyst))
+        stage = Stage(cluster, fleet, everything.enter_context(analyst))
     with view.step(f"topic {TOPIC}: {PARTITIONS} partitions; group {GROUP}: locks of {LOCK_SECONDS} s"):
         _create_topic_and_group(stage)
     return stage
@@ -94,12 +99,18 @@ def _ask_kafka_itself(view: View, cluster: KafkaCluster) -> None:
         step.text = f"Kafka itself refuses a share consumer: {refusal}"
 
 
-def _start_kproxy(view: View, cluster: KafkaCluster, everything: ExitStack) -> KproxyProcess:
-    with view.step("kproxy in front of it, share groups on") as step:
-        kproxy = everything.enter_context(KproxyProcess(cluster.bootstrap_servers, LOG_FOLDER / "kproxy.log"))
-        kproxy.wait_until_ready()
-        step.text += f": {kproxy.bootstrap_servers}"
-    return kproxy
+def _start_kproxies(plan: Plan, view: View, cluster: KafkaCluster, everything: ExitStack) -> KproxyFleet:
+    title = (
+        f"{plan.proxies} kproxies in front of it"
+        if plan.is_fleet
+        else "kproxy in front of it, share groups on"
+    )
+    with view.step(title) as step:
+        fleet = everything.enter_context(KproxyFleet(plan.proxies, cluster.bootstrap_servers, LOG_FOLDER))
+        fleet.wait_until_ready()
+        slots = f"{fleet.status.slot_count} slots = {fleet.status.slots_in_words}"
+        step.text += f": {slots if plan.is_fleet else fleet.bootstrap_servers}"
+    return fleet
 
 
 def _create_topic_and_group(stage: Stage) -> None:

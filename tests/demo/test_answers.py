@@ -17,9 +17,10 @@ from tests.demo.answers import (
     columns_of,
     fullest_rows,
     logged_endings,
+    with_sessions_closed_as_released,
 )
 from tests.demo.jobs import JobKind
-from tests.demo.ledger import Delivery, DeliveryId, Outcome, RecordId
+from tests.demo.ledger import BY_THE_KILL, Delivery, DeliveryId, Outcome, RecordId
 
 ORDINARY: Final = RecordId(partition=0, offset=0)
 BUSY: Final = RecordId(partition=0, offset=1)
@@ -286,7 +287,9 @@ def a_cell(*, released: int = 0, lock_timeouts: int = 0) -> Mapping[str, str]:
 
 def test_what_the_log_redelivered_and_what_was_cut_off_is_all_that_came_back() -> None:
     # When
-    check = audit_redeliveries([a_cell(released=2), a_cell(lock_timeouts=3)], ENDINGS, redelivered=10)
+    check = audit_redeliveries(
+        [a_cell(released=2), a_cell(lock_timeouts=3)], ENDINGS, redelivered=10, cut_offs=BY_THE_KILL
+    )
 
     # Then
     assert check.holds
@@ -295,7 +298,9 @@ def test_what_the_log_redelivered_and_what_was_cut_off_is_all_that_came_back() -
 
 def test_a_redelivery_that_nothing_explains_breaks_the_rule() -> None:
     # When
-    check = audit_redeliveries([a_cell(released=2), a_cell(lock_timeouts=3)], ENDINGS, redelivered=11)
+    check = audit_redeliveries(
+        [a_cell(released=2), a_cell(lock_timeouts=3)], ENDINGS, redelivered=11, cut_offs=BY_THE_KILL
+    )
 
     # Then
     assert not check.holds
@@ -304,8 +309,21 @@ def test_a_redelivery_that_nothing_explains_breaks_the_rule() -> None:
 
 def test_locks_that_expired_by_the_log_only_are_named() -> None:
     # When
-    check = audit_redeliveries([a_cell(released=1), a_cell(lock_timeouts=4)], ENDINGS, redelivered=10)
+    check = audit_redeliveries(
+        [a_cell(released=1), a_cell(lock_timeouts=4)], ENDINGS, redelivered=10, cut_offs=BY_THE_KILL
+    )
 
     # Then
     assert not check.holds
     assert check.evidence == "2 released, the log 1; 3 timed out, the log 4"
+
+
+def test_what_a_member_lost_with_its_connection_counts_as_given_back() -> None:
+    # Given
+    row = {"CLIENT-ID": "alice", "RELEASED": "3", "SESSION-CLOSES": "2"}
+
+    # When
+    [counted_so] = with_sessions_closed_as_released([row])
+
+    # Then
+    assert counted_so == {"CLIENT-ID": "alice", "RELEASED": "5", "SESSION-CLOSES": "0"}

@@ -4,6 +4,7 @@ from tests.demo.book import Book
 from tests.demo.events import Delivered, FellAsleep, Finished, Produced, ProducedRecord, Settled, Woke
 from tests.demo.jobs import JobKind
 from tests.demo.ledger import Delivery, DeliveryId, Outcome, RecordId, tallies_of
+from tests.demo.outage import OutageKind
 
 FIRST: Final = DeliveryId(RecordId(0, 0), 1)
 SECOND: Final = DeliveryId(RecordId(0, 1), 1)
@@ -136,10 +137,10 @@ def test_what_awake_members_hold_at_the_kill_is_in_flight_and_what_had_gone_to_o
     book = a_book_with_a_kill()
 
     # Then
-    assert book.crash is not None
-    assert {book.deliveries[one].id for one in book.crash.in_flight} == {SECOND, DeliveryId(THIRD.record, 2)}
-    assert [book.deliveries[one].id for one in book.crash.overtaken] == [THIRD]
-    assert book.crash.settled_before == {FIRST.record}
+    [kill] = book.outages
+    assert {book.deliveries[one].id for one in kill.in_flight} == {SECOND, DeliveryId(THIRD.record, 2)}
+    assert [book.deliveries[one].id for one in kill.overtaken] == [THIRD]
+    assert kill.settled_before == {FIRST.record}
 
 
 def test_a_failed_acknowledgement_of_what_was_in_flight_is_the_kills() -> None:
@@ -236,6 +237,60 @@ def test_the_first_record_accepted_after_the_kill_is_one_that_the_new_process_de
     book.note("alice", Settled(Outcome.ACCEPTED, [again], None), 6.5)
 
     # Then
-    assert book.crash is not None
-    assert book.crash.first_accepted_at == 6.5
-    assert book.crash.accepted_by == {"alice"}
+    [kill] = book.outages
+    assert kill.first_accepted_at == 6.5
+    assert kill.accepted_by == {"alice"}
+
+
+# ---- one of several kproxies
+
+
+def test_what_comes_after_the_silence_of_a_killed_kproxy_is_anothers() -> None:
+    # Given
+    book = a_book_with_a_kill()
+    book.note("bob", Settled(Outcome.FAILED, [SECOND], "_TRANSPORT"), 4.5)
+    book.note_silence()
+    book.note("bob", Delivered([SECOND]), 10.0)
+
+    # When
+    book.note("bob", Settled(Outcome.ACCEPTED, [SECOND], None), 10.5)
+
+    # Then
+    [kill] = book.outages
+    assert (kill.first_accepted_at, kill.back_at) == (10.5, None)
+
+
+def test_while_the_killed_kproxy_gets_its_slots_again_what_fails_was_cut_off() -> None:
+    # Given
+    book = a_book_with_a_kill()
+    book.note_silence()
+    moved = DeliveryId(RecordId(1, 0), 1)
+    book.note("alice", Delivered([moved]), 12.0)
+
+    # When
+    book.note("alice", Settled(Outcome.FAILED, [moved], "NOT_LEADER_FOR_PARTITION"), 12.5)
+
+    # Then
+    assert book.deliveries[-1] == Delivery("alice", moved, Outcome.CUT_OFF)
+
+
+def test_a_restart_is_an_outage_of_its_own_during_which_members_go_on() -> None:
+    # Given
+    book = a_book_with_a_kill()
+    book.note_silence()
+    book.note("bob", Settled(Outcome.ACCEPTED, [SECOND], None), 11.0)
+    book.note_back(12.0)
+    book.note("alice", Delivered([DeliveryId(RecordId(1, 0), 1)]), 13.0)
+
+    # When
+    book.note_restart(13.5, "kproxy 1")
+    book.note("alice", Settled(Outcome.FAILED, [DeliveryId(RecordId(1, 0), 1)], "_TRANSPORT"), 14.0)
+    book.note("bob", Delivered([DeliveryId(RecordId(1, 0), 1)]), 14.5)
+    book.note("bob", Settled(Outcome.ACCEPTED, [DeliveryId(RecordId(1, 0), 1)], None), 15.0)
+
+    # Then
+    assert book.outage is not None
+    assert (book.outage.kproxy, book.outage.kind) == ("kproxy 1", OutageKind.RESTART)
+    assert book.outage.accepted_by == {"bob"}
+    assert book.outage.longest_pause_seconds == 4.0
+    assert book.deliveries[-2].outcome is Outcome.CUT_OFF

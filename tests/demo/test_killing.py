@@ -52,7 +52,7 @@ def test_nobody_is_killed_while_the_sleepers_lock_runs() -> None:
 
     # Then
     assert kproxy.deaths == 0
-    assert book.crash is None
+    assert book.outage is None
 
 
 def test_a_moment_after_the_lock_ran_out_kproxy_is_killed_once() -> None:
@@ -70,9 +70,9 @@ def test_a_moment_after_the_lock_ran_out_kproxy_is_killed_once() -> None:
 
     # Then
     assert (deaths_at_once, kproxy.deaths) == (0, 1)
-    assert book.crash is not None
-    assert book.crash.killed_at == 16.0 + BREATH_SECONDS
-    assert book.crash.back_at is None
+    assert book.outage is not None
+    assert book.outage.began_at == 16.0 + BREATH_SECONDS
+    assert book.outage.back_at is None
 
 
 def test_the_kill_waits_until_somebody_has_just_got_records() -> None:
@@ -117,5 +117,5 @@ def test_the_return_is_noted_when_kproxy_answers() -> None:
     killing.tend(book, 18.0)
 
     # Then
-    assert book.crash is not None
-    assert book.crash.back_at == 18.0
+    assert book.outage is not None
+    assert book.outage.back_at == 18.0

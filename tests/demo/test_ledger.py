@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.demo.jobs import JobKind, Verdict
 from tests.demo.ledger import (
+    BY_MOVES,
     Check,
     Delivery,
     DeliveryId,
@@ -350,6 +351,15 @@ def test_the_same_count_twice_without_a_kill_between_is_named() -> None:
 
     # Then
     assert evidence_of("count up", checks) == "record 0:0: 1 released, 1 accepted"
+
+
+def test_a_group_that_moves_twice_may_cut_a_record_off_twice() -> None:
+    # When
+    checks = audit(ALL_PRODUCED, [*CUT_OFF, CUT_OFF[-2]], MEMBERS, cut_offs=BY_MOVES)
+
+    # Then
+    assert broken(checks) == []
+    assert "2 cut off when the group moved" in checks[1].claim
 
 
 def test_what_was_cut_off_and_did_not_come_back_is_settled_if_the_state_log_says_so() -> None:

@@ -1,5 +1,6 @@
 """What is seen while the demo runs: a live view on a terminal, plain lines elsewhere. Fits 80 columns."""
 
+import textwrap
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -13,17 +14,19 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from kproxy.wording import counted
 from tests.demo.book import Book
-from tests.demo.crash import Crash
+from tests.demo.fleet_status import FleetStatus
 from tests.demo.ledger import Outcome, Tally
-from tests.demo.plan import Plan
+from tests.demo.milestones import UPDATE, in_hand, milestones
+from tests.demo.outage import Outage, OutageKind
+from tests.demo.plan import GROUP, Plan
 
 PLAIN_INTERVAL_SECONDS: Final = 2.0
 PLAIN_PATIENCE_SECONDS: Final = 10.0
 PLAIN_COLUMNS: Final = 10
 STEP_COLUMNS: Final = 66
 BAR_COLUMNS: Final = 38
+WHEREABOUTS_COLUMNS: Final = 76
 
 OUTCOME_STYLES: Final = {
     Outcome.ACCEPTED: "green",
@@ -66,8 +69,8 @@ class View:
         self._next_plain_line_at = 0.0
         self._has_shown_titles = False
         self._has_shown_first_accepted = False
-        self._has_shown_kill = False
-        self._has_shown_return = False
+        self._shown_milestones = 0
+        self._shown_whereabouts = ""
 
     @property
     def elapsed_seconds(self) -> float:
@@ -106,8 +109,8 @@ class View:
             yield
         self._live = None
 
-    def show(self, book: Book, plan: Plan) -> None:
-        """Draw how far things are, as often as the place allows."""
+    def show(self, book: Book, plan: Plan, fleet: FleetStatus | None = None) -> None:
+        """Draw how far things are, as often as the place allows; `fleet` only if there are several kproxies."""
         now = time.monotonic()
         if book.first_accepted_at is not None and not self._has_shown_first_accepted:
             self._has_shown_first_accepted = True
@@ -115,10 +118,11 @@ class View:
             self.done(
                 "first record accepted, since the start of the demo", book.first_accepted_at - self._started
             )
-        if book.crash is not None:
-            self._show_crash(book.crash)
+        self._show_milestones(book)
+        if fleet is not None and _is_everybody_at_work(book):
+            self._show_whereabouts(fleet)
         if self._live is not None:
-            self._live.update(_scene(book, plan, now), refresh=True)
+            self._live.update(_scene(book, plan, fleet, now), refresh=True)
         elif now >= self._next_plain_line_at:
             self._show_plainly(book, now)
 
@@ -126,17 +130,18 @@ class View:
     def _can_animate(self) -> bool:
         return self.console.is_terminal and not self.console.is_dumb_terminal
 
-    def _show_crash(self, crash: Crash) -> None:
-        # What it had sent before it died may still be on its way to members until it is back.
-        if crash.back_at is not None and not self._has_shown_kill:
-            self._has_shown_kill = True
-            what = f"kproxy killed (SIGKILL) with {_in_hand(crash)}, since the start"
-            self.done(what, crash.killed_at - self._started)
-        if crash.first_accepted_at is not None and not self._has_shown_return:
-            self._has_shown_return = True
-            self.done(
-                "first record accepted again, since the kill", crash.first_accepted_at - crash.killed_at
-            )
+    def _show_milestones(self, book: Book) -> None:
+        come = [milestone for outage in book.outages for milestone in milestones(outage, self._started)]
+        for milestone in come[self._shown_milestones :]:
+            self.done(*milestone)
+        self._shown_milestones = len(come)
+
+    def _show_whereabouts(self, fleet: FleetStatus) -> None:
+        whereabouts = f"{GROUP} served by {fleet.server_of(GROUP)}; {fleet.places_in_words}"
+        if fleet.is_whole and fleet.is_everybody_somewhere and whereabouts != self._shown_whereabouts:
+            self._shown_whereabouts = whereabouts
+            for line in textwrap.wrap(whereabouts, WHEREABOUTS_COLUMNS):
+                self.say(f"    {line}")
 
     def _show_plainly(self, book: Book, now: float) -> None:
         if not self._has_shown_titles:
@@ -152,8 +157,14 @@ class View:
 # ---- the live scene
 
 
-def _scene(book: Book, plan: Plan, now: float) -> RenderableType:
-    parts = [_bars(book, plan, now), _members(book), _troubles(book, now)]
+def _is_everybody_at_work(book: Book) -> bool:
+    is_calm = book.outage is None or book.outage.back_at is not None
+    return is_calm and all(tally.delivered for tally in book.tallies.values())
+
+
+def _scene(book: Book, plan: Plan, fleet: FleetStatus | None, now: float) -> RenderableType:
+    kproxies = [] if fleet is None else [_kproxies(fleet)]
+    parts = [_bars(book, plan, now), _members(book), *kproxies, _troubles(book, now)]
     return Group(*(Padding(part, (1, 0, 0, 2)) for part in parts))
 
 
@@ -193,22 +204,35 @@ def _cells(tally: Tally) -> Iterator[str]:
     return (f"{count:,}" for count in (tally.delivered, held, *ended, tally.redelivered))
 
 
+def _kproxies(fleet: FleetStatus) -> RenderableType:
+    table = Table(box=None, pad_edge=False, collapse_padding=True, header_style="bold")
+    table.add_column("kproxy", min_width=8)
+    table.add_column("slots", justify="right", min_width=5)
+    table.add_column("serves", min_width=len(GROUP))
+    table.add_column("members behind it")
+    server = fleet.server_of(GROUP)
+    for kproxy in fleet.kproxies:
+        slots = str(len(kproxy.slots)) if kproxy.is_up else "down"
+        serves = Text(GROUP if kproxy.name == server else "", style="green")
+        table.add_row(kproxy.name, slots, serves, ", ".join(fleet.members_behind(kproxy.name)))
+    return table
+
+
 def _troubles(book: Book, now: float) -> RenderableType:
     lines = [
         f"{member} sleeps on what it holds until the lock has expired: {max(0.0, until - now):.0f} s to go"
         for member, until in book.asleep_until.items()
     ]
-    if book.crash is not None:
-        lines.append(_crash(book.crash, now))
+    if book.outage is not None:
+        lines.append(_outage(book.outage, now))
     return Text("\n".join(lines) or " ", style="magenta")
 
 
-def _in_hand(crash: Crash) -> str:
-    return f"{counted(len(crash.in_flight), 'record', ',')} in hand"
-
-
-def _crash(crash: Crash, now: float) -> str:
-    ago = f"kproxy was killed {now - crash.killed_at:.0f} s ago with {_in_hand(crash)}"
-    if crash.first_accepted_at is None:
-        return f"{ago} and starts again"
-    return f"{ago}; back after {crash.first_accepted_at - crash.killed_at:.1f} s"
+def _outage(outage: Outage, now: float) -> str:
+    if outage.kind is OutageKind.RESTART:
+        end = "" if outage.back_at is None else "; it is back"
+        return f"{outage.kproxy} was {UPDATE} {now - outage.began_at:.0f} s ago{end}"
+    ago = f"{outage.kproxy} was killed {now - outage.began_at:.0f} s ago with {in_hand(outage)}"
+    if outage.first_accepted_at is None:
+        return f"{ago} and starts again" if outage.first_position_after is None else f"{ago}"
+    return f"{ago}; back after {outage.first_accepted_at - outage.began_at:.1f} s"
