@@ -72,7 +72,6 @@ class PeerService:
             groups.apis, ports, self._peer_ids, bounds=bounds, on_internal_error=observer.fault
         )
         """What serves the clients of this process."""
-        fleet.on_map = self.twins.drop_departed
 
     # ------------------------------------------------ letting peers in
 

@@ -167,7 +167,7 @@ class Proxy:
         timed, waits = TimedApis(self._share.peers.apis, self._metrics), HeldRequests(clock)
         self._held_refusals = HeldRefusals(timed, waits, sessions=groups.sessions, clock=clock)
         self._routes = RoutingTable({}, self._share.peers.known_ids)
-        self._routes.is_elsewhere = self._share.peers.twins.is_elsewhere
+        self._share.fleet.on_map = self._follow_map
         self._share_switch = ShareSwitch(
             groups.apis,
             self._routes,
@@ -327,6 +327,16 @@ class Proxy:
 
     def _follow_brokers(self, brokers: Sequence[ClusterBroker]) -> None:
         self._tasks.spawn(self._listeners.follow(brokers), name="bind broker ports")
+
+    # ------------------------------------------------ the fleet
+
+    def _follow_map(self) -> None:
+        """Relay what others serve now. Whoever was refused meanwhile, or waits for one that left, asks again at once."""
+        twins = self._share.peers.twins
+        self._routes.is_elsewhere = twins.is_elsewhere if self._share.fleet.peers() else None
+        twins.drop_departed()
+        self._held_refusals.release()
+        self._share.peers.release()
 
     # ------------------------------------------------ share groups on and off
 

@@ -23,7 +23,8 @@ PROBE: Final = ApiKey.SHARE_GROUP_DESCRIBE
 class RunningProxy:
     """A kproxy in front of `cluster`, whose brokers answer the probe for share groups as `said` has it.
 
-    Each probe takes the first of `said`; the last stays. The ports that it opens are free ones.
+    Each probe takes the first of `said`; the last stays. The ports that it opens are free ones. One that runs `beside`
+    another one is in its fleet.
     """
 
     def __init__(
@@ -33,14 +34,16 @@ class RunningProxy:
         upstream: ShareUpstream = ShareUpstream.REFUSE,
         is_enabled: bool = True,
         grace_ms: int = 10_000,
+        beside: Self | None = None,
     ) -> None:
         self.said = list(said)
         self._cluster = cluster
         for broker in cluster.brokers.values():
             broker.version_ranges[PROBE] = (1, 1)
             broker.answers[PROBE] = lambda _: self._say()
-        create_state_topics(cluster)
-        self._coordination = InMemoryFleetCluster(within=cluster, group_id=STATE)
+        if beside is None:
+            create_state_topics(cluster)
+        self._coordination = InMemoryFleetCluster(within=cluster, group_id=STATE) if beside is None else None
         settings = Settings(
             bootstrap_servers=tuple(cluster.bootstrap_servers),
             listen=HostPort(HERE, 0),
@@ -55,7 +58,8 @@ class RunningProxy:
         self._life: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        await self._coordination.__aenter__()
+        if self._coordination is not None:
+            await self._coordination.__aenter__()
         self._life = asyncio.get_running_loop().create_task(self.proxy.start())
         return self
 
@@ -65,7 +69,8 @@ class RunningProxy:
         try:
             await self.stop()
         finally:
-            await self._coordination.__aexit__(kind, error, trace)
+            if self._coordination is not None:
+                await self._coordination.__aexit__(kind, error, trace)
 
     async def stop(self) -> None:
         """Do what SIGTERM does; once, however often called."""

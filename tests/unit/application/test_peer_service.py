@@ -1,0 +1,79 @@
+"""Two whole kproxies in front of one cluster: each serves its clients whatever the other one owns."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from kproxy.application.peer_service import fleet_secret
+from kproxy.error_codes import ErrorCode
+from kproxy.net.peers.secret import SecretUnusable
+from kproxy.settings import Settings
+from kproxy.share.identifiers import GroupId, TopicId
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
+from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
+from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
+from tests.in_memory.scripted_state_log import ScriptedStateLog
+from tests.unit.application.test_proxy import NODE, Client
+from tests.worlds.administered_proxy import answer_about_groups
+from tests.worlds.running_proxy import HERE, RunningProxy
+from tests.worlds.state_logs import SLOT_COUNT, group_of_slot
+from tests.worlds.waiting import until
+
+ORDERS = TopicId(b"topic-id-orders.")
+GROUPS = [group_of_slot(slot) for slot in range(SLOT_COUNT)]
+
+
+def owned_by(running: RunningProxy) -> list[GroupId]:
+    """Return the groups whose slots a process serves."""
+    slots = running.proxy._share.state_log.slots
+    return [] if slots is None else [group for group in GROUPS if slots.slot_of_group(group).is_ready]
+
+
+async def test_members_behind_either_process_join_the_groups_of_both() -> None:
+    async with ScriptedStateLog() as cluster:
+        # Given
+        cluster.create_topic("orders", ORDERS)
+        answer_about_groups(cluster)
+        said = ErrorCode.UNSUPPORTED_VERSION
+        async with (
+            RunningProxy(cluster, said) as one,
+            RunningProxy(cluster, said, beside=one) as other,
+        ):
+            await until(lambda: len(owned_by(one)) == len(owned_by(other)) == 1 and other.is_started)
+            port = one.proxy._listeners.bound_ports[NODE]
+            client = Client(*await asyncio.open_connection(HERE, port))
+
+            # When
+            async with asyncio.timeout(10):
+                await client.ask(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("test", "1"))
+                for group in GROUPS:
+                    joining = ShareGroupHeartbeatRequest(group, "alice", 0, None, ["orders"])
+                    joined = await client.ask(ApiKey.SHARE_GROUP_HEARTBEAT, 1, joining)
+                    assert joined.error_code == ErrorCode.NONE
+                described = await client.ask(
+                    ApiKey.SHARE_GROUP_DESCRIBE, 1, ShareGroupDescribeRequest(group_ids=list(GROUPS))
+                )
+
+            # Then
+            members = [[member.member_id for member in group.members] for group in described.groups]
+            assert members == [["alice"]] * SLOT_COUNT
+            coordinators = [running.proxy._share.groups.coordinator for running in (one, other)]
+            assert [len(each.group_ids) for each in coordinators] == [1, 1]
+            client.writer.close()
+
+
+def test_the_secret_is_what_stands_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("0123456789abcdef0123\n")
+
+    assert fleet_secret(Settings(fleet_secret_file=str(file))) == b"0123456789abcdef0123"
+    assert fleet_secret(Settings()) is None
+
+
+def test_a_secret_that_cannot_be_read_is_named_with_its_file(tmp_path: Path) -> None:
+    missing = tmp_path / "no-such-file"
+
+    with pytest.raises(SecretUnusable, match="no-such-file cannot be read"):
+        fleet_secret(Settings(fleet_secret_file=str(missing)))
