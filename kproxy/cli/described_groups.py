@@ -51,6 +51,7 @@ def described_groups(
     """
     are_all = group_ids is None
     head, wanted = _listed(admin_url) if group_ids is None else ({}, group_ids)
+    doubt = head.get("unavailable")
     patience_ends_s = now_s() + PATIENCE_S
     items: list[Item] = []
     missing: list[NotThere] = []
@@ -63,10 +64,12 @@ def described_groups(
             missing.append(gone)
             continue
         items += items_of(head)
+        doubt = doubt or head.get("unavailable")
         without_lag_count += has_lag and not is_asking
     if missing and not items and not are_all:
         raise NotThere("\n  ".join(map(str, missing)))
-    return DescribedGroups({**head, "items": items}, [] if are_all else missing, without_lag_count)
+    answer = {**head, **({"unavailable": doubt} if doubt else {}), "items": items}
+    return DescribedGroups(answer, [] if are_all else missing, without_lag_count)
 
 
 def _listed(admin_url: str) -> tuple[Mapping[str, Any], Sequence[str]]:

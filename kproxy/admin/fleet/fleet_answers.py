@@ -27,7 +27,9 @@ from kproxy.telemetry.metrics import Metrics
 PATIENCE_MS: Final = 2_000
 """How long another process is waited for."""
 LAG_PATIENCE_MS: Final = 5_000
-"""The same where it asks brokers first, for 4.5 s at most."""
+"""The same where it asks brokers about all groups first, for 4.5 s at most; the command line waits for 10 s."""
+GROUP_LAG_PATIENCE_MS: Final = 4_000
+"""The same where it asks them about one, for 3 s at most; the command line waits for 5 s."""
 SLOT_PATIENCE_MS: Final = 10_000
 """The same for all states of one slot."""
 
@@ -197,11 +199,9 @@ class FleetAnswers:
     # ------------------------------------------------ asking and telling
 
     async def _ask(self, peer: Peer, question: Question) -> PeerAnswer:
-        patience_ms = SLOT_PATIENCE_MS if question.slot is not None else PATIENCE_MS
-        if question.has_lag:
-            patience_ms = LAG_PATIENCE_MS
+        path, patience_ms = question.path_for_peer(), _patience_ms(question)
         try:
-            answer = await self._peer_views.ask(peer, question.path_for_peer(), patience_ms=patience_ms)
+            answer = await self._peer_views.ask(peer, path, patience_ms=patience_ms)
         except PeerSilent:
             self._metrics.count("peer_views", 1, "failed")
             raise
@@ -236,6 +236,14 @@ class FleetAnswers:
     ) -> Iterator[str]:
         as_of_ms = self._wall_clock.now_ms()
         return envelope_of_texts(kind, texts, as_of_ms=as_of_ms, facts=facts, at_end=at_end)
+
+
+def _patience_ms(question: Question) -> int:
+    if question.slot is not None:
+        return SLOT_PATIENCE_MS
+    if question.has_lag:
+        return LAG_PATIENCE_MS if question.group_id is None else GROUP_LAG_PATIENCE_MS
+    return PATIENCE_MS
 
 
 def _weight(slot: Mapping[str, Any], *, is_own: bool) -> tuple[bool, bool, bool]:

@@ -4,6 +4,7 @@ import pytest
 
 from kproxy.cli.described_groups import PATIENCE_S, described_groups
 from tests.in_memory.inspectable import Inspectable, serving
+from tests.in_memory.inspectable_fleet import two_processes
 
 
 def test_when_brokers_take_long_the_last_groups_are_shown_without_asking_them(
@@ -29,3 +30,18 @@ def test_when_brokers_take_long_the_last_groups_are_shown_without_asking_them(
         "2 groups without LAG: asking the brokers about the others took 15 s; "
         "give fewer with -g, or see kproxy groups list\n"
     )
+
+
+def test_all_groups_are_not_the_whole_truth_if_their_list_was_not() -> None:
+    """Whoever cannot be asked for its groups does not make a description of another one's doubtful."""
+    # Given
+    fleet = two_processes()
+    fleet.silent["kproxy-b"] = "kproxy-b shows nothing within 2000 ms"
+
+    # When
+    with serving(fleet.processes["kproxy-a"].server()) as url:
+        described = described_groups(url, None, has_lag=False)
+
+    # Then
+    assert [item["groupId"] for item in described.answer["items"]] == [fleet.group_of("kproxy-a")]
+    assert described.answer["unavailable"] == "kproxy-b shows nothing within 2000 ms"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kproxy.admin.fleet.fleet_answers import LAG_PATIENCE_MS, PATIENCE_MS, SLOT_PATIENCE_MS
+from kproxy.admin.fleet import fleet_answers
 from kproxy.admin.peer_views import PeerAnswer
 from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, SnapshotEpoch, StateEpoch
 from kproxy.statelog.durable_state import DurableShareState
@@ -248,8 +248,7 @@ def test_what_one_process_knows_is_found(asked: str) -> None:
     answer = fleet.answer(asked, "/api/v1/sessions?member=bob")
 
     # Then
-    assert answer.status == 200
-    assert [item["memberId"] for item in answer.items] == ["bob"]
+    assert (answer.status, [item["memberId"] for item in answer.items]) == (200, ["bob"])
 
 
 def test_topics_that_there_are_instead_are_those_of_all_processes() -> None:
@@ -370,11 +369,12 @@ def test_a_slot_that_there_is_none_of_is_not_found() -> None:
 @pytest.mark.parametrize(
     ("path", "patience_ms"),
     [
-        ("/api/v1/groups", LAG_PATIENCE_MS),
-        ("/api/v1/groups?lag=false", PATIENCE_MS),
-        ("/api/v1/sessions", PATIENCE_MS),
-        ("/api/v1/state-log", PATIENCE_MS),
-        ("/api/v1/state-log/1/state", SLOT_PATIENCE_MS),
+        ("/api/v1/groups", fleet_answers.LAG_PATIENCE_MS),
+        (f"/api/v1/groups/{two_processes().group_of('kproxy-b')}", fleet_answers.GROUP_LAG_PATIENCE_MS),
+        ("/api/v1/groups?lag=false", fleet_answers.PATIENCE_MS),
+        ("/api/v1/sessions", fleet_answers.PATIENCE_MS),
+        ("/api/v1/state-log", fleet_answers.PATIENCE_MS),
+        ("/api/v1/state-log/1/state", fleet_answers.SLOT_PATIENCE_MS),
     ],
 )
 def test_others_are_waited_for_as_long_as_they_may_need(path: str, patience_ms: int) -> None:
