@@ -3,7 +3,7 @@
 from kproxy.admin.inspection import Inspection
 from kproxy.admin.server import AdminServer
 from kproxy.admin.views import item
-from kproxy.application.late_admin import AdminParts
+from kproxy.application.admin_parts import AdminParts
 from kproxy.application.process_views import ProcessViews
 from kproxy.settings import HostPort
 

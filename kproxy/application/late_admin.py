@@ -7,23 +7,15 @@ told to other processes. So this is the one place of the application where somet
 import asyncio
 import gc
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kproxy.admin.listener import bind_listener
-from kproxy.admin.peer_views import PeerViews, SlotOwners
-from kproxy.application.vitals import Vitals
-from kproxy.handlers.ports import Background, Clock, WallClock
-from kproxy.handlers.share_groups import ShareGroups
-from kproxy.net.cluster.broker_connections import BrokerConnections
-from kproxy.net.cluster.metadata import ClusterMetadataCache
-from kproxy.net.state_log.service import StateLogService
+from kproxy.application.admin_parts import AdminParts
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings import HostPort
-from kproxy.telemetry.metrics import Metrics
 
 if TYPE_CHECKING:
     from kproxy.admin.server import AdminServer
@@ -31,25 +23,6 @@ if TYPE_CHECKING:
 
 LATEST_SECONDS: Final = 2.0
 """After this the HTTP server is loaded although nobody asked, so that whoever asks later is answered at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class AdminParts:
-    """What the admin port shows, and other processes are told. No `listener`: only they are."""
-
-    listener: HostPort | None
-    metrics: Metrics
-    vitals: Vitals
-    share_groups: ShareGroups
-    state_log: StateLogService
-    metadata: ClusterMetadataCache
-    connections: BrokerConnections
-    background: Background
-    topic_name: Callable[[bytes], str | None]
-    clock: Clock
-    wall_clock: WallClock
-    fleet: SlotOwners
-    peer_views: PeerViews
 
 
 class LateAdmin:

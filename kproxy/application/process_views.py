@@ -3,7 +3,7 @@
 from kproxy.admin.fleet.fleet_answers import FleetAnswers
 from kproxy.admin.fleet.own_part import OwnPart
 from kproxy.admin.local_answers import Inspected, LocalAnswers
-from kproxy.application.late_admin import AdminParts
+from kproxy.application.admin_parts import AdminParts
 from kproxy.handlers.ports import TopicDescription
 from kproxy.net.reading.backlog_survey import BacklogSurvey
 

@@ -16,9 +16,10 @@ from typing import Final
 import uvloop
 
 from kproxy.admin.views import ProxyState
+from kproxy.application.admin_parts import AdminParts
 from kproxy.application.fleet_vitals import FleetVitals
 from kproxy.application.full_collections import FullCollections
-from kproxy.application.late_admin import AdminParts, LateAdmin
+from kproxy.application.late_admin import LateAdmin
 from kproxy.application.peer_questions import PeerQuestions
 from kproxy.application.peer_service import fleet_secret
 from kproxy.application.share_service import ShareService, Surroundings

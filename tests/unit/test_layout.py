@@ -26,6 +26,7 @@ JUNK_DRAWERS: Final = frozenset(
 TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/admin/live_share_partitions.py": "a protocol",
     "kproxy/admin/peer_views.py": "ports; tests/unit/admin/fleet/test_fleet_answers.py",
+    "kproxy/application/admin_parts.py": "data only",
     "kproxy/application/admin_port.py": "tests/unit/application/test_late_admin.py, and every test of a running kproxy",
     "kproxy/application/process_views.py": "wiring; every test of a running kproxy asks it",
     "kproxy/application/share_service.py": "wiring; every test of a running kproxy",
