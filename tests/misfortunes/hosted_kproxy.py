@@ -105,7 +105,7 @@ class HostedKproxy:
     def owned_slots(self) -> set[int]:
         """The slots that it serves now; none if it does not answer."""
         try:
-            items = self.items("/api/v1/state-log")
+            items = self.items("/api/v1/state-log?scope=local")
         except OSError:
             return set()
         return {slot["partition"] for slot in items if slot["state"] == "ready"}

@@ -178,7 +178,7 @@ class KproxyProcess(Child):
 
     def owned_slots(self) -> set[int]:
         """The slots of the state log that it serves now. Raises OSError while the admin port is not bound."""
-        slots = self._ask("/api/v1/state-log").items
+        slots = self._ask("/api/v1/state-log?scope=local").items
         return {slot["partition"] for slot in slots if slot["state"] == "ready"}
 
     def state_items(self, slot: int) -> tuple[Mapping[str, Any], ...]:
