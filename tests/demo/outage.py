@@ -52,7 +52,7 @@ class Outage:
     accepted_by: set[str] = field(default_factory=set)
     """Who was delivered one of those and accepted it."""
     longest_pause_seconds: float = 0.0
-    """The longest time in which nobody said that it accepted a record."""
+    """The longest time in which nobody said that it accepted a record, from the beginning on."""
     successor: str | None = None
     """The other kproxy that served the group first; None without any other."""
     started_again_at: float | None = None
@@ -76,9 +76,8 @@ class Outage:
     def note_accepted(self, member: str, position: int, previously_at: float | None, now: float) -> None:
         """Know that a member accepted what it was delivered, and when somebody had last done so."""
         if self.back_at is None:
-            self.longest_pause_seconds = max(
-                self.longest_pause_seconds, now - (previously_at or self.began_at)
-            )
+            since = max(self.began_at, previously_at or self.began_at)
+            self.longest_pause_seconds = max(self.longest_pause_seconds, now - since)
         if self.is_after(position):
             self.accepted_by.add(member)
             self.first_accepted_at = self.first_accepted_at or now

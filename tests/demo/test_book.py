@@ -292,5 +292,5 @@ def test_a_restart_is_an_outage_of_its_own_during_which_members_go_on() -> None:
     assert book.outage is not None
     assert (book.outage.kproxy, book.outage.kind) == ("kproxy 1", OutageKind.RESTART)
     assert book.outage.accepted_by == {"bob"}
-    assert book.outage.longest_pause_seconds == 4.0
+    assert book.outage.longest_pause_seconds == 1.5
     assert book.deliveries[-2].outcome is Outcome.CUT_OFF

@@ -18,7 +18,7 @@ LOOK_SECONDS: Final = 1.0
 """So long another one is seen to serve before the next thing happens."""
 BACKLOG_SECONDS: Final = 3.0
 """After so long members have worked off what came while nobody served: an update is done in quiet times."""
-WORK_PATIENCE_SECONDS: Final = 5.0
+WORK_PATIENCE_SECONDS: Final = 2.0
 """After so much longer nothing is waited for: what is held back for the update comes when it has begun."""
 TAKEOVER_PATIENCE_SECONDS: Final = 15.0
 """After that the killed one is started again even if nobody has taken over: the closing rules say what is wrong."""
