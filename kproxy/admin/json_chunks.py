@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from kproxy.errors import KproxyError
+from kproxy.wording import counted
 
 CHUNK_LENGTH: Final = 64 * 1024
 """Characters after which a chunk is written."""
@@ -45,8 +46,9 @@ async def gathered(pieces: Iterable[str], most_bytes: int) -> bytes:
     for chunk in chunks(pieces):
         whole += chunk
         if len(whole) > most_bytes:
+            most = counted(most_bytes, "byte")
             raise TooLong(
-                f"what it has to tell is longer than {most_bytes} bytes: ask its own admin port with scope=local"
+                f"what it has to tell is longer than {most}: ask its own admin port with scope=local"
             )
         await asyncio.sleep(0)
     return bytes(whole)

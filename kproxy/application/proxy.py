@@ -332,7 +332,7 @@ class Proxy:
     # ------------------------------------------------ the fleet
 
     def _follow_map(self) -> None:
-        """Relay what others serve now. Whoever was refused meanwhile, or waits for one that left, asks again at once."""
+        """Relay what others serve now. Whoever was refused, or waits for one that left, asks again at once."""
         twins = self._share.peers.twins
         self._routes.is_elsewhere = twins.is_elsewhere if self._share.fleet.peers() else None
         twins.drop_departed()
