@@ -72,7 +72,7 @@ class Plan:
     @property
     def held_back(self) -> int:
         """So many of the last records wait, if they have to, for the update of a kproxy: members are busy then."""
-        return self.record_count // 8 if self.is_fleet else 0
+        return self.record_count // 10 if self.is_fleet else 0
 
     @property
     def seconds_per_record(self) -> float:

@@ -16,7 +16,7 @@ SENT_BEFORE_SECONDS: Final = 2.0
 in the fleet lasts 6 s after its last heartbeat."""
 LOOK_SECONDS: Final = 1.0
 """So long another one is seen to serve before the next thing happens."""
-BACKLOG_SECONDS: Final = 3.0
+BACKLOG_SECONDS: Final = 2.0
 """After so long members have worked off what came while nobody served: an update is done in quiet times."""
 WORK_PATIENCE_SECONDS: Final = 2.0
 """After so much longer nothing is waited for: what is held back for the update comes when it has begun."""
