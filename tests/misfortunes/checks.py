@@ -15,8 +15,15 @@ Span: TypeAlias = tuple[float, float]
 
 
 def delivered_after_its_answer(receipts: Iterable[Receipt], answers: Iterable[Answer]) -> list[str]:
-    """Return records that a poll gave which began after their acceptance was answered: that one was undone."""
-    answered_at = {answer.record: answer.at for answer in answers}
+    """Return records that a poll gave which began after their acceptance was answered: that one was undone.
+
+    Two members may be answered for one record, as by a stock broker: who acknowledges when its lock has expired, and what
+    it held has been accepted by the next holder, is told nothing (`SharePartition.acknowledge` passes over offsets below
+    the start offset). So the first answer counts.
+    """
+    answered_at: dict[RecordId, float] = {}
+    for answer in answers:
+        answered_at[answer.record] = min(answer.at, answered_at.get(answer.record, answer.at))
     return [
         f"{receipt.record} answered at {answered_at[receipt.record]:.3f}, asked for at {receipt.asked_at:.3f}"
         for receipt in receipts

@@ -16,6 +16,11 @@ def test_a_record_that_is_asked_for_and_delivered_after_its_acceptance_was_answe
     assert found == [f"{RECORD} answered at 2.000, asked for at 3.000"]
 
 
+def test_of_two_answers_the_first_one_counts() -> None:
+    answers = [Answer(9.0, RECORD), Answer(2.0, RECORD)]
+    assert delivered_after_its_answer([receipt(1.0, 1.1), receipt(3.0, 3.1)], answers) != []
+
+
 def test_a_poll_that_began_before_the_answer_may_bring_the_record() -> None:
     assert delivered_after_its_answer([receipt(1.0, 1.1), receipt(1.9, 3.1)], [Answer(2.0, RECORD)]) == []
 
