@@ -22,6 +22,7 @@ from tests.misfortunes.fleet import Fleet, running_fleet
 from tests.misfortunes.kept_story import keep_story
 from tests.misfortunes.load import LOCK_SECONDS, Load, under_load
 from tests.real_kafka import jars
+from tests.real_kafka.accepter import RecordId
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.expiring_producers import EXPIRING_PRODUCERS
 from tests.real_kafka.versions import REFERENCE, release_of
@@ -81,6 +82,7 @@ def _run(options: argparse.Namespace, folder: Path) -> dict[str, object]:
             "misfortunes": dict(Counter(names)),
             "records produced": len(load.acceptances.production.produced),
             "acceptances answered": len(load.acceptances.answers()),
+            "records answered for to two": len(_answered_twice(load)),
             "errors of members": dict(load.acceptances.errors()),
             "gaps": story.summary(),
         }
@@ -106,6 +108,11 @@ def _require_order(load: Load, story: gaps.Story) -> None:
     receipts = [receipt for accepter in load.acceptances.accepters for receipt in accepter.received]
     assert checks.delivered_after_its_answer(receipts, load.acceptances.answers()) == []
     assert checks.held_by_two_at_once(receipts, unquiet=story.unquiet, lock_seconds=LOCK_SECONDS) == []
+
+
+def _answered_twice(load: Load) -> list[RecordId]:
+    times = Counter(answer.record for answer in load.acceptances.answers())
+    return [record for record, count in times.items() if count > 1]
 
 
 def _options() -> argparse.Namespace:

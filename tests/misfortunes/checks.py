@@ -17,9 +17,9 @@ Span: TypeAlias = tuple[float, float]
 def delivered_after_its_answer(receipts: Iterable[Receipt], answers: Iterable[Answer]) -> list[str]:
     """Return records that a poll gave which began after their acceptance was answered: that one was undone.
 
-    Two members may be answered for one record, as by a stock broker: who acknowledges when its lock has expired, and what
-    it held has been accepted by the next holder, is told nothing (`SharePartition.acknowledge` passes over offsets below
-    the start offset). So the first answer counts.
+    Two members may be answered for one record, as by a stock broker: who acknowledges when its lock has expired, and
+    what it held has been accepted by the next holder, is told of no error (`SharePartition.acknowledge` passes over
+    offsets below the start offset). So the first answer counts.
     """
     answered_at: dict[RecordId, float] = {}
     for answer in answers:
