@@ -113,12 +113,16 @@ def _key_bytes(record_type: int, fields: tuple[tuple[str, Any], ...]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _FieldForm:
-    """A field of a message in a line: its name here and there, and how a value goes there and comes back."""
+    """A field of a message in a line: its name here and there, and how a value goes there and comes back.
+
+    One that may be left out is tagged: a kproxy whose schemas did not have it yet wrote the line.
+    """
 
     name: str
     shown_name: str
     shown: Callable[[Any], Any]
     read: Callable[[Any], Any]
+    may_be_left_out: bool
 
 
 _FORMS: Final[dict[type[MessagePart], Sequence[_FieldForm]]] = {}
@@ -131,14 +135,18 @@ def data_of(message: MessagePart) -> JsonObject:
 
 
 def message_of(message_class: type[Message], data: Mapping[str, Any]) -> Message:
-    """Return the message whose fields `data` has under Kafka's names. Raises LookupError when one is missing."""
+    """Return the message whose fields `data` has under Kafka's names.
+
+    Raises LookupError when one is missing; a tagged field that is missing has its default.
+    """
     message = _part_of(message_class, data)
     assert isinstance(message, Message)
     return message
 
 
 def _part_of(part_class: type[MessagePart], data: Mapping[str, Any]) -> MessagePart:
-    return part_class(**{form.name: form.read(data[form.shown_name]) for form in _forms(part_class)})
+    told = (form for form in _forms(part_class) if form.shown_name in data or not form.may_be_left_out)
+    return part_class(**{form.name: form.read(data[form.shown_name]) for form in told})
 
 
 def _forms(part_class: type[MessagePart]) -> Sequence[_FieldForm]:
@@ -152,7 +160,7 @@ def _form_of(field: FieldSchema) -> _FieldForm:
     shown, read = _both_ways(field)
     if field.is_array:
         shown, read = _of_each(shown), _of_each(read)
-    return _FieldForm(field.name, camel_case(field.name), shown, read)
+    return _FieldForm(field.name, camel_case(field.name), shown, read, field.tag is not None)
 
 
 def _both_ways(field: FieldSchema) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:

@@ -251,6 +251,33 @@ def test_a_line_of_a_dump_is_the_record_again(record: Record) -> None:
     assert read == ("states", 7, placed(record))
 
 
+def test_a_line_of_an_earlier_kproxy_that_knew_no_maps_is_read_all_the_same() -> None:
+    # Given
+    shown = json_of(state_line(a_claim("kproxy at host-1", 17, "a fleet")))
+    value = shown["value"]
+    assert isinstance(value, dict)
+    del value["data"]["mapEpoch"], value["data"]["fleetGroup"]
+
+    # When
+    read = record_of(json.dumps(shown), KEY_CLASSES)
+
+    # Then
+    assert read is not None
+    assert decode_state_record(read[2]).record == Claim("kproxy at host-1", 1)
+
+
+def test_a_line_without_a_field_that_every_kproxy_wrote_is_refused() -> None:
+    # Given
+    shown = json_of(state_line(a_claim()))
+    value = shown["value"]
+    assert isinstance(value, dict)
+    del value["data"]["owner"]
+
+    # When / Then
+    with pytest.raises(WrongDumpLine, match="KeyError: 'owner'"):
+        record_of(json.dumps(shown), KEY_CLASSES)
+
+
 @pytest.mark.parametrize(
     "record",
     [
