@@ -166,6 +166,11 @@ class JoinedFleet:
             self._tasks.spawn(self.member.leave(patience_ms=0), name="leaving the fleet")
         self.member, self._table = None, self._new_table(None)
 
+    async def hand_over(self, patience_ms: int) -> None:
+        """Hand slots over for `patience_ms` at most, as long as there is anybody who may have them."""
+        if self.member is not None:
+            await self.member.hand_over(patience_ms=patience_ms)
+
     async def leave(self, patience_ms: int) -> None:
         """Hand slots over for `patience_ms` at most, lose what is left, and be in it no more; the map stays known."""
         if self.member is not None:

@@ -275,8 +275,7 @@ class Proxy:
         self._vitals.state = ProxyState.DRAINING
         log.info("draining", connections=len(self._relay.connections))
         grace_ms = self._settings.shutdown_grace_ms
-        if self._share.fleet.peers():
-            await self.shutdown.within_grace(self._share.fleet.leave(grace_ms // 2))
+        await self.shutdown.within_grace(self._share.fleet.hand_over(grace_ms // 2))
         self._share.groups.answer_what_waits()
         self._held_refusals.end()
         self._share.peers.answer_what_waits()

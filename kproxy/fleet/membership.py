@@ -110,6 +110,13 @@ class Membership:
         return min((each for each in due if each is not None), default=None)
 
     @property
+    def has_heirs(self) -> bool:
+        """Whether it owns slots that others may have, as far as its map says: those who leave themselves may not."""
+        if not self.owned or self.fleet_map is None:
+            return False
+        return any(member.may_own for member in self.fleet_map.members if member.member_id != self.member_id)
+
+    @property
     def metadata(self) -> MemberMetadata:
         """What it tells of itself when it joins now."""
         map_epoch = self._map_epoch if self.owned else NO_EPOCH
@@ -233,7 +240,7 @@ class Membership:
         Slots that others can have are given up as the maps ask for them; where there are no others all are lost now.
         """
         self.is_leaving = True
-        if self._others_may_own:
+        if self.has_heirs:
             self.join_anew()
             return ()
         return self.leave_now()
@@ -254,12 +261,6 @@ class Membership:
     def _handover_ends_at_ms(self) -> int | None:
         is_waiting = self.state is MemberState.SETTLED and not self._rejoins
         return self._handover.gives_up_waiting_at_ms if is_waiting else None
-
-    @property
-    def _others_may_own(self) -> bool:
-        if not self.owned or self.fleet_map is None:
-            return False
-        return any(member.may_own for member in self.fleet_map.members if member.member_id != self.member_id)
 
     def _enter(self, state: MemberState) -> None:
         assert state in TRANSITIONS[self.state], f"{self.state} does not become {state}"

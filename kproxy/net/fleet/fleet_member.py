@@ -126,6 +126,7 @@ class FleetMember:
         self._incarnation = membership.incarnation
         self._step_wanted, self._pulse_wanted = asyncio.Event(), asyncio.Event()
         self._has_left = asyncio.Event()
+        self._is_without_heirs = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._refusal: ErrorCode | None = None
         self._refusal_count = 0
@@ -175,6 +176,18 @@ class FleetMember:
         """Know of a claim of `epoch` in the log."""
         self.membership.saw_epoch(epoch)
         self._take_in(())
+
+    async def hand_over(self, *, patience_ms: int) -> None:
+        """Hand slots over for `patience_ms` at most, as long as there is anybody who may have them.
+
+        What is left is owned and served as before, until `leave`.
+        """
+        if not self.membership.has_heirs:
+            return
+        self._take_in(self.membership.begin_leaving())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience_ms / 1000):
+                await self._is_without_heirs.wait()
 
     async def leave(self, *, patience_ms: int) -> None:
         """Hand slots over for `patience_ms` at most, lose what is left, and leave the group."""
@@ -290,6 +303,8 @@ class FleetMember:
         if self._incarnation != self.membership.incarnation:
             self._incarnation = self.membership.incarnation
             self._coordinator.abandon_step()
+        if self.membership.is_leaving and not self.membership.has_heirs:
+            self._is_without_heirs.set()
         self._step_wanted.set()
         self._pulse_wanted.set()
         self._set_timer()

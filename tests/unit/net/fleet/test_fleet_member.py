@@ -351,6 +351,23 @@ async def test_the_last_member_leaves_at_once(cluster: InMemoryFleetCluster, fle
     assert fleet.neighbours.counts() == [0]
 
 
+async def test_members_that_end_together_do_not_wait_for_each_other_and_serve_until_they_leave(
+    fleet: Fleet,
+) -> None:
+    # Given
+    members = [await fleet.start("first"), await fleet.start("second")]
+    await fleet.neighbours.until(lambda: fleet.neighbours.counts() == [4, 4])
+
+    # When
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        for member in members:
+            group.create_task(member.fleet_member.hand_over(patience_ms=600_000))
+
+    # Then
+    assert sum(fleet.neighbours.counts()) == SLOT_COUNT
+    assert not any(member.lost for member in members)
+
+
 async def test_who_waits_in_vain_for_others_to_take_its_slots_leaves_all_the_same(
     cluster: InMemoryFleetCluster, fleet: Fleet
 ) -> None:
