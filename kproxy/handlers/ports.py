@@ -79,6 +79,8 @@ class RequestContext:
     caller: Caller = PATIENT_CALLER
     refusals: RefusalStreaks = field(default_factory=RefusalStreaks, compare=False, repr=False)
     """Those of its connection."""
+    is_relayed: bool = False
+    """Whether another process of the fleet relays it: the client knows the ports of that one, and not of this."""
     refusal: str = ""
     """Why it is to be refused whatever it asks, with COORDINATOR_NOT_AVAILABLE: the process that serves its group was
     asked, and gave no answer. Empty for a request that is to be served."""

@@ -11,6 +11,7 @@ from typing import Final
 from kproxy.errors import PeerViolation
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.by_api_key import REQUEST_CLASSES
+from kproxy.wire.primitives import MAXIMUM_STRING_BYTES
 from kproxy.wire.request_prefixes import (
     MAX_PREFIX_BYTES,
     after_compact_string,
@@ -93,6 +94,8 @@ def group_id_of_member(frame: memoryview) -> str:
     except (IndexError, PeerViolation):
         return NO_GROUP
     end = begin + length_and_one - 1
+    if end - begin > MAXIMUM_STRING_BYTES:
+        return NO_GROUP
     # Bytes that are no text become what no group is called.
     return str(frame[begin:end], "utf-8", "surrogateescape") if begin < end <= len(frame) else NO_GROUP
 

@@ -70,12 +70,16 @@ class ShareAcknowledgeHandler:
         applied = await self._acknowledgements.apply(
             acknowledger, requested, closing=session if claim.closes else None
         )
-        response = self._response(applied, await applied.settle())
+        response = self._response(applied, await applied.settle(), names_endpoints=not context.is_relayed)
         response.acquisition_lock_timeout_ms = self._limits.of(claim.key.group_id).record_lock_duration_ms
         return response
 
     def _response(
-        self, applied: Applied, refusals: Mapping[TopicIdPartition, PartitionRefusal]
+        self,
+        applied: Applied,
+        refusals: Mapping[TopicIdPartition, PartitionRefusal],
+        *,
+        names_endpoints: bool,
     ) -> ShareAcknowledgeResponse:
         topics: dict[bytes, ShareAcknowledgeTopicResponse] = {}
         leaders: list[PartitionLeader] = []
@@ -94,6 +98,6 @@ class ShareAcknowledgeHandler:
             topic.partitions.append(result)
         endpoints = [
             NodeEndpoint(point.node_id, point.host, point.port, point.rack)
-            for point in self._services.leadership.endpoints_of(leaders)
+            for point in self._services.leadership.endpoints_of(leaders if names_endpoints else ())
         ]
         return ShareAcknowledgeResponse(responses=list(topics.values()), node_endpoints=endpoints)

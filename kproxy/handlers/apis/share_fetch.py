@@ -104,7 +104,8 @@ class ShareFetchHandler:
             refusals = await applied.settle()
         answer.add_acknowledged(applied.partitions, refusals)
         self._withdraw_unless_owned(answer, claim.key.group_id)
-        return answer.response(self._limits.of(claim.key.group_id).record_lock_duration_ms)
+        lock_ms = self._limits.of(claim.key.group_id).record_lock_duration_ms
+        return answer.response(lock_ms, names_endpoints=not context.is_relayed)
 
     def _withdraw_unless_owned(self, answer: ShareFetchAnswer, group_id: GroupId) -> None:
         """Deliver nothing that another process may deliver, too: acquisitions are in memory, and no log fences them."""

@@ -76,8 +76,10 @@ class ShareFetchAnswer:
                 result.error_code, result.error_message = refusal.error_code, refusal.message
                 self._name_leader(partition, refusal, result)
 
-    def response(self, acquisition_lock_timeout_ms: int) -> ShareFetchResponse:
-        """Return the message."""
+    def response(
+        self, acquisition_lock_timeout_ms: int, *, names_endpoints: bool = True
+    ) -> ShareFetchResponse:
+        """Return the message, with the addresses of the leaders that it names or without."""
         topics: dict[bytes, ShareFetchableTopicResponse] = {}
         for partition, result in self._partitions.items():
             topic = topics.setdefault(
@@ -86,7 +88,7 @@ class ShareFetchAnswer:
             topic.partitions.append(result)
         endpoints = [
             NodeEndpoint(point.node_id, point.host, point.port, point.rack)
-            for point in self._leadership.endpoints_of(self._leaders)
+            for point in self._leadership.endpoints_of(self._leaders if names_endpoints else ())
         ]
         return ShareFetchResponse(
             throttle_time_ms=self._throttle_ms,

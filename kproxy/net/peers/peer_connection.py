@@ -25,6 +25,7 @@ class PeerConnection(ClientConnection):
     """A `ClientConnection` without a broker. It is what the dialling process said in `hello` of its client."""
 
     __slots__ = ()
+    is_relayed = True
 
     def __init__(self, relay: Relay, hello: Hello) -> None:
         super().__init__(relay, hello.client.node_id)

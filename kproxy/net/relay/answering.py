@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 from kproxy.handlers.groups.group_configs import are_few_groups
 from kproxy.handlers.live.pauses import let_others_go_on
@@ -77,6 +77,8 @@ class Answered(Protocol):
     """Whether nobody hears the answer."""
     is_over: bool
     """Whether nothing behind this request is served any more."""
+    is_relayed: ClassVar[bool]
+    """Whether another process of the fleet relays the requests of its clients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,7 @@ def context_of(connection: Answered, request: DecodedRequest, budget: AnswerBudg
         answer_budget=budget,
         caller=ConnectedCaller(connection),
         refusals=connection.refusals,
+        is_relayed=connection.is_relayed,
     )
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import cast
+from typing import ClassVar, cast
 
 from kproxy.errors import KproxyError, PeerViolation
 from kproxy.handlers.live.pauses import let_others_go_on
@@ -29,6 +29,7 @@ log = logs.logger("net.relay.relay")
 class ClientConnection(asyncio.Protocol):
     """Relays one client to the broker `node_id` (-1: the bootstrap port) and answers what kproxy serves."""
 
+    is_relayed: ClassVar = False
     __slots__ = (
         "_at_eof",
         "_has_failed",
@@ -64,8 +65,7 @@ class ClientConnection(asyncio.Protocol):
         self._twin: UpstreamTwin | None = None
         self._memory = ConnectionMemory(relay.budget, self.session, on_granted=self._budget_granted)
         self._pressure = BackPressure()
-        self._at_eof = self._has_failed = False
-        self._is_share_member = self.is_gone = self.is_over = False
+        self._at_eof = self._has_failed = self._is_share_member = self.is_gone = self.is_over = False
         self._left: LeftRequests | None = None
         self._times = ConnectionTimes(relay.limits, self._now_ms())
 

@@ -12,6 +12,7 @@ from kproxy.settings import Settings
 from kproxy.share.identifiers import GroupId, TopicId
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
+from kproxy.wire.messages.share_fetch_request import FetchPartition, FetchTopic, ShareFetchRequest
 from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from tests.in_memory.scripted_state_log import ScriptedStateLog
@@ -62,6 +63,52 @@ async def test_members_behind_either_process_join_the_groups_of_both() -> None:
             coordinators = [running.proxy._share.groups.coordinator for running in (one, other)]
             assert [len(each.group_ids) for each in coordinators] == [1, 1]
             client.writer.close()
+
+
+async def test_a_member_is_told_the_ports_of_the_process_that_it_is_connected_to_and_no_other_s() -> None:
+    async with ScriptedStateLog((1, 2)) as cluster:
+        # Given
+        cluster.create_topic("orders", ORDERS)
+        answer_about_groups(cluster)
+        said = ErrorCode.UNSUPPORTED_VERSION
+        async with (
+            RunningProxy(cluster, said) as one,
+            RunningProxy(cluster, said, beside=one) as other,
+        ):
+            await until(lambda: len(owned_by(one)) == len(owned_by(other)) == 1 and other.is_started)
+            ports = one.proxy._listeners.bound_ports
+            told = []
+
+            # When
+            for group in GROUPS:
+                client = Client(*await asyncio.open_connection(HERE, ports[2]))
+                async with asyncio.timeout(10):
+                    await client.ask(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("test", "1"))
+                    told.append(await client.ask(ApiKey.SHARE_FETCH, 1, misdirected(group)))
+                client.writer.close()
+
+            # Then
+            leaders = [
+                part.current_leader.leader_id for each in told for part in each.responses[0].partitions
+            ]
+            endpoints = {group: each.node_endpoints for group, each in zip(GROUPS, told, strict=True)}
+            [near], [far] = owned_by(one), owned_by(other)
+            assert leaders == [1, 1]
+            assert [(point.node_id, point.port) for point in endpoints[near]] == [(1, ports[1])]
+            assert endpoints[far] == []
+
+
+def misdirected(group: GroupId) -> ShareFetchRequest:
+    """Return a fetch of a partition that broker 1 leads."""
+    return ShareFetchRequest(
+        group_id=group,
+        member_id="alice",
+        max_wait_ms=100,
+        min_bytes=1,
+        max_records=1,
+        batch_size=1,
+        topics=[FetchTopic(ORDERS, [FetchPartition(0)])],
+    )
 
 
 def test_the_secret_is_what_stands_in_the_file(tmp_path: Path) -> None:

@@ -169,3 +169,22 @@ def test_a_group_id_that_is_no_text_is_what_no_group_is_called() -> None:
     frame = bytes(member_request(76, 1, "orders")).replace(b"orders", b"\xff\xfe\xfd\xfc\xfb\xfa")
 
     assert "\udcff" in group_id_of_member(memoryview(frame))
+
+
+@pytest.mark.parametrize(("length", "is_told"), [(32_767, True), (32_768, False), (8_000_000, False)])
+def test_an_id_that_is_longer_than_any_string_of_kafka_s_is_left_to_whoever_decodes_it(
+    *, length: int, is_told: bool
+) -> None:
+    # Given
+    header = (78).to_bytes(2, "big") + (1).to_bytes(2, "big") + bytes(4) + b"\xff\xff" + b"\x00"
+    size, length_and_one = b"", length + 1
+    while length_and_one >= 0x80:
+        size += bytes([length_and_one & 0x7F | 0x80])
+        length_and_one >>= 7
+    frame = memoryview(header + size + bytes([length_and_one]) + b"g" * length)
+
+    # When
+    found = group_id_of_member(frame)
+
+    # Then
+    assert found == ("g" * length if is_told else NO_GROUP)

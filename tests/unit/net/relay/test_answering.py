@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import pytest
 
@@ -64,6 +65,7 @@ class Connection:
     refusals: RefusalStreaks = field(default_factory=RefusalStreaks)
     is_gone: bool = False
     is_over: bool = False
+    is_relayed: ClassVar = False
 
 
 class RefusingApis:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import cast
+from typing import ClassVar, cast
 
 import pytest
 
@@ -31,6 +31,8 @@ class OpenTransport:
 
 class Client:
     """A client connection without sockets, whose request of group `far` has its turn."""
+
+    is_relayed: ClassVar = False
 
     def __init__(self) -> None:
         routes = RoutingTable(SERVED)
