@@ -80,6 +80,7 @@ class JoinedFleet:
         self._clocks = FleetClocks(LeaseClock(), wall_clock)
         self._tasks = tasks
         self._process: ProcessLock | None = None
+        self._link: CoordinatorLink | None = None
         self._table = self._new_table(None)
         self.on_map: Callable[[], None] = lambda: None
         """Called when the owners of slots have changed, or may have."""
@@ -144,16 +145,17 @@ class JoinedFleet:
             state_format_version=STATE_FORMAT_VERSION,
             slot_count=slot_count,
         )
+        self._link = CoordinatorLink(
+            seat.group_id,
+            seat.limits,
+            process=self._process,
+            metadata=self._metadata,
+            connections=self._connections,
+        )
         self.member = FleetMember(
             Membership(profile, seat.limits, first_epoch=self._clocks.wall.now_ms()),
             self._table,
-            coordinator=CoordinatorLink(
-                seat.group_id,
-                seat.limits,
-                process=self._process,
-                metadata=self._metadata,
-                connections=self._connections,
-            ),
+            coordinator=self._link,
             reach=self._reach,
             clocks=self._clocks,
             tasks=self._tasks,
@@ -163,7 +165,7 @@ class JoinedFleet:
     def desert(self) -> None:
         """Be in it no more: its state log is gone."""
         if self.member is not None:
-            self._tasks.spawn(self.member.leave(patience_ms=0), name="leaving the fleet")
+            self._tasks.spawn(_leave(self.member, self._link), name="leaving the fleet")
         self.member, self._table = None, self._new_table(None)
 
     async def hand_over(self, patience_ms: int) -> None:
@@ -208,6 +210,12 @@ class JoinedFleet:
     def peers(self) -> Sequence[Peer]:
         """Return every other process that serves any group."""
         return self._table.peers
+
+
+async def _leave(member: FleetMember, link: CoordinatorLink | None) -> None:
+    await member.leave(patience_ms=0)
+    if link is not None:
+        link.close()
 
 
 class _OwnerTable:

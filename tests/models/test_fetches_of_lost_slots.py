@@ -2,10 +2,16 @@
 
 import asyncio
 
+import pytest
+
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import NotCoordinator
+from tests.models.test_first_moment import a_cluster, acquired_offsets, holding, slot_of
 from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, partitions_of
-from tests.worlds.waiting import until_all_wait
+from tests.worlds.sharing_process import KEY
+from tests.worlds.state_log_requests import error_codes, fetch
+from tests.worlds.state_logs import StateLogBacking
+from tests.worlds.waiting import until, until_all_wait
 
 
 async def test_records_are_not_delivered_once_another_process_may_deliver_them_but_acknowledgements_count() -> (
@@ -35,3 +41,34 @@ async def test_records_are_not_delivered_once_another_process_may_deliver_them_b
         [],
     )
     assert told.acknowledge_error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("is_wanted_elsewhere", [False, True])
+async def test_records_acquired_before_a_slot_was_lost_or_handed_over_are_not_delivered_after_it(
+    *, is_wanted_elsewhere: bool
+) -> None:
+    async with a_cluster() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        process = await holding(cluster, backing, KEY)
+        await cluster.append(KEY.topic_id, KEY.partition, [b"more"] * 2)
+        slots, slot = process.service.slots, slot_of(process, KEY)
+        assert slots is not None
+        cluster.may_land.clear()
+        before = len(cluster.produced())
+        request = fetch(KEY, epoch=1, acknowledges=True, max_wait_ms=60_000)
+        fetching = asyncio.ensure_future(process.serve(request))  # noqa: TID251 - awaited below
+        await until(lambda: len(cluster.produced()) > before)
+        await until_all_wait()
+
+        # When
+        if is_wanted_elsewhere:
+            slots.give_up(frozenset({slot.number}))
+            await until(lambda: slot.number in process.fleet.given_up)
+        else:
+            slots.slots_lost(frozenset({slot.number}), "nothing was heard of the group's coordinator in time")
+
+        # Then
+        answer = await asyncio.wait_for(fetching, 5)
+        assert acquired_offsets(answer) == []
+        assert set(error_codes(answer)) == {ErrorCode.NOT_LEADER_OR_FOLLOWER}
+        cluster.may_land.set()

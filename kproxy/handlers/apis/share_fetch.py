@@ -38,7 +38,7 @@ from kproxy.handlers.live.share_session_requests import (
     session_claim,
 )
 from kproxy.handlers.ports import RequestContext
-from kproxy.share.identifiers import GroupId, TopicId, TopicIdPartition
+from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.share.share_session import ShareSession
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
@@ -103,17 +103,23 @@ class ShareFetchHandler:
         finally:
             refusals = await applied.settle()
         answer.add_acknowledged(applied.partitions, refusals)
-        self._withdraw_unless_owned(answer, claim.key.group_id)
+        if not claim.closes:
+            self._withdraw_unless_owned(answer, session)
         lock_ms = self._limits.of(claim.key.group_id).record_lock_duration_ms
         return answer.response(lock_ms, names_endpoints=not context.is_relayed)
 
-    def _withdraw_unless_owned(self, answer: ShareFetchAnswer, group_id: GroupId) -> None:
-        """Deliver nothing that another process may deliver, too: acquisitions are in memory, and no log fences them."""
+    def _withdraw_unless_owned(self, answer: ShareFetchAnswer, session: ShareSession) -> None:
+        """Deliver nothing that another process may deliver, too: acquisitions are in memory, and no log fences them.
+
+        A session ends with its group's stay in this process, even if the group is back by now.
+        """
+        if not is_open(self._services.sessions, session):
+            answer.withdraw_records(_elsewhere("the share session has ended"))
+            return
         try:
-            self._services.group_log.require_ready(group_id)
+            self._services.group_log.require_ready(session.key.group_id)
         except NotCoordinator as moved:
-            elsewhere = SharePartitionElsewhere(str(moved))
-            answer.withdraw_records(PartitionRefusal(elsewhere.error_code, str(elsewhere)))
+            answer.withdraw_records(_elsewhere(str(moved)))
         except (CoordinatorLoadInProgress, CoordinatorNotAvailable):
             return  # it is this process's still; what was acquired is refused when it is acknowledged
 
@@ -176,6 +182,10 @@ class ShareFetchHandler:
             is_session_open=lambda: not context.caller.is_gone and is_open(self._services.sessions, session),
             context=context,
         )
+
+
+def _elsewhere(reason: str) -> PartitionRefusal:
+    return PartitionRefusal(SharePartitionElsewhere.error_code, reason)
 
 
 def _require_renewal_alone(request: ShareFetchRequest) -> None:

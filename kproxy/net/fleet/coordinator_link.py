@@ -88,7 +88,8 @@ class CoordinatorLink:
 
     async def ask_step(self, question: Step) -> Answer:
         """Return the answer to a step; Unanswered when there is none. A join or a sync waits for other members."""
-        waits = isinstance(question, Join | Sync)
+        # A join without a member id is answered at once, with one (KIP-394).
+        waits = isinstance(question, Sync) or (isinstance(question, Join) and bool(question.member_id))
         try:
             client = self._for_steps = await self._client(self._for_steps)
             return await self._asked(client, question, self._waiting_ms if waits else 0)

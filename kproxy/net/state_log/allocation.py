@@ -70,9 +70,14 @@ class ClaimRight:
         self._allocation = allocation
         self._outranked_by = NO_MAP_EPOCH
 
-    def map_epoch(self) -> int:
-        """Return the epoch to claim with. Raises BrokerUnavailable while the map is older than a claim in the log."""
+    def map_epoch(self, slot: int) -> int:
+        """Return the epoch to claim a slot with.
+
+        Raises BrokerUnavailable while the map is older than a claim in the log, and when the lease has ended.
+        """
         map_epoch = self._allocation.map_epoch
+        if not self._allocation.may_serve(slot):
+            raise BrokerUnavailable(LEASE_ENDED)
         if map_epoch < self._outranked_by:
             raise BrokerUnavailable(
                 f"it was claimed under map {self._outranked_by}, and this process knows only map {map_epoch}"

@@ -290,7 +290,7 @@ class StateSlot:
             life.cancel()
 
     async def _open(self) -> ServedClaim:
-        map_epoch = self._right.map_epoch()
+        map_epoch = self._right.map_epoch(self.number)
         if self._is_in_question and self._end_of_log != NO_OFFSET:
             await self._claims.require_unclaimed(self.number, self._end_of_log, map_epoch)
         self._is_in_question = True
