@@ -11,7 +11,7 @@ from kproxy.net.peers.peer_twin import GIVEN_UP, PeerTwin
 class TwinPlace:
     """A connection when it is needed, and another one when it was lost. `dial` raises PeerFailure."""
 
-    __slots__ = ("_dial", "_dialling", "_is_closed", "_twin", "peer", "turn")
+    __slots__ = ("_dial", "_dialling", "_end", "_twin", "peer", "turn")
 
     def __init__(self, peer: Peer, dial: Callable[[], Awaitable[PeerTwin]]) -> None:
         self.peer = peer
@@ -20,7 +20,7 @@ class TwinPlace:
         self._dial = dial
         self._dialling: asyncio.Timeout | None = None
         self._twin: PeerTwin | None = None
-        self._is_closed = False
+        self._end: Callable[[PeerTwin], None] | None = None
 
     async def twin(self) -> PeerTwin:
         """Return the connection, open. To be called in `turn`. Raises PeerFailure."""
@@ -28,33 +28,37 @@ class TwinPlace:
             return self._twin
         try:
             async with asyncio.timeout(None) as self._dialling:
-                self._twin = None if self._is_closed else await self._dial()
+                self._twin = None if self._end is not None else await self._dial()
         except TimeoutError:
             self._twin = None
         finally:
             self._dialling = None
-        if self._twin is None:
-            raise PeerFailure(GIVEN_UP, f"{self.peer.name} is not asked any more")
-        return self._twin
+        return self._still_wanted(self._twin)
 
     def close(self) -> None:
         """Let the peer serve what it was sent; dial no more."""
-        self._give_up()
-        if self._twin is not None:
-            self._twin.close()
+        self._give_up(lambda twin: twin.close())
 
     def fail(self, reason: str, detail: str) -> None:
         """Close now: no answer of this peer is waited for; see `PeerTwin.fail`."""
-        self._give_up()
-        if self._twin is not None:
-            self._twin.fail(reason, detail)
+        self._give_up(lambda twin: twin.fail(reason, detail))
 
     def say_more(self) -> None:
         """Let the peer answer what it holds: see `PeerTwin.say_more`."""
         if self._twin is not None:
             self._twin.say_more()
 
-    def _give_up(self) -> None:
-        self._is_closed = True
+    def _still_wanted(self, twin: PeerTwin | None) -> PeerTwin:
+        """Return `twin`, unless it was given up: a dial may succeed in the very turn in which that happens."""
+        if twin is not None and self._end is None:
+            return twin
+        if twin is not None and self._end is not None:
+            self._end(twin)
+        raise PeerFailure(GIVEN_UP, f"{self.peer.name} is not asked any more")
+
+    def _give_up(self, end: Callable[[PeerTwin], None]) -> None:
+        self._end = end
+        if self._twin is not None:
+            end(self._twin)
         if self._dialling is not None:
             self._dialling.reschedule(0)

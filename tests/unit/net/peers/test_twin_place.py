@@ -80,6 +80,33 @@ async def test_who_waits_for_a_dial_hears_at_once_that_it_was_given_up(is_failur
     assert dials.was_cancelled
 
 
+@pytest.mark.parametrize("is_failure", [False, True])
+async def test_a_dial_that_succeeds_in_the_turn_in_which_it_is_given_up_leaves_no_connection(
+    is_failure: bool,  # noqa: FBT001 - parametrized
+) -> None:
+    # Given
+    dialled = asyncio.get_running_loop().create_future()
+
+    async def dial() -> PeerTwin:
+        return cast("PeerTwin", await dialled)
+
+    place, twin = TwinPlace(PEER, dial), ScriptedTwin()
+
+    async def give_up() -> None:
+        await until_all_wait()
+        dialled.set_result(twin)
+        place.fail("departed", "is gone") if is_failure else place.close()
+
+    # When
+    async with asyncio.TaskGroup() as group:
+        group.create_task(give_up())
+        with pytest.raises(PeerFailure, match="b is not asked any more"):
+            await place.twin()
+
+    # Then
+    assert twin.calls == ["departed" if is_failure else "close"]
+
+
 async def test_what_was_given_up_is_not_dialled_again() -> None:
     dials = ScriptedDials()
     dials.may_succeed.set()
