@@ -19,7 +19,7 @@ class PeerLimits:
     """How long it may be silent in the middle of an answer that is read."""
     farewell_ms: int = 10_000
     """How long a connection whose client has gone stays, for the peer to serve what that had sent."""
-    most_unproved: int = 64
-    """How many connections may be in their preamble at a time."""
+    most_unproved: int = 1_024
+    """How many connections may be in their preamble at a time; the oldest makes room for one more."""
     most_answer_bytes: int = 64 << 20
     """The largest answer that is held whole."""

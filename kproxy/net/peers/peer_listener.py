@@ -57,7 +57,7 @@ class PeerListener:
         self._secret = secret
         self._limits = limits
         self._server: asyncio.Server | None = None
-        self._unproved: set[Reception] = set()
+        self._unproved: dict[Reception, None] = {}  # the oldest first
         self._view_services: WeakSet[ViewService] = WeakSet()
         self._told: dict[tuple[str, str], None] = {}
 
@@ -105,11 +105,11 @@ class PeerListener:
     def begin(self, reception: Reception) -> ListenerHandshake:
         """Return the handshake of a connection that was just made. Raises PeerRefused when it cannot be received."""
         identity = self._identity()
-        if len(self._unproved) >= self._limits.most_unproved:
-            raise PeerRefused("crowded", f"{len(self._unproved)} others have yet to say who they are")
         if identity is None:
             raise PeerRefused("starting", "this process does not know yet which cluster it belongs to")
-        self._unproved.add(reception)
+        if len(self._unproved) >= self._limits.most_unproved:
+            self._make_room()
+        self._unproved[reception] = None
         return ListenerHandshake(Credentials(identity, secrets.token_bytes(NONCE_BYTES), self._secret))
 
     def protocol_for(self, hello: Hello) -> asyncio.Protocol | None:
@@ -138,4 +138,13 @@ class PeerListener:
 
     def note_over(self, reception: Reception) -> None:
         """Take note that a connection is in its preamble no more."""
-        self._unproved.discard(reception)
+        self._unproved.pop(reception, None)
+
+    # ------------------------------------------------ private
+
+    def _make_room(self) -> None:
+        """Refuse the oldest of those who said nothing yet, else the oldest: whoever is of the fleet is quick."""
+        silent = (reception for reception in self._unproved if not reception.has_said_hello)
+        oldest = next(silent, None) or next(iter(self._unproved))
+        most = self._limits.most_unproved
+        oldest.refuse(PeerRefused("crowded", f"more than {most} have yet to say who they are"))

@@ -19,7 +19,7 @@ class Host(Protocol):
     """Whose connections these are: `PeerListener`, which makes them, and so stands above this module."""
 
     def begin(self, reception: "Reception") -> ListenerHandshake:
-        """Return the handshake of a connection that was just made. Raises PeerRefused when there are too many."""
+        """Return the handshake of a connection that was just made. Raises PeerRefused."""
         ...
 
     def protocol_for(self, hello: Hello) -> asyncio.Protocol | None:
@@ -60,7 +60,7 @@ class Reception(asyncio.Protocol):
         try:
             self._handshake = self._host.begin(self)
         except PeerRefused as refusal:
-            self._refuse(refusal)
+            self.refuse(refusal)
             return
         delay_s = self._host.preamble_ms / 1000
         self._timer = asyncio.get_running_loop().call_later(delay_s, self._time_is_up)
@@ -73,7 +73,7 @@ class Reception(asyncio.Protocol):
             answer = handshake.receive(data)
             protocol = None if handshake.welcomed is None else self._host.protocol_for(handshake.welcomed)
         except PeerRefused as refusal:
-            self._refuse(refusal)
+            self.refuse(refusal)
             return
         if answer:
             transport.write(answer)
@@ -93,10 +93,13 @@ class Reception(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def _time_is_up(self) -> None:
-        self._refuse(PeerRefused("slow", f"it did not say who it is within {self._host.preamble_ms} ms"))
+    @property
+    def has_said_hello(self) -> bool:
+        """Whether it has said who it is, proved or not."""
+        return self._handshake is not None and self._handshake.hello is not None
 
-    def _refuse(self, refusal: PeerRefused) -> None:
+    def refuse(self, refusal: PeerRefused) -> None:
+        """Tell why, and close."""
         hello = None if self._handshake is None else self._handshake.hello
         self._host.note_refused(self._address, hello, refusal)
         self._over()
@@ -104,6 +107,9 @@ class Reception(asyncio.Protocol):
             if refusal.reason != "no_kproxy":
                 self._transport.write(refusal_frame(refusal))
             close_behind_buffer(self._transport, patience_ms=_PATIENCE_MS)
+
+    def _time_is_up(self) -> None:
+        self.refuse(PeerRefused("slow", f"it did not say who it is within {self._host.preamble_ms} ms"))
 
     def _over(self) -> None:
         self._handshake = None

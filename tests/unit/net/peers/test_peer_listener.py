@@ -9,7 +9,8 @@ import pytest
 
 from kproxy.errors import PeerRefused
 from kproxy.fleet.owners import Peer
-from kproxy.fleet.peer_hello import Purpose
+from kproxy.fleet.peer_handshake import Credentials, DiallerHandshake
+from kproxy.fleet.peer_hello import NONCE_BYTES, Hello, Purpose
 from kproxy.net.broker_failures import PeerFailure
 from kproxy.net.peers.peer_dialler import Visit
 from kproxy.net.peers.peer_limits import PeerLimits
@@ -19,7 +20,7 @@ from kproxy.net.peers.secret import SecretUnusable
 from kproxy.net.relay.listeners import PortUnavailable
 from kproxy.settings import HostPort
 from tests.event_loops import BOTH_LOOPS
-from tests.unit.net.peering import IDENTITY_B, SECRET, OwnerUnderTest, dialler
+from tests.unit.net.peering import IDENTITY, IDENTITY_B, SECRET, OwnerUnderTest, dialler
 from tests.unit.net.relaying import BIND_HOST, ended
 from tests.worlds.waiting import until
 
@@ -111,22 +112,50 @@ async def test_who_says_nothing_is_closed_after_a_while() -> None:
         writer.close()
 
 
-async def test_no_more_than_so_many_may_have_yet_to_say_who_they_are() -> None:
+async def silent(owner: OwnerUnderTest, number: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Return a connection that says nothing, received as the one of this number."""
+    connection = await asyncio.open_connection(BIND_HOST, owner.listener.port)
+    await until(lambda: len(owner.listener._unproved) == number)
+    return connection
+
+
+async def test_of_too_many_who_have_yet_to_say_who_they_are_the_oldest_makes_room() -> None:
     async with OwnerUnderTest(limits=PeerLimits(most_unproved=2)) as owner:
         # Given
-        silent = [await asyncio.open_connection(BIND_HOST, owner.listener.port) for _ in range(2)]
-        await until(lambda: len(owner.listener._unproved) == 2)
+        (reader, oldest), (_, other) = [await silent(owner, number) for number in (1, 2)]
 
         # When
-        with pytest.raises(PeerFailure, match="2 others have yet to say who they are") as refused:
-            await visit(owner.peer)
+        await visit(owner.peer)
 
         # Then
-        assert refused.value.reason == "crowded"
-        for _, writer in silent:
+        assert b"more than 2 have yet to say who they are" in await ended(reader)
+        assert owner.counted.of("peer_refusals", "crowded") == 1
+        assert len(owner.listener._unproved) == 1
+        for writer in (oldest, other):
             writer.close()
-        await until(lambda: not owner.listener._unproved)
-        await visit(owner.peer)
+
+
+@pytest.mark.parametrize("has_a_silent_one", [False, True])
+async def test_who_has_said_who_it_is_makes_room_last(has_a_silent_one: bool) -> None:  # noqa: FBT001 - parametrized
+    async with OwnerUnderTest(secret=SECRET, limits=PeerLimits(most_unproved=2)) as owner:
+        # Given
+        reader, oldest = await silent(owner, 1)
+        own = Credentials(IDENTITY, bytes(NONCE_BYTES), SECRET)
+        oldest.write(DiallerHandshake(own, Hello(Purpose.REACH, IDENTITY, own.nonce)).begin())
+        assert await reader.read(1 << 16)
+        other_reader, other = await silent(owner, 2)
+        if not has_a_silent_one:
+            other.write(DiallerHandshake(own, Hello(Purpose.REACH, IDENTITY, own.nonce)).begin())
+            assert await other_reader.read(1 << 16)
+
+        # When
+        await dialler(secret=SECRET).open(owner.peer, Purpose.REACH, Visit)
+
+        # Then
+        assert b"more than 2" in await ended(other_reader if has_a_silent_one else reader)
+        assert len(owner.listener._unproved) == 1
+        for writer in (oldest, other):
+            writer.close()
 
 
 async def test_while_a_process_does_not_know_its_cluster_it_says_so() -> None:
