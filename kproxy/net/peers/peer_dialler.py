@@ -12,6 +12,7 @@ from kproxy.fleet.peer_handshake import Credentials, DiallerHandshake
 from kproxy.fleet.peer_hello import NO_CLIENT, NONCE_BYTES, FleetIdentity, Hello, Purpose, RelayedClient
 from kproxy.net.broker_failures import BrokerFailure, PeerFailure
 from kproxy.net.dialing import connect
+from kproxy.net.peers.dial_turns import DialTurns
 from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.sockets import watch_peer
 from kproxy.settings.addresses import HostPort
@@ -34,6 +35,7 @@ class PeerDialler:
         self._identity = identity
         self._secret = secret
         self._limits = limits
+        self._turns = DialTurns(limits.most_dials)
 
     async def open(
         self,
@@ -52,13 +54,11 @@ class PeerDialler:
         """
         introduction = Introduction(self._handshake(peer, purpose, client), make_protocol)
         try:
-            await connect(
-                HostPort(peer.host, peer.port),
-                lambda: introduction,
-                timeout_ms=self._limits.connect_timeout_ms,
-            )
-            async with asyncio.timeout(self._limits.preamble_ms / 1000):
-                return introduction.taken(await introduction.over)
+            address = HostPort(peer.host, peer.port)
+            async with self._turns.turn(address, self._limits.connect_timeout_ms) as left_ms:
+                await connect(address, lambda: introduction, timeout_ms=left_ms)
+                async with asyncio.timeout(self._limits.preamble_ms / 1000):
+                    return introduction.taken(await introduction.over)
         except BrokerFailure as failure:
             raise PeerFailure(failure.reason, f"{peer.name}: {failure.detail}") from failure
         except PeerRefused as refusal:

@@ -21,5 +21,7 @@ class PeerLimits:
     """How long a connection whose client has gone stays, for the peer to serve what that had sent."""
     most_unproved: int = 1_024
     """How many connections may be in their preamble at a time; the oldest makes room for one more."""
+    most_dials: int = 32
+    """How many connections to one peer may be in the making at a time; the others wait, within `connect_timeout_ms`."""
     most_answer_bytes: int = 64 << 20
     """The largest answer that is held whole."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
@@ -33,6 +34,21 @@ async def test_who_says_nothing_is_left_after_a_while() -> None:
 
         assert failed.value.reason == "slow"
         await until(lambda: mute.ended_count == 1)
+
+
+async def test_only_so_many_connections_to_one_peer_are_in_the_making_at_a_time() -> None:
+    """The others wait behind them: its listener has room for so many only."""
+    limits = PeerLimits(connect_timeout_ms=100, preamble_ms=300, most_dials=3)
+    async with ScriptedBroker() as mute:
+        dials = dialler(limits=limits)
+
+        failures = await asyncio.gather(
+            *(dials.open(at(mute.port), Purpose.REACH, Visit) for _ in range(5)), return_exceptions=True
+        )
+
+        assert len(mute.writers) == 3
+        assert [cast("PeerFailure", each).reason for each in failures] == ["slow"] * 3 + ["crowded"] * 2
+        assert "b: 3 other dials of 127.0.0.1" in str(failures[-1])
 
 
 @pytest.mark.parametrize(
