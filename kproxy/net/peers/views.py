@@ -30,7 +30,16 @@ _STATUS: Final = struct.Struct(">h")
 class ViewService(asyncio.Protocol):
     """Answers paths, one after the other."""
 
-    __slots__ = ("__weakref__", "_answering", "_came", "_limits", "_tasks", "_transport", "_views")
+    __slots__ = (
+        "__weakref__",
+        "_answering",
+        "_came",
+        "_has_room",
+        "_limits",
+        "_tasks",
+        "_transport",
+        "_views",
+    )
 
     def __init__(self, views: Views, tasks: TaskKeeper, limits: PeerLimits) -> None:
         self._views = views
@@ -38,6 +47,7 @@ class ViewService(asyncio.Protocol):
         self._limits = limits
         self._came = b""
         self._answering = False
+        self._has_room = True
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -50,20 +60,29 @@ class ViewService(asyncio.Protocol):
     def connection_lost(self, _error: Exception | None) -> None:
         self._transport = None
 
+    def pause_writing(self) -> None:
+        self._has_room = False
+
+    def resume_writing(self) -> None:
+        self._has_room = True
+        self._go_on()
+
     def abort(self) -> None:
         """Close now: the process ends."""
         if self._transport is not None:
             self._transport.abort()
 
     def _go_on(self) -> None:
-        """Take the next path when the one before it is answered; close on what can be none."""
-        if self._answering or self._transport is None or len(self._came) < _LENGTH.size:
-            return
-        (length,) = _LENGTH.unpack_from(self._came)
-        end = _LENGTH.size + length
-        if not 0 < length <= MOST_PATH_BYTES or len(self._came) > 2 * end:
-            self._transport.abort()
-        elif len(self._came) >= end:
+        """Take the next path when the answer before it has left; close on what can be none, and on a third."""
+        while self._transport is not None and len(self._came) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._came)
+            end = _LENGTH.size + length
+            is_busy = self._answering or not self._has_room
+            if not 0 < length <= MOST_PATH_BYTES or (is_busy and len(self._came) > end):
+                self.abort()
+                return
+            if is_busy or len(self._came) < end:
+                return
             path, self._came = self._came[_LENGTH.size : end], self._came[end:]
             self._answering = True
             self._tasks.spawn(self._answer(path.decode("utf-8", "replace")), name="view for a peer")

@@ -9,9 +9,11 @@ from kproxy.errors import CoordinatorNotAvailable
 from kproxy.fleet.peer_hello import Purpose
 from kproxy.net.peers.peer_dialler import Visit
 from kproxy.net.peers.peer_limits import PeerLimits
-from kproxy.net.peers.views import MOST_PATH_BYTES, ViewQuestion, ask_view
+from kproxy.net.peers.views import MOST_PATH_BYTES, ViewQuestion, ViewService, ask_view
+from kproxy.net.tasks import TaskKeeper
 from tests.event_loops import BOTH_LOOPS
 from tests.unit.net.peering import OwnerUnderTest, ScriptedPeer, dialler
+from tests.worlds.waiting import until, until_all_wait
 
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
 
@@ -90,16 +92,79 @@ async def test_several_paths_on_one_connection_are_answered_one_after_the_other(
         question.close()
 
 
+class Listening(Visit):
+    """Hears when its connection is over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_lost = asyncio.Event()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self.is_lost.set()
+
+
+class KeptTransport:
+    """Keeps what is written."""
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+
+    def writelines(self, parts: list[bytes]) -> None:
+        self.written += parts
+
+
+async def test_who_sends_more_than_one_path_ahead_is_closed() -> None:
+    async with OwnerUnderTest() as owner:
+        # Given
+        was_asked, may_answer = asyncio.Event(), asyncio.Event()
+
+        async def views(_path: str) -> tuple[int, bytes]:
+            was_asked.set()
+            await may_answer.wait()
+            return 200, b""
+
+        owner.listener.views = views
+        visit = await dialler().open(owner.peer, Purpose.VIEWS, Listening)
+        transport = cast("asyncio.Transport", visit._transport)
+        transport.write(b"\x00\x00\x00\x01/")
+        await was_asked.wait()
+
+        # When
+        transport.write(b"\x00\x00\x00\x01/" * 2)
+
+        # Then
+        async with asyncio.timeout(2):
+            await visit.is_lost.wait()
+        may_answer.set()
+
+
+async def test_who_does_not_read_its_answer_has_no_further_one_made() -> None:
+    # Given
+    asked: list[str] = []
+
+    async def views(path: str) -> tuple[int, bytes]:
+        asked.append(path)
+        return 200, b"{}"
+
+    keeper, transport = TaskKeeper(), KeptTransport()
+    service = ViewService(views, keeper, PeerLimits())
+    service.connection_made(cast("asyncio.Transport", transport))
+    service.pause_writing()
+
+    # When
+    service.data_received(b"\x00\x00\x00\x02/1")
+    await until_all_wait()
+    while_full = list(asked)
+    service.resume_writing()
+    await until(lambda: bool(transport.written))
+
+    # Then
+    assert (while_full, asked) == ([], ["/1"])
+    await keeper.close()
+
+
 @pytest.mark.parametrize("length", [0, -1, MOST_PATH_BYTES + 1])
 async def test_what_can_be_no_path_ends_the_connection(length: int) -> None:
-    class Listening(Visit):
-        def __init__(self) -> None:
-            super().__init__()
-            self.is_lost = asyncio.Event()
-
-        def connection_lost(self, _error: Exception | None) -> None:
-            self.is_lost.set()
-
     async with OwnerUnderTest() as owner:
         visit = await dialler().open(owner.peer, Purpose.VIEWS, Listening)
         transport = cast("asyncio.Transport", visit._transport)
