@@ -67,6 +67,7 @@ class PeerTwin(asyncio.Protocol):
     """
 
     __slots__ = (
+        "_has_ended",
         "_has_moved",
         "_has_said_more",
         "_is_forsaken",
@@ -91,12 +92,12 @@ class PeerTwin(asyncio.Protocol):
         self._left = 0
         self._partial = b""
         self._timer: asyncio.TimerHandle | None = None
-        self._has_moved = self._has_said_more = self._is_forsaken = False
+        self._has_ended = self._has_moved = self._has_said_more = self._is_forsaken = False
 
     @property
     def is_open(self) -> bool:
         """Whether a request can be sent."""
-        return self._transport is not None and not self._transport.is_closing()
+        return self._transport is not None and not self._has_ended and not self._transport.is_closing()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -175,6 +176,7 @@ class PeerTwin(asyncio.Protocol):
         if not self.is_open or self._transport is None:
             return
         self.forsake()
+        self._has_ended = True
         self._transport.write_eof()
         self._timer = self._loop.call_later(self._limits.farewell_ms / 1000, self.abort)
 

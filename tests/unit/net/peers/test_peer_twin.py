@@ -173,6 +173,7 @@ async def test_a_close_leaves_the_peer_time_to_serve_what_was_sent() -> None:
 
     assert transport.has_ended
     assert not transport.is_closed
+    assert not twin.is_open
 
 
 async def test_a_peer_that_does_not_close_either_is_cut_off() -> None:
