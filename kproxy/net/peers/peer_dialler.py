@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Callable
-from typing import Generic, TypeVar, cast
+from typing import Final, Generic, TypeVar, cast
 
 from kproxy.errors import PeerRefused
 from kproxy.fleet.member_metadata import MemberProfile
@@ -16,6 +16,26 @@ from kproxy.net.peers.dial_turns import DialTurns
 from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.sockets import watch_peer
 from kproxy.settings.addresses import HostPort
+
+KNOWN_REASONS: Final = frozenset(
+    [
+        "another_process",
+        "cluster",
+        "crowded",
+        "fleet_group",
+        "lost",
+        "malformed",
+        "no_kproxy",
+        "protocol",
+        "secret",
+        "slot_count",
+        "slow",
+        "starting",
+        "state_format",
+        "state_topic",
+    ]
+)
+"""Those of PeerRefused. A peer says what it likes, and reasons are labels of metrics: others count as `refused`."""
 
 P = TypeVar("P", bound=asyncio.BaseProtocol)
 
@@ -62,9 +82,8 @@ class PeerDialler:
         except BrokerFailure as failure:
             raise PeerFailure(failure.reason, f"{peer.name}: {failure.detail}") from failure
         except PeerRefused as refusal:
-            raise PeerFailure(
-                refusal.reason, f"{peer.name} at {peer.host}:{peer.port}: {refusal}"
-            ) from refusal
+            reason = refusal.reason if refusal.reason in KNOWN_REASONS else "refused"
+            raise PeerFailure(reason, f"{peer.name} at {peer.host}:{peer.port}: {refusal}") from refusal
         except TimeoutError:
             detail = (
                 f"{peer.name} at {peer.host}:{peer.port} said no welcome within {self._limits.preamble_ms} ms"

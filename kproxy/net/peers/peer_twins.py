@@ -20,9 +20,12 @@ from kproxy.net.peers.peer_twin import GIVEN_UP, PeerTraffic, PeerTwin
 from kproxy.net.peers.twin_place import TwinPlace
 from kproxy.net.peers.whole_answer import WholeAnswer
 from kproxy.net.relay.relayed_answers import RelayedAnswer
+from kproxy.telemetry import logs
 from kproxy.wire import codecs, group_ids
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
+
+log = logs.logger("net.peers")
 
 PRINCIPAL: Final = "User:ANONYMOUS"
 """Who clients are: kproxy authenticates nobody."""
@@ -71,7 +74,8 @@ class PeerTwins:
             is_cut = answer.has_begun and failure.reason != GIVEN_UP
             reason = "lost_mid_answer" if is_cut else failure.reason
             self._measuring.count("relayed_requests", 1, api, reason)
-            raise PeerFailure(reason, failure.detail) from failure
+            detail = failure.detail if is_cut else _no_answer_of(peer, failure)
+            raise PeerFailure(reason, detail) from failure
         self._measuring.count("relayed_requests", 1, api, "answered")
         self._measuring.observe("relayed_request_duration_seconds", self._seconds() - began, api)
         return True
@@ -92,9 +96,7 @@ class PeerTwins:
                     return await self._ask(place, request)
             return await self._ask(self._place(client, peer), request)
         except (PeerFailure, MalformedMessage) as failure:
-            raise CoordinatorNotAvailable(
-                f"{peer.name}, which serves it, gave no answer: {failure}"
-            ) from failure
+            raise CoordinatorNotAvailable(_no_answer_of(peer, failure)) from failure
 
     def close(self, connection_id: int) -> None:
         for place in self._places.pop(connection_id, {}).values():
@@ -172,3 +174,11 @@ class PeerTwins:
             yield place
         finally:
             place.close()
+
+
+def _no_answer_of(peer: Peer, failure: PeerFailure | MalformedMessage) -> str:
+    """Log why there is no answer, which is nothing for clients; return what they are told."""
+    reason = failure.reason if isinstance(failure, PeerFailure) else "unreadable"
+    tell = log.debug if reason == GIVEN_UP else log.warning
+    tell("peer_gave_no_answer", name=peer.name, reason=reason, detail=str(failure))
+    return f"{peer.name}, which serves it, gave no answer"

@@ -6,9 +6,11 @@ from typing import cast
 
 import pytest
 
+from kproxy.errors import PeerRefused
 from kproxy.fleet.member_metadata import MemberProfile
 from kproxy.fleet.owners import Peer
 from kproxy.fleet.peer_hello import Purpose
+from kproxy.fleet.peer_preamble import refusal_frame
 from kproxy.net.broker_failures import PeerFailure
 from kproxy.net.fleet.reach import ReachCheck
 from kproxy.net.peers.peer_dialler import PeerDialler, Visit
@@ -68,6 +70,16 @@ async def test_what_is_no_internal_listener_is_named(reply: bytes, reason: str) 
             await asyncio.gather(dialling, leave())
 
         assert failed.value.reason == reason
+
+
+async def test_a_reason_that_nobody_knows_is_counted_as_a_refusal() -> None:
+    """It is a label of a metric: whoever answers there must not make new ones."""
+    told = refusal_frame(PeerRefused("reason 4711", "because"))
+    async with ScriptedBroker(lambda _: told) as other:
+        with pytest.raises(PeerFailure, match="it refuses: because") as failed:
+            await dialler().open(at(other.port), Purpose.REACH, Visit)
+
+    assert failed.value.reason == "refused"
 
 
 async def test_a_process_that_does_not_know_its_cluster_dials_nobody() -> None:

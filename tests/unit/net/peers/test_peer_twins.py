@@ -347,7 +347,7 @@ async def test_a_question_of_a_client_that_went_leaves_no_connection_behind() ->
 async def test_a_question_without_an_answer_is_refused_in_words() -> None:
     async with Fleet() as fleet:
         peer = replace(fleet.owner.peer, port=1)
-        with pytest.raises(CoordinatorNotAvailable, match=r"^b, which serves it, gave no answer: b: 127"):
+        with pytest.raises(CoordinatorNotAvailable, match=r"^b, which serves it, gave no answer$"):
             await fleet.process.twins.ask(peer, heartbeat(3), context(5))
 
 
@@ -363,4 +363,4 @@ async def test_an_answer_that_is_none_is_refused_in_words() -> None:
             await fleet.process.twins.ask(scripted.peer, asked, context(5))
 
         # Then
-        assert str(refused.value).startswith("b, which serves it, gave no answer: ResponseHeader v1")
+        assert str(refused.value) == "b, which serves it, gave no answer"
