@@ -76,12 +76,12 @@ class ClaimRight:
         Raises BrokerUnavailable while the map is older than a claim in the log, and when the lease has ended.
         """
         map_epoch = self._allocation.map_epoch
-        if not self._allocation.may_serve(slot):
-            raise BrokerUnavailable(LEASE_ENDED)
         if map_epoch < self._outranked_by:
             raise BrokerUnavailable(
                 f"it was claimed under map {self._outranked_by}, and this process knows only map {map_epoch}"
             )
+        if not self._allocation.may_serve(slot):
+            raise BrokerUnavailable(LEASE_ENDED)
         return map_epoch
 
     def require(self, slot: int, highest: Claim | None, map_epoch: int) -> None:

@@ -27,7 +27,7 @@ def test_a_slot_that_nobody_claimed_under_a_newer_map_may_be_served(
     ahead: int | None, fleet: OwnsEverything
 ) -> None:
     right = ClaimRight(fleet)
-    map_epoch = right.map_epoch()
+    map_epoch = right.map_epoch(0)
     highest = None if ahead is None else Claim("another", 2, map_epoch + ahead, FLEET)
     right.require(0, highest, map_epoch)
     assert map_epoch == fleet.map_epoch
@@ -38,7 +38,7 @@ def test_a_slot_that_somebody_claimed_under_a_newer_map_may_not_be_served(
     fleet_group: str, fleet: OwnsEverything
 ) -> None:
     right = ClaimRight(fleet)
-    map_epoch = right.map_epoch()
+    map_epoch = right.map_epoch(0)
     with pytest.raises(
         ClaimLost, match=f"'another' claimed it under map {map_epoch + 1}, and this .* {map_epoch}"
     ):
@@ -63,15 +63,15 @@ def test_whoever_lost_a_claim_to_a_newer_map_tells_the_fleet_and_claims_again_wh
     # Then
     assert (said, fleet.seen_epoch) == ("", newer)
     with pytest.raises(BrokerUnavailable, match=f"under map {newer}, and this process knows only map"):
-        right.map_epoch()
+        right.map_epoch(0)
     fleet.map_epoch = newer
-    assert right.map_epoch() == newer
+    assert right.map_epoch(0) == newer
 
 
 def test_whoever_was_outrun_by_nobody_knows_whom_claims_again(fleet: OwnsEverything) -> None:
     right = ClaimRight(fleet)
     assert right.stand_back(ClaimLost("outrun")) == ""
-    assert (right.map_epoch(), fleet.seen_epoch) == (fleet.map_epoch, NO_MAP_EPOCH)
+    assert (right.map_epoch(0), fleet.seen_epoch) == (fleet.map_epoch, NO_MAP_EPOCH)
 
 
 def test_whoever_lost_a_claim_to_another_fleet_says_so_and_does_not_mind_its_maps(
@@ -83,3 +83,14 @@ def test_whoever_lost_a_claim_to_another_fleet_says_so_and_does_not_mind_its_map
         said == "lost, for the fleet 'another fleet'; give both one kproxy.fleet.group, or their own topics"
     )
     assert fleet.seen_epoch == NO_MAP_EPOCH
+
+
+def test_nothing_is_claimed_once_the_lease_has_ended() -> None:
+    # Given
+    fleet = OwnsEverything()
+    right = ClaimRight(fleet)
+    fleet.has_lease = False
+
+    # When / Then
+    with pytest.raises(BrokerUnavailable, match="nothing was heard of the fleet's coordinator"):
+        right.map_epoch(0)
