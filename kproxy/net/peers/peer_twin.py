@@ -71,6 +71,7 @@ class PeerTwin(asyncio.Protocol):
         "_has_moved",
         "_has_said_more",
         "_is_forsaken",
+        "_last_words",
         "_left",
         "_limits",
         "_loop",
@@ -89,6 +90,7 @@ class PeerTwin(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._owed: deque[_Owed] = deque()
+        self._last_words: PeerFailure | None = None
         self._left = 0
         self._partial = b""
         self._timer: asyncio.TimerHandle | None = None
@@ -170,6 +172,8 @@ class PeerTwin(asyncio.Protocol):
         """Drop all that comes from now on: the client is gone; what it had sent is served all the same."""
         self._lose(PeerFailure(GIVEN_UP, f"{self._name} is not waited for any more"))
         self.read(is_wanted=True)
+        if self._last_words is not None:
+            self.abort()
 
     def close(self) -> None:
         """Send no more; the peer serves what it has, as it does for a client that went, and closes."""
@@ -184,6 +188,14 @@ class PeerTwin(asyncio.Protocol):
         """Close now, and answer nobody; `detail` goes on where the name of the peer ends."""
         self._lose(PeerFailure(reason, f"{self._name} {detail}"))
         self.abort()
+
+    def fail_behind_answer(self, reason: str, detail: str) -> None:
+        """As `fail`, but an answer that has begun may end before; nothing more is asked."""
+        if not self._left or self._is_forsaken:
+            self.fail(reason, detail)
+            return
+        self._has_ended = True
+        self._last_words = PeerFailure(reason, f"{self._name} {detail}")
 
     def abort(self) -> None:
         """Close now."""
@@ -216,6 +228,7 @@ class PeerTwin(asyncio.Protocol):
         if not self._left and self._owed:  # else it was given up meanwhile
             self._owed.popleft()
             self._end(answer)
+            self._go_if_last()
         return data[len(part) :]
 
     def _end(self, answer: Answer | None) -> None:
@@ -223,6 +236,11 @@ class PeerTwin(asyncio.Protocol):
             self._stop_watching()
             answer.end()
             self.read(is_wanted=True)
+
+    def _go_if_last(self) -> None:
+        if self._last_words is not None:
+            self._lose(self._last_words)
+            self.abort()
 
     def _watch(self, patience_ms: int) -> None:
         self._stop_watching()

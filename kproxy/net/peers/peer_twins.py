@@ -103,11 +103,14 @@ class PeerTwins:
             place.close()
 
     def drop_departed(self) -> None:
-        """Give up every process that serves no group any more: it is not waited for. To be called for each new map."""
+        """Give up every process that serves no group any more: only an answer that has begun is waited for.
+
+        To be called for each new map.
+        """
         staying = {peer.token for peer in self._owners.peers()}
         for places in self._places.values():
             for token in places.keys() - staying:
-                places.pop(token).fail("departed", "serves no group any more")
+                places.pop(token).fail_behind_answer("departed", "serves no group any more")
 
     def report(self) -> None:
         """Add what passed to the counter `peer_bytes`, and begin at 0 again."""

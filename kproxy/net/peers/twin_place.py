@@ -43,6 +43,10 @@ class TwinPlace:
         """Close now: no answer of this peer is waited for; see `PeerTwin.fail`."""
         self._give_up(lambda twin: twin.fail(reason, detail))
 
+    def fail_behind_answer(self, reason: str, detail: str) -> None:
+        """Close now, or when the answer that has begun is whole; see `PeerTwin.fail_behind_answer`."""
+        self._give_up(lambda twin: twin.fail_behind_answer(reason, detail))
+
     def say_more(self) -> None:
         """Let the peer answer what it holds: see `PeerTwin.say_more`."""
         if self._twin is not None:

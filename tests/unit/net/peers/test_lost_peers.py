@@ -210,6 +210,28 @@ async def test_who_left_the_fleet_is_waited_for_no_longer(caplog: pytest.LogCapt
         writer.close()
 
 
+async def test_who_left_the_fleet_in_the_middle_of_its_answer_ends_that() -> None:
+    async with Fleet() as fleet, ScriptedPeer() as scripted:
+        # Given
+        fleet.process.owners.by_group["half"] = scripted.peer
+        reader, writer = await fleet.process.connect()
+        writer.write(fetch_of("half", 7))
+        await until(lambda: bool(scripted.connections and scripted.connections[0].received))
+        scripted.connections[0].transport.write(response(7, bytes(1000))[:500])
+        first = await reader.readexactly(500)
+
+        # When
+        fleet.process.owners.by_group.clear()
+        fleet.process.twins.drop_departed()
+        scripted.connections[0].transport.write(response(7, bytes(1000))[500:])
+        rest = await reader.readexactly(len(response(7, bytes(1000))) - 500)
+
+        # Then
+        assert first + rest == response(7, bytes(1000))
+        await until(lambda: fleet.process.twins.traffic.open_twins == 0)
+        writer.close()
+
+
 async def test_a_connection_that_the_peer_closed_while_nobody_asked_is_made_anew() -> None:
     async with Fleet() as fleet:
         # Given

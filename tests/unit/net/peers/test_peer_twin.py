@@ -218,3 +218,46 @@ async def test_bytes_and_connections_are_counted() -> None:
     assert traffic == PeerTraffic(to_peers=12, from_peers=len(response(1)), open_twins=1)
     twin.connection_lost(None)
     assert traffic.open_twins == 0
+
+
+async def test_an_answer_that_has_begun_is_heard_to_its_end_from_a_peer_that_left() -> None:
+    transport = WrittenTransport()
+    twin = twin_on(transport)
+    first, second = ask(twin, 1), ask(twin, 2)
+    twin.data_received(response(1, b"body")[:10])
+
+    twin.fail_behind_answer("departed", "serves no group any more")
+    in_the_middle = (twin.is_open, transport.is_closed, first.failure)
+    twin.data_received(response(1, b"body")[10:])
+
+    assert in_the_middle == (False, False, None)
+    assert (first.data, first.ended, first.failure) == (response(1, b"body"), 1, None)
+    assert second.failure is not None
+    assert (second.failure.reason, second.failure.detail) == ("departed", "b serves no group any more")
+    assert transport.is_closed
+
+
+@pytest.mark.parametrize("came", [b"", response(1)[:5]])
+async def test_an_answer_that_has_not_begun_is_not_waited_for_from_a_peer_that_left(came: bytes) -> None:
+    transport = WrittenTransport()
+    twin = twin_on(transport)
+    answer = ask(twin, 1)
+    twin.data_received(came)
+
+    twin.fail_behind_answer("departed", "serves no group any more")
+
+    assert answer.failure is not None
+    assert answer.failure.reason == "departed"
+    assert transport.is_closed
+
+
+async def test_a_client_that_goes_in_the_last_answer_of_a_peer_that_left_leaves_no_connection() -> None:
+    transport = WrittenTransport()
+    twin = twin_on(transport)
+    ask(twin, 1)
+    twin.data_received(response(1, b"body")[:10])
+    twin.fail_behind_answer("departed", "serves no group any more")
+
+    twin.forsake()
+
+    assert transport.is_closed

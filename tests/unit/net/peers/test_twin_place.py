@@ -27,6 +27,9 @@ class ScriptedTwin:
     def fail(self, reason: str, _detail: str) -> None:
         self.calls.append(reason)
 
+    def fail_behind_answer(self, reason: str, _detail: str) -> None:
+        self.calls.append(f"{reason} behind answer")
+
     def say_more(self) -> None:
         self.calls.append("more")
 
@@ -127,10 +130,11 @@ async def test_what_the_connection_is_to_hear_it_hears() -> None:
     await place.twin()
 
     place.say_more()
+    place.fail_behind_answer("departed", "is gone")
     place.fail("departed", "is gone")
     place.close()
 
-    assert dials.twins[0].calls == ["more", "departed", "close"]
+    assert dials.twins[0].calls == ["more", "departed behind answer", "departed", "close"]
 
 
 async def test_a_dial_that_fails_says_why_and_the_next_one_is_made() -> None:
