@@ -7,7 +7,13 @@ from contextlib import suppress
 
 import pytest
 
-from kproxy.errors import ApiError, FencedLeaderEpoch, NotCoordinator, StateLogUnavailable
+from kproxy.errors import (
+    ApiError,
+    CoordinatorLoadInProgress,
+    FencedLeaderEpoch,
+    NotCoordinator,
+    StateLogUnavailable,
+)
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import SharePartitionKey, StateEpoch, TopicIdPartition
 from kproxy.share.record_state import RecordState
@@ -231,12 +237,14 @@ async def test_of_two_processes_that_start_at_the_same_time_the_one_with_the_new
         wanted = [PartitionInitialization(key, StateEpoch(0), 0) for key in (HERE, THERE)]
         async with asyncio.timeout(20):
             # A claim that the older one had on its way when it lost may land now: the newer one claims again.
-            while await newer.service.states.initialize(wanted):
-                await asyncio.sleep(0.01)
+            while failed := await newer.service.states.initialize(wanted):
+                assert all(isinstance(each, RETRIABLE) for each in failed.values())
         assert older.states() == LEFT
 
 
 OFFSETS = itertools.count()
+RETRIABLE = (FencedLeaderEpoch, CoordinatorLoadInProgress, StateLogUnavailable)
+"""What a slot says that another process had claimed a moment ago."""
 
 
 async def attempt(process: Process, key: SharePartitionKey) -> None:
