@@ -23,8 +23,9 @@ from typing import Final
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.callers import Waits
 from kproxy.handlers.live.leadership import ERRORS_WITH_LEADER
-from kproxy.handlers.ports import Clock, RequestContext
+from kproxy.handlers.ports import Clock
 from kproxy.handlers.registry import Apis
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.share_session import FINAL_SHARE_SESSION_EPOCH, ShareSessionCache, ShareSessionKey
 from kproxy.wire.codecs import DecodedRequest, Message

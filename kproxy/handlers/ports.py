@@ -6,14 +6,13 @@ the epoch and is for timestamps in records only.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError
-from kproxy.handlers.callers import PATIENT_CALLER, Caller
 from kproxy.handlers.isolation_levels import IsolationLevel
-from kproxy.handlers.refusal_streaks import RefusalStreaks
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import GroupId, LeaderEpoch, SharePartitionKey, StateEpoch, TopicId
 from kproxy.share.share_group_image import ShareGroupImage
@@ -29,61 +28,6 @@ EARLIEST_TIMESTAMP = -2
 
 OnRefused: TypeAlias = Callable[[ApiError], None]
 """Told of a write that was refused, or whose outcome is unknown, before anybody who waits for it."""
-
-
-class AnswerBudget(Protocol):
-    """The memory that the answer to one request may hold until its client has taken it."""
-
-    def grant(self, wanted_bytes: int) -> int:
-        """Return how many bytes of records may be read, at most `wanted_bytes`; instead of what was granted before."""
-        ...
-
-    def give_back(self) -> None:
-        """Hold nothing: what was read is of no use."""
-        ...
-
-
-class UnlimitedAnswers:
-    """An `AnswerBudget` for requests whose answers are small whatever they ask for."""
-
-    def grant(self, wanted_bytes: int) -> int:
-        """Grant all of it."""
-        return wanted_bytes
-
-    def give_back(self) -> None:
-        """Do nothing."""
-
-
-UNLIMITED_ANSWERS: Final = UnlimitedAnswers()
-
-
-@dataclass(frozen=True, slots=True)
-class RequestContext:
-    """Who sent a request, and where it arrived.
-
-    `node_id` is the virtual broker whose port it came to; -1 is the bootstrap port. `client_host` is in
-    Java's InetAddress form (`/127.0.0.1`), as Kafka shows it.
-    """
-
-    connection_id: int
-    node_id: int
-    api_key: int
-    api_version: int
-    client_id: str
-    client_host: str
-    peer: str = ""
-    """The client's address with its port, for logs."""
-    answer_budget: AnswerBudget = UNLIMITED_ANSWERS
-    waited_ms: int = 0
-    """How long it waited for the state log before it was served."""
-    caller: Caller = PATIENT_CALLER
-    refusals: RefusalStreaks = field(default_factory=RefusalStreaks, compare=False, repr=False)
-    """Those of its connection."""
-    is_relayed: bool = False
-    """Whether another process of the fleet relays it: the client knows the ports of that one, and not of this."""
-    refusal: str = ""
-    """Why it is to be refused whatever it asks, with COORDINATOR_NOT_AVAILABLE: the process that serves its group was
-    asked, and gave no answer. Empty for a request that is to be served."""
 
 
 @dataclass(frozen=True, slots=True)

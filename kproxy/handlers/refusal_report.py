@@ -1,7 +1,8 @@
 """What of a request was refused, told once for each reason, however many partitions or groups it names."""
 
 from kproxy.error_codes import ErrorCode
-from kproxy.handlers.ports import Observer, RequestContext
+from kproxy.handlers.ports import Observer
+from kproxy.handlers.request_context import RequestContext
 
 
 class RefusalReport:

@@ -12,8 +12,9 @@ from typing import Any, Protocol
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError
-from kproxy.handlers.ports import Observer, RequestContext
+from kproxy.handlers.ports import Observer
 from kproxy.handlers.readiness import AlwaysReady, Readiness, state_need
+from kproxy.handlers.request_context import RequestContext
 from kproxy.wire.codecs import DecodedRequest, Message
 
 

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from kproxy.net.counting import Counting
 from kproxy.telemetry import logs
 from kproxy.wire.api_keys import ApiKey

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 
 
 @dataclass(slots=True)

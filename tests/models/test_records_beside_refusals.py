@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from kproxy.handlers.held_refusals import HeldRefusals
-from kproxy.handlers.ports import PartitionLeader, RequestContext
+from kproxy.handlers.ports import PartitionLeader
 from kproxy.handlers.refusal_streaks import RefusalStreaks
+from kproxy.handlers.request_context import RequestContext
 from kproxy.wire.codecs import DecodedRequest
 from kproxy.wire.messages.share_fetch_request import FetchPartition, FetchTopic, ShareFetchRequest
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse

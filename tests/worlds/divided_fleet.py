@@ -15,8 +15,8 @@ from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.handlers.fleet.fleet_apis import FleetApis
 from kproxy.handlers.fleet.peer_group_ids import PeerGroupIds
 from kproxy.handlers.fleet.ports import FleetPorts
-from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.registry import Apis
+from kproxy.handlers.request_context import RequestContext
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.net.side_by_side import TasksSideBySide
 from kproxy.wire import codecs

@@ -10,8 +10,8 @@ from kproxy.handlers.callers import PATIENT_CALLER, Caller
 from kproxy.handlers.groups.group_configs import ConfigChange, ConfigOperation
 from kproxy.handlers.groups.group_coordinators import GroupNamespace
 from kproxy.handlers.live.share_partitions import SharePartitionDirectory
-from kproxy.handlers.ports import UNLIMITED_ANSWERS, AnswerBudget, RequestContext
 from kproxy.handlers.readiness import AlwaysReady, Readiness
+from kproxy.handlers.request_context import UNLIMITED_ANSWERS, AnswerBudget, RequestContext
 from kproxy.handlers.share_groups import ShareGroupLimits, ShareGroupPorts, ShareGroups
 from kproxy.handlers.share_state_store import ShareStateStore
 from kproxy.net.background import BackgroundTasks

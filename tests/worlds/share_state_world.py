@@ -1,7 +1,7 @@
 """A cluster with one topic, and the share coordinator behind it."""
 
 from kproxy.handlers.apis.share_state_requests import ShareStateServices, share_partition_key
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.identifiers import SharePartitionKey, TopicId
 from kproxy.statelog.durable_state import DurableShareState
 from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kproxy.application.slot_contents import SlotContents
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from kproxy.handlers.share_groups import ShareGroupLimits, ShareGroupPorts, ShareGroups
 from kproxy.net.background import BackgroundTasks
 from kproxy.net.relay.held_requests import HeldRequests

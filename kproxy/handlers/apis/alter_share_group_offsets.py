@@ -25,9 +25,10 @@ from kproxy.handlers.apis.share_offset_requests import (
     require_possible,
 )
 from kproxy.handlers.live.pauses import Pace, let_others_go_on
-from kproxy.handlers.ports import RequestContext, TopicDescription
+from kproxy.handlers.ports import TopicDescription
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.registry import ServedApi
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.heartbeat import PartitionInitialization, TopicPartitions
 from kproxy.share.identifiers import GroupId, SharePartitionKey, StateEpoch, TopicId, TopicIdPartition
 from kproxy.statelog.actors import Actor, Cause

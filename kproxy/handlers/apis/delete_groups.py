@@ -12,8 +12,9 @@ from kproxy.errors import ApiError
 from kproxy.handlers.administration_bounds import AdministrationBounds, count_of_names
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators, not_coordinator
 from kproxy.handlers.groups.group_deletions import GroupDeletions
-from kproxy.handlers.ports import GroupLog, Observer, RequestContext
+from kproxy.handlers.ports import GroupLog, Observer
 from kproxy.handlers.refusal_report import RefusalReport
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId
 from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest

@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError
 from kproxy.handlers.apis.share_offset_requests import NO_SUCH_PARTITION, ShareOffsetServices
-from kproxy.handlers.ports import RequestContext, TopicDescription
+from kproxy.handlers.ports import TopicDescription
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.registry import ServedApi
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.identifiers import TopicId
 from kproxy.share.share_group import ShareGroup
 from kproxy.wire.api_keys import ApiKey

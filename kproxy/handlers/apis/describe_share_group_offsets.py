@@ -22,9 +22,10 @@ from kproxy.handlers.apis.share_offset_requests import ShareOffsetServices, requ
 from kproxy.handlers.backlog import Backlog, BacklogQuestion
 from kproxy.handlers.groups.group_coordinators import not_coordinator
 from kproxy.handlers.live.pauses import Pace, let_others_go_on
-from kproxy.handlers.ports import RequestContext, TopicDescription
+from kproxy.handlers.ports import TopicDescription
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.registry import ServedApi
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.identifiers import (
     GroupId,
     SharePartitionKey,

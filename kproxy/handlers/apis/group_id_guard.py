@@ -13,8 +13,8 @@ from typing import Final, NoReturn
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import GroupIdNotFound, InconsistentGroupProtocol
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators
-from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.registry import ServedApi
+from kproxy.handlers.request_context import RequestContext
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kproxy.wire.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse

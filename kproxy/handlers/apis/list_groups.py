@@ -10,7 +10,8 @@ as there; but where share groups cannot be served for longer, only who asks for 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, CoordinatorLoadInProgress
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators
-from kproxy.handlers.ports import GroupLog, RequestContext
+from kproxy.handlers.ports import GroupLog
+from kproxy.handlers.request_context import RequestContext
 from kproxy.interception.rewrites.share_group_answers import SHARE_TYPE, wants_share_groups
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.wire.messages.list_groups_request import ListGroupsRequest

@@ -7,8 +7,8 @@ as often as named.
 
 from kproxy.errors import ApiError
 from kproxy.handlers.apis.share_state_requests import PartitionsInTurn, ShareStateServices
-from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.registry import ServedApi
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.read_share_group_state_request import PartitionData

@@ -20,7 +20,8 @@ from kproxy.handlers.live.acknowledgements import (
 from kproxy.handlers.live.leadership import PartitionRefusal
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.share_session_requests import require_own_session, session_claim
-from kproxy.handlers.ports import PartitionLeader, RequestContext
+from kproxy.handlers.ports import PartitionLeader
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.identifiers import TopicIdPartition
 from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
 from kproxy.wire.messages.share_acknowledge_response import (

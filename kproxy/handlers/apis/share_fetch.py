@@ -37,7 +37,7 @@ from kproxy.handlers.live.share_session_requests import (
     require_own_session,
     session_claim,
 )
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.share.share_session import ShareSession
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest

@@ -15,8 +15,9 @@ from kproxy.errors import ApiError, GroupIdNotFound, InvalidGroupId
 from kproxy.handlers.administration_bounds import AdministrationBounds, count_of_names, told_why
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators, not_coordinator
 from kproxy.handlers.live.pauses import let_others_go_on
-from kproxy.handlers.ports import GroupLog, Observer, RequestContext
+from kproxy.handlers.ports import GroupLog, Observer
 from kproxy.handlers.refusal_report import RefusalReport
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.group_coordinator import GroupCoordinator, ShareGroupMemberView, ShareGroupView
 from kproxy.share.identifiers import GroupId
 from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest

@@ -17,15 +17,9 @@ from kproxy.handlers.groups.group_deletions import GroupDeletions
 from kproxy.handlers.groups.group_writes import GroupWrites
 from kproxy.handlers.groups.held_heartbeats import HeldHeartbeats
 from kproxy.handlers.live.pauses import Pace, let_others_go_on
-from kproxy.handlers.ports import (
-    Clock,
-    ClusterMetadata,
-    GroupLog,
-    Observer,
-    RequestContext,
-    StateLog,
-)
+from kproxy.handlers.ports import Clock, ClusterMetadata, GroupLog, Observer, StateLog
 from kproxy.handlers.refusal_report import RefusalReport
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.heartbeat import (
     Heartbeat,

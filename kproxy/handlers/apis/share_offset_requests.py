@@ -18,7 +18,8 @@ from kproxy.handlers.groups.group_writes import GroupWrites
 from kproxy.handlers.groups.state_deletions import StateDeletions
 from kproxy.handlers.live.share_partitions import SharePartitionDirectory
 from kproxy.handlers.offset_store import ShareOffsetStore
-from kproxy.handlers.ports import ClusterMetadata, GroupLog, Observer, RequestContext, TopicDescription
+from kproxy.handlers.ports import ClusterMetadata, GroupLog, Observer, TopicDescription
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, require_storable_group_id
 

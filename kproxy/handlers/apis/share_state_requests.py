@@ -17,7 +17,8 @@ from kproxy.errors import (
     UnknownTopicOrPartition,
 )
 from kproxy.handlers.live.pauses import Pace, let_others_go_on
-from kproxy.handlers.ports import ClusterMetadata, Observer, RequestContext, TopicDescription
+from kproxy.handlers.ports import ClusterMetadata, Observer, TopicDescription
+from kproxy.handlers.request_context import RequestContext
 from kproxy.handlers.share_state_store import ShareStateStore
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId, topic_id_text
 from kproxy.wording import counted

@@ -13,8 +13,8 @@ from typing import Final
 from kproxy.errors import InvalidRequest
 from kproxy.handlers.apis.share_state_requests import PartitionsInTurn, ShareStateServices
 from kproxy.handlers.live.pauses import work_on
-from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.registry import ServedApi
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.identifiers import SharePartitionKey
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kproxy.handlers.live.leadership import PartitionRefusal
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.identifiers import SharePartitionKey, TopicIdPartition
 from kproxy.share.share_session import ShareSessionKey

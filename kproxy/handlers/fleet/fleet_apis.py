@@ -13,9 +13,9 @@ from kproxy.handlers.fleet.api_divisions import divisions
 from kproxy.handlers.fleet.divisions import Division, Part
 from kproxy.handlers.fleet.peer_group_ids import PeerGroupIds
 from kproxy.handlers.fleet.ports import FleetPorts
-from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.registry import InternalErrorCallback, ServedApis
+from kproxy.handlers.request_context import RequestContext
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
 

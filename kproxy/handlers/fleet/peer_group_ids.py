@@ -16,7 +16,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorNotAvailable
 from kproxy.fleet.owners import Peer
 from kproxy.handlers.fleet.ports import OWN_CONNECTION, FleetPorts
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from kproxy.interception.rewrites.share_group_answers import SHARE_TYPE
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID
 from kproxy.wire.api_keys import ApiKey

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
 from kproxy.fleet.owners import GroupOwners, Peer
-from kproxy.handlers.ports import Observer, RequestContext
+from kproxy.handlers.ports import Observer
+from kproxy.handlers.request_context import RequestContext
 from kproxy.wire.codecs import DecodedRequest, Message
 
 Result = TypeVar("Result")

@@ -10,7 +10,8 @@ from typing import TypeAlias
 
 from kproxy.errors import CoordinatorNotAvailable
 from kproxy.handlers.callers import Waits
-from kproxy.handlers.ports import Alarm, Clock, GroupLog, RequestContext
+from kproxy.handlers.ports import Alarm, Clock, GroupLog
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.heartbeat import Heartbeat, HeartbeatAnswer
 from kproxy.share.identifiers import GroupId, MemberEpoch, MemberId

@@ -24,8 +24,9 @@ from kproxy.handlers.live.releases import Released, Releases
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.state_writes import StateWrites
 from kproxy.handlers.live.write_actors import Client, acknowledged_by
-from kproxy.handlers.ports import Observer, RequestContext
+from kproxy.handlers.ports import Observer
 from kproxy.handlers.refusal_report import RefusalReport
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.acknowledgement import AcknowledgementBatch, validate_acknowledgement_batches
 from kproxy.share.identifiers import SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.share.record_state import AcknowledgeType, RecordState

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Final, TypeAlias
 
 from kproxy.handlers.live.write_actors import UNKNOWN_CLIENT, Client
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.statelog.actors import cut_text

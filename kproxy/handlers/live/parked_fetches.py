@@ -8,7 +8,8 @@ from collections.abc import Collection, Mapping
 
 from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.live.wake_keys import wake_key
-from kproxy.handlers.ports import Availability, RequestContext
+from kproxy.handlers.ports import Availability
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.identifiers import SharePartitionKey
 
 

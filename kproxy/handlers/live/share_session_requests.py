@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kproxy.errors import ShareSessionNotFound
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.identifiers import (
     GroupId,
     MemberId,

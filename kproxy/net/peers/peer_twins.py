@@ -9,7 +9,7 @@ from typing import Final
 from kproxy.errors import CoordinatorNotAvailable, MalformedMessage
 from kproxy.fleet.owners import GroupOwners, Peer
 from kproxy.fleet.peer_hello import Purpose, RelayedClient
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from kproxy.interception.calls import PeerCall
 from kproxy.net.broker_failures import PeerFailure
 from kproxy.net.counting import Measuring

@@ -7,9 +7,9 @@ from typing import ClassVar, Final, Protocol
 
 from kproxy.handlers.groups.group_configs import are_few_groups
 from kproxy.handlers.live.pauses import let_others_go_on
-from kproxy.handlers.ports import AnswerBudget, RequestContext
 from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.handlers.registry import Apis
+from kproxy.handlers.request_context import AnswerBudget, RequestContext
 from kproxy.interception.calls import Call
 from kproxy.interception.client_session import ClientSession
 from kproxy.interception.rewrites.shared_apis import SHARED_APIS

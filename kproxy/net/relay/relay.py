@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Final, Protocol
 
-from kproxy.handlers.ports import AnswerBudget
 from kproxy.handlers.registry import Apis
+from kproxy.handlers.request_context import AnswerBudget
 from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.interception.calls import AnyCall, PeerCall
 from kproxy.interception.client_session import ClientSession

@@ -7,8 +7,8 @@ import asyncio
 from dataclasses import replace
 from typing import Final, Protocol
 
-from kproxy.handlers.ports import AnswerBudget
 from kproxy.handlers.registry import Apis
+from kproxy.handlers.request_context import AnswerBudget
 from kproxy.interception.calls import PeerCall
 from kproxy.net.broker_failures import PeerFailure
 from kproxy.net.relay.answering import Answered, context_of, framed

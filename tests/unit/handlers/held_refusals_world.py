@@ -3,10 +3,9 @@
 import asyncio
 from dataclasses import dataclass
 
-from kproxy.handlers import ports
 from kproxy.handlers.held_refusals import HeldRefusals
-from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.refusal_streaks import RefusalStreaks
+from kproxy.handlers.request_context import UNLIMITED_ANSWERS, AnswerBudget, RequestContext
 from kproxy.share.identifiers import GroupId, MemberId, TopicId, TopicIdPartition
 from kproxy.share.share_session import ShareSessionCache, ShareSessionKey, ShareSessionLimits
 from kproxy.wire.codecs import DecodedRequest, Message
@@ -48,7 +47,7 @@ class World:
         self.sessions = ShareSessionCache(ShareSessionLimits())
         self.held = HeldRefusals(self, self.waits, sessions=self.sessions, clock=self.clock)
         self.streaks = RefusalStreaks()
-        self.answer_budget: ports.AnswerBudget = ports.UNLIMITED_ANSWERS
+        self.answer_budget: AnswerBudget = UNLIMITED_ANSWERS
         self._serving_ms = serving_ms
         self._granted_bytes = granted_bytes
 

@@ -7,7 +7,7 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.held_refusals import HeldRefusals
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from kproxy.net.relay.answer_budget import AnswerBudget
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.wire.codecs import DecodedRequest, Message

@@ -1,6 +1,6 @@
 """What stands behind a port where nothing has to be counted."""
 
-from kproxy.handlers.ports import UNLIMITED_ANSWERS
+from kproxy.handlers.request_context import UNLIMITED_ANSWERS
 
 
 def test_an_answer_without_a_budget_is_granted_all_it_wants() -> None:

@@ -1,8 +1,8 @@
 """One event for each reason of a request, whatever it names."""
 
 from kproxy.error_codes import ErrorCode
-from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.refusal_report import RefusalReport
+from kproxy.handlers.request_context import RequestContext
 from tests.in_memory.recording_observer import RecordingObserver
 
 CONTEXT = RequestContext(1, 1, 78, 2, "client", "/127.0.0.1")

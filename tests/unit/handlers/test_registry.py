@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorNotAvailable, FencedMemberEpoch
-from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.readiness import Readiness, StateNeed
 from kproxy.handlers.registry import ServedApi, ServedApis, Service
+from kproxy.handlers.request_context import RequestContext
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
 from kproxy.wire.messages.share_acknowledge_response import ShareAcknowledgeResponse

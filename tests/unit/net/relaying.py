@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 from typing import Self
 
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddresses
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable

@@ -4,8 +4,8 @@ import io
 import json
 from dataclasses import replace
 
-from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.refusal_streaks import RefusalStreaks
+from kproxy.handlers.request_context import RequestContext
 from kproxy.net.observation import ShellObserver, api_name
 from kproxy.telemetry import logs
 from tests.worlds.backing import CountedThings

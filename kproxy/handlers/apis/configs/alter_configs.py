@@ -8,8 +8,9 @@ since Kafka 2.3 has IncrementalAlterConfigs.
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import told
-from kproxy.handlers.ports import Observer, RequestContext
+from kproxy.handlers.ports import Observer
 from kproxy.handlers.refusal_report import RefusalReport
+from kproxy.handlers.request_context import RequestContext
 from kproxy.wire.messages.alter_configs_request import AlterConfigsRequest
 from kproxy.wire.messages.alter_configs_response import AlterConfigsResourceResponse, AlterConfigsResponse
 

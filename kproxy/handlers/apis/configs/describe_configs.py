@@ -9,8 +9,9 @@ from enum import IntEnum
 
 from kproxy.errors import ApiError
 from kproxy.handlers.groups.group_configs import GroupConfigEntry, GroupConfigs, require_few_groups
-from kproxy.handlers.ports import GroupLog, Observer, RequestContext
+from kproxy.handlers.ports import GroupLog, Observer
 from kproxy.handlers.refusal_report import RefusalReport
+from kproxy.handlers.request_context import RequestContext
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from kproxy.wire.messages.describe_configs_response import (
     DescribeConfigsResourceResult,

@@ -11,8 +11,9 @@ from contextlib import suppress
 
 from kproxy.errors import ApiError, InvalidRequest
 from kproxy.handlers.groups.group_configs import ConfigChange, GroupConfigs, require_few_groups
-from kproxy.handlers.ports import GroupLog, Observer, RequestContext
+from kproxy.handlers.ports import GroupLog, Observer
 from kproxy.handlers.refusal_report import RefusalReport
+from kproxy.handlers.request_context import RequestContext
 from kproxy.wire.messages.incremental_alter_configs_request import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,

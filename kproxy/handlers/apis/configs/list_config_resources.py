@@ -10,7 +10,8 @@ them; where share groups cannot be served for longer, only who asks for groups h
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, CoordinatorLoadInProgress
 from kproxy.handlers.groups.group_configs import GroupConfigs
-from kproxy.handlers.ports import GroupLog, RequestContext
+from kproxy.handlers.ports import GroupLog
+from kproxy.handlers.request_context import RequestContext
 from kproxy.interception.listed_resources import GROUP_RESOURCE_TYPE
 from kproxy.wire.messages.list_config_resources_request import ListConfigResourcesRequest
 from kproxy.wire.messages.list_config_resources_response import ConfigResource, ListConfigResourcesResponse

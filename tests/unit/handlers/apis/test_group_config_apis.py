@@ -1,6 +1,6 @@
 """The APIs for configurations of groups in the registry."""
 
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest

@@ -8,8 +8,8 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.apis.group_id_guard import guarded_apis
 from kproxy.handlers.groups.group_coordinators import OFFSETS_TOPIC, GroupCoordinators
-from kproxy.handlers.ports import RequestContext
 from kproxy.handlers.registry import ServedApis
+from kproxy.handlers.request_context import RequestContext
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.wire import group_ids
 from kproxy.wire.api_keys import ApiKey

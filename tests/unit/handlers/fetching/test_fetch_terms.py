@@ -3,7 +3,7 @@
 import pytest
 
 from kproxy.handlers.fetching.fetch_terms import FetchTerms
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.identifiers import GroupId, MemberId, TopicIdPartition
 from kproxy.share.share_session import ShareSessionKey
 from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, acquired

@@ -5,7 +5,7 @@ import tracemalloc
 from kproxy.handlers.live import member_clients
 from kproxy.handlers.live.member_clients import MemberClients, clients_in_heartbeats
 from kproxy.handlers.live.write_actors import UNKNOWN_CLIENT, Client
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.statelog.actors import MAX_TEXT_LENGTH
 from tests.in_memory.inspectable import Inspectable

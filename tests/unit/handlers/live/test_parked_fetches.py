@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from kproxy.handlers.live.fetch_signals import FetchSignals
 from kproxy.handlers.live.parked_fetches import ParkedFetches
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from tests.in_memory.in_memory_availability import InMemoryAvailability
 from tests.in_memory.manual_clock import ManualClock
 from tests.worlds.share_group_world import ShareGroupWorld

@@ -5,7 +5,7 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import InvalidRequest
 from kproxy.handlers.live.share_session_requests import is_open, session_claim
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.share_session import ShareSessionCache, ShareSessionKey, ShareSessionLimits
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from kproxy.errors import CoordinatorNotAvailable
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES
 from kproxy.wire.codecs import DecodedRequest

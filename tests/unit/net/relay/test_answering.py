@@ -7,8 +7,8 @@ from typing import ClassVar
 import pytest
 
 from kproxy.handlers.groups.group_configs import MOST_GROUPS_PER_REQUEST
-from kproxy.handlers.ports import UNLIMITED_ANSWERS, RequestContext
 from kproxy.handlers.refusal_streaks import RefusalStreaks
+from kproxy.handlers.request_context import UNLIMITED_ANSWERS, RequestContext
 from kproxy.interception.broker_addresses import BrokerAddresses
 from kproxy.interception.calls import Call
 from kproxy.interception.client_session import ClientSession

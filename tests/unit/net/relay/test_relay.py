@@ -7,7 +7,7 @@ from array import array
 
 import pytest
 
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from kproxy.net.dialing import connect
 from kproxy.net.relay.relay import Relay
 from kproxy.wire import codecs

@@ -6,8 +6,8 @@ from typing import ClassVar, cast
 
 import pytest
 
-from kproxy.handlers.ports import UNLIMITED_ANSWERS
 from kproxy.handlers.refusal_streaks import RefusalStreaks
+from kproxy.handlers.request_context import UNLIMITED_ANSWERS
 from kproxy.interception.broker_addresses import BrokerAddresses
 from kproxy.interception.calls import PeerCall
 from kproxy.interception.client_session import ClientSession

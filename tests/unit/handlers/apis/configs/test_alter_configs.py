@@ -2,7 +2,7 @@
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.apis.configs.alter_configs import AlterConfigsHandler
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from kproxy.wire.messages.alter_configs_request import (
     AlterableConfig,
     AlterConfigsRequest,

@@ -11,7 +11,7 @@ from kproxy.handlers.groups.group_config_keys import (
     OperatorBounds,
 )
 from kproxy.handlers.groups.group_configs import MOST_GROUPS_PER_REQUEST, ConfigChange, GroupConfigs
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from kproxy.wire.messages.describe_configs_response import DescribeConfigsResult
 from tests.in_memory.breakable_group_log import BreakableGroupLog

@@ -13,7 +13,7 @@ from kproxy.errors import (
 from kproxy.handlers.apis.configs.incremental_alter_configs import IncrementalAlterConfigsHandler
 from kproxy.handlers.groups.group_config_keys import RECORD_LOCK_DURATION_MS, GroupConfigBounds
 from kproxy.handlers.groups.group_configs import MOST_GROUPS_PER_REQUEST, GroupConfigs
-from kproxy.handlers.ports import RequestContext
+from kproxy.handlers.request_context import RequestContext
 from kproxy.wire.messages.incremental_alter_configs_request import (
     AlterableConfig,
     AlterConfigsResource,

@@ -1,0 +1,1 @@
+"""Who a client is, and what it may do, as Kafka's brokers decide it. Pure."""
