@@ -140,6 +140,14 @@ layers: $(INSTALLED) ## import-linter: who may import whom
 types: $(INSTALLED) ## mypy, strict
 	$(BIN)/mypy
 
+.PHONY: sbom
+sbom: $(INSTALLED) ## what the wheel brings with it: a CycloneDX bill of materials and its licences, in build/supply-chain/
+	$(BIN)/python -m tests.packaging.supply_chain bill
+
+.PHONY: audit
+audit: $(INSTALLED) ## known vulnerabilities of what the wheel brings with it; fails, too, where the advisories cannot be reached
+	$(BIN)/python -m tests.packaging.supply_chain audit
+
 .PHONY: docs-check
 docs-check: $(INSTALLED) ## do the documents say what is so?
 	$(PYTEST) $(DOCUMENT_TESTS)
