@@ -15,7 +15,8 @@ PORT ?=
 KEEP_DATA ?=
 ONLY ?=
 QUICK ?=
-WORKERS ?= 2
+WORKERS ?= 3
+UNIT_WORKERS ?= 2
 
 BIN := .venv/bin
 # Stamps of what is installed: what somebody needs who only looks, and then all that a developer needs.
@@ -30,8 +31,10 @@ QUICK_TESTS := $(UNIT_TESTS) $(DOCUMENT_TESTS)
 
 REAL_TESTS := tests $(addprefix --ignore=,$(QUICK_TESTS)) -m "not soak"
 
-# Two workers share the tests as tests/workers.py says; each has clusters and a Spark of its own.
+# Workers share the tests as tests/workers.py says. Those with real Kafka wait half of their time, for brokers, clients and
+# sessions that end, so three of them keep two cores busy; each has clusters of its own. The others compute all the time.
 SHARED := --numprocesses $(WORKERS) --dist loadfile
+UNITS_SHARED := --numprocesses $(UNIT_WORKERS) --dist loadfile
 
 .PHONY: help
 help: ## this list
@@ -97,7 +100,7 @@ test: prerequisites-of-tests setup check ## every test but the long ones, on rea
 
 .PHONY: unit
 unit: $(INSTALLED) ## unit tests, properties, models: about two minutes
-	$(PYTEST) $(UNIT_TESTS) -m "not soak" $(SHARED)
+	$(PYTEST) $(UNIT_TESTS) -m "not soak" $(UNITS_SHARED)
 
 .PHONY: soak
 soak: prerequisites-of-tests setup ## the long proofs

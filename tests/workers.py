@@ -22,13 +22,27 @@ LONGEST_FIRST: Final = (
     SPARK,
     "tests/misfortunes/test_misfortunes.py",
     "tests/compatibility/test_matrix.py",
-    "tests/conformance/test_conformance.py",
-    "tests/kafka/test_share_semantics.py",
-    "tests/kafka/test_clusters.py",
     "tests/kafka/test_share_accounting.py",
+    "tests/kafka/test_share_semantics.py",
+    "tests/conformance/test_conformance.py",
+    "tests/kafka/test_fleet.py",
+    "tests/kafka/test_clusters.py",
+    "tests/kafka/test_broker_restarts.py",
+    "tests/kafka/test_topic_changes.py",
+    "tests/kafka/test_availability.py",
+    "tests/kafka/test_broken_brokers.py",
+    "tests/kafka/test_partition_reader.py",
+    "tests/kafka/test_share_subscriptions.py",
+    "tests/unit/handlers/live/test_pauses.py",
+    "tests/models/test_administered_groups.py",
+    "tests/models/test_share_partition_model.py",
+    "tests/models/test_slot_ownership_model.py",
+    "tests/demo/test_view.py",
+    "tests/models/test_fleet.py",
     "tests/properties/test_codecs.py",
 )
-"""Shares of more than about half a minute; the order of most others makes no difference."""
+"""Shares of more than about half a minute, and among those without Kafka of more than ten seconds; the order of most
+others makes no difference."""
 LAST: Final = ("tests/kafka/test_addresses.py",)
 """Begins a session's cluster of three brokers, which takes a twelfth of a core from whatever comes later."""
 

@@ -23,18 +23,24 @@ GOING_ON: Final = frozenset({"idleMs", "lockRemainingMs", "oldestAgeMs"})
 Fleet = tuple[KproxyProcess, KproxyProcess]
 
 
-@pytest.fixture
-def fleet(reference_cluster: KafkaCluster) -> Iterator[Fleet]:
-    """Two processes, each of which owns half of the slots."""
+@pytest.fixture(scope="module")
+def two(reference_cluster: KafkaCluster) -> Iterator[Fleet]:
+    """Two processes with state topics of their own."""
     settings = state_topic_settings()
     with (
         KproxyProcess(reference_cluster.bootstrap_servers, settings=settings) as first,
         KproxyProcess(reference_cluster.bootstrap_servers, settings=settings) as second,
     ):
-        for kproxy in (first, second):
-            kproxy.wait_until(lambda kproxy=kproxy: ready_slots(kproxy) == STATE_TOPIC_PARTITIONS // 2)  # type: ignore[misc]  # bound at once
-            kproxy.wait_until_ready()
         yield first, second
+
+
+@pytest.fixture
+def fleet(two: Fleet) -> Fleet:
+    """Two processes, each of which owns half of the slots, also when one of them was replaced before."""
+    for kproxy in two:
+        kproxy.wait_until(lambda kproxy=kproxy: ready_slots(kproxy) == STATE_TOPIC_PARTITIONS // 2)  # type: ignore[misc]  # bound at once
+        kproxy.wait_until_ready()
+    return two
 
 
 def ready_slots(kproxy: KproxyProcess) -> int:

@@ -12,6 +12,7 @@ from kproxy.wire.messages.share_fetch_response import PartitionData
 from tests.real_kafka import administration
 from tests.real_kafka.raw_share_member import RawShareMember
 from tests.real_kafka.share_endpoint import (
+    BRIEF_LOCK_MS,
     KPROXY_QUICK_GROUPS,
     KPROXY_REFERENCE,
     KPROXY_WITHOUT_SHARE_GROUPS,
@@ -23,7 +24,6 @@ from tests.real_kafka.share_endpoint import (
 LONG_WAIT_MS: Final = 60_000
 PROMPT_SECONDS: Final = 20.0
 """Far less than a fetch waits, and more than a busy machine adds to what happens at once."""
-SHORT_LOCK_MS: Final = 5_000
 RELEASE: Final = 2
 PARTITIONS: Final = 100
 SILENT_PARTITION: Final = 57
@@ -84,7 +84,7 @@ def test_a_waiting_fetch_is_answered_when_the_lock_of_another_member_expires(
 ) -> None:
     # Given
     endpoint = share_endpoint(KPROXY_QUICK_GROUPS)
-    with waiting_beside_a_holder(endpoint, lock_ms=SHORT_LOCK_MS) as (_, waiter):
+    with waiting_beside_a_holder(endpoint, lock_ms=BRIEF_LOCK_MS) as (_, waiter):
         waits_since = time.monotonic()
 
         # When
@@ -93,7 +93,7 @@ def test_a_waiting_fetch_is_answered_when_the_lock_of_another_member_expires(
         # Then
         waited_seconds = time.monotonic() - waits_since
     assert acquired(fetched) == [(0, 0, 2)]
-    assert waited_seconds <= SHORT_LOCK_MS / 1000 + PROMPT_SECONDS
+    assert waited_seconds <= BRIEF_LOCK_MS / 1000 + PROMPT_SECONDS
 
 
 @through_kproxy

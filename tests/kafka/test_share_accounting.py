@@ -11,6 +11,7 @@ from tests.real_kafka.accounts import misaccounted
 from tests.real_kafka.consumption import Delivery, Rule, accept, consume_together, settled
 from tests.real_kafka.everyday import pairs_with_clients
 from tests.real_kafka.share_endpoint import (
+    BRIEF_LOCK_MS,
     KPROXY_CONSTRUCT,
     KPROXY_OLDEST,
     KPROXY_QUICK_GROUPS,
@@ -114,7 +115,7 @@ def test_what_one_of_three_members_holds_when_it_is_gone_is_settled_by_the_other
     endpoint = share_endpoint(KPROXY_QUICK_GROUPS)
     bootstrap_servers = endpoint.bootstrap_servers
     topic = endpoint.new_topic(partitions=8)
-    group = endpoint.new_group(lock_ms=SHORT_LOCK_MS if end == "lock-expired" else LONG_LOCK_MS)
+    group = endpoint.new_group(lock_ms=BRIEF_LOCK_MS if end == "lock-expired" else LONG_LOCK_MS)
     produced = accounts.produce_to_every_partition(bootstrap_servers, topic, partitions=8, each=20)
     with ExitStack() as stack:
         holder, *others = (start_member(bootstrap_servers, group=group, topics=[topic]) for _ in range(3))

@@ -19,9 +19,12 @@ from tests.real_kafka.accounts import RecordId, counts_by_id, received_after_the
 from tests.real_kafka.consumption import accept, consume_together, settled
 from tests.real_kafka.everyday import clients_behind, for_soak
 from tests.real_kafka.share_endpoint import (
+    BRIEF_LOCK_MS,
     KPROXY_CONSTRUCT,
+    KPROXY_QUICK_GROUPS,
     KPROXY_REFERENCE,
     KPROXY_WITHOUT_SHARE_GROUPS,
+    KPROXY_WITHOUT_SHARE_GROUPS_QUICK_GROUPS,
     NATIVE,
     SHORT_LOCK_MS,
     EndpointsOfSession,
@@ -116,7 +119,7 @@ def test_a_record_released_at_its_fifth_delivery_is_delivered_no_more(
     assert received == last
 
 
-@pytest.mark.parametrize("behind", [KPROXY_REFERENCE, for_soak(KPROXY_WITHOUT_SHARE_GROUPS)])
+@pytest.mark.parametrize("behind", [KPROXY_QUICK_GROUPS, for_soak(KPROXY_WITHOUT_SHARE_GROUPS_QUICK_GROUPS)])
 def test_a_record_whose_lock_expired_goes_to_another_member_and_is_no_longer_the_first_ones(
     share_endpoint: EndpointsOfSession, behind: str
 ) -> None:
@@ -131,7 +134,7 @@ def test_a_record_whose_lock_expired_goes_to_another_member_and_is_no_longer_the
     for expiry in expiries:
         assert expiry.counts_at_first == {(0, 0): 1, (0, 1): 1, (0, 2): 1}
         assert expiry.counts_at_second == {(0, 0): 2, (0, 1): 2, (0, 2): 2}
-        assert SHORT_LOCK_MS / 1000 <= expiry.seconds <= SHORT_LOCK_MS / 1000 + SOON_SECONDS
+        assert BRIEF_LOCK_MS / 1000 <= expiry.seconds <= BRIEF_LOCK_MS / 1000 + SOON_SECONDS
         assert expiry.errors_of_first == ["INVALID_RECORD_STATE"]
         assert expiry.errors_of_second == [None]
 
@@ -263,7 +266,7 @@ class _Expiry:
 
 def _let_locks_expire(endpoint: ShareEndpoint, start_member: ShareMemberFactory) -> _Expiry:
     bootstrap_servers = endpoint.bootstrap_servers
-    topic, group = endpoint.new_topic(), endpoint.new_group(lock_ms=SHORT_LOCK_MS)
+    topic, group = endpoint.new_topic(), endpoint.new_group(lock_ms=BRIEF_LOCK_MS)
     administration.produce(bootstrap_servers, topic, "abc")
     with (
         start_member(bootstrap_servers, group=group, topics=[topic]) as first,

@@ -19,6 +19,8 @@ from tests.real_kafka import administration
 from tests.real_kafka.raw_share_member import RawShareMember
 from tests.real_kafka.share_endpoint import (
     KPROXY_OLDEST,
+    KPROXY_OLDEST_QUICK_GROUPS,
+    KPROXY_QUICK_GROUPS,
     KPROXY_REFERENCE,
     KPROXY_THREE_BROKERS,
     EndpointsOfSession,
@@ -113,7 +115,7 @@ def test_acknowledgements_for_a_topic_that_was_deleted_are_refused(
         assert scene.accept_one() in GONE
 
 
-@every_version
+@pytest.mark.parametrize("behind", [KPROXY_QUICK_GROUPS, KPROXY_OLDEST_QUICK_GROUPS])
 @every_way
 def test_members_are_assigned_partitions_that_were_added_with_their_next_heartbeats(
     share_endpoint: EndpointsOfSession, behind: str, way: str
@@ -134,7 +136,7 @@ def test_a_topic_that_was_deleted_is_taken_from_its_members_with_their_next_hear
     share_endpoint: EndpointsOfSession, way: str
 ) -> None:
     # Given
-    endpoint = share_endpoint(KPROXY_REFERENCE)
+    endpoint = share_endpoint(KPROXY_QUICK_GROUPS)
     with a_member_with_records(endpoint) as scene:
         # When
         admin = admin_of(endpoint, way)

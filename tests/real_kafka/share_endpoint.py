@@ -18,7 +18,9 @@ from tests.real_kafka.versions import OLDEST, REFERENCE, WITHOUT_SHARE_GROUPS
 LONG_LOCK_MS: Final = 60_000
 """The longest lock that may be configured: what happens earlier, no expired lock explains."""
 SHORT_LOCK_MS: Final = 15_000
-"""The shortest lock that may be configured."""
+"""The shortest lock that may be configured, unless kproxy is told otherwise."""
+BRIEF_LOCK_MS: Final = 5_000
+"""Where locks may be short, as in `QUICK_GROUPS`; a test that waits for its end takes that much longer."""
 
 QUICK_GROUPS: Final = {
     **QUICK_HEARTBEATS,
@@ -50,6 +52,7 @@ KPROXY_OLDEST: Final = f"kproxy-{OLDEST.version}"
 KPROXY_CONSTRUCT: Final = f"kproxy-{REFERENCE.version}-construct"
 KPROXY_QUICK_GROUPS: Final = f"kproxy-{REFERENCE.version}-quick-groups"
 KPROXY_WITHOUT_SHARE_GROUPS_QUICK_GROUPS: Final = f"kproxy-{WITHOUT_SHARE_GROUPS.version}-quick-groups"
+KPROXY_OLDEST_QUICK_GROUPS: Final = f"kproxy-{OLDEST.version}-quick-groups"
 KPROXY_THREE_BROKERS: Final = f"kproxy-{REFERENCE.version}-three-brokers"
 
 ENDPOINT_KINDS: Final[Mapping[str, EndpointKind]] = {
@@ -62,6 +65,7 @@ ENDPOINT_KINDS: Final[Mapping[str, EndpointKind]] = {
     KPROXY_WITHOUT_SHARE_GROUPS_QUICK_GROUPS: EndpointKind(
         WITHOUT_SHARE_GROUPS.version, settings=QUICK_GROUPS
     ),
+    KPROXY_OLDEST_QUICK_GROUPS: EndpointKind(OLDEST.version, settings=QUICK_GROUPS),
     KPROXY_THREE_BROKERS: EndpointKind(REFERENCE.version, brokers=3),
 }
 
