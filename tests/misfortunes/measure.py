@@ -1,7 +1,21 @@
-"""Measures for how long groups go without an answered acceptance, and prints a table and one JSON line.
+"""Measures for how long groups go without an answered acceptance, and prints a line per figure and one JSON line.
 
 Each group has a member behind every kproxy of a fleet. Again and again one of them is killed with SIGKILL and started
 when the others have its slots, or ended with SIGTERM and started at once, as an update does it.
+
+**What is compared with what.** A group's figure is the longest time between two answers within a window of
+`WINDOW_SECONDS`, counted from the last answer before the window to the first one after it. Each event has two windows
+of that length: one in which nothing happens, when the fleet has settled, and next to it the one that the event begins.
+The groups that an event moved, and those that it did not, are compared with the very same groups in the quiet windows
+before the same events. So both sides have as many windows, as long, of the same groups, at the same time of the run,
+and a percentile of one may be held against that of the other.
+
+**How to judge "groups that did not move: none above their p99 of quiet times".** Of windows in which nothing happened
+one in a hundred is above that p99, too; of fewer than 100 the p99 is the longest, and of two equal sides either has a
+longer one as often as the other. So the line says how many windows were above, and how often chance alone gives as many
+(`Comparison.chance_of_as_many`): a few per cent or more, and the run shows no effect; 0.1 % or less, and it shows one.
+25 rounds give 100 windows of groups that a kill did not move. A run with other load on the machine takes nothing away
+from that, for both windows of a pair have it.
 """
 
 import argparse
@@ -10,17 +24,17 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tests.compatibility.namespaces import BROKERS_ADDRESS, start_again_on_brokers_host
 from tests.misfortunes.fleet import Fleet, running_fleet
-from tests.misfortunes.gaps import longest_gap, percentile
+from tests.misfortunes.gaps import longest_gap
 from tests.misfortunes.hosted_kproxy import HostedKproxy
 from tests.misfortunes.load import Load, under_load
+from tests.misfortunes.paired_windows import Comparison, Pair
 from tests.real_kafka import jars
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.versions import REFERENCE, release_of
@@ -29,44 +43,46 @@ MODULE: Final = "tests.misfortunes.measure"
 BROKERS: Final = 1
 KPROXIES: Final = 3
 GROUPS: Final = 6
-QUIET_SECONDS: Final = 60.0
-AWAY_SECONDS: Final = 9.0
-AFTER_SECONDS: Final = 2.0
-"""What comes later than that after everything is served again is another story."""
+WINDOW_SECONDS: Final = 10.0
+"""Longer than a session, 6 s, and what it takes to serve its slots elsewhere; a gap may last beyond it."""
+SETTLING_SECONDS: Final = 2.0
+"""From when everything is served again to the next quiet window."""
 ANSWERS_SECONDS: Final = 90.0
 
-QUIET: Final = "in quiet times, between two answers"
 KILLED: Final = "kproxy -9: groups of the killed process"
 KILLED_OTHERS: Final = "kproxy -9: groups that did not move"
 MOVED: Final = "planned moves (SIGTERM, or a process that joins): groups that moved"
 MOVED_OTHERS: Final = "planned moves: groups that did not move"
+UNDISTURBED: Final = (KILLED_OTHERS, MOVED_OTHERS)
 
 
 @dataclass(slots=True)
 class Measured:
-    """Gaps in seconds by what they are of."""
+    """Pairs of windows by what happened in the second one, and to whom."""
 
-    gaps: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    pairs: defaultdict[str, list[Pair]] = field(default_factory=lambda: defaultdict(list))
+    events: int = 0
 
-    def rows(self) -> list[tuple[str, int, float, float, float]]:
-        """What, how many, median, p99 and longest."""
-        return [
-            (what, len(gaps), percentile(gaps, 0.5), percentile(gaps, 0.99), max(gaps))
-            for what in (QUIET, KILLED, KILLED_OTHERS, MOVED, MOVED_OTHERS)
-            if (gaps := self.gaps[what])
-        ]
+    def comparisons(self) -> dict[str, Comparison]:
+        """Each kind that there was."""
+        kinds = (KILLED, KILLED_OTHERS, MOVED, MOVED_OTHERS)
+        return {what: Comparison(self.pairs[what]) for what in kinds if self.pairs[what]}
 
-    def table(self) -> str:
-        """The same in Markdown."""
-        lines = [
-            "| time without an answered acceptance | gaps | median | p99 | longest |",
-            "|---|---|---|---|---|",
-        ]
-        lines += [
-            f"| {what} | {count} | {median:.2f} s | {p99:.2f} s | {longest:.2f} s |"
-            for what, count, median, p99, longest in self.rows()
-        ]
-        return "\n".join(lines)
+    def lines(self) -> list[str]:
+        """A line per figure."""
+        return [line for what, found in self.comparisons().items() for line in _lines(what, found.as_json())]
+
+
+def _lines(what: str, found: Mapping[str, Any]) -> list[str]:
+    quiet = f"{found['quiet median']:.2f}, {found['quiet p99']:.2f} and {found['quiet longest']:.2f} s"
+    gaps = f"median {found['median']:.2f} s, p99 {found['p99']:.2f} s, longest {found['longest']:.2f} s"
+    lines = [f"{what}: longest gaps of {found['windows']} windows: {gaps}; quiet windows before: {quiet}"]
+    if what in UNDISTURBED:
+        lines.append(
+            f"{what}: {found['above quiet p99']} of {found['windows']} windows above the quiet p99; by chance as many "
+            f"or more in {found['chance of as many']:.1%} of cases"
+        )
+    return lines
 
 
 def main() -> None:
@@ -84,8 +100,9 @@ def main() -> None:
         start_again_on_brokers_host(MODULE, [*sys.argv[1:], "--inside"])
     with tempfile.TemporaryDirectory() as folder:
         measured = _measure(options.rounds, Path(folder))
-    print(measured.table(), file=sys.stderr, flush=True)
-    print(json.dumps({"rows": measured.rows(), "gaps": measured.gaps}), flush=True)
+    print("\n".join(measured.lines()), file=sys.stderr, flush=True)
+    report = {what: found.as_json() for what, found in measured.comparisons().items()}
+    print(json.dumps(report), flush=True)
 
 
 def _measure(rounds: int, folder: Path) -> Measured:
@@ -96,12 +113,6 @@ def _measure(rounds: int, folder: Path) -> Measured:
         under_load(fleet, folder, groups=GROUPS, kinds=("confluent",)) as load,
     ):
         load.wait_for_answers(since=time.monotonic(), timeout_seconds=ANSWERS_SECONDS)
-        time.sleep(AFTER_SECONDS)
-        began = time.monotonic()
-        time.sleep(QUIET_SECONDS)
-        for group in load.groups:
-            answered_at = [at for at in group.answered_at() if at > began]
-            measured.gaps[QUIET] += [later - earlier for earlier, later in pairwise(answered_at)]
         for number in range(rounds):
             kproxy = fleet.kproxies[number % len(fleet.kproxies)]
             _kill(fleet, load, kproxy, measured)
@@ -113,36 +124,53 @@ def _measure(rounds: int, folder: Path) -> Measured:
 
 
 def _kill(fleet: Fleet, load: Load, kproxy: HostedKproxy, measured: Measured) -> None:
-    owners, began = fleet.owners(), time.monotonic()
-    kproxy.kill()
-    time.sleep(AWAY_SECONDS)
-    load.wait_for_answers(since=time.monotonic(), timeout_seconds=ANSWERS_SECONDS)
-    ended = time.monotonic()
-    for group in load.groups:
-        what = KILLED if owners.get(group.slot) == kproxy.number else KILLED_OTHERS
-        measured.gaps[what].append(longest_gap(group.answered_at(), began, ended))
-    _planned(fleet, load, kproxy.begin, measured)
+    _observe(fleet, load, kproxy.kill, measured, is_planned=False)
+    _observe(fleet, load, kproxy.begin, measured)
 
 
 def _restart(fleet: Fleet, load: Load, kproxy: HostedKproxy, measured: Measured) -> None:
     def end() -> None:
         assert kproxy.end_in_order() == 0
 
-    _planned(fleet, load, end, measured)
-    _planned(fleet, load, kproxy.begin, measured)
+    _observe(fleet, load, end, measured)
+    _observe(fleet, load, kproxy.begin, measured)
 
 
-def _planned(fleet: Fleet, load: Load, change: Callable[[], object], measured: Measured) -> None:
-    """Let the fleet change in order, and measure until every slot is served again."""
-    owners, began = fleet.owners(), time.monotonic()
+def _observe(
+    fleet: Fleet, load: Load, change: Callable[[], object], measured: Measured, *, is_planned: bool = True
+) -> None:
+    """Look at a quiet window, let the fleet change, and look at a window as long."""
+    _settle(fleet, load)
+    owners, quiet_since = fleet.owners(), time.monotonic()
+    time.sleep(WINDOW_SECONDS)
+    _wait_for_answers(load)
+    began = time.monotonic()
     change()
-    fleet.wait_until_shared_out()
-    time.sleep(AFTER_SECONDS)
-    ended, owners_now = time.monotonic(), fleet.owners()
-    load.wait_for_answers(since=ended, timeout_seconds=ANSWERS_SECONDS)
+    time.sleep(max(0.0, began + WINDOW_SECONDS - time.monotonic()))
+    _settle(fleet, load)
+    owners_now = fleet.owners()
+    measured.events += 1
     for group in load.groups:
-        what = MOVED_OTHERS if owners.get(group.slot) == owners_now.get(group.slot) else MOVED
-        measured.gaps[what].append(longest_gap(group.answered_at(), began, ended))
+        answered_at = group.answered_at()
+        quiet = longest_gap(answered_at, quiet_since, quiet_since + WINDOW_SECONDS)
+        disturbed = longest_gap(answered_at, began, began + WINDOW_SECONDS)
+        has_moved = owners.get(group.slot) != owners_now.get(group.slot)
+        what = (
+            (MOVED if has_moved else MOVED_OTHERS) if is_planned else (KILLED if has_moved else KILLED_OTHERS)
+        )
+        measured.pairs[what].append(Pair(measured.events, quiet, disturbed))
+
+
+def _settle(fleet: Fleet, load: Load) -> None:
+    """Return some time after every slot is served, with an answer to each group."""
+    fleet.wait_until_shared_out()
+    time.sleep(SETTLING_SECONDS)
+    _wait_for_answers(load)
+
+
+def _wait_for_answers(load: Load) -> None:
+    """Return when no gap of now can last: a window begins with answers, and what follows it is not counted to it."""
+    load.wait_for_answers(since=time.monotonic(), timeout_seconds=ANSWERS_SECONDS)
 
 
 if __name__ == "__main__":
