@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from rich.console import Console
 
-from tests.benchmarks import refusals, relay, replay, share
+from tests.benchmarks import fleet, refusals, relay, replay, share
 from tests.benchmarks.frame_connection import ConnectionEnded
 from tests.benchmarks.placement import TooFewCores
 from tests.benchmarks.record_streams import RecordsLost
@@ -51,6 +51,7 @@ class Benchmark(Protocol):
 
 
 BENCHMARKS: Final[Mapping[str, Benchmark]] = {
+    "fleet": fleet.run,
     "refusals": refusals.run,
     "relay": relay.run,
     "replay": replay.run,

@@ -1,7 +1,7 @@
 """A share group member that says exactly what a test wants it to say, request by request."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Final, Self
 
@@ -52,9 +52,17 @@ NOT_YET: Final = frozenset(
 class RawShareMember:
     """One connection, one member, one topic; counts the epochs of its share session."""
 
-    def __init__(self, address: str, *, group: str, topic: str, member_id: str = "raw-member") -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        group: str,
+        topic: str,
+        member_id: str = "raw-member",
+        connect: Callable[[str], RawConnection] = RawConnection,
+    ) -> None:
         """Connect to `HOST:PORT`, which leads every partition of `topic`; nothing is joined yet."""
-        self._connection = RawConnection(address)
+        self._connection = connect(address)
         self._group, self._topic, self._member_id = group, topic, member_id
         self._topic_id = self._ask_for_topic_id()
         self._session_epoch = 0
@@ -109,7 +117,9 @@ class RawShareMember:
             ApiKey.SHARE_GROUP_HEARTBEAT, HEARTBEAT_VERSION, request, ShareGroupHeartbeatResponse
         )
 
-    def send_fetch(self, partitions: Sequence[int] = (0,), *, max_wait_ms: int) -> None:
+    def send_fetch(
+        self, partitions: Sequence[int] = (0,), *, max_wait_ms: int, max_records: int = MAX_RECORDS
+    ) -> None:
         """Send a ShareFetch that adds `partitions` to the session; the first one opens it."""
         wanted = [FetchPartition(partition_index=partition) for partition in partitions]
         request = ShareFetchRequest(
@@ -119,8 +129,8 @@ class RawShareMember:
             max_wait_ms=max_wait_ms,
             min_bytes=1,
             max_bytes=MAX_BYTES,
-            max_records=MAX_RECORDS,
-            batch_size=MAX_RECORDS,
+            max_records=max_records,
+            batch_size=max_records,
             topics=[FetchTopic(topic_id=self._topic_id, partitions=wanted)],
         )
         self._connection.send_request(ApiKey.SHARE_FETCH, SHARE_VERSION, request)
