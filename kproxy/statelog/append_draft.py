@@ -16,6 +16,12 @@ from kproxy.wire.records import Record
 MAX_MERGED_WRITES: Final = 256
 """How many writes become one record at most: each leaves headers that name its actors."""
 
+MOST_OPERATIONS: Final = 500
+"""How many operations are looked at for one append. It is made, and taken in, in one turn each: some 10 ms."""
+
+MOST_BYTES: Final = 2**18
+"""From how many bytes of records on an append takes no more: larger records are more work."""
+
 DecidedOperation: TypeAlias = CoordinatorResult[None] | CoordinatorResult[DurableShareState | None]
 
 
@@ -76,6 +82,7 @@ class AppendDraft:
     """An append in the making, then in flight. `waiting` are those that hear of its end, in order."""
 
     __slots__ = (
+        "_looked_at_count",
         "_max_bytes",
         "_size_bytes",
         "claim_epoch",
@@ -95,6 +102,16 @@ class AppendDraft:
         self.waiting: list[WaitingOperation] = []
         self._max_bytes = max_bytes
         self._size_bytes = 0
+        self._looked_at_count = 0
+
+    def look_at(self, operation_count: int = 1) -> None:
+        """Count so many operations, or snapshots, that are decided for it, whatever becomes of them."""
+        self._looked_at_count += operation_count
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is enough work for one turn of the event loop; what else waits is for the next one."""
+        return self._looked_at_count >= MOST_OPERATIONS or self._size_bytes >= MOST_BYTES
 
     def takes(self, result: DecidedOperation, key: SharePartitionKey) -> bool:
         """Add the records of `result`, unless they would make the append too large; the smaller ones where need be.

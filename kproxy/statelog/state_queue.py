@@ -6,7 +6,7 @@ ever made from state that lacks something already promised to the log, and no st
 
 How the shell drives it:
 
-    append = queue.next_append(now_ms, max_bytes=…, claim_epoch=…)   # None: nothing to write now
+    append = queue.next_append(now_ms, max_bytes=…, claim_epoch=…)   # None: nothing to write; look at `waiting_count`
     base_offset = … send append.records with acks=all, wait …
     queue.succeeded(base_offset)        # durable: replayed, tickets settled
     queue.fail(StateLogUnavailable(…))  # refused or unknown: everything is refused, and the queue thrown away
@@ -110,10 +110,11 @@ class StateQueue:
         return ticket
 
     def next_append(self, now_ms: int, *, max_bytes: int, claim_epoch: int) -> Append | None:
-        """Draft the next append; None when nothing that waits needs a record. Not while one is in flight.
+        """Draft the next append; None when nothing that was looked at needs a record. Not while one is in flight.
 
-        Operations are taken in order, up to `max_bytes` by `record_size_bytes`. Those that are refused, that need
-        a record above `max_bytes`, or that need none, are settled here.
+        Operations are taken in order, up to `max_bytes` by `record_size_bytes`, and no more than are made in a short
+        time (`AppendDraft.is_full`): after None some may still wait. Those that are refused, that need a record above
+        `max_bytes`, or that need none, are settled here.
 
         Args:
             now_ms: epoch time, for the timestamps of snapshots and for what counts as cold.
@@ -168,9 +169,10 @@ class StateQueue:
         held_back: list[WaitingOperation] = []
         has_room = True
         try:
-            while self._queue and has_room:
+            while self._queue and has_room and not draft.is_full:
                 waiting = self._queue.popleft()
                 held_back.append(waiting)
+                draft.look_at(len(waiting.tickets))
                 if waiting.operation.key not in draft.keys:
                     has_room = self._decide(waiting, draft)
                     if has_room:
@@ -250,7 +252,8 @@ class StateQueue:
             if run.keys is None:
                 not_written_since_ms = run.operation.not_written_since_ms
                 run.keys = deque(self._coordinator.cold_keys(not_written_since_ms=not_written_since_ms))
-            while run.keys:
+            while run.keys and not draft.is_full:
+                draft.look_at()
                 if not self._draft_cold_snapshot(draft, run, run.keys[0]):
                     return
                 run.keys.popleft()

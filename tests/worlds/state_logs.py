@@ -185,6 +185,7 @@ class StateLogBacking(Backing):
             loader=LogScan(self.reader),
             wall_clock=self.wall_clock,
             observer=self.reports,
+            tasks=self.tasks,
         )
 
     def slot(self, claims: SlotClaims, number: int = 0) -> StateSlot:

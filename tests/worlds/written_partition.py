@@ -43,6 +43,7 @@ class Written:
             wall_clock=self.backing.wall_clock,
             max_batch_bytes=100_000,
             observer=self.backing.reports,
+            tasks=self.backing.tasks,
             on_doubt=lambda doubt, detail: self.doubts.append((doubt, detail)),
         )
         return self

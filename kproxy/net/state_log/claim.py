@@ -32,6 +32,7 @@ from kproxy.net.state_log.producer_identities import (
     slot_transactional_id,
 )
 from kproxy.net.state_log.state_topics import SlotTopics
+from kproxy.net.tasks import TaskKeeper
 from kproxy.statelog.claims import STATE_FORMAT_VERSION, Claim
 from kproxy.statelog.group_records import encode_group_record
 from kproxy.statelog.share_coordinator import CoordinatorLimits
@@ -78,6 +79,7 @@ class SlotClaims:
         loader: LogScan,
         wall_clock: WallClock,
         observer: AppendObserver,
+        tasks: TaskKeeper,
     ) -> None:
         self._topics = topics
         self._policy = policy
@@ -88,6 +90,7 @@ class SlotClaims:
         self._replay = SlotLoading(topics, loader, on_corrupt=policy.on_corrupt, limits=policy.coordinator)
         self._wall_clock = wall_clock
         self._observer = observer
+        self._tasks = tasks
 
     # ------------------------------------------------ claiming
 
@@ -182,6 +185,7 @@ class SlotClaims:
             wall_clock=self._wall_clock,
             max_batch_bytes=self._topics.max_message_bytes - BATCH_OVERHEAD_BYTES,
             observer=self._observer,
+            tasks=self._tasks,
             on_doubt=on_doubt,
         )
 

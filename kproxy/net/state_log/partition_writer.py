@@ -4,6 +4,10 @@ A queue of `kproxy.statelog` decides what is written; this sends it, and compare
 come back. What is certainly not in the log is sent again for as long as a leader may take, and then refused, or
 refused at once where no later try would help: the sequence numbers are used again, and nothing is in doubt. Whatever
 else comes back ends this writer: its owner finds out what is true from the log itself.
+
+Many records are made, and taken in, one append of all partitions in a turn of the event loop (`let_others_go_on`).
+Until then all is as if the turn, or the answer, had come later: who ends the writer meanwhile finds nothing sent, or
+nothing taken in.
 """
 
 import asyncio
@@ -15,11 +19,13 @@ from typing import Final, Protocol
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, StateNotWritten, StateRefused
+from kproxy.handlers.live.pauses import MOST_AT_FIRST, let_others_go_on
 from kproxy.handlers.ports import TopicDescription, WallClock
 from kproxy.net.state_log.append_outcome import AppendFate, AppendOutcome
 from kproxy.net.state_log.every_step import take_every_step
 from kproxy.net.state_log.log_appender import LogAppender
 from kproxy.net.state_log.producer_identities import ProducerIdentity
+from kproxy.net.tasks import TaskKeeper
 from kproxy.statelog.tickets import Append
 from kproxy.telemetry import logs
 from kproxy.wire.record_batch_builder import build_batch
@@ -32,6 +38,9 @@ SEQUENCE_COUNT: Final = 2**31
 
 RETRY_PAUSE_SECONDS: Final = 0.1
 """Before an append is sent again (Kafka's `retry.backoff.ms`)."""
+
+FEW_BYTES: Final = 32 * 1024
+"""A larger append is taken in when others have gone on: even few records may be much work."""
 
 _TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
 
@@ -52,8 +61,13 @@ class Doubt(Enum):
 class AppendQueue(Protocol):
     """What `StateQueue` and `GroupQueue` have in common."""
 
+    @property
+    def waiting_count(self) -> int:
+        """How many operations wait for an append or are in one."""
+        ...
+
     def next_append(self, now_ms: int, *, max_bytes: int, claim_epoch: int) -> Append | None:
-        """Make records of what waits; None when nothing has to be written."""
+        """Make records of what waits; None when nothing has to be written, or nothing of what it had the time for."""
         ...
 
     def succeeded(self, base_offset: int) -> None:
@@ -107,6 +121,7 @@ class PartitionWriter:
         claimed: where, and under which claim.
         queue: what to write.
         max_batch_bytes: how large a batch may become.
+        tasks: what is long waits there until others have gone on.
         on_doubt: called once, with the reason, when an append did not end as it had to. The queue is left as it
             is; from then on this writer sends nothing and takes nothing in.
     """
@@ -120,6 +135,7 @@ class PartitionWriter:
         wall_clock: WallClock,
         max_batch_bytes: int,
         observer: AppendObserver,
+        tasks: TaskKeeper,
         on_doubt: Callable[[Doubt, str], None],
     ) -> None:
         self._claimed = claimed
@@ -128,17 +144,18 @@ class PartitionWriter:
         self._wall_clock = wall_clock
         self._max_batch_bytes = max_batch_bytes
         self._observer = observer
+        self._tasks = tasks
         self._on_doubt = on_doubt
         self._next_offset = claimed.claim_epoch + 1
         self._next_sequence = 1
         self._is_awake = False
-        self._is_in_flight = False
+        self._is_busy = False
         self._is_ended = False
         self._loop = asyncio.get_running_loop()
 
     def wake(self) -> None:
         """Look at the queue after this turn of the event loop, so that all that the turn submits goes together."""
-        if not self._is_awake and not self._is_in_flight and not self._is_ended:
+        if not self._is_awake and not self._is_busy and not self._is_ended:
             self._is_awake = True
             self._loop.call_soon(self._look)
 
@@ -147,8 +164,25 @@ class PartitionWriter:
         self._is_ended = True
 
     def _look(self) -> None:
+        """Write what waits: at once when it is little, and else when those have gone on who were before it."""
         self._is_awake = False
-        if self._is_in_flight or self._is_ended:
+        if self._is_busy or self._is_ended:
+            return
+        self._is_busy = True
+        if self._queue.waiting_count > MOST_AT_FIRST:
+            self._after_others(self._write)
+        else:
+            self._write()
+
+    def _after_others(self, step: Callable[[], None]) -> None:
+        async def wait() -> None:
+            await let_others_go_on()
+            step()
+
+        self._tasks.spawn(wait(), name=f"{self._claimed} is written bit by bit")
+
+    def _write(self) -> None:
+        if self._is_ended:
             return
         try:
             self._write_next()
@@ -157,13 +191,22 @@ class PartitionWriter:
             self._give_up(Doubt.UNKNOWN_OUTCOME, f"{type(fault).__name__} when an append was made")
 
     def _write_next(self) -> None:
+        flight = self._next_flight()
+        if flight is not None:
+            self._send(flight)
+            return
+        self._is_busy = False
+        if self._queue.waiting_count:
+            self.wake()
+
+    def _next_flight(self) -> _Flight | None:
         now_ms = self._wall_clock.now_ms()
         claimed = self._claimed
         append = self._queue.next_append(
             now_ms, max_bytes=self._max_batch_bytes, claim_epoch=claimed.claim_epoch
         )
         if append is None:
-            return
+            return None
         batch = build_batch(
             append.records,
             producer_id=claimed.identity.producer_id,
@@ -171,8 +214,7 @@ class PartitionWriter:
             base_sequence=self._next_sequence,
             timestamp_ms=now_ms,
         )
-        self._is_in_flight = True
-        self._send(_Flight(len(append.records), batch, self._loop.time()))
+        return _Flight(len(append.records), batch, self._loop.time())
 
     def _send(self, flight: _Flight) -> None:
         if self._is_ended:
@@ -199,24 +241,15 @@ class PartitionWriter:
         return self._loop.time() + RETRY_PAUSE_SECONDS < ends_at
 
     def _landed(self, flight: _Flight) -> None:
-        base_offset = self._next_offset
-        self._is_in_flight = False
-        self._next_offset += flight.record_count
-        self._next_sequence = (self._next_sequence + flight.record_count) % SEQUENCE_COUNT
-        seconds = self._loop.time() - flight.began
-        self._take_in(base_offset)
-        report = partial(
-            self._observer.appended,
-            self._claimed.topic.name,
-            records=flight.record_count,
-            batch_bytes=len(flight.batch),
-            seconds=seconds,
-        )
-        take_every_step("append_not_reported", report)
+        take_in = partial(self._take_in, flight, self._loop.time() - flight.began)
+        if flight.record_count > MOST_AT_FIRST or len(flight.batch) > FEW_BYTES:
+            self._after_others(take_in)
+        else:
+            take_in()
 
     def _refuse(self, outcome: AppendOutcome, flight: _Flight) -> None:
         """Refuse what is not in the log, with all that waits: it was made on top of that. The queue goes on empty."""
-        self._is_in_flight = False
+        self._is_busy = False
         is_final = outcome.fate is AppendFate.REFUSED
         reason = "refused" if is_final else "late"
         detail = outcome.detail or f"{self._claimed}: {outcome.error_code.name}"
@@ -238,14 +271,31 @@ class PartitionWriter:
             )
         return f"look at the leader of this partition of topic {topic}"
 
-    def _take_in(self, base_offset: int) -> None:
+    def _take_in(self, flight: _Flight, seconds: float) -> None:
+        """Take in what is durable, which took so long, and go on with what waits."""
+        if self._is_ended:
+            return
+        base_offset = self._next_offset
+        self._is_busy = False
+        self._next_offset += flight.record_count
+        self._next_sequence = (self._next_sequence + flight.record_count) % SEQUENCE_COUNT
         try:
             self._queue.succeeded(base_offset)
         except Exception as fault:  # noqa: BLE001 - the top of a callback; what was written must be read to be known
             log.crash("append_not_taken_in", fault, partition=self._claimed)
             self._give_up(Doubt.UNKNOWN_OUTCOME, f"{type(fault).__name__} when an append was taken in")
-            return
         self._look()
+        self._report(flight, seconds)
+
+    def _report(self, flight: _Flight, seconds: float) -> None:
+        report = partial(
+            self._observer.appended,
+            self._claimed.topic.name,
+            records=flight.record_count,
+            batch_bytes=len(flight.batch),
+            seconds=seconds,
+        )
+        take_every_step("append_not_reported", report)
 
     def _doubt_of(self, outcome: AppendOutcome) -> Doubt:
         if outcome.fate is AppendFate.FENCED:

@@ -309,6 +309,7 @@ class StateLogService:
             loader=LogScan(cluster.reader),
             wall_clock=cluster.wall_clock,
             observer=self._reports,
+            tasks=cluster.tasks,
         )
 
     def _slot_maker(

@@ -3,12 +3,13 @@
 import pytest
 
 from kproxy.errors import UnwritableStateRecord
-from kproxy.share.identifiers import LeaderEpoch
-from kproxy.statelog.append_draft import AppendDraft, WaitingOperation
+from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey
+from kproxy.statelog.append_draft import MOST_BYTES, MOST_OPERATIONS, AppendDraft, WaitingOperation
 from kproxy.statelog.operations import ColdSnapshots, Delete, Read, ReadSummary
 from kproxy.statelog.share_coordinator import CoordinatorResult
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate
 from kproxy.statelog.tickets import Ticket
+from kproxy.wire.record_batch_builder import record_size_bytes
 from tests.worlds.state_log_builders import (
     ALICE,
     KEY,
@@ -254,3 +255,38 @@ def test_merged_writes_part_in_the_order_in_which_they_came() -> None:
     # Then
     assert (earlier.operation, earlier.more_writes, earlier.tickets) == (writes[0], [], tickets[:1])
     assert (later.operation, later.more_writes, later.tickets) == (writes[1], writes[2:], tickets[1:])
+
+
+@pytest.mark.parametrize("updates_each", [0, 2])
+def test_snapshots_of_cold_states_are_taken_some_at_a_time_until_all_are_durable(updates_each: int) -> None:
+    # Given
+    keys = [SharePartitionKey(KEY.group_id, KEY.topic_id, number) for number in range(MOST_OPERATIONS + 1)]
+    updates = [an_update(key) for key in keys for _ in range(updates_each)]
+    enough = [an_update(keys[-1])] * (len(keys) + 2)
+    queue = a_queue(*(a_snapshot(key) for key in keys), *updates, *enough, updates_per_snapshot=1)
+    ticket = queue.submit(ColdSnapshots(9999))
+
+    # When
+    counts = [len(append) for append in append_everything(queue)]
+
+    # Then
+    assert counts == [MOST_OPERATIONS, 1]
+    assert (ticket.is_done, ticket.response) == (True, len(keys))
+
+
+def test_an_append_takes_no_more_once_its_records_are_large() -> None:
+    # Given
+    keys = [SharePartitionKey(KEY.group_id, KEY.topic_id, number) for number in range(20)]
+    queue = a_queue(*map(a_snapshot, keys))
+    many = tuple(a_batch(2 * index, 2 * index) for index in range(2_000))
+    for key in keys:
+        queue.submit(a_write(a_delta(0, 0, *many), ALICE, key=key))
+
+    # When
+    append = next_append(queue)
+
+    # Then
+    assert append is not None
+    sizes = [record_size_bytes(record) for record in append.records]
+    assert sum(sizes[:-1]) < MOST_BYTES <= sum(sizes)
+    assert queue.waiting_count == len(keys)
