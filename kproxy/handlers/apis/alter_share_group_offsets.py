@@ -24,7 +24,7 @@ from kproxy.handlers.apis.share_offset_requests import (
     ShareOffsetServices,
     require_possible,
 )
-from kproxy.handlers.live.pauses import Pace, let_others_go_on
+from kproxy.handlers.live.pauses import MOST_AT_FIRST, Pace, let_others_go_on
 from kproxy.handlers.ports import TopicDescription
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.registry import ServedApi
@@ -125,6 +125,9 @@ class AlterShareGroupOffsetsHandler:
         state_epoch = services.coordinator.begin_alteration(group_id, described)
         write = services.writes.begin(group_id)
         await write.settle()
+        if len(offsets) > MOST_AT_FIRST:  # several groups may have become durable in this turn
+            await let_others_go_on()
+            write.require_current()
         self._require_kept(group_id, described)
         attempts = self._attempts(group_id)
         failures = await self._move(offsets, state_epoch, actor)

@@ -12,7 +12,7 @@ from typing import Final
 
 from kproxy.errors import ApiError, CoordinatorLoadInProgress, CoordinatorNotAvailable
 from kproxy.handlers.groups.group_writes import GroupWrites
-from kproxy.handlers.live.pauses import let_others_go_on
+from kproxy.handlers.live.pauses import MOST_AT_FIRST, let_others_go_on
 from kproxy.handlers.live.share_partitions import SharePartitionDirectory
 from kproxy.handlers.ports import StateLog
 from kproxy.share.group_coordinator import GroupCoordinator
@@ -61,6 +61,9 @@ class StateDeletions:
         failures: dict[SharePartitionKey, ApiError] = {}
         keys = _deleting_keys(group, topic_ids)
         while some := tuple(islice(keys, _AT_ONCE)):
+            if len(some) > MOST_AT_FIRST:  # several groups may have become durable in this turn
+                await let_others_go_on()
+                write.require_current()
             # What somebody else finished meanwhile may have begun anew, and is not to be touched, here and below.
             left = _going_on(group, deletions)
             failures.update(
