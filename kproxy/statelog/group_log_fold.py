@@ -20,6 +20,7 @@ from kproxy.share.share_group_image import ShareGroupImage
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_parts import GroupPart, image_of
 from kproxy.statelog.group_records import (
+    DecodedGroupRecord,
     GroupConfigs,
     GroupRecord,
     GroupTombstone,
@@ -166,30 +167,41 @@ class GroupLogFold:
                 raised while skipping.
             UnsupportedStateRecord: it has a newer format.
         """
-        assert record.offset > self.applied_offset, f"offset {record.offset} after {self.applied_offset}"
-        self.applied_offset = record.offset
+        self._pass(record.offset)
         try:
-            return self._take(record)
+            return self._take(decode_group_record(record), key=record.key or b"", offset=record.offset)
         except CorruptStateRecord as corrupt:
             if self._is_skipping and not isinstance(corrupt, UnsupportedStateRecord):
                 return Outcome.SKIPPED_CORRUPT
             raise type(corrupt)(corrupt.reason, offset=record.offset) from corrupt
 
-    def _take(self, record: Record) -> Outcome:
-        decoded = decode_group_record(record)
+    def replay_decoded(self, decoded: DecodedGroupRecord, *, key: bytes, offset: int) -> Outcome:
+        """Take in a record that this process made, with the bytes of its key: what `replay` does after decoding.
+
+        Raises:
+            CorruptStateRecord: it names a claim that cannot be.
+        """
+        self._pass(offset)
+        return self._take(decoded, key=key, offset=offset)
+
+    def _pass(self, offset: int) -> None:
+        assert offset > self.applied_offset, f"offset {offset} after {self.applied_offset}"
+        self.applied_offset = offset
+
+    def _take(self, decoded: DecodedGroupRecord, *, key: bytes, offset: int) -> Outcome:
         if isinstance(decoded.record, Claim):
-            self._take_claim(decoded.record, record.offset)
+            self._take_claim(decoded.record, offset)
             return Outcome.CLAIMED
         claim_epoch = NO_CLAIM if decoded.claim_epoch is None else decoded.claim_epoch
         if claim_epoch < self.claim_epoch:
-            self._displaced[place_of(decoded.record)] = record.key or b""
+            self._displaced[place_of(decoded.record)] = key
             is_unclaimed = decoded.claim_epoch is None
             return Outcome.IGNORED_UNCLAIMED if is_unclaimed else Outcome.IGNORED_STALE_CLAIM
-        if claim_epoch >= record.offset:
+        if claim_epoch >= offset:
             raise CorruptStateRecord(f"claim epoch {claim_epoch}, which is no offset before the record")
         if claim_epoch > self.claim_epoch:
             self._learn_claim(claim_epoch)
-        self._put(decoded.record, key=record.key or b"", claim_epoch=claim_epoch, offset=record.offset)
+        self._put(decoded.record, key=key, claim_epoch=claim_epoch, offset=offset)
         return Outcome.APPLIED
 
     def _take_claim(self, claim: Claim, offset: int) -> None:

@@ -6,7 +6,7 @@ group meanwhile, the latest counts. The shell drives it like a `StateQueue`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from kproxy.errors import ApiError, UnwritableStateRecord
@@ -16,8 +16,10 @@ from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_log_fold import GroupLogFold, RecordPlace, place_of
 from kproxy.statelog.group_parts import GroupMetadata, GroupPart, StatePartitionMetadata, parts_of
 from kproxy.statelog.group_records import (
+    DecodedGroupRecord,
     GroupConfigs,
     GroupRecord,
+    GroupTombstone,
     RecoveryPoint,
     StateTopicFacts,
     encode_group_record,
@@ -63,8 +65,11 @@ GroupOperation: TypeAlias = (
     ImageWrite | GroupRemoval | ConfigWrite | RecoveryPoint | StateTopicFacts | DisplacedRecords
 )
 
-_MOST_BYTES_AT_ONCE: Final = 2**19
-"""How large an append becomes that has several records. It is made, and taken in, in one turn each: some 40 ms."""
+MOST_RECORDS: Final = 500
+"""How many records an append takes. It is made, and taken in, in one turn each: some 10 ms."""
+
+MOST_BYTES: Final = 2**18
+"""How large an append becomes that has several records: larger ones are more work."""
 
 _WRITING_ORDER: Final = tuple(PART_RECORD_TYPES.values())
 
@@ -77,30 +82,46 @@ class _Waiting:
     tickets: list[Ticket]
 
 
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A record to be written, and what it says."""
+
+    record: Record
+    says: GroupRecord | GroupTombstone
+
+
 class _Flight:
     """An append in the making, then under way, and who is to be told of its end."""
 
-    __slots__ = ("_bytes_left", "_max_bytes", "records", "tickets")
+    __slots__ = ("_bytes_left", "_claim_epoch", "_max_bytes", "changes", "tickets")
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, claim_epoch: int) -> None:
         self._max_bytes = max_bytes
-        self._bytes_left = min(max_bytes, _MOST_BYTES_AT_ONCE)
-        self.records: list[Record] = []
+        self._claim_epoch = claim_epoch
+        self._bytes_left = min(max_bytes, MOST_BYTES)
+        self.changes: list[_Change] = []
         self.tickets: list[Ticket] = []
 
-    def takes(self, records: Sequence[Record], subject: str) -> bool:
-        """Add `records` as far as there is room; tell whether that was all of them.
+    def takes(self, changes: Sequence[_Change], subject: str) -> bool:
+        """Add `changes` as far as there is room; tell whether that was all of them.
 
         Raises:
-            UnwritableStateRecord: one is too large for any append; none was added.
+            UnwritableStateRecord: the record of one is too large for any append; none was added.
         """
-        sizes = [size_within(record, max_bytes=self._max_bytes, subject=subject) for record in records]
-        for record, size_bytes in zip(records, sizes, strict=True):
-            if self.records and size_bytes > self._bytes_left:
+        sizes = [size_within(change.record, max_bytes=self._max_bytes, subject=subject) for change in changes]
+        for change, size_bytes in zip(changes, sizes, strict=True):
+            if self.changes and (size_bytes > self._bytes_left or len(self.changes) >= MOST_RECORDS):
                 return False
             self._bytes_left -= size_bytes
-            self.records.append(record)
+            self.changes.append(change)
         return True
+
+    def replay_into(self, fold: GroupLogFold, base_offset: int) -> None:
+        """Let `fold` be as the log is, with this in it from `base_offset` on."""
+        for offset, change in enumerate(self.changes, base_offset):
+            decoded = DecodedGroupRecord(change.says, self._claim_epoch)
+            outcome = fold.replay_decoded(decoded, key=change.record.key or b"", offset=offset)
+            assert outcome is Outcome.APPLIED, f"our own record at offset {offset} was {outcome.value}"
 
 
 class GroupQueue:
@@ -207,15 +228,15 @@ class GroupQueue:
     def next_append(self, now_ms: int, *, max_bytes: int, claim_epoch: int) -> Append | None:
         """Draft the next append; None when nothing that waits needs a record. Not while one is in flight.
 
-        Records are taken in order, up to `max_bytes` by `record_size_bytes`; half a megabyte of them, unless a single
-        one is larger. An operation with more than that is written in several appends, and settled with the last. One
-        that needs no record is settled here, and one of which a single record is above `max_bytes` is refused here.
+        Records are taken in order, up to `max_bytes` by `record_size_bytes`; `MOST_RECORDS` and `MOST_BYTES` of them,
+        unless a single one is larger. An operation with more than that is written in several appends, and settled with
+        the last. One that needs no record is settled here, and one of which a single record is above `max_bytes` is
+        refused here.
         """
         del now_ms  # nothing here has a time
         assert self._in_flight is None, "the end of an append is told before the next one"
-        flight = self._in_flight = _Flight(
-            max_bytes
-        )  # from here on `fail` finds its tickets, whatever goes wrong
+        # From here on `fail` finds its tickets, whatever goes wrong.
+        flight = self._in_flight = _Flight(max_bytes, claim_epoch)
         for subject, waiting in list(self._queue.items()):
             try:
                 changes = list(self._changes(waiting.operation, claim_epoch))
@@ -230,18 +251,16 @@ class GroupQueue:
                 flight.tickets += waiting.tickets
             else:
                 settle_all(waiting.tickets)
-        if not flight.records:
+        if not flight.changes:
             self._in_flight = None
             return None
-        return Append(tuple(flight.records))
+        return Append(tuple(change.record for change in flight.changes))
 
     def succeeded(self, base_offset: int) -> None:
         """Note that the append in flight is durable from `base_offset` on: replay it, then settle its tickets."""
         flight = self._in_flight
         assert flight is not None, "nothing is in flight"
-        for offset, record in enumerate(flight.records, base_offset):
-            outcome = self._fold.replay(replace(record, offset=offset))
-            assert outcome is Outcome.APPLIED, f"our own record at offset {offset} was {outcome.value}"
+        flight.replay_into(self._fold, base_offset)
         self._in_flight = None
         settle_all(flight.tickets)
 
@@ -253,8 +272,8 @@ class GroupQueue:
         self._queue.clear()
         refuse_all(refused, error)
 
-    def _changes(self, operation: GroupOperation, claim_epoch: int) -> Iterator[Record]:
-        """Yield the records that make `operation` durable: none for what is so already."""
+    def _changes(self, operation: GroupOperation, claim_epoch: int) -> Iterator[_Change]:
+        """Yield what makes `operation` durable: nothing for what is so already."""
         match operation:
             case ImageWrite(image):
                 yield from self._changed_parts(image.group_id, parts_of(image), claim_epoch)
@@ -267,25 +286,26 @@ class GroupQueue:
             case _:
                 yield from self._changed(operation, claim_epoch)
 
-    def _displaced(self, claim_epoch: int) -> Iterator[Record]:
+    def _displaced(self, claim_epoch: int) -> Iterator[_Change]:
         for place, key in self._fold.displaced.items():
             stored = self._fold.find(place)
             if stored is None:
-                yield encode_group_tombstone(key, claim_epoch=claim_epoch)
+                yield _removal(place, key, claim_epoch)
             else:
-                yield encode_group_record(stored.record, claim_epoch=claim_epoch)
+                yield _change(stored.record, claim_epoch)
 
-    def _changed(self, record: GroupRecord, claim_epoch: int) -> Iterator[Record]:
-        stored = self._fold.find(place_of(record))
+    def _changed(self, record: GroupRecord, claim_epoch: int) -> Iterator[_Change]:
+        place = place_of(record)
+        stored = self._fold.find(place)
         if isinstance(record, GroupConfigs) and not record.values:
             if stored is not None:
-                yield encode_group_tombstone(stored.key, claim_epoch=claim_epoch)
+                yield _removal(place, stored.key, claim_epoch)
         elif stored is None or stored.record != record:
-            yield encode_group_record(record, claim_epoch=claim_epoch)
+            yield _change(record, claim_epoch)
 
     def _changed_parts(
         self, group_id: GroupId, parts: Iterable[GroupPart], claim_epoch: int
-    ) -> Iterator[Record]:
+    ) -> Iterator[_Change]:
         """Yield what is new of a group, then the tombstones of what it has no more.
 
         What says that the group exists goes last: whatever is left of one that is removed still makes a group.
@@ -295,9 +315,17 @@ class GroupQueue:
         for place in sorted(wanted, key=_writing_order):
             before = stored.get(place)
             if before is None or before.record != wanted[place]:
-                yield encode_group_record(wanted[place], claim_epoch=claim_epoch)
+                yield _change(wanted[place], claim_epoch)
         for place in sorted(stored.keys() - wanted.keys(), key=_writing_order, reverse=True):
-            yield encode_group_tombstone(stored[place].key, claim_epoch=claim_epoch)
+            yield _removal(place, stored[place].key, claim_epoch)
+
+
+def _change(record: GroupRecord, claim_epoch: int) -> _Change:
+    return _Change(encode_group_record(record, claim_epoch=claim_epoch), record)
+
+
+def _removal(place: RecordPlace, key: bytes, claim_epoch: int) -> _Change:
+    return _Change(encode_group_tombstone(key, claim_epoch=claim_epoch), GroupTombstone(key, *place))
 
 
 def _subject(operation: GroupOperation) -> tuple[str, str]:

@@ -13,8 +13,10 @@ from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_log_fold import GroupLogFold, place_of
 from kproxy.statelog.group_parts import GroupMetadata, TargetAssignmentMetadata, parts_of
 from kproxy.statelog.group_records import (
+    DecodedGroupRecord,
     GroupConfigs,
     GroupRecord,
+    GroupTombstone,
     RecoveryPoint,
     StateTopicFacts,
     encode_group_record,
@@ -48,6 +50,41 @@ def replayed(*records: Record) -> GroupLogFold:
 
 def group_epoch_of(fold: GroupLogFold) -> int:
     return fold.images()[GROUP].group_epoch
+
+
+OF_THE_SLOT: list[GroupRecord] = [
+    GroupConfigs(GROUP, {"k": "v", "a": "b"}),
+    RecoveryPoint(3, 7),
+    StateTopicFacts(50, 2),
+]
+
+
+@given(image=images(), is_removed=st.booleans())
+def test_what_this_process_made_is_taken_in_as_what_was_read(
+    image: ShareGroupImage, *, is_removed: bool
+) -> None:
+    # Given
+    folds = replayed(a_claim()), replayed(a_claim())
+    said: list[GroupRecord] = [*parts_of(image), *OF_THE_SLOT]
+    records = [encode_group_record(each, claim_epoch=0) for each in said]
+    made: list[tuple[GroupRecord | GroupTombstone, Record]] = list(zip(said, records, strict=True))
+    if is_removed:
+        for each, record in zip(said, records, strict=True):
+            tombstone = GroupTombstone(record.key or b"", *place_of(each))
+            made.append((tombstone, encode_group_tombstone(record.key or b"", claim_epoch=0)))
+
+    # When
+    outcomes = set()
+    for offset, (says, record) in enumerate(made, 1):
+        folds[0].replay(replace(record, offset=offset))
+        decoded = DecodedGroupRecord(says, 0)
+        outcomes.add(folds[1].replay_decoded(decoded, key=record.key or b"", offset=offset))
+
+    # Then
+    assert outcomes == {Outcome.APPLIED}
+    assert folds[0].applied_offset == folds[1].applied_offset
+    for each in said:
+        assert folds[0].find(place_of(each)) == folds[1].find(place_of(each))
 
 
 @given(images())

@@ -12,7 +12,13 @@ from kproxy.share.share_group_image import ShareGroupImage, StatePartitions
 from kproxy.share.share_group_member import ShareGroupMember
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_parts import CurrentMemberAssignment, GroupMetadata, StatePartitionMetadata
-from kproxy.statelog.group_queue import ConfigWrite, DisplacedRecords, GroupOperation, GroupQueue, ImageWrite
+from kproxy.statelog.group_queue import (
+    ConfigWrite,
+    DisplacedRecords,
+    GroupOperation,
+    GroupQueue,
+    ImageWrite,
+)
 from kproxy.statelog.group_records import (
     GroupConfigs,
     GroupTombstone,
