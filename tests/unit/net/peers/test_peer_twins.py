@@ -1,6 +1,7 @@
 """Requests for groups of another process go there over a connection of their own, and come back as answered."""
 
 import asyncio
+import threading
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,10 @@ from kproxy.errors import CoordinatorNotAvailable
 from kproxy.handlers.request_context import RequestContext
 from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES
+from kproxy.wire import codecs
 from kproxy.wire.codecs import DecodedRequest
+from kproxy.wire.messages.list_groups_request import ListGroupsRequest
+from kproxy.wire.messages.list_groups_response import ListedGroup, ListGroupsResponse
 from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
@@ -364,3 +368,28 @@ async def test_an_answer_that_is_none_is_refused_in_words() -> None:
 
         # Then
         assert str(refused.value) == "b, which serves it, gave no answer"
+
+
+async def test_a_long_answer_is_decoded_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    threads: list[int] = []
+    honest = codecs.decode_response
+
+    def noted(api_key: int, version: int, frame: bytes) -> tuple[int, codecs.Message]:
+        threads.append(threading.get_ident())
+        return honest(api_key, version, frame)
+
+    monkeypatch.setattr(codecs, "decode_response", noted)
+    many = ListGroupsResponse(groups=[ListedGroup(f"group-{number}") for number in range(20_000)])
+    few = ListGroupsResponse(groups=many.groups[:1])
+    async with Fleet() as fleet, ScriptedPeer() as scripted:
+        # When
+        answers = []
+        for number, told in enumerate((many, few)):
+            scripted.reply = b"".join(codecs.encode_response(16, 5, number, told))
+            asked = DecodedRequest(16, 5, number, "client", ListGroupsRequest())
+            answers.append(await fleet.process.twins.ask(scripted.peer, asked, context(5 + number)))
+
+    # Then
+    assert answers == [many, few]
+    assert [ident == threading.get_ident() for ident in threads] == [False, True]
