@@ -252,8 +252,11 @@ class ClientSession:
         buffers: list[bytes | memoryview],
         merge: Callable[[memoryview], list[bytes | memoryview]],
     ) -> None:
-        """Send `buffers` (a whole request) to the broker for a call, and `merge` of its answer to the client."""
-        slot.kind, slot.rewrite = SlotKind.REWRITE, merge
+        """Send `buffers` (a whole request) to the broker for a call, and `merge` of its answer to the client.
+
+        That is made in a long turn: kproxy's own part of the answer may be large.
+        """
+        slot.kind, slot.rewrite, slot.is_long = SlotKind.REWRITE, merge, True
         self._requests.for_broker.extend(buffers)
         self._requests.go_on()
 

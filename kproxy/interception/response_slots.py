@@ -18,10 +18,10 @@ class ResponseSlot:
     """One owed response.
 
     `buffers` is what to send, once a LOCAL slot is filled. `rewrite` takes the broker's frame (without its length)
-    and returns what to send instead; it is set for REWRITE.
+    and returns what to send instead; it is set for REWRITE. `is_long`: that takes long however short the frame is.
     """
 
-    __slots__ = ("api_key", "api_version", "buffers", "correlation_id", "kind", "rewrite")
+    __slots__ = ("api_key", "api_version", "buffers", "correlation_id", "is_long", "kind", "rewrite")
 
     def __init__(self, kind: SlotKind, api_key: int, api_version: int, correlation_id: int) -> None:
         self.kind = kind
@@ -29,4 +29,5 @@ class ResponseSlot:
         self.api_version = api_version
         self.correlation_id = correlation_id
         self.buffers: list[bytes | memoryview] | None = None
+        self.is_long = False
         self.rewrite: Callable[[memoryview], list[bytes | memoryview]] | None = None

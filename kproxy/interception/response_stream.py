@@ -33,7 +33,8 @@ LARGE_ANSWER_BYTES: Final = 64 * 1024
 
 def takes_long(slot: ResponseSlot, frame: memoryview) -> bool:
     """Tell whether a response that is held is to be changed in a long turn. Of Metadata the brokers alone are read."""
-    return len(frame) > LARGE_ANSWER_BYTES and (slot.api_key != ApiKey.METADATA or slot.rewrite is not None)
+    is_read_whole = slot.api_key != ApiKey.METADATA or slot.rewrite is not None
+    return slot.is_long or (len(frame) > LARGE_ANSWER_BYTES and is_read_whole)
 
 
 class ResponseStream:

@@ -253,6 +253,12 @@ class HonestPeers(RuleBasedStateMachine):
         self.session.pass_on(slot, [opaque_request(number)], lambda frame: [b"[", frame, b"]"])
         self._collect()
 
+    @precondition(lambda self: self.session.has_long_answer)
+    @rule()
+    def have_a_long_turn(self) -> None:
+        self.session.go_on()
+        self._collect()
+
     @rule()
     def keep_alive(self) -> None:
         self.session.inject_keepalive()
@@ -333,6 +339,8 @@ class HonestPeers(RuleBasedStateMachine):
                 self.deliver_to_kproxy_from_client(1 << 20)
             elif self.broker_wire:
                 self.deliver_to_kproxy_from_broker(1 << 20)
+            elif self.session.has_long_answer:
+                self.have_a_long_turn()
             elif self.broker_owes:
                 self.broker_answers()
             elif self.call is not None:

@@ -190,6 +190,26 @@ def test_a_call_that_goes_on_to_the_broker_gets_the_merged_answer() -> None:
     assert to_client == b"merged " + opaque_response(1)[4:]
 
 
+def test_what_kproxy_and_a_broker_answer_together_is_merged_in_a_long_turn_however_short_the_brokers_part_is() -> (
+    None
+):
+    conversation = Conversation()
+    session = conversation.session
+    conversation.client_sends(
+        request(32, 4, 1, DescribeConfigsRequest(resources=[DescribeConfigsResource(resource_type=32)]))
+    )
+    call = session.take_call()
+    assert call is not None
+    session.pass_on(call.slot, [b"reduced"], lambda frame: [b"merged ", frame])
+
+    session.receive_from_broker(opaque_response(1))
+    before = joined(session.take_for_client())
+    session.go_on()
+
+    assert before == b""
+    assert joined(session.take_for_client()) == b"merged " + opaque_response(1)[4:]
+
+
 def test_the_answer_to_a_keepalive_is_swallowed() -> None:
     conversation = Conversation()
     was_sent = conversation.session.inject_keepalive()

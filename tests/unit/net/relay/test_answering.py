@@ -196,6 +196,7 @@ async def test_groups_are_listed_by_kproxy_and_the_broker_together() -> None:
     # When
     told = codecs.encode_response(16, 5, 7, ListGroupsResponse(groups=[plain]))
     connection.session.receive_from_broker(b"".join(told))
+    connection.session.go_on()
 
     # Then
     heard = b"".join(connection.session.take_for_client())
