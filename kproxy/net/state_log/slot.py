@@ -232,6 +232,7 @@ class StateSlot:
             return
         if owner:
             self._enter(SlotState.ELSEWHERE, f"{owner} owns it")
+            self._end_sessions()  # such as were opened while nobody owned it
         elif self._state is not SlotState.UNASSIGNED:
             self._enter(SlotState.UNASSIGNED, "it is on the way to its next owner")
 

@@ -361,3 +361,18 @@ async def test_slots_that_are_abandoned_refuse_what_waits_and_say_why() -> None:
         assert isinstance(ticket.refusal, StateLogUnavailable)
         assert slots.problem() == "not ready: 2 of 2 slots; slot 0: the topic was deleted"
         assert sorted(backing.listener.events[-2:]) == ["lost 0", "lost 1"]
+
+
+async def test_sessions_opened_while_nobody_had_a_slot_end_when_the_map_gives_it_to_another_process() -> None:
+    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
+        # Given
+        create_state_topics(cluster)
+        slots = await with_state(backing)
+        slots.slots_lost(frozenset({0}), "the map gives it to another")
+        backing.listener.left.clear()
+
+        # When
+        slots.map_changed(map_with(ANOTHER, MYSELF), frozenset())
+
+        # Then
+        assert backing.listener.left == [0]
