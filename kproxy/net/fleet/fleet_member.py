@@ -192,6 +192,8 @@ class FleetMember:
     async def leave(self, *, patience_ms: int) -> None:
         """Hand slots over for `patience_ms` at most, lose what is left, and leave the group."""
         self._take_in(self.membership.begin_leaving())
+        if not self.membership.member_id:
+            return  # nobody knows it, and so nobody is to be told: the coordinator may be out of reach
         with suppress(TimeoutError):
             async with asyncio.timeout(patience_ms / 1000):
                 await self._has_left.wait()
