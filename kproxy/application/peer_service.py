@@ -78,6 +78,7 @@ class PeerService:
     def share_with(self, relay: Relay, clock: Clock) -> None:
         """Let the clients of peers have what this process's own have: budget, limits, tasks. To be called first."""
         apis = self._groups.apis
+        self.twins.budget = relay.budget
         self._held_refusals = HeldRefusals(
             TimedApis(apis, self._metrics), HeldRequests(clock), sessions=self._groups.sessions, clock=clock
         )

@@ -77,6 +77,7 @@ class ClientSession:
         "_routes",
         "_slots",
         "has_long_answer",
+        "is_farewell_said",
         "passes_from_broker",
         "passes_from_client",
     )
@@ -107,7 +108,7 @@ class ClientSession:
         self._broker_versions: Mapping[int, tuple[int, int]] = {}
         self._call: AnyCall | None = None
         self._new_brokers: tuple[BackingBroker, ...] = ()
-        self._is_long_turn = False
+        self._is_long_turn = self.is_farewell_said = False
         self.has_long_answer = False
         """Whether a response of the broker waits for a long turn to be changed in, with `go_on`."""
 
@@ -294,6 +295,7 @@ class ClientSession:
     def _examine(self, head: RequestHead, frame: memoryview) -> bool:
         """Decide a held request; whether those behind it have to wait for its answer."""
         if head.api_key == ApiKey.API_VERSIONS:
+            self.is_farewell_said |= (head.api_key, head.api_version) == self._routes.farewell
             # Counted as one: version numbers that clients make up would become labels without end.
             self._count(head._replace(api_version=MAX_API_VERSIONS_VERSION + 1))
             answer = unsupported_version_answer()

@@ -14,7 +14,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from enum import Enum
-from typing import Final
+from typing import ClassVar, Final
 
 from kproxy.interception.known_versions import (
     MAX_API_VERSIONS_VERSION,
@@ -97,6 +97,9 @@ class RoutingTable:
     """
 
     __slots__ = ("_dispositions", "_served", "is_elsewhere", "is_feature_on", "share_group_ids")
+
+    farewell: ClassVar[tuple[int, int] | None] = None
+    """API key and version of the request by which a process that relays says that its client is gone."""
 
     def __init__(
         self, served: Mapping[int, tuple[int, int]], share_group_ids: Collection[str] = frozenset()

@@ -68,7 +68,8 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/jobs/verify/write_rules.py": "tests/unit/jobs/verify/test_verify_rules.py",
     "kproxy/settings/choices.py": "words only",
     "kproxy/net/counting.py": "a protocol",
-    "kproxy/net/peers/peer_limits.py": "data only; tests/unit/net/peers/test_lost_peers.py meets them",
+    "kproxy/net/peers/peer_limits.py": "data only; met in "
+    "tests/unit/net/peers/test_lost_peers.py and tests/unit/net/peers/test_left_at_peers.py",
 }
 """Source files without a test file of their own, each with the reason. Generated files need none."""
 

@@ -11,7 +11,7 @@ from kproxy.fleet.peer_hello import Hello
 from kproxy.handlers.registry import Apis, ServedApi
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.net.counting import Counting
-from kproxy.net.peers.peer_twin import MORE_API_KEY, MORE_VERSION
+from kproxy.net.peers.peer_twin import GONE_VERSION, MORE_API_KEY, MORE_VERSION
 from kproxy.net.peers.sockets import watch_peer
 from kproxy.net.relay.client_connection import ClientConnection
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES, Relay
@@ -62,6 +62,7 @@ class PeerRoutes(RoutingTable):
     """
 
     __slots__ = ("_entries",)
+    farewell = (int(MORE_API_KEY), GONE_VERSION)
 
     def __init__(self, entries: Iterable[ServedApi]) -> None:
         self._entries = tuple(entries)
@@ -73,8 +74,8 @@ class PeerRoutes(RoutingTable):
             for api in self._entries
             for version in range(api.min_version, api.max_version + 1)
         }
-        # Answered without a look: see `PeerTwin.say_more`.
-        table[int(MORE_API_KEY), MORE_VERSION] = Disposition.EXAMINE
+        # Answered without a look: see `PeerTwin.say_more` and `PeerTwin.send_left`.
+        table[int(MORE_API_KEY), MORE_VERSION] = table[self.farewell] = Disposition.EXAMINE
         return table
 
 

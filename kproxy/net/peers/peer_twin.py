@@ -9,6 +9,7 @@ from typing import Final, Protocol, cast
 from kproxy.interception.client_session import KEEPALIVE_CORRELATION_ID
 from kproxy.net.broker_failures import PeerFailure
 from kproxy.net.peers.peer_limits import PeerLimits
+from kproxy.net.relay.buffer_budget import BudgetAccount, BufferBudget
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES
 from kproxy.net.relay.transports import write_together
 from kproxy.wire import codecs
@@ -22,6 +23,9 @@ GIVEN_UP: Final = "given_up"
 MORE_API_KEY: Final = ApiKey.API_VERSIONS
 MORE_VERSION: Final = 0
 """What is asked behind a request, only for the peer to see that there is more; see `say_more`."""
+
+GONE_VERSION: Final = 1
+"""Of an ApiVersions by which the peer hears that the client of what follows is gone; see `send_left`."""
 
 
 class Answer(Protocol):
@@ -64,11 +68,14 @@ class PeerTwin(asyncio.Protocol):
         name: the peer, for messages.
         limits: how long it may be silent.
         traffic: counted up.
+        budget: is told what the peer has not taken yet.
     """
 
     __slots__ = (
+        "_account",
         "_has_ended",
         "_has_moved",
+        "_has_said_gone",
         "_has_said_more",
         "_is_forsaken",
         "_last_words",
@@ -83,10 +90,11 @@ class PeerTwin(asyncio.Protocol):
         "_transport",
     )
 
-    def __init__(self, name: str, limits: PeerLimits, traffic: PeerTraffic) -> None:
+    def __init__(self, name: str, limits: PeerLimits, traffic: PeerTraffic, budget: BufferBudget) -> None:
         self._name = name
         self._limits = limits
         self._traffic = traffic
+        self._account = BudgetAccount(budget)
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._owed: deque[_Owed] = deque()
@@ -94,7 +102,8 @@ class PeerTwin(asyncio.Protocol):
         self._left = 0
         self._partial = b""
         self._timer: asyncio.TimerHandle | None = None
-        self._has_ended = self._has_moved = self._has_said_more = self._is_forsaken = False
+        self._has_ended = self._has_moved = self._is_forsaken = False
+        self._has_said_more = self._has_said_gone = False
 
     @property
     def is_open(self) -> bool:
@@ -109,12 +118,17 @@ class PeerTwin(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._traffic.from_peers += len(data)
         self._has_moved = True
+        self._note_untaken()
         rest = memoryview(data)
         while rest and not self._is_forsaken:
             rest = self._take(rest) if self._left else self._begin(rest)
 
+    def resume_writing(self) -> None:
+        self._note_untaken()
+
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
+        self._account.close()
         self._traffic.open_twins -= 1
         reason = f": {error}" if error is not None else ""
         self._lose(PeerFailure("lost", f"{self._name} closed the connection before it had answered{reason}"))
@@ -133,12 +147,18 @@ class PeerTwin(asyncio.Protocol):
         self._has_said_more = self._has_moved = False
         self._owed.append(_Owed(correlation_id, answer))
         self._watch(self._limits.patience_ms + extra_patience_ms)
-        self.send(request)
+        self._send(request)
 
-    def send(self, request: Sequence[bytes | memoryview]) -> None:
-        """Send a request whose answer nobody hears. The twin is open, and forsaken."""
-        assert self._transport is not None
-        self._traffic.to_peers += write_together(self._transport, request)
+    def send_left(self, request: Sequence[bytes | memoryview]) -> None:
+        """Send a request that the client, which is gone, had sent before, and forsake the answer. The twin is open.
+
+        The peer hears that the client is gone before: by the end of the connection it would hear it too late.
+        """
+        self.forsake()
+        if not self._has_said_gone:
+            self._has_said_gone = True
+            self._send(_versions_request(GONE_VERSION, "kproxy-gone"))
+        self._send(request)
 
     def say_more(self) -> None:
         """Let the peer see that something stands behind the request: an ApiVersions, which it answers without a look.
@@ -149,11 +169,7 @@ class PeerTwin(asyncio.Protocol):
             return
         self._has_said_more = True
         self._owed.append(_Owed(KEEPALIVE_CORRELATION_ID, None))
-        self.send(
-            codecs.encode_request(
-                MORE_API_KEY, MORE_VERSION, KEEPALIVE_CORRELATION_ID, "kproxy-more", ApiVersionsRequest()
-            )
-        )
+        self._send(_versions_request(MORE_VERSION, "kproxy-more"))
 
     def read(self, *, is_wanted: bool) -> None:
         """Read from the peer, or nothing more for now."""
@@ -203,6 +219,15 @@ class PeerTwin(asyncio.Protocol):
             self._transport.abort()
 
     # ---- private
+
+    def _send(self, request: Sequence[bytes | memoryview]) -> None:
+        if self._transport is not None:
+            self._traffic.to_peers += write_together(self._transport, request)
+            self._note_untaken()
+
+    def _note_untaken(self) -> None:
+        if self._transport is not None:
+            self._account.note_waiting(self._transport.get_write_buffer_size())
 
     def _begin(self, data: memoryview) -> memoryview:
         """Look at the head of the next response in `data`, which begins with it; return all of it, or nothing yet."""
@@ -267,3 +292,9 @@ class PeerTwin(asyncio.Protocol):
         for each in owed:
             if each.answer is not None:
                 each.answer.lose(failure.again())
+
+
+def _versions_request(version: int, client_id: str) -> list[bytes | memoryview]:
+    return codecs.encode_request(
+        MORE_API_KEY, version, KEEPALIVE_CORRELATION_ID, client_id, ApiVersionsRequest()
+    )

@@ -20,6 +20,8 @@ from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.peer_twin import GIVEN_UP, PeerTraffic, PeerTwin
 from kproxy.net.peers.twin_place import TwinPlace
 from kproxy.net.peers.whole_answer import WholeAnswer
+from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.relay import DEFAULT_BUDGET_BYTES
 from kproxy.net.relay.relayed_answers import RelayedAnswer
 from kproxy.telemetry import logs
 from kproxy.wire import codecs, group_ids
@@ -56,6 +58,8 @@ class PeerTwins:
         seconds: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.traffic = PeerTraffic()
+        self.budget = BufferBudget(DEFAULT_BUDGET_BYTES)
+        """What all connections of this process may hold; to be that of its relay before anything is asked."""
         self._owners = owners
         self._dialler = dialler
         self._limits = limits
@@ -143,8 +147,7 @@ class PeerTwins:
             twin = await place.twin()
             frame: list[bytes | memoryview] = [len(call.frame).to_bytes(4, "big"), call.frame]
             if client.is_gone:
-                twin.forsake()
-                twin.send(frame)
+                twin.send_left(frame)
                 return
             slot = call.slot
             wait_ms = group_ids.max_wait_ms_of(call.frame) if slot.api_key == ApiKey.SHARE_FETCH else 0
@@ -152,13 +155,13 @@ class PeerTwins:
             await answer.wait(twin)
 
     async def _ask(self, place: TwinPlace, request: DecodedRequest) -> Message:
-        answer = WholeAnswer(self._limits.most_answer_bytes)
         api_key, version, number = request.api_key, request.api_version, request.correlation_id
         frame = codecs.encode_request(api_key, version, number, request.client_id, request.message)
-        async with place.turn:
-            (await place.twin()).ask(frame, answer, correlation_id=number)
-            whole = await answer.frame()
-        return await _decoded(api_key, version, whole)
+        with WholeAnswer(self._limits.most_answer_bytes, self.budget) as answer:
+            async with place.turn:
+                (await place.twin()).ask(frame, answer, correlation_id=number)
+                whole = await answer.frame()
+            return await _decoded(api_key, version, whole)
 
     def _all_places(self) -> list[TwinPlace]:
         return [place for places in self._places.values() for place in places.values()]
@@ -171,7 +174,7 @@ class PeerTwins:
         return place
 
     def _new_place(self, client: RelayedClient, peer: Peer) -> TwinPlace:
-        make = partial(PeerTwin, peer.name, self._limits, self.traffic)
+        make = partial(PeerTwin, peer.name, self._limits, self.traffic, self.budget)
         return TwinPlace(peer, lambda: self._dialler.open(peer, Purpose.REQUESTS, make, client=client))
 
     @asynccontextmanager

@@ -12,6 +12,7 @@ from kproxy.handlers.registry import Apis
 from kproxy.handlers.request_context import AnswerBudget, RequestContext
 from kproxy.interception.calls import Call
 from kproxy.interception.client_session import ClientSession
+from kproxy.interception.response_slots import ResponseSlot
 from kproxy.interception.rewrites.shared_apis import SHARED_APIS
 from kproxy.interception.routing import Disposition
 from kproxy.net.counting import Observing
@@ -89,7 +90,7 @@ class ConnectedCaller:
 
     @property
     def is_gone(self) -> bool:
-        return self.connection.is_gone
+        return self.connection.is_gone or self.connection.session.is_farewell_said
 
     @property
     def has_more(self) -> bool:
@@ -113,10 +114,19 @@ async def answer_call(connection: Answered, call: Call, apis: Apis, budget: Answ
     response = await apis.serve(call.request, context)
     if call.request.api_key not in _BRIEFLY_ANSWERED:
         await let_others_go_on()  # an answer may have tens of thousands of parts, and they are encoded next
+    return send_answer(connection, call.slot, call.request, response)
+
+
+def send_answer(connection: Answered, slot: ResponseSlot, request: DecodedRequest, response: Message) -> int:
+    """Answer `request` with `response`, unless nothing is served any more; return what that keeps beside its own bytes.
+
+    Raises:
+        PeerViolation: by requests that waited behind this one.
+    """
     if connection.is_over:
         return 0
-    buffers = cut_free(framed(call.request, response))
-    connection.session.answer(call.slot, buffers)
+    buffers = cut_free(framed(request, response))
+    connection.session.answer(slot, buffers)
     return surplus_bytes(buffers)
 
 

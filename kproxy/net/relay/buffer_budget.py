@@ -74,6 +74,17 @@ class BufferBudget:
         if amount < before:
             self._let_in()
 
+    def take_whole(self, owner: Hashable, amount: int) -> bool:
+        """Count an answer of `amount` bytes that must be held whole, if there is room; whether there was.
+
+        A small one is let in whatever is held, and any while nobody else has taken anything. Nobody waits for room: who
+        holds one answer may be waiting for the next one.
+        """
+        if self._taken and amount > max(self.left_bytes, SMALL_FRAME_BYTES):
+            return False
+        self.take(owner, amount)
+        return True
+
     def reserve(self, owner: Hashable, amount: int, on_granted: Callable[[], None]) -> bool:
         """Reserve `amount` bytes for a frame of `owner`, which has no other reservation.
 

@@ -117,7 +117,8 @@ class ClientConnection(asyncio.Protocol):
         self._relay.connections.discard(self)
         self._relay.ending.add(self)
         log.debug("client_disconnected", peer=self.peer, node=self.node_id, err=error)
-        if self.session.has_more_to_answer and not (self._has_failed or self._relay.budget.is_exceeded):
+        has_more = self.session.has_more_to_answer or self.relayed.has_yet_to_be_asked
+        if has_more and not (self._has_failed or self._relay.budget.is_exceeded):
             self._left = LeftRequests(self.session, on_time_up=self._end)
             self._relay.apis.forsake(self.connection_id)
             self.relayed.forsake()
@@ -353,8 +354,7 @@ class ClientConnection(asyncio.Protocol):
         if transport is not None and not transport.is_closing():
             is_wanted = pressure.is_client_wanted(self.session, has_twin=self._twin is not None)
             if is_wanted and not transport.is_reading():
-                # The time in which nothing was read is not the client's.
-                self._times.client_ms = self._now_ms()
+                self._times.client_ms = self._now_ms()  # when nothing was read is not the client's time
                 transport.resume_reading()
             elif not is_wanted and transport.is_reading():
                 transport.pause_reading()

@@ -11,7 +11,7 @@ from kproxy.handlers.registry import Apis
 from kproxy.handlers.request_context import AnswerBudget
 from kproxy.interception.calls import PeerCall
 from kproxy.net.broker_failures import PeerFailure
-from kproxy.net.relay.answering import Answered, context_of, framed
+from kproxy.net.relay.answering import Answered, context_of, send_answer
 
 
 class PeerLink(Protocol):
@@ -33,6 +33,11 @@ class PeerLink(Protocol):
 class UnderWay(Protocol):
     """An answer that a peer is about to give, as its client connection sees it: `RelayedAnswer`, or none."""
 
+    @property
+    def has_yet_to_be_asked(self) -> bool:
+        """Whether its request has not been sent: the peer is being dialled."""
+        ...
+
     def read(self, *, is_wanted: bool) -> None:
         """Read from the peer, or nothing more for now: the client is slow."""
         ...
@@ -48,6 +53,8 @@ class UnderWay(Protocol):
 
 class _NoAnswer:
     """`UnderWay` for a connection that waits for no peer."""
+
+    has_yet_to_be_asked = False
 
     def read(self, *, is_wanted: bool) -> None:
         pass
@@ -113,6 +120,10 @@ class RelayedAnswer:
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     # ---- `UnderWay`: what the client connection says
+
+    @property
+    def has_yet_to_be_asked(self) -> bool:
+        return self._link is None and not self._ended.done()
 
     def read(self, *, is_wanted: bool) -> None:
         if self._link is not None:
@@ -187,9 +198,7 @@ async def answer_from_peer(
     request = call.decoded()
     context = context_of(client, request, budget)
     response = await apis.serve(request, replace(context, refusal=refusal))
-    if not client.is_over:
-        client.session.answer(call.slot, framed(request, response))
-    return 0
+    return send_answer(client, call.slot, request, response)
 
 
 def _finish(client: RelayingClient, call: PeerCall) -> None:

@@ -16,7 +16,10 @@ from kproxy.net.peers.peer_connection import peer_relay
 from kproxy.net.peers.peer_dialler import PeerDialler
 from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.peer_listener import PeerListener
+from kproxy.net.peers.peer_twin import PeerTraffic, PeerTwin
 from kproxy.net.peers.peer_twins import PeerTwins
+from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.relay import DEFAULT_BUDGET_BYTES
 from kproxy.net.relay.sweeper import Sweeper
 from kproxy.settings import HostPort
 from kproxy.wire import codecs
@@ -135,11 +138,17 @@ class RelayingProcess(RelayUnderTest):
             measuring=self.measured,
         )
         self.relay.peers = self.twins
+        self.twins.budget = self.relay.budget
         self.relay.routes.is_elsewhere = self.twins.is_elsewhere
 
     async def __aexit__(self, *arguments: object) -> None:
         self.twins.abort()
         await super().__aexit__(*arguments)
+
+
+def a_twin() -> PeerTwin:
+    """Return a connection to peer `b` that is yet to be made."""
+    return PeerTwin("b", PeerLimits(), PeerTraffic(), BufferBudget(DEFAULT_BUDGET_BYTES))
 
 
 def fetch_of(group_id: str, correlation_id: int, *, max_wait_ms: int = 0, version: int = 1) -> bytes:

@@ -33,7 +33,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> str:
 
 
 async def test_a_client_that_goes_while_its_peer_is_dialled_leaves_no_connection_behind() -> None:
-    async with Fleet() as fleet, ScriptedBroker() as mute:
+    async with Fleet(limits=QUICK) as fleet, ScriptedBroker() as mute:
         # Given
         peer = replace(fleet.owner.peer, port=mute.port)
         fleet.process.owners.by_group["mute"] = peer

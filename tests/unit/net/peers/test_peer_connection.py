@@ -7,14 +7,21 @@ import pytest
 from kproxy.fleet.peer_hello import Purpose, RelayedClient
 from kproxy.interception.routing import Disposition
 from kproxy.net.peers.peer_connection import PeerRoutes
-from kproxy.net.peers.peer_limits import PeerLimits
-from kproxy.net.peers.peer_twin import MORE_API_KEY, PeerTraffic, PeerTwin
+from kproxy.net.peers.peer_twin import MORE_API_KEY, PeerTwin
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
 from kproxy.wire.messages.metadata_request import MetadataRequest
 from tests.event_loops import BOTH_LOOPS
-from tests.unit.net.peering import OwnerUnderTest, TakenAnswer, dialler, fetch_of, heartbeat_of, share_entries
+from tests.unit.net.peering import (
+    OwnerUnderTest,
+    TakenAnswer,
+    a_twin,
+    dialler,
+    fetch_of,
+    heartbeat_of,
+    share_entries,
+)
 from tests.worlds.waiting import until
 
 CLIENT = RelayedClient(3, "10.0.0.1:4711", "User:ANONYMOUS", 17)
@@ -22,9 +29,7 @@ CLIENT = RelayedClient(3, "10.0.0.1:4711", "User:ANONYMOUS", 17)
 
 async def connected(owner: OwnerUnderTest) -> PeerTwin:
     """Return a connection to `owner` for `CLIENT`."""
-    return await dialler().open(
-        owner.peer, Purpose.REQUESTS, lambda: PeerTwin("b", PeerLimits(), PeerTraffic()), client=CLIENT
-    )
+    return await dialler().open(owner.peer, Purpose.REQUESTS, a_twin, client=CLIENT)
 
 
 def asked(twin: PeerTwin, request: bytes | Sequence[bytes | memoryview], number: int) -> TakenAnswer:
@@ -148,3 +153,24 @@ async def test_a_connection_that_waits_for_its_answer_is_not_idle() -> None:
         # Then
         await until(lambda: bool(answer.ended))
         waiting.abort()
+
+
+async def test_what_a_client_had_left_is_served_as_such_and_what_it_sent_before_is_not() -> None:
+    async with OwnerUnderTest() as owner:
+        # Given
+        owner.apis.may_answer.set()
+        twin = await connected(owner)
+        answer = asked(twin, heartbeat_of("g", 1), 1)
+        await until(lambda: bool(answer.ended))
+        was_gone_before = owner.apis.contexts[0].caller.is_gone
+
+        # When
+        twin.send_left([fetch_of("g", 2)])
+        twin.send_left([heartbeat_of("g", 3)])
+        await until(lambda: len(owner.apis.requests) == 3)
+
+        # Then
+        assert not was_gone_before
+        assert [context.caller.is_gone for context in owner.apis.contexts[1:]] == [True, True]
+        assert owner.relay.connections, "that the connection ends is no news any more"
+        twin.abort()

@@ -15,12 +15,11 @@ from kproxy.net.broker_failures import PeerFailure
 from kproxy.net.peers.peer_dialler import Visit
 from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.peer_listener import MOST_REMEMBERED
-from kproxy.net.peers.peer_twin import PeerTraffic, PeerTwin
 from kproxy.net.peers.secret import SecretUnusable
 from kproxy.net.relay.listeners import PortUnavailable
 from kproxy.settings import HostPort
 from tests.event_loops import BOTH_LOOPS
-from tests.unit.net.peering import IDENTITY, IDENTITY_B, SECRET, OwnerUnderTest, dialler
+from tests.unit.net.peering import IDENTITY, IDENTITY_B, SECRET, OwnerUnderTest, a_twin, dialler
 from tests.unit.net.relaying import BIND_HOST, ended
 from tests.worlds.waiting import until
 
@@ -174,9 +173,7 @@ async def test_while_a_process_does_not_know_its_cluster_it_says_so() -> None:
 async def test_a_connection_that_was_welcome_is_bound_by_the_time_of_its_preamble_no_more() -> None:
     async with OwnerUnderTest(limits=PeerLimits(preamble_ms=100)) as owner:
         # Given
-        welcome = await dialler().open(
-            owner.peer, Purpose.REQUESTS, lambda: PeerTwin("b", PeerLimits(), PeerTraffic())
-        )
+        welcome = await dialler().open(owner.peer, Purpose.REQUESTS, a_twin)
         reader, writer = await asyncio.open_connection(BIND_HOST, owner.listener.port)
 
         # When

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kproxy.interception.client_session import KEEPALIVE_CORRELATION_ID
 from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.peer_twin import PeerTraffic, PeerTwin
+from kproxy.net.relay.buffer_budget import BufferBudget
 from tests.event_loops import run
 from tests.unit.net.peering import TakenAnswer
 from tests.unit.net.relaying import response
@@ -22,6 +23,7 @@ class WrittenTransport:
 
     def __init__(self) -> None:
         self.written = b""
+        self.waiting_bytes = 0
         self.is_closed = False
         self.has_ended = False
         self._is_reading = True
@@ -34,6 +36,9 @@ class WrittenTransport:
 
     def writelines(self, parts: Sequence[bytes]) -> None:
         self.written += b"".join(parts)
+
+    def get_write_buffer_size(self) -> int:
+        return self.waiting_bytes
 
     def write_eof(self) -> None:
         self.has_ended = True
@@ -54,8 +59,10 @@ class WrittenTransport:
         self.is_closed = True
 
 
-def twin_on(transport: WrittenTransport, traffic: PeerTraffic | None = None) -> PeerTwin:
-    twin = PeerTwin("b", PeerLimits(), traffic or PeerTraffic())
+def twin_on(
+    transport: WrittenTransport, traffic: PeerTraffic | None = None, budget: BufferBudget | None = None
+) -> PeerTwin:
+    twin = PeerTwin("b", PeerLimits(), traffic or PeerTraffic(), budget or BufferBudget(1 << 20))
     twin.connection_made(cast("asyncio.Transport", transport))
     return twin
 
@@ -147,14 +154,13 @@ async def test_whoever_waits_when_it_is_lost_hears_it_and_nobody_hears_it_twice(
     assert not twin.is_open
 
 
-async def test_who_is_forsaken_is_heard_no_more_but_what_is_sent_is_sent() -> None:
+async def test_a_client_that_went_is_heard_of_no_more_but_what_it_had_sent_is_sent() -> None:
     transport = WrittenTransport()
     twin = twin_on(transport)
     answer = ask(twin, 1)
     twin.read(is_wanted=False)
 
-    twin.forsake()
-    twin.send([b"leave"])
+    twin.send_left([b"leave"])
     twin.data_received(response(1) + b"anything")
 
     assert (answer.data, answer.ended) == (b"", 0)
@@ -178,7 +184,7 @@ async def test_a_close_leaves_the_peer_time_to_serve_what_was_sent() -> None:
 
 async def test_a_peer_that_does_not_close_either_is_cut_off() -> None:
     transport = WrittenTransport()
-    twin = PeerTwin("b", PeerLimits(farewell_ms=1), PeerTraffic())
+    twin = PeerTwin("b", PeerLimits(farewell_ms=1), PeerTraffic(), BufferBudget(1 << 20))
     twin.connection_made(cast("asyncio.Transport", transport))
 
     twin.close()
@@ -261,3 +267,32 @@ async def test_a_client_that_goes_in_the_last_answer_of_a_peer_that_left_leaves_
     twin.forsake()
 
     assert transport.is_closed
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+async def test_what_the_peer_has_not_taken_yet_of_a_request_is_in_the_budget(*, is_lost: bool) -> None:
+    budget, transport = BufferBudget(1 << 20), WrittenTransport()
+    twin = twin_on(transport, budget=budget)
+
+    transport.waiting_bytes = 300_000
+    ask(twin, 1)
+    held_bytes = budget.held_bytes
+    transport.waiting_bytes = 0
+    if is_lost:
+        twin.connection_lost(None)
+    else:
+        twin.resume_writing()
+
+    assert (held_bytes, budget.held_bytes) == (300_000, 0)
+
+
+async def test_an_answer_tells_that_the_peer_has_taken_its_request() -> None:
+    budget, transport = BufferBudget(1 << 20), WrittenTransport()
+    twin = twin_on(transport, budget=budget)
+    transport.waiting_bytes = 300
+    ask(twin, 1)
+
+    transport.waiting_bytes = 0
+    twin.data_received(response(1))
+
+    assert budget.held_bytes == 0

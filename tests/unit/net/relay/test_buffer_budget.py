@@ -141,3 +141,13 @@ def test_a_closed_account_takes_nothing_any_more() -> None:
 
     assert answers == [False, False]
     assert (budget.held_bytes, account.awaits_grant) == (0, False)
+
+
+def test_a_whole_answer_is_let_in_where_there_is_room_or_nobody_else_has_taken_any() -> None:
+    budget = BufferBudget(2 * SMALL_FRAME_BYTES)
+
+    let_in = [budget.take_whole(name, 2 * SMALL_FRAME_BYTES + 1) for name in ("first", "second")]
+    small_one = budget.take_whole("third", SMALL_FRAME_BYTES)
+
+    assert [*let_in, small_one] == [True, False, True]
+    assert budget.held_bytes == 3 * SMALL_FRAME_BYTES + 1

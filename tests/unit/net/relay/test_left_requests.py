@@ -8,18 +8,12 @@ import pytest
 from kproxy.net.relay import left_requests
 from kproxy.net.relay.left_requests import MOST_REQUESTS, MOST_SECONDS
 from kproxy.wire import codecs
-from kproxy.wire.messages.share_acknowledge_request import (
-    AcknowledgementBatch,
-    AcknowledgePartition,
-    AcknowledgeTopic,
-    ShareAcknowledgeRequest,
-)
-from kproxy.wire.messages.share_fetch_request import FetchPartition, FetchTopic, ShareFetchRequest
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from tests.event_loops import BOTH_LOOPS
 from tests.in_memory.scripted_broker import ScriptedBroker
+from tests.unit.net.member_of_orders import acceptance, acquired_count, fetch_of_orders
 from tests.unit.net.relaying import BIND_HOST, RelayUnderTest, request, response, settled, share_fetch
-from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
+from tests.worlds.share_group_world import ShareGroupWorld
 from tests.worlds.waiting import until
 
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
@@ -192,38 +186,6 @@ async def test_a_lost_broker_ends_nothing_that_it_had_no_part_in() -> None:
         # Then
         await under_test.apis.was_closed.wait()
         assert epochs_served(under_test) == [3, -1]
-
-
-def fetch_of_orders(correlation_id: int, epoch: int, *, max_wait_ms: int) -> bytes:
-    topics = [] if epoch else [FetchTopic(ORDERS, [FetchPartition(0)])]
-    message = ShareFetchRequest(
-        group_id="g",
-        member_id="m",
-        share_session_epoch=epoch,
-        max_wait_ms=max_wait_ms,
-        min_bytes=1,
-        max_bytes=1 << 20,
-        max_records=500,
-        batch_size=500,
-        topics=topics,
-    )
-    return b"".join(codecs.encode_request(78, 2, correlation_id, "client", message))
-
-
-def acceptance(correlation_id: int, epoch: int, last_offset: int) -> bytes:
-    partition = AcknowledgePartition(0, [AcknowledgementBatch(0, last_offset, [1])])
-    message = ShareAcknowledgeRequest(
-        group_id="g",
-        member_id="m",
-        share_session_epoch=epoch,
-        topics=[AcknowledgeTopic(ORDERS, [partition])],
-    )
-    return b"".join(codecs.encode_request(79, 2, correlation_id, "client", message))
-
-
-def acquired_count(world: ShareGroupWorld) -> int:
-    share_partition = world.groups.directory.find(world.key())
-    return 0 if share_partition is None else share_partition.in_flight_count - share_partition.available_count
 
 
 async def test_acknowledgements_behind_a_fetch_that_waits_for_records_are_served() -> None:

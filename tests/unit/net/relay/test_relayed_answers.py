@@ -197,6 +197,18 @@ async def test_a_client_that_is_being_closed_is_given_nothing_more_to_keep() -> 
     assert client.session.take_for_client() == []
 
 
+async def test_what_is_answered_here_after_all_keeps_no_more_than_its_bytes() -> None:
+    client, apis = Client(), ParkedApis()
+    apis.may_answer.set()
+    apis.records = memoryview(bytes(1 << 20))[:100]
+
+    surplus_bytes = await answer_from_peer(client, client.call, apis, NoPeers(), UNLIMITED_ANSWERS)
+
+    assert surplus_bytes == 0
+    kept = [each.obj for each in client.session.take_for_client() if isinstance(each, memoryview)]
+    assert all(memoryview(each).nbytes < 1 << 20 for each in kept)
+
+
 async def test_a_process_that_is_alone_serves_everything() -> None:
     client, apis = Client(), ParkedApis()
     apis.may_answer.set()
