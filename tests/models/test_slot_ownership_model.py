@@ -16,7 +16,7 @@ from kproxy.net.state_log.loading import LoadedSlot
 from kproxy.share.identifiers import TopicIdPartition
 from kproxy.statelog.claims import Claim
 from kproxy.statelog.slot_status import SlotState
-from kproxy.statelog.state_log_fold import StateLogFold
+from kproxy.statelog.state_log_fold import NO_CLAIM, Outcome, StateLogFold
 from kproxy.statelog.state_records import decode_state_record
 from tests.event_loops import run
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
@@ -93,10 +93,21 @@ class Ownership:
                 assert is_writing or acknowledged_in(owner.fold, slot) == acknowledged_in(fold, slot)
 
     def folded(self, slot: int) -> StateLogFold:
-        """Return what the whole log of a slot comes to, now."""
-        fold = StateLogFold()
+        """Return what the whole log of a slot comes to, now.
+
+        Processes fold as this does, and would be wrong in the same way. So what counts is said here once more: what was
+        written under the claim that is the newest where it stands, and nothing else.
+        """
+        fold, newest_claim = StateLogFold(), NO_CLAIM
         for record in self.cluster.records(state_log(slot)):
-            fold.apply(record)
+            decoded, outcome = decode_state_record(record), fold.apply(record)
+            if isinstance(decoded.record, Claim):
+                newest_claim = record.offset
+            else:
+                counts = decoded.claim_epoch == newest_claim
+                assert (outcome is Outcome.APPLIED) is counts, (
+                    f"slot {slot}, offset {record.offset}: {outcome}"
+                )
         return fold
 
     def _map_epochs(self, slot: int) -> list[int]:
