@@ -1,12 +1,15 @@
 """The accounts of a proof under load: what was produced, what members accepted, and what the state log says."""
 
 import asyncio
+import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kproxy.net.deadlines import SystemWallClock
+from kproxy.share.identifiers import SharePartitionKey
 from tests.real_kafka import log_reading
 from tests.real_kafka.accepter import Accepter, Answer, RecordId
 from tests.real_kafka.cluster import KafkaCluster
@@ -16,6 +19,8 @@ from tests.real_kafka.steady_production import SteadyProduction
 SETTLING_SECONDS: Final = 200.0
 CALM_SECONDS: Final = 3.0
 WATCH_SECONDS: Final = 0.2
+CLOCK_ERROR_SECONDS: Final = 0.1
+"""By how much moments that two clocks tell may be apart: those of the log are whole milliseconds of another process."""
 TOLD: Final = 20
 """How many of one kind are told at most."""
 
@@ -77,23 +82,56 @@ class Acceptances:
     ) -> None:
         """Every record produced was accepted once, for good: by its member's word, and by the log's.
 
-        Where answers may be later than a lock lasts, two members may be told so, of whom one has.
+        Where answers may be later than a lock lasts, two members may be told so, of whom one has: see `answered_early`.
         """
-        answered = Counter(answer.record for answer in self.answers())
+        answers = self.answers()
+        answered = Counter(answer.record for answer in answers)
         replayed = log_reading.replay(logs)
         names = asyncio.run(log_reading.names_of_topics(self.cluster, self.topics))
-        accepted = {
-            (names[bytes(key.topic_id)], key.partition, offset)
-            for key, offsets in replayed.accepted.items()
-            for offset in offsets
-        }
+        accepted = _places(replayed.accepted, names).keys()
         _require_none("contradictions in the log", replayed.contradictions)
-        if not may_be_answered_late:
-            _require_none("answered twice", [record for record, times in answered.items() if times > 1])
+        passed_at = {
+            record: passed_ms / 1000 - _wall_clock_ahead()
+            for record, (key, offset) in _places(replayed.accepted, names).items()
+            if answered[record] > 1 and (passed_ms := replayed.passed_at_ms(key, offset)) is not None
+        }
+        early = answered_early(answers, passed_at if may_be_answered_late else {})
+        _require_none("answered twice", early)
         _require_none("answered, and not in the log", answered.keys() - accepted)
         _require_none("in the log, and nobody accepted it", accepted - self.tried())
         _require_none("lost, or never produced", self.production.produced ^ accepted)
         assert self.restarts() == []
+
+
+def answered_early(answers: Iterable[Answer], passed_at: Mapping[RecordId, float]) -> set[RecordId]:
+    """Return records of which more than one acceptance was answered although the start offset had not passed them.
+
+    What lies below the start offset a broker passes over without an error, whoever names it: who acknowledges when its
+    lock has ended, and the next holder has accepted, is told of none. `passed_at` says since when that is so of which
+    record, in seconds of `time.monotonic`. A journal has an answer when its member told of it, or later.
+    """
+    early = Counter(
+        answer.record
+        for answer in answers
+        if answer.at < passed_at.get(answer.record, math.inf) - CLOCK_ERROR_SECONDS
+    )
+    return {record for record, times in early.items() if times > 1}
+
+
+def _wall_clock_ahead() -> float:
+    """Return by how much the wall clock, which the log's times are of, is ahead of `time.monotonic`."""
+    return SystemWallClock().now_ms() / 1000 - time.monotonic()
+
+
+def _places(
+    accepted: Mapping[SharePartitionKey, Iterable[int]], names: Mapping[bytes, str]
+) -> dict[RecordId, tuple[SharePartitionKey, int]]:
+    """Return all that was accepted, as members know it, each with its place in the log's words."""
+    return {
+        (names[bytes(key.topic_id)], key.partition, offset): (key, offset)
+        for key, offsets in accepted.items()
+        for offset in offsets
+    }
 
 
 def _require_none(what: str, found: Iterable[object]) -> None:

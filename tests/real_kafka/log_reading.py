@@ -1,7 +1,9 @@
 """The state log as it stands in a cluster: read raw, and folded offline by the code that recovery runs."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Final
 
 from kproxy.share.identifiers import SharePartitionKey, TopicId
@@ -19,6 +21,7 @@ from tests.worlds.backing import Backing
 
 PRODUCER_AT: Final = 43
 """Where a batch has its producer id; its epoch and its base sequence follow."""
+DONE_WITH: Final = frozenset((RecordState.ACKNOWLEDGED, RecordState.ARCHIVED))
 BYTES_PER_READ: Final = 1 << 20
 
 
@@ -47,8 +50,19 @@ class Replayed:
     accepted: dict[SharePartitionKey, set[int]] = field(default_factory=dict)
     """Offsets that were acknowledged in some record that counted."""
     contradictions: list[str] = field(default_factory=list)
-    """Acknowledged offsets that a later record says something else of."""
+    """Acknowledged offsets that a later record says something else of, or that somebody accepts there once more."""
+    passed: dict[SharePartitionKey, list[tuple[int, int]]] = field(default_factory=dict)
+    """Start offsets in rising order, each with when the log first led to it, in epoch milliseconds.
+
+    A share-partition passes a prefix that is done with at once, and the log has that start offset in the next record.
+    """
     outcomes: dict[Outcome, int] = field(default_factory=dict)
+
+    def passed_at_ms(self, key: SharePartitionKey, offset: int) -> int | None:
+        """Return when the start offset first lay above `offset`, in epoch milliseconds; None if it never did."""
+        passed = self.passed.get(key, [])
+        place = bisect_right(passed, offset, key=itemgetter(0))
+        return passed[place][1] if place < len(passed) else None
 
 
 async def read_topic(cluster: KafkaCluster, topic: str) -> dict[int, PartitionLog]:
@@ -79,7 +93,7 @@ def replay(logs: Mapping[int, PartitionLog]) -> Replayed:
             outcome = fold.apply(record)
             replayed.outcomes[outcome] = replayed.outcomes.get(outcome, 0) + 1
             if outcome is Outcome.APPLIED:
-                _note(record, replayed)
+                _note(record, fold, replayed)
         replayed.states.update(fold.states)
     return replayed
 
@@ -95,23 +109,45 @@ def replay_groups(logs: Mapping[int, PartitionLog]) -> list[GroupLogFold]:
     return folds
 
 
-def _note(record: Record, replayed: Replayed) -> None:
+def _note(record: Record, fold: StateLogFold, replayed: Replayed) -> None:
     decoded = decode_state_record(record)
     state = decoded.record
     if not isinstance(state, ShareSnapshot | ShareUpdate):
         return
+    passed, start_offset = replayed.passed.setdefault(state.key, []), _start_offset(fold.states[state.key])
+    if not passed or start_offset > passed[-1][0]:
+        passed.append((start_offset, record.timestamp_ms))
     accepted = replayed.accepted.setdefault(state.key, set())
+    named = {
+        offset
+        for actor in decoded.actors
+        if actor.end is RecordEnd.ACCEPT
+        for first, last in actor.offset_ranges
+        for offset in range(first, last + 1)
+    }
+    if again := accepted & named:
+        replayed.contradictions.append(f"{state.key} {sorted(again)} again at offset {record.offset}")
+    _note_batches(record, state, replayed)
+    accepted |= named  # a record of several writes has no batch below the start offset that they lead to
+
+
+def _note_batches(record: Record, state: ShareSnapshot | ShareUpdate, replayed: Replayed) -> None:
+    accepted = replayed.accepted[state.key]
     for batch in state.state_batches:
         offsets = range(batch.first_offset, batch.last_offset + 1)
         if batch.state is RecordState.ACKNOWLEDGED:
             accepted.update(offsets)
         elif back := accepted.intersection(offsets):
             replayed.contradictions.append(f"{state.key} {sorted(back)} {batch} at offset {record.offset}")
-    # A record of several writes has no batch below the start offset that they lead to.
-    for actor in decoded.actors:
-        if actor.end is RecordEnd.ACCEPT:
-            for first, last in actor.offset_ranges:
-                accepted.update(range(first, last + 1))
+
+
+def _start_offset(state: DurableShareState) -> int:
+    start_offset = state.start_offset
+    for batch in state.state_batches:
+        if batch.first_offset > start_offset or batch.state not in DONE_WITH:
+            break
+        start_offset = batch.last_offset + 1
+    return start_offset
 
 
 async def _read_partition(backing: Backing, topic_id: TopicId, partition: int) -> PartitionLog:
