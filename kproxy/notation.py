@@ -7,7 +7,7 @@ from typing import Final
 TIME_FORMS: Final = "2026-11-20T13:00Z (in UTC if it names no zone), or milliseconds since 1970"
 """The values of `TIME`, for help texts."""
 _DIGITS_OF_A_DATE: Final = 8
-_LATEST_MS: Final = 253_402_300_799_999
+LATEST_MS: Final = 253_402_300_799_999
 """The end of the year 9999, the last that ISO 8601 text and `datetime` have."""
 
 
@@ -30,7 +30,7 @@ def timestamp_ms_of(text: str) -> int:
     """
     is_number = text.isascii() and text.isdigit() and len(text) != _DIGITS_OF_A_DATE
     timestamp_ms = int(text) if is_number else _moment_ms(text)
-    if not 0 <= timestamp_ms <= _LATEST_MS:
+    if not 0 <= timestamp_ms <= LATEST_MS:
         raise ValueError(f"{timestamp_ms} ms since the epoch")
     return timestamp_ms
 

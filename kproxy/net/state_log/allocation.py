@@ -9,6 +9,7 @@ process that knew less claims again.
 from typing import Final, Protocol
 
 from kproxy.errors import BrokerUnavailable, KproxyError
+from kproxy.notation import LATEST_MS, iso_time
 from kproxy.statelog.claims import NO_MAP_EPOCH, Claim
 
 LEASE_ENDED: Final = "nothing was heard of the fleet's coordinator in time, so it may be another process's"
@@ -113,7 +114,16 @@ class ClaimRight:
         if claim is None:
             return ""
         if claim.fleet_group != self._allocation.fleet_group:
-            return f"{lost}, for the fleet {claim.fleet_group!r}; give both one kproxy.fleet.group, or their own topics"
+            return f"{lost}, for the fleet {claim.fleet_group!r}; {_remedy(claim.map_epoch)}"
         self._outranked_by = claim.map_epoch
         self._allocation.saw_epoch(claim.map_epoch)
         return ""
+
+
+def _remedy(map_epoch: int) -> str:
+    """Return what to do when another fleet claimed a slot under the map of `map_epoch`, which its wall clock dates."""
+    passed_at = iso_time(min(map_epoch, LATEST_MS))
+    return (
+        "give both one kproxy.fleet.group, or the other one topics of its own: then restart this kproxy, when its "
+        f"clock is past {passed_at}, for claims follow wall clocks"
+    )

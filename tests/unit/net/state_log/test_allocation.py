@@ -3,6 +3,7 @@
 import pytest
 
 from kproxy.errors import BrokerUnavailable
+from kproxy.fleet.member_metadata import LAST_EPOCH
 from kproxy.net.state_log.allocation import ClaimLost, ClaimRight
 from kproxy.statelog.claims import NO_MAP_EPOCH, Claim
 from tests.worlds.slot_allocations import FLEET, OwnsEverything
@@ -74,13 +75,18 @@ def test_whoever_was_outrun_by_nobody_knows_whom_claims_again(fleet: OwnsEveryth
     assert (right.map_epoch(0), fleet.seen_epoch) == (fleet.map_epoch, NO_MAP_EPOCH)
 
 
+@pytest.mark.parametrize(
+    ("newer", "told"),
+    [(1_795_262_400_007, "2026-11-21T12:00:00.007Z"), (LAST_EPOCH, "9999-12-31T23:59:59.999Z")],
+)
 def test_whoever_lost_a_claim_to_another_fleet_says_so_and_does_not_mind_its_maps(
-    fleet: OwnsEverything,
+    fleet: OwnsEverything, newer: int, told: str
 ) -> None:
     right = ClaimRight(fleet)
-    said = right.stand_back(ClaimLost("lost", Claim("another", 2, fleet.map_epoch + 5, "another fleet")))
-    assert (
-        said == "lost, for the fleet 'another fleet'; give both one kproxy.fleet.group, or their own topics"
+    said = right.stand_back(ClaimLost("lost", Claim("another", 2, newer, "another fleet")))
+    assert said == (
+        "lost, for the fleet 'another fleet'; give both one kproxy.fleet.group, or the other one topics of its own: "
+        f"then restart this kproxy, when its clock is past {told}, for claims follow wall clocks"
     )
     assert fleet.seen_epoch == NO_MAP_EPOCH
 
