@@ -5,7 +5,7 @@ where a slot is to go, and an owner is asked for a few at a time.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -53,6 +53,7 @@ def assign(
     refused: Mapping[str, str],
     previous: FleetMap | None = None,
     epoch_floor: int = 0,
+    moved_at: Callable[[int], int] = lambda _slot: NO_EPOCH,
 ) -> FleetMap:
     """Return the map of the next generation; equal arguments give equal maps.
 
@@ -62,8 +63,8 @@ def assign(
     2. Every member that may own slots has a quota; quotas differ by one at most, the larger ones go to who has most.
     3. Slots without an owner are given at once: to whom the `previous` map promised them, then to who had them, then
        to the members with most room.
-    4. Of what an owner has beyond its quota `moves_at_once` slots get a next owner, in the same way. Members that
-       are leaving, or refused, have a quota of 0.
+    4. Of what an owner has beyond its quota `moves_at_once` slots get a next owner, in the same way: those that it has
+       longest, so that what has just moved stays. Members that are leaving, or refused, have a quota of 0.
 
     Args:
         candidates: all members of the generation.
@@ -73,6 +74,7 @@ def assign(
         epoch_floor: the least epoch that the map may have. It is above every epoch that a member knows of anyway; a
             wall clock makes it so, as a rule, after everybody was gone. Who finds a higher one in the log
             says so with its next join.
+        moved_at: tells by the map of which epoch a slot came to its owner, as far as the leader knows.
     """
     refusals = _refusals(candidates, terms, refused)
     plan = _Plan(_owners_now(candidates, previous, terms.slot_count), previous)
@@ -81,7 +83,7 @@ def assign(
             plan.receive(member_id)
     plan.share_out()
     plan.give_away_unowned()
-    plan.mark_moves(terms.moves_at_once)
+    plan.mark_moves(terms.moves_at_once, moved_at)
     member_ids = sorted({*candidates.members, *candidates.unreadable})
     places = {member_id: place for place, member_id in enumerate(member_ids)}
     return FleetMap(
@@ -124,15 +126,17 @@ class _Plan:
         for slot in unowned:
             self.owners[slot] = self._taker(slot)
 
-    def mark_moves(self, moves_at_once: int) -> None:
+    def mark_moves(self, moves_at_once: int, moved_at: Callable[[int], int]) -> None:
         """Mark what each owner has beyond its quota, `moves_at_once` slots of each at most."""
         slots_of: dict[str, list[int]] = {}
         for slot, owner in enumerate(self.owners):
             if owner is not None:
                 slots_of.setdefault(owner, []).append(slot)
         for owner in sorted(slots_of):
-            # What was to move already goes first, and then the last ones.
-            in_order = sorted(slots_of[owner], key=lambda slot: (self._promised(slot) is not None, slot))
+            # What was to move already goes first, then what moved longest ago, and then the last ones.
+            in_order = sorted(
+                slots_of[owner], key=lambda slot: (self._promised(slot) is not None, -moved_at(slot), slot)
+            )
             for slot in reversed(in_order[self._quotas.get(owner, 0) :][-moves_at_once:]):
                 self.next_owners[slot] = self._taker(slot)
 

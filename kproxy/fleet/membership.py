@@ -40,6 +40,7 @@ from kproxy.fleet.lease import Lease
 from kproxy.fleet.limits import FleetLimits
 from kproxy.fleet.member_metadata import NO_EPOCH, MemberMetadata, MemberProfile, encode_member
 from kproxy.fleet.member_state import TRANSITIONS, MemberState
+from kproxy.fleet.slot_moves import SlotMoves
 
 _NO_MEMBER: Final = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID})
 """What a coordinator answers whom it does not have among its members (any more)."""
@@ -87,7 +88,7 @@ class Membership:
         self._told = self.metadata
         self._handover = Handover()
         self._rejoins = False
-        self._looks = Looks()
+        self._looks, self._moves = Looks(), SlotMoves()
         self._metadata: Mapping[str, bytes] = {}
         self._assignments: Mapping[str, bytes] = {}
         self._hurries_until_ms = 0
@@ -205,7 +206,12 @@ class Membership:
         profile = self.profile
         terms = AssignmentTerms(profile.slot_count, profile.state_format_version, self.limits.moves_at_once)
         fleet_map = assign(
-            candidates, terms, refused=refused, previous=self.fleet_map, epoch_floor=epoch_floor
+            candidates,
+            terms,
+            refused=refused,
+            previous=self.fleet_map,
+            epoch_floor=epoch_floor,
+            moved_at=self._moves.moved_at,
         )
         self._assignments = dict.fromkeys(self._metadata, encode_map(fleet_map))
         self._enter(MemberState.SYNCING)
@@ -326,15 +332,15 @@ class Membership:
         mine = fleet_map.slots_of(self.member_id) - self._handover.given_up
         lost = self._lose(self.owned - mine, "the map gives them to others")
         gained = mine - self.owned
-        self.fleet_map, self.owned, self.is_provisional = fleet_map, mine, False
-        self._map_epoch = fleet_map.epoch
+        self.fleet_map, self.owned, self._map_epoch = fleet_map, mine, fleet_map.epoch
+        self.is_provisional, self.trouble = False, ""
+        self._moves.note(fleet_map)
         self._seen_epoch = max(self._seen_epoch, fleet_map.epoch)
         self._rejoins = (
             self._seen_epoch > fleet_map.epoch
             or self.is_leaving is not self._told.is_leaving
             or bool(self._handover.given_up)
         )
-        self.trouble = ""
         to_give_up = fleet_map.leaving(self.member_id) & mine
         self._handover.ask(to_give_up, patience_ends_ms=now_ms + self.limits.give_up_patience_ms)
         self._hurries_until_ms = now_ms + self.limits.session_timeout_ms if fleet_map.has_moves else now_ms

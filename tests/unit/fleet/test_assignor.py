@@ -54,6 +54,20 @@ def test_a_newcomer_gets_nothing_that_a_living_member_owns_and_is_promised_a_few
     assert moves(fleet_map) == {6: "b", 7: "b"}
 
 
+def test_an_owner_is_asked_for_what_it_has_longest_and_keeps_what_has_just_moved() -> None:
+    """Or else each group of a process that is restarted would move twice, and those of the others never."""
+    moved_at = [5, 5, 5, 5, 9, 9, 7, 9]
+
+    fleet_map = assign(
+        Candidates({"a": member(*range(8)), "b": member()}),
+        replace(TERMS, moves_at_once=8),
+        refused={},
+        moved_at=moved_at.__getitem__,
+    )
+
+    assert sorted(moves(fleet_map)) == [0, 1, 2, 3]
+
+
 def test_what_was_given_up_goes_to_whom_it_was_promised() -> None:
     promised = made({"a": member(*range(8)), "b": member(), "c": member()})
     (first, second) = moves(promised)
