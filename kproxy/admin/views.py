@@ -74,6 +74,20 @@ class ProblemView:
 
 
 @dataclass(frozen=True, slots=True)
+class CertificateView:
+    """A file of certificates in use, by its role: `listener`, `upstream`, or either with `_trust`.
+
+    `not_after` is when the first certificate of the file expires, `days_left` how many whole days that is from now.
+    """
+
+    role: str
+    file: str
+    subject: str
+    not_after: str
+    days_left: int
+
+
+@dataclass(frozen=True, slots=True)
 class ProxyStatus:
     """The one item of `/api/v1/status`. `bootstrap` is HOST:PORT; `connections_open` counts clients only.
 
@@ -91,6 +105,9 @@ class ProxyStatus:
     uptime_seconds: float
     problems: Sequence[ProblemView] = ()
     fleet: FleetView | None = None
+    tls_bootstrap: str = ""
+    """HOST:PORT of the bootstrap port with TLS beside the one in plaintext; empty where there is none."""
+    certificates: Sequence[CertificateView] = ()
 
 
 def item(view: "DataclassInstance") -> JsonObject:

@@ -17,6 +17,7 @@ import uvloop
 
 from kproxy.admin.views import ProxyState
 from kproxy.application.admin_parts import AdminParts
+from kproxy.application.client_ports import ClientPorts
 from kproxy.application.fleet_vitals import FleetVitals
 from kproxy.application.full_collections import FullCollections
 from kproxy.application.late_admin import LateAdmin
@@ -25,6 +26,8 @@ from kproxy.application.peer_service import fleet_secret
 from kproxy.application.share_service import ShareService, Surroundings
 from kproxy.application.share_switch import ShareSwitch
 from kproxy.application.shutdown import Shutdown
+from kproxy.application.tls_parts import tls_parts
+from kproxy.application.tls_vitals import TlsVitals
 from kproxy.application.vitals import VitalParts, Vitals
 from kproxy.errors import KproxyError
 from kproxy.handlers.held_refusals import HeldRefusals
@@ -44,16 +47,14 @@ from kproxy.net.cluster.share_support import ShareSupportWatch
 from kproxy.net.cluster.topic_names import TopicNames
 from kproxy.net.cluster.view import ClusterBroker, TopicIdsMissing
 from kproxy.net.deadlines import MonotonicClock, SystemWallClock
-from kproxy.net.peers.secret import SecretUnusable
 from kproxy.net.relay.answering import TimedApis
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.early_ports import EarlyPorts
 from kproxy.net.relay.held_requests import HeldRequests
-from kproxy.net.relay.listeners import Listeners, PortPlan
 from kproxy.net.relay.relay import Relay, RelayLimits
 from kproxy.net.relay.sweeper import Sweeper
 from kproxy.net.tasks import TaskKeeper
-from kproxy.settings import HostPort, Settings
+from kproxy.settings import Settings
 from kproxy.share.identifiers import TopicId
 from kproxy.telemetry import logs
 from kproxy.telemetry.metrics import Metrics
@@ -86,7 +87,7 @@ def run_proxy(settings: Settings, early_ports: EarlyPorts | None = None) -> int:
 async def _run(settings: Settings, early_ports: EarlyPorts) -> int:
     try:
         proxy = Proxy(settings, early_ports)
-    except SecretUnusable as unusable:
+    except KproxyError as unusable:
         print(f"kproxy: {unusable}", file=sys.stderr)  # noqa: T201 - why the command ends, for the person who typed it
         return 1
     loop = asyncio.get_running_loop()
@@ -114,6 +115,7 @@ class Proxy:
         self._metrics = Metrics(settings.metrics_max_series)
         self._tasks = TaskKeeper(self._metrics)
         self._addresses = BrokerAddresses()
+        self._tls = tls_parts(settings, wall_ms=self._wall_clock.now_ms, counting=self._metrics)
         self._build_backing_cluster()
         self._build_share_service()
         self._build_relay()
@@ -125,7 +127,11 @@ class Proxy:
         settings = self._settings
         limits = ConnectionLimits(connect_timeout_ms=settings.connect_timeout_ms)
         self._connections = BrokerConnections(
-            limits=limits, clock=self._clock, tasks=self._tasks, counting=self._metrics
+            limits=limits,
+            clock=self._clock,
+            tasks=self._tasks,
+            counting=self._metrics,
+            tls=self._tls.upstream,
         )
         self._metadata = ClusterMetadataCache(
             settings.bootstrap_servers,
@@ -138,7 +144,7 @@ class Proxy:
         )
         self._contact = ContactWatch(self._metadata, on_change=self._go_on_if_well)
         self._broker_search = BrokerSearch(
-            self._metadata.ask_for_brokers, self._addresses.doubt, tasks=self._tasks
+            self._metadata.ask_for_brokers, self._doubt_addresses, tasks=self._tasks
         )
         self._support = ShareSupportWatch(
             self._metadata.probe_share_groups,
@@ -177,14 +183,16 @@ class Proxy:
             state_log=self._share.state_log,
             settings=settings,
         )
+        topic_name = TopicNames(self._metadata, clock, self._tasks).name_of
+
+        def readdressed(addresses: BrokerAddresses) -> ResponseRewriter:
+            return ResponseRewriter(
+                addresses, lambda: self._routes.served, topic_name, lambda: self._routes.is_feature_on
+            )
+
         self._relay = Relay(
             routes=self._routes,
-            rewriter=ResponseRewriter(
-                self._addresses,
-                lambda: self._routes.served,
-                TopicNames(self._metadata, clock, self._tasks).name_of,
-                lambda: self._routes.is_feature_on,
-            ),
+            rewriter=readdressed(self._addresses),
             limits=RelayLimits(
                 max_request_bytes=settings.socket_request_max_bytes,
                 connect_timeout_ms=settings.connect_timeout_ms,
@@ -195,20 +203,20 @@ class Proxy:
             budget=BufferBudget(settings.max_buffered_bytes),
             tasks=self._tasks,
             counting=self._metrics,
-            upstream_addresses=self._upstream_addresses,
+            upstream_addresses=lambda _node_id: settings.bootstrap_servers,
+            broker_tls=self._tls.upstream,
             peers=self._share.peers.twins,
             on_unreachable=self._broker_search.begin,
             on_topic_change=self._share.topic_changes.note,
         )
-        plan = PortPlan(
-            bind_host=settings.listen.host,
-            bootstrap_port=settings.listen.port,
-            broker_port_start=settings.broker_port_start,
-            advertised_host=settings.advertised_host,
-            broker_port_map=settings.broker_port_map,
+        self._listeners = ClientPorts(
+            settings,
+            relay=self._relay,
+            addresses=self._addresses,
+            readdressed=readdressed,
+            tls=self._tls,
+            early=self._early_ports,
         )
-        self._listeners = Listeners(plan, self._relay, self._addresses, early=self._early_ports)
-        self._relay.binder = self._listeners
         self._sweeper = Sweeper(self._relay)
         self._share.peers.share_with(self._relay, clock)
 
@@ -226,6 +234,7 @@ class Proxy:
                 share_groups=self._share.groups,
                 state_log=self._share.state_log,
                 fleet=FleetVitals(self._share.fleet, self._metrics),
+                tls=TlsVitals(self._tls, self._listeners, self._wall_clock),
                 is_met=self._is_met,
             )
         )
@@ -264,6 +273,7 @@ class Proxy:
         await self._share.peers.bind()
         self._share.peers.start(self._tasks)
         self._tasks.spawn(self._listeners.admit_newcomers(), name="admit newcomers")
+        self._tls.start(self._tasks)
         self._tasks.keep_up(self._sweeper.run, name="sweeper")
         self._tasks.keep_up(FullCollections().run, name="full collections")
         await self._meet_backing_cluster()
@@ -352,6 +362,9 @@ class Proxy:
 
     # ------------------------------------------------ addresses
 
+    def _doubt_addresses(self) -> None:
+        self._listeners.doubt()
+
     def _advertised(self, broker: ClusterBroker) -> BrokerEndpoint:
         address = self._addresses.address_of(broker.node_id) or AdvertisedAddress("", -1)
         return BrokerEndpoint(broker.node_id, address.host, address.port, broker.rack)
@@ -359,9 +372,3 @@ class Proxy:
     def _topic_name(self, topic_id: bytes) -> str | None:
         description = self._metadata.describe(TopicId(topic_id))
         return description.name if description is not None else None
-
-    def _upstream_addresses(self, node_id: int) -> Sequence[HostPort]:
-        broker = self._listeners.backing_brokers.get(node_id)
-        return (
-            [HostPort(broker.host, broker.port)] if broker is not None else self._settings.bootstrap_servers
-        )

@@ -15,13 +15,14 @@ from kproxy.admin.views import (
     ShareGroupsState,
     ShareGroupsView,
 )
+from kproxy.application.client_ports import ClientPorts
 from kproxy.application.fleet_vitals import FleetVitals
+from kproxy.application.tls_vitals import TlsVitals
 from kproxy.handlers.ports import Clock
 from kproxy.handlers.share_groups import ShareGroups
 from kproxy.interception.broker_addresses import BrokerAddresses
 from kproxy.net.cluster.contact_watch import ContactWatch
 from kproxy.net.cluster.metadata import ClusterMetadataCache
-from kproxy.net.relay.listeners import Listeners
 from kproxy.net.relay.relay import Relay
 from kproxy.net.relay.sweeper import Sweeper
 from kproxy.net.state_log.service import StateLogService
@@ -43,13 +44,14 @@ class VitalParts:
     clock: Clock
     metadata: ClusterMetadataCache
     contact: ContactWatch
-    listeners: Listeners
+    listeners: ClientPorts
     addresses: BrokerAddresses
     relay: Relay
     sweeper: Sweeper
     share_groups: ShareGroups
     state_log: StateLogService
     fleet: FleetVitals
+    tls: TlsVitals
     is_met: Callable[[], bool]
     """Whether the backing cluster answered, or turned kproxy away for good."""
 
@@ -74,7 +76,7 @@ class Vitals:
             version=__version__,
             state=ProxyState.NOT_READY if is_troubled else self.state,
             cluster_id=self._parts.metadata.cluster_id or "",
-            bootstrap=self._bootstrap_address(),
+            bootstrap=self._at_own_host(self._parts.listeners.bound_ports.get(BOOTSTRAP_NODE_ID)),
             brokers=self._broker_views(),
             share_groups=self._share_groups_view(),
             connections_open=len(self._parts.relay.connections),
@@ -83,6 +85,8 @@ class Vitals:
             if self._parts.share_groups.apis.is_off
             else self._parts.fleet.view(self._slot_statuses()),
             problems=[ProblemView(each.check, each.detail) for each in problems],
+            tls_bootstrap=self._at_own_host(self._parts.tls.bootstrap_port),
+            certificates=self._parts.tls.certificates(),
         )
 
     def why_unavailable(self) -> str:
@@ -133,7 +137,8 @@ class Vitals:
         share_groups = self._share_groups_in_words()
         others = self._parts.fleet.other_count
         fleet = f"; fleet of {others + 1} processes" if others else ""
-        where = f"bootstrap {status.bootstrap}; brokers {brokers}{fleet}; share groups {share_groups}"
+        tls = f" (TLS {status.tls_bootstrap})" if status.tls_bootstrap else ""
+        where = f"bootstrap {status.bootstrap}{tls}; brokers {brokers}{fleet}; share groups {share_groups}"
         print(f"kproxy {__version__} {event}: {where}", flush=True)  # noqa: T201 - what belongs on stdout
         log.info(
             event,
@@ -161,8 +166,8 @@ class Vitals:
             views.append(BrokerView(node_id, told, f"{broker.host}:{broker.port}"))
         return views
 
-    def _bootstrap_address(self) -> str:
-        port = self._parts.listeners.bound_ports.get(BOOTSTRAP_NODE_ID)
+    def _at_own_host(self, port: int | None) -> str:
+        """Return a bootstrap port as clients reach it; empty without one."""
         told = self._parts.settings.advertised_host
         # The bootstrap port belongs to no node.
         host = self._parts.settings.listen.host if NODE_ID_PLACE in told else told
@@ -184,6 +189,7 @@ class Vitals:
         metrics.register_gauge("share_inflight_records", lambda: share_groups.in_flight_count)
         metrics.register_gauge("statelog_slots", self._slot_counts)
         parts.fleet.register_gauges(metrics)
+        parts.tls.register_gauges(metrics)
 
     def _slot_counts(self) -> Mapping[tuple[str, ...], float]:
         slots = self._parts.state_log.slots

@@ -34,7 +34,16 @@ def show(loaded: LoadedSettings, *, with_origin: bool) -> None:
 def validate(loaded: LoadedSettings) -> None:
     """Check that kproxy run could start with this configuration.
 
-    Nothing is connected to. The exit code is 2 when something is wrong or missing.
+    Nothing is connected to; files of TLS are read. The exit code is 2 when something is wrong or missing.
     """
-    loaded.ready_to_run()
+    settings = loaded.ready_to_run()
+
+    from kproxy.application.tls_parts import check_tls
+    from kproxy.errors import KproxyError, SettingsError
+    from kproxy.net.deadlines import SystemWallClock
+
+    try:
+        check_tls(settings, SystemWallClock().now_ms)
+    except KproxyError as unusable:
+        raise SettingsError(str(unusable)) from unusable
     click.echo("The configuration is valid.", err=True)

@@ -57,7 +57,7 @@ class RequestContext:
     refusals: RefusalStreaks = field(default_factory=RefusalStreaks, compare=False, repr=False)
     """Those of its connection."""
     is_relayed: bool = False
-    """Whether another process of the fleet relays it: the client knows the ports of that one, and not of this."""
+    """Whether its client knows other ports: those of the process that relays it, or those with TLS beside plaintext."""
     principal: Principal = ANONYMOUS
     """Who the client proved to be, at the moment it sent this."""
     refusal: str = ""

@@ -43,6 +43,7 @@ from kproxy.interception.rewrites.described_groups import tell_share_groups
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.interception.topic_changes import TopicChange, topic_change_in
+from kproxy.security.principal import ANONYMOUS, Principal
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
@@ -80,6 +81,7 @@ class ClientSession:
         "is_farewell_said",
         "passes_from_broker",
         "passes_from_client",
+        "principal",
     )
 
     def __init__(
@@ -109,6 +111,8 @@ class ClientSession:
         self._call: AnyCall | None = None
         self._new_brokers: tuple[BackingBroker, ...] = ()
         self._is_long_turn = self.is_farewell_said = False
+        self.principal: Principal = ANONYMOUS
+        """Who the client has proved to be so far."""
         self.has_long_answer = False
         """Whether a response of the broker waits for a long turn to be changed in, with `go_on`."""
 

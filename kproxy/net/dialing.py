@@ -1,32 +1,51 @@
-"""Connecting to a backing broker: its name is resolved at each dial, and every address of it is tried."""
+"""Connecting to a backing broker: its name is resolved at each dial, and every address of it is tried.
+
+With TLS the broker is asked for by its name (SNI), and must prove that name, whatever address it was reached at.
+"""
 
 import asyncio
 import os
 import socket
+import ssl
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from kproxy.net.broker_failures import BrokerFailure
+from kproxy.net.tls.handshakes import failure_with_broker
 from kproxy.settings.addresses import HostPort
 
 P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 
-async def connect(address: HostPort, make_protocol: Callable[[], P], *, timeout_ms: int) -> P:
-    """Return the protocol of a new connection to `address`.
+class TlsContext(Protocol):
+    """What TLS connections are made with: `RenewedContext`."""
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """The context for a connection that begins now."""
+        ...
+
+
+async def connect(
+    address: HostPort, make_protocol: Callable[[], P], *, timeout_ms: int, tls: TlsContext | None = None
+) -> P:
+    """Return the protocol of a new connection to `address`, after the handshake if it is to be one with `tls`.
 
     Raises:
         BrokerFailure: the text names the address, and says for each address of the name what happened there.
     """
+    context = None if tls is None else tls.context
     try:
         async with asyncio.timeout(timeout_ms / 1000):
-            return await _connect_to_any(address, make_protocol, timeout_ms)
+            return await _connect_to_any(address, make_protocol, timeout_ms, context)
     except TimeoutError:
         detail = f"{address} cannot be reached within {timeout_ms} ms"
         raise BrokerFailure("connect_timeout", detail) from None
 
 
-async def _connect_to_any(address: HostPort, make_protocol: Callable[[], P], timeout_ms: int) -> P:
+async def _connect_to_any(
+    address: HostPort, make_protocol: Callable[[], P], timeout_ms: int, context: ssl.SSLContext | None
+) -> P:
     addresses = await _resolve(address)
     failures: list[str] = []
     for untried, (host, family) in zip(range(len(addresses), 0, -1), addresses, strict=True):
@@ -34,18 +53,41 @@ async def _connect_to_any(address: HostPort, make_protocol: Callable[[], P], tim
         timeout_s = timeout_ms / 1000 / untried
         try:
             async with asyncio.timeout(timeout_s):
-                return await _connect_to(host, address.port, family, make_protocol)
+                return await _connect_to(host, address, family, make_protocol, context)
+        except ssl.SSLError as error:
+            raise _tls_failure(
+                error, address
+            ) from error  # every address of the name has the same certificate
         except TimeoutError:
             failures.append(f"{host}: no answer within {round(timeout_s * 1000)} ms")
         except OSError as error:
+            if context is not None and isinstance(error, ConnectionResetError | BrokenPipeError):
+                raise _tls_failure(error, address) from error
             failures.append(f"{host}: {_in_words(error)}")
     raise BrokerFailure("unreachable", f"{address} cannot be reached ({'; '.join(failures)})")
 
 
-async def _connect_to(host: str, port: int, family: int, make_protocol: Callable[[], P]) -> P:
+async def _connect_to(
+    host: str, address: HostPort, family: int, make_protocol: Callable[[], P], context: ssl.SSLContext | None
+) -> P:
     loop = asyncio.get_running_loop()
-    _, protocol = await loop.create_connection(make_protocol, host, port, family=family)
+    if context is None:
+        _, protocol = await loop.create_connection(make_protocol, host, address.port, family=family)
+        return protocol
+    _, protocol = await loop.create_connection(
+        make_protocol, host, address.port, family=family, ssl=context, server_hostname=_tls_name(address.host)
+    )
     return protocol
+
+
+def _tls_name(host: str) -> str:
+    """Return the name that a certificate has: without the dot that ends a name which is complete."""
+    return host.removesuffix(".")
+
+
+def _tls_failure(error: OSError, address: HostPort) -> BrokerFailure:
+    failure = failure_with_broker(error, address.host)
+    return BrokerFailure(failure.reason, f"{address}: {failure.detail}")
 
 
 async def _resolve(address: HostPort) -> list[tuple[str, int]]:

@@ -41,6 +41,44 @@ class LogLevel(StrEnum):
 
 
 class UpstreamSecurityProtocol(StrEnum):
-    """How kproxy's own connections reach the backing brokers."""
+    """How kproxy's connections reach the backing brokers, as Kafka names it."""
 
     PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether every connection to a broker is encrypted: kproxy's own, and those that belong to clients."""
+        return self in {UpstreamSecurityProtocol.SSL, UpstreamSecurityProtocol.SASL_SSL}
+
+
+class ListenerSecurityProtocol(StrEnum):
+    """What kproxy's ports speak. SASL passes through either, so that it has no word here."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+
+
+class ClientAuth(StrEnum):
+    """Whether clients show a certificate (`ssl.client.auth`)."""
+
+    NONE = "none"
+    REQUESTED = "requested"
+    REQUIRED = "required"
+
+
+class StoreType(StrEnum):
+    """The formats of key and trust stores that Kafka knows. kproxy reads PEM, and says how to convert the others."""
+
+    PEM = "PEM"
+    JKS = "JKS"
+    PKCS12 = "PKCS12"
+
+
+class HostnameCheck(StrEnum):
+    """Whether a broker's certificate must name the broker (`ssl.endpoint.identification.algorithm`)."""
+
+    HTTPS = "https"
+    NONE = ""

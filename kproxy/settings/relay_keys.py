@@ -5,13 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kproxy.settings.addresses import LAST_PORT, HostPort
-from kproxy.settings.choices import UpstreamSecurityProtocol
 from kproxy.settings.key_rows import key_row
 from kproxy.settings.value_kinds import (
     host_name,
     listening_address,
     milliseconds,
-    one_of,
     optional_listening_address,
     port_by_node_id,
     server_addresses,
@@ -60,14 +58,6 @@ class RelaySettings:
     )
 
     # ------------------------------------------------ connections
-    upstream_security_protocol: UpstreamSecurityProtocol = key_row(
-        "upstream.security.protocol",
-        one_of(
-            UpstreamSecurityProtocol, why=": TLS and SASL of kproxy's own connections come in a later version"
-        ),
-        "PLAINTEXT",
-        "How kproxy's own connections reach the backing brokers. TLS and SASL come in a later version.",
-    )
     socket_request_max_bytes: int = key_row(
         "socket.request.max.bytes",
         whole_number(1),

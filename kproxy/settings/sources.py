@@ -11,6 +11,7 @@ from typing import Final
 from kproxy.errors import SettingsError
 from kproxy.settings.key_table import KEYS
 from kproxy.settings.keys_without_effect import KEYS_WITHOUT_EFFECT
+from kproxy.settings.passwords import HIDDEN
 from kproxy.settings.properties_format import read_properties
 
 ENVIRONMENT_PREFIX: Final = "KPROXY_"
@@ -99,9 +100,13 @@ def problems_of_source(assignments: Iterable[Assignment]) -> Iterator[str]:
         earlier = seen.setdefault(assignment.key, assignment)
         if earlier.text != assignment.text:
             yield (
-                f"{assignment.key} is {earlier.text!r} ({earlier.origin}) and {assignment.text!r} "
+                f"{assignment.key} is {_shown(earlier)} ({earlier.origin}) and {_shown(assignment)} "
                 f"({assignment.origin}): keep one of them"
             )
+
+
+def _shown(assignment: Assignment) -> str:
+    return HIDDEN if KEYS[assignment.key].kind.is_secret else repr(assignment.text)
 
 
 def _is_none_of_ours(name: str) -> bool:
@@ -110,12 +115,10 @@ def _is_none_of_ours(name: str) -> bool:
 
 def _unknown(assignment: Assignment) -> str:
     said = f"unknown key {assignment.key!r} ({assignment.origin})"
-    if assignment.key.startswith(
-        ("upstream.ssl.", "upstream.sasl.", "KPROXY_UPSTREAM_SSL_", "KPROXY_UPSTREAM_SASL_")
-    ):
-        return f"{said}: TLS and SASL of kproxy's own connections come in a later version; remove it"
-    if assignment.key.startswith(("ssl.", "sasl.", "security.")):
-        return f"{said}: TLS and SASL on kproxy's listeners come in a later version; remove it"
+    if assignment.key.startswith(("upstream.sasl.", "KPROXY_UPSTREAM_SASL_")):
+        return f"{said}: SASL of kproxy's own connections comes in a later version; remove it"
+    if assignment.key.startswith("sasl."):
+        return f"{said}: clients' SASL is the brokers', and passes through; remove it"
     without_effect = {**KEYS_WITHOUT_EFFECT, **_VARIABLES_WITHOUT_EFFECT}.get(assignment.key)
     if without_effect:
         return f"{said} has no effect in kproxy, {without_effect}: remove it"

@@ -34,12 +34,13 @@ class ValueKind(Generic[T]):
     """How one key's text becomes a value.
 
     `expectation` completes "expected …"; `parse` raises ValueError with a sentence about the text; `write`
-    gives text that `parse` reads back to the same value.
+    gives text that `parse` reads back to the same value, unless it `is_secret`: then no text of it is ever shown.
     """
 
     expectation: str
     parse: Callable[[str], T]
     write: Callable[[T], str]
+    is_secret: bool = False
 
 
 def whole_number(first: int, last: int = LARGEST_INT) -> ValueKind[int]:

@@ -38,6 +38,19 @@ DECLARATIONS: Final = (
         "keepalives", _COUNTER, "ApiVersions requests sent to keep silent broker connections open."
     ),
     MetricDeclaration(
+        "tls_renewals",
+        _COUNTER,
+        "Changes of the files of TLS, by whether the new ones could be used.",
+        ("role", "result"),
+        tuple((role, result) for role in ("listener", "upstream") for result in ("ok", "failed")),
+    ),
+    MetricDeclaration(
+        "tls_certificate_expiry_timestamp_seconds",
+        _GAUGE,
+        "When the first certificate of those in use in a role expires, in seconds since 1970.",
+        ("role",),
+    ),
+    MetricDeclaration(
         "broker_throttles",
         _COUNTER,
         "Answers by which a broker's quotas asked kproxy to send nothing for a while.",

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import Self
@@ -30,7 +31,9 @@ class AnsweringBroker:
         answers: Mapping[int, Answer] | None = None,
         *,
         version_ranges: Mapping[int, tuple[int, int]] | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
+        self._tls = tls
         self.answers: dict[int, Answer] = dict(answers or {})
         self.version_ranges = dict(version_ranges or {})
         self.requests: list[DecodedRequest] = []
@@ -57,7 +60,7 @@ class AnsweringBroker:
 
     async def start(self) -> None:
         """Listen, on the port it had before if it had one."""
-        self._server = await asyncio.start_server(self._converse, "127.0.0.1", self._port)
+        self._server = await asyncio.start_server(self._converse, "127.0.0.1", self._port, ssl=self._tls)
         self._port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:

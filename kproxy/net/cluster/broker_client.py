@@ -19,7 +19,8 @@ from kproxy.net.broker_failures import AuthenticationExpected, BrokerFailure
 from kproxy.net.cluster.prepared_request import PreparedRequest
 from kproxy.net.cluster.read_buffers import ReadBuffers
 from kproxy.net.cluster.response_frames import ResponseFrames
-from kproxy.net.dialing import connect
+from kproxy.net.dialing import TlsContext, connect
+from kproxy.net.tls.handshakes import failure_with_broker, is_refusal
 from kproxy.settings.addresses import HostPort
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
@@ -91,6 +92,7 @@ class BrokerClient(asyncio.BufferedProtocol):
         self._last_correlation_id = 0
         self._is_negotiated = False
         self._is_trusted = False
+        self._is_encrypted = False
         self._throttled_until_s = 0.0
         self._transport: asyncio.Transport | None = None
         self._closed_because: BrokerFailure | None = None
@@ -221,6 +223,7 @@ class BrokerClient(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports have every method of asyncio.Transport, but are no instances of it.
         self._transport = cast("asyncio.Transport", transport)
+        self._is_encrypted = transport.get_extra_info("ssl_object") is not None
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - what is awaited says more than a hint
         return self._frames.buffer()
@@ -328,6 +331,15 @@ class BrokerClient(asyncio.BufferedProtocol):
         return reason
 
     def _reason_of_loss(self, exc: Exception | None) -> BrokerFailure:
+        if exc is not None and is_refusal(exc) and not self._is_negotiated:
+            failure = failure_with_broker(exc, self.peer)
+            return BrokerFailure(failure.reason, f"{self.peer}: {failure.detail}")
+        if not self._is_negotiated and self._is_encrypted:
+            detail = (
+                "closed the connection before it answered ApiVersions: it may want a certificate of kproxy's"
+            )
+            hint = "upstream.ssl.keystore.location"
+            return BrokerFailure("closed_before_api_versions", f"{self.peer} {detail} ({hint})")
         if not self._is_negotiated:
             detail = "closed the connection before it answered ApiVersions: it may expect TLS"
             return AuthenticationExpected("closed_before_api_versions", f"{self.peer} {detail}")
@@ -347,9 +359,14 @@ def _decoded(api_key: int, version: int, frame: memoryview) -> Message:
 
 
 async def dial(
-    address: HostPort, limits: ConnectionLimits, read_buffers: ReadBuffers | None = None
+    address: HostPort,
+    limits: ConnectionLimits,
+    read_buffers: ReadBuffers | None = None,
+    tls: TlsContext | None = None,
 ) -> BrokerClient:
     """Return a connection to `address` whose versions are negotiated; `read_buffers` may be other connections', too.
+
+    With `tls` it is encrypted.
 
     Raises:
         BrokerFailure: the text names the address and what happened there; it is an AuthenticationExpected when
@@ -362,6 +379,7 @@ async def dial(
                 address,
                 lambda: BrokerClient(str(address), limits, buffers),
                 timeout_ms=limits.connect_timeout_ms,
+                tls=tls,
             )
             return await _negotiated(client)
     except TimeoutError:

@@ -24,6 +24,7 @@ from kproxy.net.cluster.broker_client import (
 )
 from kproxy.net.cluster.read_buffers import ReadBuffers
 from kproxy.net.counting import Counting
+from kproxy.net.dialing import TlsContext
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings.addresses import HostPort
 from kproxy.telemetry import logs
@@ -43,17 +44,21 @@ class ReadConnections(Protocol):
 
 
 class Dialler:
-    """Opens connections, which share their read buffers, and tells the operator what becomes of them."""
+    """Opens connections, which share their read buffers, and tells the operator what becomes of them.
 
-    def __init__(self, limits: ConnectionLimits, counting: Counting) -> None:
+    With `tls` they are encrypted.
+    """
+
+    def __init__(self, limits: ConnectionLimits, counting: Counting, tls: TlsContext | None = None) -> None:
         self.limits = limits
+        self._tls = tls
         self._counting = counting
         self._read_buffers = ReadBuffers()
 
     async def open(self, address: HostPort) -> BrokerClient:
         """Return a new connection to `address`. Raises BrokerFailure."""
         try:
-            client = await dial(address, self.limits, self._read_buffers)
+            client = await dial(address, self.limits, self._read_buffers, self._tls)
         except BrokerFailure as failure:
             self._counting.count("connection_errors", 1, "broker", failure.reason)
             raise
@@ -213,8 +218,9 @@ class BrokerConnections:
         tasks: TaskKeeper,
         counting: Counting,
         read_connection_count: int = READ_CONNECTION_COUNT,
+        tls: TlsContext | None = None,
     ) -> None:
-        self.dialler = Dialler(limits, counting)
+        self.dialler = Dialler(limits, counting, tls)
         self._clock = clock
         self._tasks = tasks
         self._read_connection_count = read_connection_count

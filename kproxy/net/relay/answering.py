@@ -79,7 +79,7 @@ class Answered(Protocol):
     is_over: bool
     """Whether nothing behind this request is served any more."""
     is_relayed: ClassVar[bool]
-    """Whether another process of the fleet relays the requests of its clients."""
+    """Whether its client knows other ports: those of the process that relays it, or of another kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +144,7 @@ def context_of(connection: Answered, request: DecodedRequest, budget: AnswerBudg
         caller=ConnectedCaller(connection),
         refusals=connection.refusals,
         is_relayed=connection.is_relayed,
+        principal=connection.session.principal,
     )
 
 

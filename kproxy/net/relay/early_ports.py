@@ -6,7 +6,7 @@ that grows (`reconnect.backoff.ms`, `reconnect.backoff.max.ms`). So this module 
 """
 
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kproxy.settings import HostPort, Settings
@@ -17,8 +17,18 @@ BACKLOG: Final = 1024
 
 def client_addresses(settings: Settings) -> list[HostPort]:
     """Return the addresses for clients that are known before the cluster is asked: that of `kproxy.listen` first."""
-    host = settings.listen.host
-    return [settings.listen, *(HostPort(host, port) for port in settings.broker_port_map.values())]
+    return [*_addresses(settings.listen, settings.broker_port_map), *tls_addresses(settings)]
+
+
+def tls_addresses(settings: Settings) -> list[HostPort]:
+    """Return those of `kproxy.tls.listen`, none where there are no such ports."""
+    return (
+        [] if settings.tls_listen is None else _addresses(settings.tls_listen, settings.tls_broker_port_map)
+    )
+
+
+def _addresses(bootstrap: HostPort, broker_port_map: Mapping[int, int]) -> list[HostPort]:
+    return [bootstrap, *(HostPort(bootstrap.host, port) for port in broker_port_map.values())]
 
 
 class EarlyPorts:
@@ -40,6 +50,15 @@ class EarlyPorts:
     def take(self, host: str, port: int) -> socket.socket | None:
         """Return the socket that listens there, which is the caller's from now on; None when there is none."""
         return self._sockets.pop((host, port), None)
+
+    def split_off(self, addresses: Iterable[HostPort]) -> "EarlyPorts":
+        """Return what listens at `addresses`, for another one to take; it is part of this no more."""
+        part = EarlyPorts()
+        for address in addresses:
+            listening = self.take(address.host, address.port)
+            if listening is not None:
+                part._sockets[address.host, address.port] = listening
+        return part
 
     def close(self) -> None:
         """Close what nobody took; who waits there is cut off."""

@@ -8,16 +8,19 @@ A port once bound stays bound. Metadata leaves out a broker that merely restarts
 import asyncio
 import os
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from kproxy.errors import KproxyError
 from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroker, BrokerAddresses
+from kproxy.net.dialing import TlsContext
 from kproxy.net.relay.client_connection import ClientConnection
 from kproxy.net.relay.early_ports import BACKLOG, EarlyPorts
 from kproxy.net.relay.relay import Relay
+from kproxy.net.relay.secured_connection import SecuredConnection
+from kproxy.net.relay.tls_port import TlsPort
 from kproxy.settings.addresses import NODE_ID_PLACE
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID
 from kproxy.telemetry import logs
@@ -48,6 +51,8 @@ class PortPlan:
     broker_port_start: int
     advertised_host: str
     broker_port_map: Mapping[int, int] = field(default_factory=dict)
+    prefix: str = "kproxy."
+    """Of the keys that the plan is made of, for messages."""
 
     def host_of(self, node_id: int) -> str:
         """Return the host that clients are told for `node_id`."""
@@ -59,13 +64,41 @@ class PortPlan:
         if not 0 < port <= _MAX_PORT:
             raise PortUnavailable(
                 f"broker {node_id} would get port {port}, which does not exist; "
-                "lower kproxy.broker.port.start or name it in kproxy.broker.port.map"
+                f"lower {self.prefix}broker.port.start or name it in {self.prefix}broker.port.map"
             )
         return port
 
 
+class Server(Protocol):
+    """A port that is bound: `asyncio.Server` or `TlsPort`."""
+
+    @property
+    def sockets(self) -> Sequence[socket.socket]:
+        """What listens; none after `close`."""
+        ...
+
+    async def start_serving(self) -> None:
+        """Accept connections."""
+        ...
+
+    def close(self) -> None:
+        """Accept none any more; those that are open stay."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SecuredPorts:
+    """What ports with TLS need: the context of the moment, and a connection for a port of a node id."""
+
+    tls: TlsContext
+    connection: Callable[[Relay, int], SecuredConnection]
+
+
 class Listeners:
-    """Binds ports and remembers what they stand for. Those of `early` that no broker needs are closed in the end."""
+    """Binds ports and remembers what they stand for. Those of `early` that no broker needs are closed in the end.
+
+    With `secured` they speak TLS.
+    """
 
     def __init__(
         self,
@@ -74,12 +107,14 @@ class Listeners:
         addresses: BrokerAddresses,
         *,
         early: EarlyPorts | None = None,
+        secured: SecuredPorts | None = None,
     ) -> None:
+        self._secured = secured
         self._early = EarlyPorts() if early is None else early
         self._plan = plan
         self._relay = relay
         self._addresses = addresses
-        self._servers: dict[int, asyncio.Server] = {}
+        self._servers: dict[int, Server] = {}
         self._ports: dict[int, int] = {}
         self._binding = asyncio.Lock()
         self._is_first_bind_over = asyncio.Event()
@@ -99,7 +134,7 @@ class Listeners:
 
     async def bind_bootstrap(self) -> None:
         """Open the bootstrap port; who connects while newcomers are held is accepted later. Raises PortUnavailable."""
-        await self._listen(BOOTSTRAP_NODE_ID, self._plan.bootstrap_port, "kproxy.listen")
+        await self._listen(BOOTSTRAP_NODE_ID, self._plan.bootstrap_port, f"{self._plan.prefix}listen")
 
     def hold_newcomers(self) -> None:
         """Let `bind_newcomers` wait for the next `bind`, up to 5 s, and clients that connect for `admit_newcomers`.
@@ -182,7 +217,7 @@ class Listeners:
     async def _open_port(self, broker: BackingBroker) -> None:
         if broker.node_id not in self._servers:
             port = self._plan.port_of(broker.node_id)
-            await self._listen(broker.node_id, port, "kproxy.broker.port.start")
+            await self._listen(broker.node_id, port, f"{self._plan.prefix}broker.port.start")
             log.info(
                 "broker_port_bound", node=broker.node_id, port=port, broker=f"{broker.host}:{broker.port}"
             )
@@ -209,8 +244,10 @@ class Listeners:
         self._servers[node_id] = server
         self._ports[node_id] = server.sockets[0].getsockname()[1]
 
-    async def _serve(self, node_id: int, port: int, *, accepts_at_once: bool) -> asyncio.Server:
+    async def _serve(self, node_id: int, port: int, *, accepts_at_once: bool) -> Server:
         """Take the port over if it listens already, else bind it. Raises OSError."""
+        if self._secured is not None:
+            return await self._serve_secured(self._secured, node_id, port, accepts_at_once=accepts_at_once)
         loop, host = asyncio.get_running_loop(), self._plan.bind_host
 
         def connection() -> ClientConnection:
@@ -225,8 +262,34 @@ class Listeners:
             connection, host, port, backlog=BACKLOG, start_serving=accepts_at_once
         )
 
+    async def _serve_secured(
+        self, secured: SecuredPorts, node_id: int, port: int, *, accepts_at_once: bool
+    ) -> TlsPort:
+        early = self._early.take(self._plan.bind_host, port)
+        server = TlsPort(
+            await _bound(self._plan.bind_host, port) if early is None else [early],
+            lambda: secured.connection(self._relay, node_id),
+            secured.tls,
+            tasks=self._relay.tasks,
+            counting=self._relay.counting,
+        )
+        _let_connect(server)
+        if accepts_at_once:
+            await server.start_serving()
+        return server
 
-def _let_connect(server: asyncio.Server) -> None:
+
+async def _bound(host: str, port: int) -> list[socket.socket]:
+    """Return sockets bound to every address of `host`, as an event loop binds them. Raises OSError."""
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
+    try:
+        return [socket.socket(fileno=os.dup(bound.fileno())) for bound in server.sockets]
+    finally:
+        server.close()
+
+
+def _let_connect(server: Server) -> None:
     """Let clients connect to a server that accepts nobody yet: they wait in its backlog, and so does what they send."""
     for bound in server.sockets:
         with socket.socket(fileno=os.dup(bound.fileno())) as listening:

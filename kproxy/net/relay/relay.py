@@ -16,6 +16,7 @@ from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
 from kproxy.interception.topic_changes import TopicChange
 from kproxy.net.counting import Counting
+from kproxy.net.dialing import TlsContext
 from kproxy.net.relay.answering import answer_call
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.relayed_answers import NoPeers, Peers, RelayingClient, answer_from_peer
@@ -117,7 +118,8 @@ class Relay:
     """Node ids of which the last dial failed."""
     budget: BufferBudget = field(default_factory=lambda: BufferBudget(DEFAULT_BUDGET_BYTES))
     traffic: Traffic = field(default_factory=Traffic)
-    open_twins: int = 0
+    broker_tls: TlsContext | None = None
+    """What twins are encrypted with; None for plaintext."""
     connection_ids: Iterator[int] = field(default_factory=lambda: count(1))
     """Numbers for connections; shared by all relays of a process."""
 
@@ -165,9 +167,14 @@ class Relay:
         """Return how long to wait before a faulty connection is closed."""
         return random.uniform(*_CLOSE_DELAY_SECONDS)  # noqa: S311 - jitter, not a secret
 
+    @property
+    def open_twins(self) -> int:
+        """How many connections to brokers are open."""
+        return self.traffic.open_twins
+
     def open_connections(self) -> Mapping[tuple[str, ...], float]:
         """Return how many connections are open, by side."""
-        return {("client",): len(self.connections), ("broker",): self.open_twins}
+        return {("client",): len(self.connections), ("broker",): self.traffic.open_twins}
 
     def buffered_bytes(self) -> int:
         """Return how many bytes all connections hold, write buffers included."""

@@ -15,6 +15,8 @@ class Traffic:
     to_clients: int = 0
     from_brokers: int = 0
     to_brokers: int = 0
+    open_twins: int = 0
+    """Connections to brokers that are open now."""
     requests: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def report(self, counting: Counting, routes: RoutingTable) -> None:

@@ -53,7 +53,7 @@ class UpstreamTwin(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
         self.transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
-        self._relay.open_twins += 1
+        self._relay.traffic.open_twins += 1
 
     def data_received(self, data: bytes) -> None:
         self._relay.traffic.from_brokers += len(data)
@@ -67,7 +67,7 @@ class UpstreamTwin(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.transport = None
-        self._relay.open_twins -= 1
+        self._relay.traffic.open_twins -= 1
         self._client.broker_lost(self, error)
 
     def write(self, buffers: list[bytes | memoryview]) -> None:
@@ -112,7 +112,10 @@ async def dial(client: TwinOwner, relay: Relay, node_id: int) -> UpstreamTwin:
     for address in relay.upstream_addresses(node_id):
         try:
             twin = await connect(
-                address, lambda: UpstreamTwin(client, relay), timeout_ms=relay.limits.connect_timeout_ms
+                address,
+                lambda: UpstreamTwin(client, relay),
+                timeout_ms=relay.limits.connect_timeout_ms,
+                tls=relay.broker_tls,
             )
         except BrokerFailure as failure:
             failures.append(failure)

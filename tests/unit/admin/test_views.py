@@ -6,6 +6,7 @@ import pytest
 from kproxy.admin.readiness import CheckResult
 from kproxy.admin.views import (
     BrokerView,
+    CertificateView,
     ProblemView,
     ProxyState,
     ProxyStatus,
@@ -38,6 +39,7 @@ def test_a_status_is_shown_in_camel_case_with_numbers_as_numbers() -> None:
         connections_open=3,
         uptime_seconds=12.5,
         problems=[ProblemView("state_log", "another kproxy took the state log over")],
+        certificates=[CertificateView("listener", "tls.pem", "CN=kproxy", "2027-01-01T00:00:00.000Z", 39)],
     )
 
     # When
@@ -60,6 +62,16 @@ def test_a_status_is_shown_in_camel_case_with_numbers_as_numbers() -> None:
         "uptimeSeconds": 12.5,
         "problems": [{"check": "state_log", "detail": "another kproxy took the state log over"}],
         "fleet": None,
+        "tlsBootstrap": "",
+        "certificates": [
+            {
+                "role": "listener",
+                "file": "tls.pem",
+                "subject": "CN=kproxy",
+                "notAfter": "2027-01-01T00:00:00.000Z",
+                "daysLeft": 39,
+            }
+        ],
     }
 
 

@@ -61,3 +61,15 @@ def test_a_configuration_without_a_backing_cluster_is_not_valid() -> None:
     # Then
     assert result.exit_code == 2
     assert "bootstrap.servers is not set" in result.stderr
+
+
+def test_files_of_tls_that_cannot_be_used_are_not_valid() -> None:
+    # When
+    options = ["-b", "kafka:9092", "-X", "kproxy.listener.security.protocol=SSL"]
+    result = CliRunner().invoke(
+        cli, ["config", "validate", *options, "-X", "ssl.keystore.location=/none/tls.pem"]
+    )
+
+    # Then
+    assert result.exit_code == 2
+    assert "ssl.keystore.location /none/tls.pem cannot be read: No such file" in result.stderr

@@ -11,7 +11,7 @@ from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddres
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
 from kproxy.net.relay.buffer_budget import BufferBudget
-from kproxy.net.relay.listeners import Listeners, PortPlan
+from kproxy.net.relay.listeners import Listeners, PortPlan, SecuredPorts
 from kproxy.net.relay.relay import Relay, RelayLimits
 from kproxy.net.relay.sweeper import Sweeper
 from kproxy.net.tasks import TaskKeeper
@@ -159,7 +159,13 @@ class UnreadClient:
 class RelayUnderTest:
     """A relay with a bootstrap port, all of whose traffic goes to `upstream_port`."""
 
-    def __init__(self, upstream_port: int, *, budget_bytes: int = 256 << 20, **limits: int) -> None:
+    def __init__(
+        self,
+        upstream_port: int,
+        *,
+        budget_bytes: int = 256 << 20,
+        **limits: int,
+    ) -> None:
         self.counted = CountedThings()
         self.apis = ParkedApis()
         self.tasks = TaskKeeper(self.counted)
@@ -212,3 +218,13 @@ class RelayUnderTest:
         for connection in tuple(self.relay.connections):
             connection.abort()
         await self.tasks.close()
+
+
+class SecuredRelayUnderTest(RelayUnderTest):
+    """The same with TLS on its ports."""
+
+    def __init__(self, upstream_port: int, secured: SecuredPorts, *, frame_deadline_ms: int = 60_000) -> None:
+        super().__init__(upstream_port, frame_deadline_ms=frame_deadline_ms)
+        plan = PortPlan(BIND_HOST, 0, 1, "kproxy")
+        self.listeners = Listeners(plan, self.relay, self.addresses, secured=secured)
+        self.relay.binder = self.listeners

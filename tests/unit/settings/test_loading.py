@@ -95,11 +95,6 @@ def test_binding_every_address_asks_for_an_advertised_host(host: str) -> None:
         load_settings(environment={"KPROXY_LISTEN": f"{host}:9092"})
 
 
-def test_only_plaintext_reaches_the_brokers_so_far() -> None:
-    with pytest.raises(SettingsError, match=r"expected PLAINTEXT: TLS and SASL .* come in a later version"):
-        load_settings(environment={"KPROXY_UPSTREAM_SECURITY_PROTOCOL": "SASL_SSL"})
-
-
 def test_a_backing_cluster_is_all_that_a_run_needs() -> None:
     # Given
     loaded = load_settings(environment={"KPROXY_BOOTSTRAP_SERVERS": "kafka:9092"})

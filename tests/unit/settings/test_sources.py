@@ -178,24 +178,21 @@ def test_an_unknown_key_is_a_problem_with_a_suggestion(key: str, problem: str) -
     assert list(problems_of_source([Assignment(key, "1", "here")])) == [problem]
 
 
-@pytest.mark.parametrize(
-    "key", ["upstream.ssl.truststore.location", "upstream.sasl.mechanism", "KPROXY_UPSTREAM_SASL_MECHANISM"]
-)
-def test_security_of_the_broker_connections_is_said_to_come_later(key: str) -> None:
+@pytest.mark.parametrize("key", ["upstream.sasl.mechanism", "KPROXY_UPSTREAM_SASL_MECHANISM"])
+def test_sasl_of_the_broker_connections_is_said_to_come_later(key: str) -> None:
     # When
     (problem,) = problems_of_source([Assignment(key, "1", "here")])
 
     # Then
-    assert problem.endswith("TLS and SASL of kproxy's own connections come in a later version; remove it")
+    assert problem.endswith("SASL of kproxy's own connections comes in a later version; remove it")
 
 
-@pytest.mark.parametrize("key", ["security.protocol", "ssl.keystore.location", "sasl.mechanism"])
-def test_security_of_the_listeners_is_said_to_come_later(key: str) -> None:
+def test_sasl_of_clients_is_the_brokers() -> None:
     # When
-    (problem,) = problems_of_source([Assignment(key, "1", "here")])
+    (problem,) = problems_of_source([Assignment("sasl.mechanism", "1", "here")])
 
     # Then
-    assert problem.endswith("TLS and SASL on kproxy's listeners come in a later version; remove it")
+    assert problem.endswith("clients' SASL is the brokers', and passes through; remove it")
 
 
 def test_one_source_that_contradicts_itself_is_a_problem() -> None:

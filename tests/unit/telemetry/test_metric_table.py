@@ -10,6 +10,7 @@ PROMISED_COUNTERS = {
     "requests_refused": ("api", "reason"),
     "bytes": ("side", "direction"),
     "keepalives": (),
+    "tls_renewals": ("role", "result"),
     "share_sessions_evicted": (),
     "share_acknowledgements": ("type",),
     "share_deliveries": ("first",),
@@ -53,6 +54,7 @@ PROMISED_GAUGES = {
     "build_info": ("version", "python"),
     "buffered_bytes": (),
     "event_loop_lag_seconds": (),
+    "tls_certificate_expiry_timestamp_seconds": ("role",),
 }
 
 

@@ -167,3 +167,31 @@ async def test_a_name_that_is_none_cannot_be_listened_on_and_says_so() -> None:
 
         with pytest.raises(PortUnavailable, match=r"a\.\.b:19092"):
             await listeners.bind_bootstrap()
+
+
+def test_ports_of_another_kind_are_split_off_and_outlive_the_others() -> None:
+    # Given
+    with socket.socket() as one, socket.socket() as other:
+        for probe in (one, other):
+            probe.bind(("127.0.0.1", 0))
+        first, second = (HostPort("127.0.0.1", probe.getsockname()[1]) for probe in (one, other))
+    early = EarlyPorts([first, second])
+
+    # When
+    part = early.split_off([second])
+    early.close()
+
+    # Then
+    assert second in part
+    assert second not in early
+    part.close()
+
+
+def test_ports_with_tls_are_known_before_the_cluster_is_asked() -> None:
+    # When
+    settings = Settings(
+        listen=HostPort("127.0.0.1", 1), tls_listen=HostPort("127.0.0.1", 2), tls_broker_port_map={7: 3}
+    )
+
+    # Then
+    assert client_addresses(settings)[1:] == [HostPort("127.0.0.1", 2), HostPort("127.0.0.1", 3)]

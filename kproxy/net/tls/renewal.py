@@ -1,0 +1,103 @@
+"""`RenewedContext`: the newest good context for one side, whatever becomes of the files it is made of."""
+
+import asyncio
+import os
+import ssl
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from kproxy.net.counting import Counting
+from kproxy.net.tls.certificates import CertificateFacts
+from kproxy.net.tls.contexts import MadeContext
+from kproxy.net.tls.pem_files import TlsUnusable
+from kproxy.telemetry import logs
+
+log = logs.logger("net.tls")
+
+LOOK_SECONDS: Final = 1.0
+"""How often files are looked at. Kubernetes itself takes up to a minute to renew a mounted secret."""
+
+_FileMark = tuple[int, int, int, int]
+_GONE: Final[_FileMark] = (0, 0, 0, 0)
+
+
+ContextMaker = Callable[[int], MadeContext]
+"""Makes a context of the files as they are at a moment, in milliseconds since the epoch. Raises TlsUnusable."""
+
+
+class RenewedContext:
+    """A context that follows its files, through symbolic links too, which Kubernetes swaps.
+
+    New connections get the newest context whose files were good; those that are open stay as they are. Files that
+    cannot be used are logged and counted once for each change of theirs.
+
+    Args:
+        role: `listener` or `upstream`, for logs and the counter.
+        files: what it is made of.
+        make: makes it.
+        wall_ms: the time, in milliseconds since the epoch.
+        counting: counts renewals.
+
+    Raises:
+        TlsUnusable: the files are no good at the start.
+    """
+
+    def __init__(
+        self,
+        role: str,
+        files: Sequence[str],
+        make: ContextMaker,
+        *,
+        wall_ms: Callable[[], int],
+        counting: Counting,
+    ) -> None:
+        self._role = role
+        self._files = files
+        self._make = make
+        self._wall_ms = wall_ms
+        self._counting = counting
+        self._marks = self._looked_at()
+        self._made = make(wall_ms())
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """The context for a connection that begins now."""
+        return self._made.context
+
+    @property
+    def certificates(self) -> Sequence[CertificateFacts]:
+        """What is in use."""
+        return self._made.certificates
+
+    async def run(self) -> None:
+        """Look at the files again and again, for ever."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            self.look()
+
+    def look(self) -> None:
+        """Make a new context if a file changed since the last look."""
+        marks = self._looked_at()
+        if marks == self._marks:
+            return
+        self._marks = marks
+        try:
+            self._made = self._make(self._wall_ms())
+        except TlsUnusable as unusable:
+            self._counting.count("tls_renewals", 1, self._role, "failed")
+            log.error("certificates_unusable", role=self._role, kept="those before", err=unusable)  # noqa: TRY400 - the words say it all
+            return
+        self._counting.count("tls_renewals", 1, self._role, "ok")
+        log.info("certificates_renewed", role=self._role, files=", ".join(self._files))
+
+    def _looked_at(self) -> list[_FileMark]:
+        return [_mark(file) for file in self._files]
+
+
+def _mark(file: str) -> _FileMark:
+    """Return what differs when another file stands behind the name; symbolic links are followed."""
+    try:
+        found = os.stat(file)  # noqa: PTH116 - a Path would be made for each look
+    except OSError:
+        return _GONE
+    return (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)

@@ -1,0 +1,218 @@
+"""A client connection with TLS: who its client is, and how it ends."""
+
+import asyncio
+import ssl
+
+import pytest
+
+from kproxy.net.relay.listeners import SecuredPorts
+from kproxy.net.relay.relay import Relay
+from kproxy.net.relay.secured_connection import PrincipalOf, SecuredConnection, SecuredConnectionBeside
+from kproxy.net.tls.peer_names import subject_of
+from kproxy.security.principal import ANONYMOUS, Principal
+from kproxy.security.principal_mapping import PrincipalMapping
+from kproxy.settings.choices import ClientAuth
+from tests.event_loops import BOTH_LOOPS
+from tests.in_memory.scripted_broker import ScriptedBroker
+from tests.unit.net.relaying import (
+    BIND_HOST,
+    RelayUnderTest,
+    SecuredRelayUnderTest,
+    ended,
+    request,
+    response,
+    share_fetch,
+)
+from tests.unit.net.tls_contexts import Fixed, dialling, listening, upstream_terms
+from tests.worlds.waiting import until
+
+pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+
+REQUESTED = listening(client_auth=ClientAuth.REQUESTED)
+
+
+def principal_of(rules: str) -> PrincipalOf:
+    mapping = PrincipalMapping(rules)
+    return lambda certificate: mapping.principal_of(subject_of(certificate))
+
+
+def ports(rules: str = "DEFAULT", kind: type[SecuredConnection] = SecuredConnection) -> SecuredPorts:
+    def connection(relay: Relay, node_id: int) -> SecuredConnection:
+        return kind(relay, node_id, principal_of(rules))
+
+    return SecuredPorts(REQUESTED, connection)
+
+
+def of_alice() -> Fixed:
+    return dialling(upstream_terms("alice", "CN=alice,OU=Orders,O=Acme"))
+
+
+async def connected(
+    under_test: RelayUnderTest, client: Fixed
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    number = under_test.listeners.bound_ports[-1]
+    return await asyncio.open_connection(BIND_HOST, number, ssl=client.context, server_hostname="localhost")
+
+
+async def principal_seen(rules: str, client: Fixed) -> Principal:
+    """Who the share APIs were told had asked."""
+    async with ScriptedBroker() as broker, SecuredRelayUnderTest(broker.port, ports(rules)) as under_test:
+        _, writer = await connected(under_test, client)
+        writer.write(share_fetch(1))
+        await under_test.apis.was_asked.wait()
+        writer.close()
+        return under_test.apis.contexts[0].principal
+
+
+async def test_a_client_is_who_its_certificate_says() -> None:
+    assert await principal_seen("DEFAULT", of_alice()) == Principal("User", "CN=alice,OU=Orders,O=Acme")
+
+
+async def test_rules_make_its_name_shorter() -> None:
+    assert await principal_seen("RULE:^CN=(.*?),OU=Orders.*$/$1/U", of_alice()) == Principal("User", "ALICE")
+
+
+async def test_a_client_without_a_certificate_is_anonymous() -> None:
+    assert await principal_seen("DEFAULT", dialling()) == ANONYMOUS
+
+
+async def test_a_client_whom_no_rule_fits_is_closed_and_counted() -> None:
+    async with (
+        ScriptedBroker() as broker,
+        SecuredRelayUnderTest(broker.port, ports("RULE:^CN=bob$/bob/")) as under_test,
+    ):
+        reader, writer = await connected(under_test, of_alice())
+
+        # When
+        writer.write(share_fetch(1))
+
+        # Then
+        assert await ended(reader) == b""
+        assert under_test.counted.of("connection_errors", "client", "principal_unmapped") == 1
+        assert not under_test.apis.requests
+        writer.close()
+
+
+async def test_a_client_that_closes_ends_its_connection_and_its_twin() -> None:
+    async with ScriptedBroker() as broker, SecuredRelayUnderTest(broker.port, ports()) as under_test:
+        _, writer = await connected(under_test, dialling())
+        writer.write(request(1))
+        await broker.until_received(len(request(1)))
+
+        # When
+        writer.close()
+
+        # Then
+        await until(lambda: not under_test.relay.connections and not under_test.relay.traffic.open_twins)
+        assert not under_test.counted.of("connection_errors", "client", "stands_still")
+
+
+async def test_a_client_that_says_its_last_word_with_an_answer_owed_makes_no_noise(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Under TLS asyncio warns when a protocol wants to go on after that."""
+    async with ScriptedBroker() as broker, SecuredRelayUnderTest(broker.port, ports()) as under_test:
+        number = under_test.listeners.bound_ports[-1]
+        end = await HalfOpenClient.connected(number)
+        await end.send(request(1))
+        await broker.until_received(len(request(1)))
+
+        # When
+        await end.say_last_word()
+
+        # Then
+        await until(lambda: not under_test.relay.connections)
+        end.close()
+    assert not [record for record in caplog.records if "has no effect" in record.message]
+
+
+async def test_a_broker_that_leaves_takes_its_answers_along_and_the_client_is_told() -> None:
+    async with ScriptedBroker() as broker, SecuredRelayUnderTest(broker.port, ports()) as under_test:
+        reader, writer = await connected(under_test, dialling())
+        writer.write(request(1))
+        await broker.until_received(len(request(1)))
+
+        # When
+        broker.send(response(1))
+        broker.writers[0].close()
+
+        # Then
+        assert await ended(reader) == response(1)
+        writer.close()
+
+
+async def test_beside_ports_in_plaintext_nothing_is_told_of_those() -> None:
+    async with (
+        ScriptedBroker() as broker,
+        SecuredRelayUnderTest(broker.port, ports(kind=SecuredConnectionBeside)) as under_test,
+    ):
+        _, writer = await connected(under_test, dialling())
+        writer.write(share_fetch(1))
+        await under_test.apis.was_asked.wait()
+        assert under_test.apis.contexts[0].is_relayed
+        writer.close()
+
+
+async def test_a_closed_connection_that_its_client_does_not_let_go_of_is_cut_off() -> None:
+    # Given
+    async with (
+        ScriptedBroker() as broker,
+        SecuredRelayUnderTest(broker.port, ports(), frame_deadline_ms=1000) as under_test,
+    ):
+        end = await HalfOpenClient.connected(under_test.listeners.bound_ports[-1])
+        await until(lambda: bool(under_test.relay.connections))
+        (connection,) = under_test.relay.connections
+        connection.close()
+        connection.sweep(1)
+        assert connection in under_test.relay.connections
+
+        # When
+        connection.sweep(2002)
+
+        # Then
+        await until(lambda: not under_test.relay.connections)
+        end.close()
+
+
+class HalfOpenClient:
+    """A client with TLS of its own hands, which neither closes nor answers what it is not told to."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._end = dialling().context.wrap_bio(self._incoming, self._outgoing, server_hostname="localhost")
+
+    @classmethod
+    async def connected(cls, port: int) -> "HalfOpenClient":
+        """Return one whose handshake is done."""
+        client = cls(*await asyncio.open_connection(BIND_HOST, port))
+        while True:
+            try:
+                client._end.do_handshake()
+            except ssl.SSLWantReadError:
+                client._flush()
+                client._incoming.write(await client._reader.read(1 << 16))
+            else:
+                client._flush()
+                return client
+
+    async def send(self, data: bytes) -> None:
+        """Send `data`."""
+        self._end.write(data)
+        self._flush()
+        await self._writer.drain()
+
+    async def say_last_word(self) -> None:
+        """Send close_notify, and leave the connection open."""
+        try:
+            self._end.unwrap()
+        except ssl.SSLWantReadError:
+            self._flush()
+        await self._writer.drain()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._writer.close()
+
+    def _flush(self) -> None:
+        self._writer.write(self._outgoing.read())

@@ -1,0 +1,129 @@
+"""Files that change while kproxy runs, looked at one look at a time."""
+
+import os
+import shutil
+from pathlib import Path
+
+from kproxy.net.tls.contexts import MadeContext, listener_context
+from kproxy.net.tls.renewal import RenewedContext
+from kproxy.settings.choices import ClientAuth
+from tests.unit.net.tls_contexts import PLAIN_TERMS, now_ms
+from tests.worlds.backing import CountedThings
+from tests.worlds.certificates import issued
+
+
+class Watched:
+    """A context of one file, which begins with the certificate `old`."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.counted = CountedThings()
+        if not file.exists():
+            self.put("old")
+        self.renewed = RenewedContext(
+            "listener", [str(file)], self._make, wall_ms=now_ms, counting=self.counted
+        )
+
+    def put(self, name: str) -> None:
+        """Write a certificate into the file, under another inode, as careful writers do."""
+        fresh = self.file.with_suffix(".fresh")
+        shutil.copyfile(issued(name).both, fresh)
+        fresh.replace(self.file)
+
+    def _make(self, at_ms: int) -> MadeContext:
+        terms = PLAIN_TERMS.__class__("", [str(self.file)], "", "", PLAIN_TERMS.versions, ())
+        return listener_context(terms, ClientAuth.NONE, at_ms)
+
+    @property
+    def subject(self) -> str:
+        """Whose certificate is in use."""
+        return self.renewed.certificates[0].subject
+
+
+def test_a_file_that_stays_gives_the_same_context(tmp_path: Path) -> None:
+    # Given
+    watched = Watched(tmp_path / "tls.pem")
+    before = watched.renewed.context
+
+    # When
+    watched.renewed.look()
+
+    # Then
+    assert watched.renewed.context is before
+    assert not watched.counted.counts
+
+
+def test_a_new_file_gives_a_new_context(tmp_path: Path) -> None:
+    # Given
+    watched = Watched(tmp_path / "tls.pem")
+    before = watched.renewed.context
+    watched.put("new")
+
+    # When
+    watched.renewed.look()
+
+    # Then
+    assert watched.renewed.context is not before
+    assert watched.subject == "CN=new"
+    assert watched.counted.of("tls_renewals", "listener", "ok") == 1
+
+
+def test_a_swapped_symbolic_link_gives_a_new_context(tmp_path: Path) -> None:
+    # Given: a mounted secret of Kubernetes, where the name leads through a link to a folder
+    for folder, name in (("..1", "old"), ("..2", "new")):
+        (tmp_path / folder).mkdir()
+        shutil.copyfile(issued(name).both, tmp_path / folder / "tls.pem")
+    (tmp_path / "..data").symlink_to("..1")
+    (tmp_path / "tls.pem").symlink_to("..data/tls.pem")
+    watched = Watched(tmp_path / "tls.pem")
+
+    # When
+    (tmp_path / "..next").symlink_to("..2")
+    (tmp_path / "..next").replace(tmp_path / "..data")
+    watched.renewed.look()
+
+    # Then
+    assert watched.subject == "CN=new"
+
+
+def test_a_broken_file_leaves_the_old_context_and_is_counted_once(tmp_path: Path) -> None:
+    # Given
+    watched = Watched(tmp_path / "tls.pem")
+    before = watched.renewed.context
+    watched.file.write_text("broken")
+
+    # When
+    watched.renewed.look()
+    watched.renewed.look()
+
+    # Then
+    assert watched.renewed.context is before
+    assert watched.subject == "CN=old"
+    assert watched.counted.of("tls_renewals", "listener", "failed") == 1
+
+
+def test_a_file_that_comes_back_is_taken(tmp_path: Path) -> None:
+    # Given
+    watched = Watched(tmp_path / "tls.pem")
+    watched.file.unlink()
+    watched.renewed.look()
+
+    # When
+    watched.put("new")
+    watched.renewed.look()
+
+    # Then
+    assert watched.subject == "CN=new"
+
+
+def test_a_file_that_is_written_in_place_is_noticed_by_its_time(tmp_path: Path) -> None:
+    # Given
+    watched = Watched(tmp_path / "tls.pem")
+    watched.file.write_bytes(issued("new").both.read_bytes())
+    os.utime(watched.file, ns=(1, 1))
+
+    # When
+    watched.renewed.look()
+
+    # Then
+    assert watched.subject == "CN=new"
