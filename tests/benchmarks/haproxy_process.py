@@ -29,8 +29,8 @@ defaults
     timeout client 1h
     timeout server 1h
 listen kafka
-    bind {listen}
-    server broker {target}
+    bind {listen}{client_tls}
+    server broker {target}{broker_tls}
 """
 """One thread, as kproxy has one; buffers of what kproxy's event loop reads at once. TCP only: it knows no Kafka."""
 
@@ -47,7 +47,10 @@ def haproxy_program() -> Path:
 class HaproxyProcess(Child):
     """A haproxy from the port `listen` to `target` (`HOST:PORT`): started by the constructor, gone after `stop`."""
 
-    def __init__(self, listen: ReservedPort, target: str) -> None:
+    def __init__(
+        self, listen: ReservedPort, target: str, *, client_tls: str = "", broker_tls: str = ""
+    ) -> None:
+        """`client_tls` and `broker_tls` are words of haproxy's configuration for either side."""
         self._listen = listen
         self._folder = tempfile.TemporaryDirectory(prefix="kproxy-bench-")
         configuration = Path(self._folder.name) / "haproxy.cfg"
@@ -55,6 +58,8 @@ class HaproxyProcess(Child):
             CONFIGURATION.format(
                 listen=listen.address,
                 target=target,
+                client_tls=f" {client_tls}" if client_tls else "",
+                broker_tls=f" {broker_tls}" if broker_tls else "",
                 buffer_bytes=BUFFER_BYTES,
                 max_connections=MAX_CONNECTIONS,
             )

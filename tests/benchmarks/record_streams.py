@@ -55,7 +55,7 @@ class ProduceRecords:
 
     def measure(self, arm: Arm) -> Mapping[Quantity, float]:
         topic = new_topic(self._direct_address)
-        producer = _producer(arm.bootstrap_servers)
+        producer = _producer(arm.bootstrap_servers, arm.client_settings)
         producer.list_topics(topic, timeout=TIMEOUT_SECONDS)
         with cpu_use(arm.relay_process_id) as relay:
             started = time.perf_counter()
@@ -78,7 +78,9 @@ class ConsumeRecords:
         _produce_all(_producer(direct_address), self.topic, bytes(record_bytes), count)
 
     def measure(self, arm: Arm) -> Mapping[Quantity, float]:
-        consumer = Consumer({**CONSUMER_SETTINGS, "bootstrap.servers": arm.bootstrap_servers})
+        consumer = Consumer(
+            {**CONSUMER_SETTINGS, **arm.client_settings, "bootstrap.servers": arm.bootstrap_servers}
+        )
         consumer.list_topics(self.topic, timeout=TIMEOUT_SECONDS)
         with cpu_use(arm.relay_process_id) as relay:
             elapsed, counted = self._consume_all(consumer)
@@ -114,7 +116,7 @@ def fill_topic(address: str, topic: str, value: bytes, count: int, *, batch_byte
     _check_end(address, topic, count)
 
 
-def _producer(address: str, more_settings: Mapping[str, int] | None = None) -> Producer:
+def _producer(address: str, more_settings: Mapping[str, int | str] | None = None) -> Producer:
     def refuse(error: KafkaError, _message: object) -> None:
         raise RecordsLost(str(error))
 

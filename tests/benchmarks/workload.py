@@ -1,7 +1,7 @@
 """What is measured, where, and in which order: arms, workloads, and the rounds over both."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tests.benchmarks.comparison import Quantity, Series, rotated
@@ -15,6 +15,8 @@ class Arm:
     bootstrap_servers: str
     relay_process_id: int | None
     """The process in between, if there is one."""
+    client_settings: Mapping[str, str] = field(default_factory=dict)
+    """What librdkafka's clients need to be let in."""
 
 
 class Workload(Protocol):
