@@ -36,7 +36,7 @@ from kproxy.interception.request_decisions import (
     decide_held_request,
 )
 from kproxy.interception.request_stream import RequestStream, is_large
-from kproxy.interception.response_slots import ResponseSlot, SlotKind
+from kproxy.interception.response_slots import ResponseSlot, Rewrite, SlotKind
 from kproxy.interception.response_stream import ResponseStream, takes_long
 from kproxy.interception.rewrites.api_versions import unsupported_version_answer
 from kproxy.interception.rewrites.described_groups import tell_share_groups
@@ -251,13 +251,8 @@ class ClientSession:
         version = min(request.api_version, newest)
         return RelayedHalf(request, message, version, self._rewriter.topic_name, merge)
 
-    def pass_on(
-        self,
-        slot: ResponseSlot,
-        buffers: list[bytes | memoryview],
-        merge: Callable[[memoryview], list[bytes | memoryview]],
-    ) -> None:
-        """Send `buffers` (a whole request) to the broker for a call, and `merge` of its answer to the client.
+    def pass_on(self, slot: ResponseSlot, buffers: list[bytes | memoryview], merge: Rewrite) -> None:
+        """Send `buffers`, a request, to the broker for a call, and `merge` of its answer to the client.
 
         That is made in a long turn: kproxy's own part of the answer may be large.
         """

@@ -2,6 +2,10 @@
 
 from collections.abc import Callable
 from enum import Enum
+from typing import TypeAlias
+
+Rewrite: TypeAlias = Callable[[memoryview], list[bytes | memoryview]]
+"""Takes a broker's frame, without its length, and returns what its client gets."""
 
 
 class SlotKind(Enum):
@@ -30,4 +34,4 @@ class ResponseSlot:
         self.correlation_id = correlation_id
         self.buffers: list[bytes | memoryview] | None = None
         self.is_long = False
-        self.rewrite: Callable[[memoryview], list[bytes | memoryview]] | None = None
+        self.rewrite: Rewrite | None = None
