@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from types import FrameType
@@ -100,14 +101,26 @@ def _happen(name: str, fleet: Fleet, load: Load, chance: Random, story: gaps.Sto
 
 def _require_order(load: Load, story: gaps.Story) -> None:
     logs = load.acceptances.read_log()
+    receipts = [receipt for accepter in load.acceptances.accepters for receipt in accepter.received]
     try:
         load.acceptances.require_in_order(logs, may_be_answered_late=True)
+        _require_none(
+            "was delivered after its answer",
+            checks.delivered_after_its_answer(receipts, load.acceptances.answers()),
+        )
+        held = checks.held_by_two_at_once(receipts, unquiet=story.unquiet, lock_seconds=LOCK_SECONDS)
+        _require_none("was held by two", held)
     except AssertionError as error:
-        error.add_note(f"the state log: {keep_story(logs)}")
+        struck = [
+            f"{began:.3f} to {over:.3f}: {told}"
+            for (began, over), told in zip(story.unquiet, story.told, strict=True)
+        ]
+        error.add_note("\n".join([*struck, f"the state log: {keep_story(logs)}"]))
         raise
-    receipts = [receipt for accepter in load.acceptances.accepters for receipt in accepter.received]
-    assert checks.delivered_after_its_answer(receipts, load.acceptances.answers()) == []
-    assert checks.held_by_two_at_once(receipts, unquiet=story.unquiet, lock_seconds=LOCK_SECONDS) == []
+
+
+def _require_none(what: str, found: Sequence[str]) -> None:
+    assert not found, "\n  ".join([what, *found])
 
 
 def _answered_twice(load: Load) -> list[RecordId]:

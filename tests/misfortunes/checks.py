@@ -25,7 +25,8 @@ def delivered_after_its_answer(receipts: Iterable[Receipt], answers: Iterable[An
     for answer in answers:
         answered_at[answer.record] = min(answer.at, answered_at.get(answer.record, answer.at))
     return [
-        f"{receipt.record} answered at {answered_at[receipt.record]:.3f}, asked for at {receipt.asked_at:.3f}"
+        f"{receipt.record} answered at {answered_at[receipt.record]:.3f}, asked for at {receipt.asked_at:.3f}, "
+        f"got at {receipt.got_at:.3f}"
         for receipt in receipts
         if answered_at.get(receipt.record, receipt.asked_at) < receipt.asked_at
     ][:TOLD]

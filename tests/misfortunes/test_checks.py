@@ -13,7 +13,7 @@ def receipt(asked_at: float, got_at: float) -> Receipt:
 
 def test_a_record_that_is_asked_for_and_delivered_after_its_acceptance_was_answered_is_told() -> None:
     found = delivered_after_its_answer([receipt(1.0, 1.1), receipt(3.0, 3.1)], [Answer(2.0, RECORD)])
-    assert found == [f"{RECORD} answered at 2.000, asked for at 3.000"]
+    assert found == [f"{RECORD} answered at 2.000, asked for at 3.000, got at 3.100"]
 
 
 def test_of_two_answers_the_first_one_counts() -> None:
