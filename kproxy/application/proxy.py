@@ -21,6 +21,7 @@ from kproxy.application.client_ports import ClientPorts
 from kproxy.application.fleet_vitals import FleetVitals
 from kproxy.application.full_collections import FullCollections
 from kproxy.application.late_admin import LateAdmin
+from kproxy.application.own_credentials import own_credentials
 from kproxy.application.peer_questions import PeerQuestions
 from kproxy.application.peer_service import fleet_secret
 from kproxy.application.share_service import ShareService, Surroundings
@@ -35,6 +36,7 @@ from kproxy.handlers.ports import BrokerEndpoint
 from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddresses
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
+from kproxy.net.authentication.broker_access import BrokerAccess
 from kproxy.net.background import BackgroundTasks
 from kproxy.net.broker_failures import AuthenticationExpected
 from kproxy.net.cluster.broker_client import ConnectionLimits
@@ -131,7 +133,7 @@ class Proxy:
             clock=self._clock,
             tasks=self._tasks,
             counting=self._metrics,
-            tls=self._tls.upstream,
+            access=BrokerAccess(self._tls.upstream, own_credentials(settings, self._clock)),
         )
         self._metadata = ClusterMetadataCache(
             settings.bootstrap_servers,

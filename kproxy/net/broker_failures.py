@@ -35,3 +35,11 @@ class AuthenticationExpected(BrokerFailure):
     Raised by `BrokerClient`. The application reads it to say why share groups are off. A broker that stops at
     just that moment looks the same, so the text says "may".
     """
+
+
+class AuthenticationRefused(AuthenticationExpected):
+    """kproxy's own credentials cannot be used, or the broker does not take them.
+
+    Raised by the logins of kproxy's own connections; handled like AuthenticationExpected. The text has the broker's
+    words and the keys to set, and no secret.
+    """

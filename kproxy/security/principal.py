@@ -1,7 +1,7 @@
 """`Principal`: who a client proved to be (Kafka's KafkaPrincipal)."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 USER: Final = "User"
 """The type of every principal that Kafka's own authentication makes."""
@@ -18,6 +18,15 @@ class Principal:
         """Return it as Kafka writes it."""
         return f"{self.kind}:{self.name}"
 
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the principal that `text` is as Kafka writes it; a name may have colons, a type has none."""
+        kind, _, name = text.partition(":")
+        return cls(kind, name)
+
 
 ANONYMOUS: Final = Principal(USER, "ANONYMOUS")
 """Whoever connects without proof of who it is (KafkaPrincipal.ANONYMOUS)."""
+
+UNKNOWN: Final = Principal("", "")
+"""Somebody who proved to be somebody, and nobody here knows who. Such a client may do nothing that kproxy decides."""

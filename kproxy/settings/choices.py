@@ -53,6 +53,11 @@ class UpstreamSecurityProtocol(StrEnum):
         """Whether every connection to a broker is encrypted: kproxy's own, and those that belong to clients."""
         return self in {UpstreamSecurityProtocol.SSL, UpstreamSecurityProtocol.SASL_SSL}
 
+    @property
+    def has_sasl(self) -> bool:
+        """Whether brokers ask who connects before they answer anything else."""
+        return self in {UpstreamSecurityProtocol.SASL_PLAINTEXT, UpstreamSecurityProtocol.SASL_SSL}
+
 
 class ListenerSecurityProtocol(StrEnum):
     """What kproxy's ports speak. SASL passes through either, so that it has no word here."""
@@ -82,3 +87,12 @@ class HostnameCheck(StrEnum):
 
     HTTPS = "https"
     NONE = ""
+
+
+class SaslMechanism(StrEnum):
+    """How kproxy's own connections prove to brokers who they are."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+    OAUTHBEARER = "OAUTHBEARER"

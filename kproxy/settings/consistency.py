@@ -5,6 +5,7 @@ from typing import Final
 
 from kproxy.settings.addresses import HostPort
 from kproxy.settings.key_table import Settings
+from kproxy.settings.sasl_consistency import sasl_contradictions
 from kproxy.settings.tls_consistency import tls_contradictions
 
 _BOUNDED: Final = (
@@ -29,6 +30,7 @@ def contradictions(settings: Settings, said: Callable[[str], str]) -> Iterator[s
     yield from _state_topic_contradictions(settings, said)
     yield from _fleet_contradictions(settings, said)
     yield from tls_contradictions(settings, said)
+    yield from sasl_contradictions(settings, said)
 
 
 def _address_contradictions(settings: Settings, said: Callable[[str], str]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kproxy.settings.addresses import HostPort
 from kproxy.settings.key_rows import key_row
-from kproxy.settings.ssl_keys import SslSettings
+from kproxy.settings.sasl_keys import SaslSettings
 from kproxy.settings.value_kinds import (
     bare_host_name,
     file_path,
@@ -16,7 +16,7 @@ from kproxy.settings.value_kinds import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FleetSettings(SslSettings):
+class FleetSettings(SaslSettings):
     """The part of `Settings` about the fleet. `load_settings` makes and validates the whole."""
 
     fleet_listener: HostPort = key_row(

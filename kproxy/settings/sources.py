@@ -115,10 +115,8 @@ def _is_none_of_ours(name: str) -> bool:
 
 def _unknown(assignment: Assignment) -> str:
     said = f"unknown key {assignment.key!r} ({assignment.origin})"
-    if assignment.key.startswith(("upstream.sasl.", "KPROXY_UPSTREAM_SASL_")):
-        return f"{said}: SASL of kproxy's own connections comes in a later version; remove it"
     if assignment.key.startswith("sasl."):
-        return f"{said}: clients' SASL is the brokers', and passes through; remove it"
+        return f"{said}: SASL passes through kproxy; kproxy's own connections have upstream.{assignment.key.lower()}"
     without_effect = {**KEYS_WITHOUT_EFFECT, **_VARIABLES_WITHOUT_EFFECT}.get(assignment.key)
     if without_effect:
         return f"{said} has no effect in kproxy, {without_effect}: remove it"

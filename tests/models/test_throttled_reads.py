@@ -2,7 +2,7 @@
 
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.ports import Throttle
-from kproxy.net.cluster.broker_client import LONGEST_THROTTLE_MS
+from kproxy.net.cluster.throttle import LONGEST_THROTTLE_MS
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.fetch_response import FetchResponse
 from tests.in_memory.scripted_cluster import ScriptedCluster

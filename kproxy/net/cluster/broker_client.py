@@ -15,12 +15,14 @@ from typing import Any, Final, TypeVar, cast
 from kproxy import __version__
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable, MalformedMessage, PeerViolation
+from kproxy.net.authentication.sasl_session import KEYS_TO_SET, SaslSession
+from kproxy.net.authentication.turned_away import turned_away
 from kproxy.net.broker_failures import AuthenticationExpected, BrokerFailure
 from kproxy.net.cluster.prepared_request import PreparedRequest
 from kproxy.net.cluster.read_buffers import ReadBuffers
 from kproxy.net.cluster.response_frames import ResponseFrames
+from kproxy.net.cluster.throttle import THROTTLED, Throttle
 from kproxy.net.dialing import TlsContext, connect
-from kproxy.net.tls.handshakes import failure_with_broker, is_refusal
 from kproxy.settings.addresses import HostPort
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
@@ -42,12 +44,6 @@ CLOSED_BY_KPROXY: Final = "closed_by_kproxy"
 CLOSED_BY_BROKER: Final = "closed_by_broker"
 """Reasons of a `BrokerFailure` that are part of normal life when nothing is owed."""
 
-THROTTLED: Final = "throttled"
-"""The reason of a `BrokerFailure`: a request was not sent, because the broker's quotas want none for too long."""
-
-LONGEST_THROTTLE_MS: Final = 300_000
-"""No throttle time is taken to be longer: a quota that was far too small may have been raised meanwhile."""
-
 MAX_CORRELATION_ID: Final = 2**31 - 1
 
 
@@ -56,7 +52,7 @@ class ConnectionLimits:
     """Bounds of one connection of kproxy's own."""
 
     connect_timeout_ms: int = 5_000
-    """For the name lookup, the connection and the negotiation of versions together."""
+    """For the name lookup, the connection, the negotiation of versions and the authentication together."""
     request_timeout_ms: int = 10_000
     """For one answer, beyond the time that the request itself allows the broker to wait."""
     frame_max_bytes: int = 100 * 1024 * 1024
@@ -93,7 +89,8 @@ class BrokerClient(asyncio.BufferedProtocol):
         self._is_negotiated = False
         self._is_trusted = False
         self._is_encrypted = False
-        self._throttled_until_s = 0.0
+        self._session: SaslSession | None = None
+        self._throttle = Throttle()
         self._transport: asyncio.Transport | None = None
         self._closed_because: BrokerFailure | None = None
 
@@ -112,9 +109,7 @@ class BrokerClient(asyncio.BufferedProtocol):
     @property
     def throttled_ms(self) -> int:
         """How much longer the broker reads nothing from this connection, in milliseconds; 0 when it does."""
-        if not self._throttled_until_s:
-            return 0
-        return max(0, ceil(1000 * (self._throttled_until_s - asyncio.get_running_loop().time())))
+        return self._throttle.remaining_ms
 
     def has_version_for(self, api_key: int) -> bool:
         """Return whether there is a version of the API that both sides know."""
@@ -157,6 +152,7 @@ class BrokerClient(asyncio.BufferedProtocol):
                 not come in time, cannot be decoded or is somebody else's; the broker is throttled for too long.
         """
         chosen = self.version_for(api_key) if version is None else version
+        await self.pass_throttle()
         return await self._send(api_key, chosen, message, broker_wait_ms, client_id)
 
     async def repeat(self, request: PreparedRequest, read: Callable[[memoryview], Answer]) -> Answer:
@@ -176,7 +172,7 @@ class BrokerClient(asyncio.BufferedProtocol):
         return answer
 
     async def pass_throttle(self) -> None:
-        """Return when requests may be sent: at once, unless the broker reads none for the time.
+        """Return when requests may be sent: at once, unless the broker reads none for the time, or asks who this is.
 
         Raises:
             BrokerFailure: that lasts longer than an answer may take.
@@ -188,6 +184,8 @@ class BrokerClient(asyncio.BufferedProtocol):
             pause_ms = min(throttled_ms, patience_ms)
             patience_ms -= pause_ms
             await asyncio.sleep(pause_ms / 1000)
+        if self._session is not None:
+            await self._session.renewed(self)
 
     def require_throttle_within(self, patience_ms: int) -> None:
         """Return if the broker reads requests again within `patience_ms`. Raises BrokerFailure."""
@@ -196,13 +194,13 @@ class BrokerClient(asyncio.BufferedProtocol):
             detail = f"{self.peer} takes no requests for {throttled_ms} ms more: the quotas of client id"
             raise BrokerFailure(THROTTLED, f"{detail} '{CLIENT_ID}' are exceeded")
 
-    async def negotiate(self) -> None:
-        """Learn what the broker serves; before that no other request makes sense.
+    async def negotiate(self, session: SaslSession | None = None) -> None:
+        """Learn what the broker serves, and authenticate with `session`; before that no other request makes sense.
 
         A broker too old for version 3 answers with error 35, and is asked in version 0 (KIP-511).
 
         Raises:
-            BrokerUnavailable: see `request`.
+            BrokerUnavailable: see `request`; an AuthenticationRefused when the broker does not take the credentials.
         """
         request = ApiVersionsRequest(client_software_name=CLIENT_ID, client_software_version=__version__)
         response = await self._ask_api_versions(request, NEGOTIATION_VERSION)
@@ -213,10 +211,33 @@ class BrokerClient(asyncio.BufferedProtocol):
             raise self._end(BrokerFailure("api_versions_refused", detail))
         self.version_ranges = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
         self._is_negotiated = True
+        if session is not None:
+            await session.begin(self)
+            self._session, self._is_trusted = session, True
 
-    def close(self) -> None:
-        """Close the connection; those who wait for answers get BrokerUnavailable."""
-        self._end(BrokerFailure(CLOSED_BY_KPROXY, f"the connection to {self.peer} was closed by kproxy"))
+    async def authenticate(self, session: SaslSession) -> None:
+        """Prove who kproxy is, now and whenever the broker asks again; to be called behind `negotiate`.
+
+        Raises:
+            AuthenticationRefused: the broker does not believe it.
+            BrokerUnavailable: see `request`.
+        """
+        await session.begin(self)
+        self._session, self._is_trusted = session, True
+
+    async def ask_at_once(self, api_key: int, message: Message, version: int) -> Message:
+        """Return the answer to a request of an exchange with which the connection authenticates; see `request`.
+
+        The broker comes to it behind everything that it owes.
+        """
+        now_s = asyncio.get_running_loop().time()
+        owed_s = max((owed.timer.when() - now_s for owed in self._owed), default=0.0)
+        return await self._send(api_key, version, message, ceil(1000 * owed_s), CLIENT_ID)
+
+    def close(self, because: BrokerFailure | None = None) -> None:
+        """Close the connection; those who wait for answers get a BrokerUnavailable: `because`, if it is told."""
+        closed = BrokerFailure(CLOSED_BY_KPROXY, f"the connection to {self.peer} was closed by kproxy")
+        self._end(because or closed)
 
     # ------------------------------------------------ asyncio.BufferedProtocol
 
@@ -254,7 +275,6 @@ class BrokerClient(asyncio.BufferedProtocol):
     async def _send(
         self, api_key: int, version: int, message: Message, broker_wait_ms: int, client_id: str
     ) -> Message:
-        await self.pass_throttle()
         transport = self._open_transport()
         correlation_id = self._next_correlation_id()
         chunks = codecs.encode_request(api_key, version, correlation_id, client_id, message)
@@ -301,15 +321,11 @@ class BrokerClient(asyncio.BufferedProtocol):
         self._is_trusted = self._is_negotiated
         throttle_ms = getattr(answer, "throttle_time_ms", 0)
         if throttle_ms > 0:
-            self._throttle(throttle_ms)
+            self._throttle.begin(throttle_ms)
+            if self.on_throttled is not None:
+                self.on_throttled(throttle_ms)
         if is_awaited:
             owed.answer.set_result(answer)
-
-    def _throttle(self, throttle_ms: int) -> None:
-        until_s = asyncio.get_running_loop().time() + min(throttle_ms, LONGEST_THROTTLE_MS) / 1000
-        self._throttled_until_s = max(self._throttled_until_s, until_s)
-        if self.on_throttled is not None:
-            self.on_throttled(throttle_ms)
 
     def _end_late(self, api_key: int, timeout_ms: int) -> None:
         detail = f"{self.peer} did not answer {ApiKey(api_key).name} within {timeout_ms} ms"
@@ -331,21 +347,11 @@ class BrokerClient(asyncio.BufferedProtocol):
         return reason
 
     def _reason_of_loss(self, exc: Exception | None) -> BrokerFailure:
-        if exc is not None and is_refusal(exc) and not self._is_negotiated:
-            failure = failure_with_broker(exc, self.peer)
-            return BrokerFailure(failure.reason, f"{self.peer}: {failure.detail}")
-        if not self._is_negotiated and self._is_encrypted:
-            detail = (
-                "closed the connection before it answered ApiVersions: it may want a certificate of kproxy's"
-            )
-            hint = "upstream.ssl.keystore.location"
-            return BrokerFailure("closed_before_api_versions", f"{self.peer} {detail} ({hint})")
         if not self._is_negotiated:
-            detail = "closed the connection before it answered ApiVersions: it may expect TLS"
-            return AuthenticationExpected("closed_before_api_versions", f"{self.peer} {detail}")
+            return turned_away(self.peer, exc, is_encrypted=self._is_encrypted)
         if not self._is_trusted and self._owed:
             detail = "closed the connection at the first request: it may expect SASL authentication"
-            return AuthenticationExpected("closed_at_first_request", f"{self.peer} {detail}")
+            return AuthenticationExpected("closed_at_first_request", f"{self.peer} {detail}; {KEYS_TO_SET}")
         because = f" ({exc})" if exc else ""
         if self._frames.is_mid_frame:
             detail = f"{self.peer} closed the connection in the middle of an answer{because}"
@@ -363,14 +369,15 @@ async def dial(
     limits: ConnectionLimits,
     read_buffers: ReadBuffers | None = None,
     tls: TlsContext | None = None,
+    session: SaslSession | None = None,
 ) -> BrokerClient:
     """Return a connection to `address` whose versions are negotiated; `read_buffers` may be other connections', too.
 
-    With `tls` it is encrypted.
+    With `tls` it is encrypted; `session` is a new one, and authenticates.
 
     Raises:
         BrokerFailure: the text names the address and what happened there; it is an AuthenticationExpected when
-            the broker turned the connection away as those do that expect TLS.
+            the broker turned the connection away as those do that expect TLS, or did not take the credentials.
     """
     buffers = read_buffers or ReadBuffers()
     try:
@@ -381,15 +388,15 @@ async def dial(
                 timeout_ms=limits.connect_timeout_ms,
                 tls=tls,
             )
-            return await _negotiated(client)
+            return await _negotiated(client, session)
     except TimeoutError:
         detail = f"{address} did not answer within {limits.connect_timeout_ms} ms"
         raise BrokerFailure("connect_timeout", detail) from None
 
 
-async def _negotiated(client: BrokerClient) -> BrokerClient:
+async def _negotiated(client: BrokerClient, session: SaslSession | None) -> BrokerClient:
     try:
-        await client.negotiate()
+        await client.negotiate(session)
     except BaseException:
         client.close()
         raise

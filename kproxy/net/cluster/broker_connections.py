@@ -12,6 +12,7 @@ from kproxy.errors import BrokerUnavailable
 from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.ports import Clock
 from kproxy.interception.broker_addresses import BackingBroker
+from kproxy.net.authentication.broker_access import BrokerAccess
 from kproxy.net.backoff import Backoff
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.cluster.broker_client import (
@@ -24,7 +25,6 @@ from kproxy.net.cluster.broker_client import (
 )
 from kproxy.net.cluster.read_buffers import ReadBuffers
 from kproxy.net.counting import Counting
-from kproxy.net.dialing import TlsContext
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings.addresses import HostPort
 from kproxy.telemetry import logs
@@ -33,6 +33,10 @@ log = logs.logger("net.cluster.broker_connections")
 
 READ_CONNECTION_COUNT: Final = 4
 """Connections per broker that reads are spread over; opened one by one as reads overlap."""
+
+
+OPEN_ACCESS: Final = BrokerAccess()
+"""Where brokers let everybody in, unencrypted."""
 
 
 class ReadConnections(Protocol):
@@ -46,19 +50,23 @@ class ReadConnections(Protocol):
 class Dialler:
     """Opens connections, which share their read buffers, and tells the operator what becomes of them.
 
-    With `tls` they are encrypted.
+    `access` is how brokers let them in; what they do about it beside requests is among `tasks`.
     """
 
-    def __init__(self, limits: ConnectionLimits, counting: Counting, tls: TlsContext | None = None) -> None:
+    def __init__(
+        self, limits: ConnectionLimits, counting: Counting, tasks: TaskKeeper, access: BrokerAccess
+    ) -> None:
         self.limits = limits
-        self._tls = tls
         self._counting = counting
+        self._tasks = tasks
+        self._access = access
         self._read_buffers = ReadBuffers()
 
     async def open(self, address: HostPort) -> BrokerClient:
         """Return a new connection to `address`. Raises BrokerFailure."""
         try:
-            client = await dial(address, self.limits, self._read_buffers, self._tls)
+            session = self._access.new_session(self._tasks)
+            client = await dial(address, self.limits, self._read_buffers, self._access.tls, session)
         except BrokerFailure as failure:
             self._counting.count("connection_errors", 1, "broker", failure.reason)
             raise
@@ -207,7 +215,7 @@ class BrokerConnections:
     writes to the state log, `reader` for reads that the broker answers at once, `survey` for the questions of people
     who look into kproxy, so that none of them waits behind another purpose. A broker
     that could not be reached is left alone for a while that grows up to a second; in that time every call
-    fails at once.
+    fails at once. `access` is how brokers let all of them in.
     """
 
     def __init__(
@@ -218,9 +226,9 @@ class BrokerConnections:
         tasks: TaskKeeper,
         counting: Counting,
         read_connection_count: int = READ_CONNECTION_COUNT,
-        tls: TlsContext | None = None,
+        access: BrokerAccess = OPEN_ACCESS,
     ) -> None:
-        self.dialler = Dialler(limits, counting, tls)
+        self.dialler = Dialler(limits, counting, tasks, access)
         self._clock = clock
         self._tasks = tasks
         self._read_connection_count = read_connection_count

@@ -23,10 +23,11 @@ from kproxy.handlers.ports import (
     Throttle,
     TopicDescription,
 )
-from kproxy.net.cluster.broker_client import LONGEST_THROTTLE_MS, BrokerClient
+from kproxy.net.cluster.broker_client import BrokerClient
 from kproxy.net.cluster.broker_connections import ReadConnections
 from kproxy.net.cluster.leader_doubts import LEADER_DOUBTS, told_code
 from kproxy.net.cluster.metadata import ClusterMetadataCache
+from kproxy.net.cluster.throttle import LONGEST_THROTTLE_MS
 from kproxy.net.reading.early_reads import EarlyReads
 from kproxy.net.reading.fetch_topics import (
     FIRST_VERSION_BY_TOPIC_ID,

@@ -5,13 +5,13 @@ from dataclasses import fields
 from kproxy.settings import HostPort, Settings
 from kproxy.settings.fleet_keys import FleetSettings
 from kproxy.settings.key_table import KEYS
-from kproxy.settings.ssl_keys import SslSettings
+from kproxy.settings.sasl_keys import SaslSettings
 
 
 def test_its_keys_follow_those_of_tls_in_the_whole_table() -> None:
     names = [row.metadata["name"] for row in fields(FleetSettings)]
     assert list(KEYS)[: len(names)] == names
-    assert {name.rpartition("fleet.")[0] for name in names[len(fields(SslSettings)) :]} == {"kproxy."}
+    assert {name.rpartition("fleet.")[0] for name in names[len(fields(SaslSettings)) :]} == {"kproxy."}
 
 
 def test_a_process_is_reached_at_the_host_that_it_listens_on_unless_another_one_is_named() -> None:

@@ -178,21 +178,12 @@ def test_an_unknown_key_is_a_problem_with_a_suggestion(key: str, problem: str) -
     assert list(problems_of_source([Assignment(key, "1", "here")])) == [problem]
 
 
-@pytest.mark.parametrize("key", ["upstream.sasl.mechanism", "KPROXY_UPSTREAM_SASL_MECHANISM"])
-def test_sasl_of_the_broker_connections_is_said_to_come_later(key: str) -> None:
+def test_sasl_of_clients_is_no_matter_of_the_configuration() -> None:
     # When
-    (problem,) = problems_of_source([Assignment(key, "1", "here")])
+    (problem,) = problems_of_source([Assignment("sasl.mechanism", "PLAIN", "here")])
 
     # Then
-    assert problem.endswith("SASL of kproxy's own connections comes in a later version; remove it")
-
-
-def test_sasl_of_clients_is_the_brokers() -> None:
-    # When
-    (problem,) = problems_of_source([Assignment("sasl.mechanism", "1", "here")])
-
-    # Then
-    assert problem.endswith("clients' SASL is the brokers', and passes through; remove it")
+    assert problem.endswith("kproxy's own connections have upstream.sasl.mechanism")
 
 
 def test_one_source_that_contradicts_itself_is_a_problem() -> None:

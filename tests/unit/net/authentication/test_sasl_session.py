@@ -1,0 +1,205 @@
+"""One connection that authenticates, and goes on doing so."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from kproxy.error_codes import ErrorCode
+from kproxy.errors import BrokerUnavailable
+from kproxy.net.authentication.credentials import PasswordCredentials
+from kproxy.net.authentication.sasl_session import SaslSession
+from kproxy.net.broker_failures import AuthenticationRefused
+from kproxy.net.cluster.broker_client import BrokerClient, ConnectionLimits, dial
+from kproxy.net.tasks import TaskKeeper
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.codecs import DecodedRequest
+from kproxy.wire.messages.metadata_request import MetadataRequest
+from kproxy.wire.messages.sasl_handshake_response import SaslHandshakeResponse
+from tests.event_loops import BOTH_LOOPS
+from tests.in_memory.answering_broker import Reply
+from tests.worlds.asking_broker import AskingBroker
+from tests.worlds.backing import ask, cluster_named
+
+pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+
+LIMITS = ConnectionLimits(connect_timeout_ms=2_000, request_timeout_ms=2_000, frame_max_bytes=10_000)
+IMPATIENT = ConnectionLimits(connect_timeout_ms=2_000, request_timeout_ms=200, frame_max_bytes=10_000)
+LOGIN = ["SASL_HANDSHAKE", "SASL_AUTHENTICATE"]
+
+
+async def until_it_is_old() -> None:
+    """Return when a session with a lifetime of a millisecond is due."""
+    await asyncio.sleep(0.002)
+
+
+@asynccontextmanager
+async def connected(
+    broker: AskingBroker,
+    *,
+    mechanism: str = "PLAIN",
+    password: str = "pencil",
+    limits: ConnectionLimits = LIMITS,
+) -> AsyncIterator[BrokerClient]:
+    """A connection whose session is due whenever a lifetime of a millisecond is over."""
+    tasks = TaskKeeper()
+    credentials = PasswordCredentials(mechanism, "kproxy", lambda: password)
+    session = SaslSession(credentials, tasks, shortest_pause_s=0)
+    try:
+        yield await dial(broker.address, limits, session=session)
+    finally:
+        await tasks.close()
+
+
+async def test_a_connection_says_who_it_is_before_it_asks_anything() -> None:
+    async with AskingBroker() as broker, connected(broker) as client:
+        # When
+        await ask(client)
+
+        # Then
+        assert broker.order == ["API_VERSIONS", *LOGIN, "METADATA"]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "password", "words"),
+    [
+        ("PLAIN", "incorrect", "does not take kproxy's own credentials: Authentication failed: wrong"),
+        (
+            "SCRAM-SHA-256",
+            "pencil",
+            "does not enable SCRAM-SHA-256, but PLAIN, GSSAPI: set upstream.sasl.mech",
+        ),
+    ],
+)
+async def test_who_is_turned_away_is_told_in_the_brokers_words_what_to_set(
+    mechanism: str, password: str, words: str
+) -> None:
+    async with AskingBroker() as broker:
+        # When
+        with pytest.raises(AuthenticationRefused, match=words) as refusal:
+            await connected(broker, mechanism=mechanism, password=password).__aenter__()
+
+        # Then
+        await broker.until_connected(0)
+        assert not {"pencil", password} & set(str(refusal.value).split())
+
+
+async def test_a_listener_that_asks_nobody_is_told_of() -> None:
+    async with AskingBroker() as broker:
+        # Given
+        refused = SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+        broker.answers[ApiKey.SASL_HANDSHAKE] = lambda _: refused
+
+        # When, then
+        with pytest.raises(AuthenticationRefused, match=r"may not ask for SASL; set upstream\.security"):
+            await connected(broker).__aenter__()
+
+
+async def test_without_a_lifetime_one_login_is_enough() -> None:
+    async with AskingBroker() as broker, connected(broker) as client:
+        # When
+        for _ in range(3):
+            await ask(client)
+
+        # Then
+        assert broker.order == ["API_VERSIONS", *LOGIN, *["METADATA"] * 3]
+
+
+async def test_before_the_broker_forgets_it_a_connection_says_again_who_it_is() -> None:
+    async with AskingBroker(lifetime_ms=1) as broker, connected(broker) as client:
+        await until_it_is_old()
+
+        # When
+        await asyncio.gather(*(ask(client) for _ in range(5)))
+
+        # Then
+        assert broker.order[:5] == ["API_VERSIONS", *LOGIN, *LOGIN]
+        assert broker.order.count("METADATA") == 5
+        assert broker.accepted_count == 1
+
+
+async def test_a_login_waits_behind_what_the_broker_owes_for_as_long_as_that_may_take() -> None:
+    # Given
+    may_answer = asyncio.Event()
+
+    async def answer(request: DecodedRequest) -> Reply:
+        await may_answer.wait()
+        return cluster_named(str(request.correlation_id))
+
+    async with AskingBroker(lifetime_ms=1) as broker, connected(broker, limits=IMPATIENT) as client:
+        broker.answers[ApiKey.METADATA] = answer
+        broker.lifetime_ms = 0
+        async with asyncio.TaskGroup() as callers:
+            poll = client.request(ApiKey.METADATA, MetadataRequest(), broker_wait_ms=5_000)
+            patient = callers.create_task(poll)
+            await broker.until_asked(ApiKey.METADATA)
+            await until_it_is_old()
+
+            # When
+            behind = callers.create_task(ask(client))
+            asyncio.get_running_loop().call_later(2 * IMPATIENT.request_timeout_ms / 1000, may_answer.set)
+
+        # Then
+        assert patient.result() is not None
+        assert behind.result() is not None
+        assert broker.order == ["API_VERSIONS", *LOGIN, "METADATA", *LOGIN, "METADATA"]
+
+
+async def test_a_caller_that_gives_up_does_not_cut_the_login_short() -> None:
+    async with AskingBroker(lifetime_ms=1) as broker, connected(broker) as client:
+        # Given
+        may_answer, answer = asyncio.Event(), broker.answers[ApiKey.SASL_HANDSHAKE]
+
+        async def slowly(request: DecodedRequest) -> Reply:
+            await may_answer.wait()
+            reply = answer(request)
+            assert isinstance(reply, SaslHandshakeResponse)
+            return reply
+
+        broker.answers[ApiKey.SASL_HANDSHAKE] = slowly
+        broker.lifetime_ms = 0
+        await until_it_is_old()
+        async with asyncio.TaskGroup() as callers:
+            impatient = callers.create_task(ask(client))
+            patient = callers.create_task(ask(client))
+            await broker.until_asked(ApiKey.SASL_HANDSHAKE, 2)
+
+            # When
+            impatient.cancel()
+            may_answer.set()
+
+        # Then
+        assert patient.result() is not None
+        assert broker.order == ["API_VERSIONS", *LOGIN, *LOGIN, "METADATA"]
+
+
+async def test_a_password_that_is_not_taken_any_more_ends_the_connection_with_the_reason() -> None:
+    async with AskingBroker(lifetime_ms=1) as broker, connected(broker) as client:
+        # Given
+        broker.password = "another"
+        await until_it_is_old()
+
+        # When
+        with pytest.raises(BrokerUnavailable, match="Authentication failed: wrong"):
+            await ask(client)
+
+        # Then
+        assert not client.is_open
+
+
+async def test_when_kproxy_ends_nobody_waits_for_a_login() -> None:
+    # Given
+    tasks = TaskKeeper()
+    session = SaslSession(PasswordCredentials("PLAIN", "kproxy", lambda: "pencil"), tasks, shortest_pause_s=0)
+    async with AskingBroker(lifetime_ms=1) as broker:
+        client = await dial(broker.address, LIMITS, session=session)
+        await until_it_is_old()
+        await tasks.close()
+
+        # When
+        await ask(client)
+
+        # Then
+        assert broker.order == ["API_VERSIONS", *LOGIN, "METADATA"]
+        client.close()
