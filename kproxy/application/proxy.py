@@ -49,6 +49,7 @@ from kproxy.net.cluster.share_support import ShareSupportWatch
 from kproxy.net.cluster.topic_names import TopicNames
 from kproxy.net.cluster.view import ClusterBroker, TopicIdsMissing
 from kproxy.net.deadlines import MonotonicClock, SystemWallClock
+from kproxy.net.relay.admission import Admission
 from kproxy.net.relay.answering import TimedApis
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.early_ports import EarlyPorts
@@ -210,6 +211,10 @@ class Proxy:
             peers=self._share.peers.twins,
             on_unreachable=self._broker_search.begin,
             on_topic_change=self._share.topic_changes.note,
+            admission=Admission(
+                is_sasl_required=settings.upstream_security_protocol.has_sasl,
+                sub_claim_name=settings.sasl_oauthbearer_sub_claim_name,
+            ),
         )
         self._listeners = ClientPorts(
             settings,

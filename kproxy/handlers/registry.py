@@ -15,6 +15,7 @@ from kproxy.errors import ApiError
 from kproxy.handlers.ports import Observer
 from kproxy.handlers.readiness import AlwaysReady, Readiness, state_need
 from kproxy.handlers.request_context import RequestContext
+from kproxy.security.principal import UNKNOWN
 from kproxy.wire.codecs import DecodedRequest, Message
 
 
@@ -190,6 +191,8 @@ class ServedApis:
         try:
             if context.refusal:
                 return self._refuse_for_peer(api, request.message, context)
+            if context.principal == UNKNOWN:
+                return self._refuse_unknown(api, request.message, context)
             context = await self._when_ready(request.message, context)
             if partial_api is None and self._service is not Service.ON:
                 return self._refuse(api, request.message, context)
@@ -233,6 +236,11 @@ class ServedApis:
     def _refuse_for_peer(self, api: ServedApi, message: Message, context: RequestContext) -> Message:
         self._observer.refused(context, reason="peer_unavailable", detail=context.refusal)
         return api.refusal_of(message, ErrorCode.COORDINATOR_NOT_AVAILABLE, context.refusal)
+
+    def _refuse_unknown(self, api: ServedApi, message: Message, context: RequestContext) -> Message:
+        detail = "kproxy cannot tell who the client is by the SASL mechanism with which it authenticated"
+        self._observer.refused(context, reason="principal_unknown", detail=detail)
+        return api.refusal_of(message, ErrorCode.GROUP_AUTHORIZATION_FAILED, detail)
 
     def _refuse(self, api: ServedApi, message: Message, context: RequestContext) -> Message:
         error_code = ErrorCode.UNSUPPORTED_VERSION if self.is_off else ErrorCode.COORDINATOR_NOT_AVAILABLE

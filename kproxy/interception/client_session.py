@@ -20,38 +20,35 @@ Rules, all of them Kafka's:
 from collections import deque
 from collections.abc import Callable, Mapping, MutableMapping
 from functools import partial
-from typing import Final
 
 from kproxy.errors import MalformedMessage, PeerViolation
 from kproxy.interception.broker_addresses import BackingBroker, UnknownBrokers
 from kproxy.interception.calls import AnyCall, Call, peer_call
-from kproxy.interception.gathering import Gathering
+from kproxy.interception.gathering import questions
+from kproxy.interception.keepalive import keepalive_request, keepalive_slot
 from kproxy.interception.known_versions import MAX_API_VERSIONS_VERSION
 from kproxy.interception.relayed_half import RelayedHalf
 from kproxy.interception.request_decisions import (
     AnsweredAtOnce,
     Relayed,
     Served,
-    Translated,
     decide_held_request,
+    decode_held,
 )
 from kproxy.interception.request_stream import RequestStream, is_large
-from kproxy.interception.response_slots import ResponseSlot, Rewrite, SlotKind
+from kproxy.interception.response_slots import Buffers, ResponseSlot, Rewrite, SlotKind
 from kproxy.interception.response_stream import ResponseStream, takes_long
 from kproxy.interception.rewrites.api_versions import unsupported_version_answer
 from kproxy.interception.rewrites.described_groups import tell_share_groups
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import Disposition, RoutingTable
+from kproxy.interception.sasl_watch import SASL_KEYS, SaslWatch
 from kproxy.interception.topic_changes import TopicChange, topic_change_in
 from kproxy.security.principal import ANONYMOUS, Principal
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.frames import RequestHead
-from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
-
-KEEPALIVE_CORRELATION_ID: Final = 0x6B707879
-"""Of the requests that kproxy sends on a silent twin; it only has to come back."""
 
 
 class ClientSession:
@@ -63,6 +60,7 @@ class ClientSession:
         max_request_bytes: `socket.request.max.bytes`, inclusive; also the largest response that is held.
         request_counts: counted up per (API key, version); shared by all sessions.
         on_topic_change: called when an answer passes that tells of changed topics.
+        sasl: learns who the client is.
     """
 
     __slots__ = (
@@ -82,6 +80,7 @@ class ClientSession:
         "passes_from_broker",
         "passes_from_client",
         "principal",
+        "sasl",
     )
 
     def __init__(
@@ -92,6 +91,7 @@ class ClientSession:
         max_request_bytes: int,
         request_counts: MutableMapping[tuple[int, int], int],
         on_topic_change: Callable[[TopicChange], None] = lambda _: None,
+        sasl: SaslWatch | None = None,
     ) -> None:
         self._routes = routes
         self._rewriter = rewriter
@@ -107,12 +107,13 @@ class ClientSession:
         self.passes_from_broker = self._responses.passes
         """The same the other way."""
         self._on_topic_change = on_topic_change
+        self.principal: Principal = ANONYMOUS
+        """Who the client has proved to be so far."""
+        self.sasl = SaslWatch() if sasl is None else sasl
         self._broker_versions: Mapping[int, tuple[int, int]] = {}
         self._call: AnyCall | None = None
         self._new_brokers: tuple[BackingBroker, ...] = ()
         self._is_long_turn = self.is_farewell_said = False
-        self.principal: Principal = ANONYMOUS
-        """Who the client has proved to be so far."""
         self.has_long_answer = False
         """Whether a response of the broker waits for a long turn to be changed in, with `go_on`."""
 
@@ -209,11 +210,7 @@ class ClientSession:
         self._requests.receive(data)
 
     def go_on(self) -> None:
-        """Go on with what waits for another turn, in one of the long ones: an answer, else requests.
-
-        Raises:
-            PeerViolation: by one of them.
-        """
+        """Go on with what waits for a long turn: an answer, else requests. Raises PeerViolation."""
         if self.has_long_answer:
             self._is_long_turn, self.has_long_answer = True, False
             self._responses.release()
@@ -247,11 +244,12 @@ class ClientSession:
         self, request: DecodedRequest, message: Message, merge: Callable[[Message], Message]
     ) -> RelayedHalf:
         """Return what to pass on when `message` is what is left of `request`: in the version that the broker has."""
-        _, newest = self._broker_versions.get(request.api_key, (0, request.api_version))
-        version = min(request.api_version, newest)
+        version = min(
+            request.api_version, self._broker_versions.get(request.api_key, (0, request.api_version))[1]
+        )
         return RelayedHalf(request, message, version, self._rewriter.topic_name, merge)
 
-    def pass_on(self, slot: ResponseSlot, buffers: list[bytes | memoryview], merge: Rewrite) -> None:
+    def pass_on(self, slot: ResponseSlot, buffers: Buffers, merge: Rewrite) -> None:
         """Send `buffers`, a request, to the broker for a call, and `merge` of its answer to the client.
 
         That is made in a long turn: kproxy's own part of the answer may be large.
@@ -263,17 +261,14 @@ class ClientSession:
     def inject_keepalive(self) -> bool:
         """Put an ApiVersions request of kproxy's own on a silent twin; its answer is swallowed.
 
-        Returns False, having done nothing, when the broker owes a response or a frame is under way: then it is not
-        silent. A call being answered does not count: a share consumer that polls has one nearly all the time.
+        Returns False, having done nothing, when the broker owes a response, or a frame or SASL is under way: then it is
+        not silent. A call being answered does not count: a share consumer that polls has one nearly all the time.
         """
-        if self.awaits_broker or self._requests.is_mid_frame or self._responses.is_mid_frame:
+        is_mid_frame = self._requests.is_mid_frame or self._responses.is_mid_frame
+        if self.awaits_broker or is_mid_frame or self.sasl.is_under_way:
             return False
-        slot = ResponseSlot(SlotKind.SWALLOW, ApiKey.API_VERSIONS, 0, KEEPALIVE_CORRELATION_ID)
-        self._slots.appendleft(slot)
-        request = codecs.encode_request(
-            ApiKey.API_VERSIONS, 0, KEEPALIVE_CORRELATION_ID, "kproxy-keepalive", ApiVersionsRequest()
-        )
-        self._requests.for_broker.extend(request)
+        self._slots.appendleft(keepalive_slot())
+        self._requests.for_broker.extend(keepalive_request())
         return True
 
     # ---- requests
@@ -301,6 +296,9 @@ class ClientSession:
             self._answer_at_once(head, codecs.encode_response(head.api_key, 0, head.correlation_id, answer))
             return False
         self._count(head)
+        if head.api_key in SASL_KEYS:
+            self._watch(head, frame)
+            return False
         if self._routes.is_elsewhere is not None and (call := peer_call(head, frame, self._routes)):
             self._call = call
             self._slots.append(call.slot)
@@ -318,22 +316,19 @@ class ClientSession:
             case Relayed(kind):
                 self._relay_held(kind, head, frame)
             case AnsweredAtOnce():
+                self.sasl.require_proof()
                 self._answer_at_once(head, codecs.encode_response(*head, decided.answer))
             case _:
-                self._translate(head, decided)
+                slots, frames = questions(head, decided, self._rewriter)
+                self._slots += slots
+                self._requests.for_broker += frames
         return False
 
-    def _translate(self, head: RequestHead, translated: Translated) -> None:
-        """Ask an older broker in its own version, once or several times, and answer once in the client's."""
-        translation, broker_version = translated.translation, translated.broker_version
-        gathering = Gathering(head, broker_version, translation, self._rewriter)
-        for position, message in enumerate(translation.requests):
-            slot = ResponseSlot(SlotKind.REWRITE, *head)
-            slot.rewrite = partial(gathering.take, position)
-            self._slots.append(slot)
-            self._requests.for_broker += codecs.encode_request(
-                head.api_key, broker_version, head.correlation_id, translated.client_id, message
-            )
+    def _watch(self, head: RequestHead, frame: memoryview) -> None:
+        """Let a request of SASL pass as it came, and its answer, and see who the client turns out to be."""
+        self._relay_held(SlotKind.REWRITE, head, frame)
+        message = decode_held(head, frame).message
+        self._slots[-1].rewrite = partial(self._learn, self.sasl.request(message, head.api_version))
 
     def _relay_held(self, kind: SlotKind, head: RequestHead, frame: memoryview) -> None:
         self._slots.append(ResponseSlot(kind, *head))
@@ -346,7 +341,7 @@ class ClientSession:
         self._settle_head()
 
     def _count(self, head: RequestHead) -> None:
-        key = (head.api_key, head.api_version)
+        key = head.api_key, head.api_version
         self._request_counts[key] = self._request_counts.get(key, 0) + 1
 
     @property
@@ -392,6 +387,12 @@ class ClientSession:
     def _notice(self, head: RequestHead, frame: memoryview) -> list[bytes | memoryview]:
         """Let an answer pass as it is, and say what it tells of topics."""
         self._on_topic_change(topic_change_in(head.api_key, head.api_version, frame))
+        return [len(frame).to_bytes(4, "big"), frame]
+
+    def _learn(self, learn: Callable[[memoryview], None], frame: memoryview) -> Buffers:
+        learn(frame)
+        if self.sasl.proof is not None:
+            self.principal = self.sasl.proof.principal
         return [len(frame).to_bytes(4, "big"), frame]
 
     def _settle_head(self) -> None:

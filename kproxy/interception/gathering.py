@@ -1,5 +1,9 @@
 """Several responses of a broker that become one for the client."""
 
+from functools import partial
+
+from kproxy.interception.request_decisions import Translated
+from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.translations import Translation
 from kproxy.wire import codecs
@@ -47,3 +51,20 @@ class Gathering:
         if self._head.api_key in {ApiKey.FIND_COORDINATOR, ApiKey.METADATA}:
             merged = self._rewriter.readdress(self._head.api_key, merged)
         return codecs.encode_response(*self._head, merged)
+
+
+def questions(
+    head: RequestHead, translated: Translated, rewriter: ResponseRewriter
+) -> tuple[list[ResponseSlot], list[bytes | memoryview]]:
+    """Return what an older broker is asked with, and the places of its answers: the last one has the whole answer."""
+    gathering = Gathering(head, translated.broker_version, translated.translation, rewriter)
+    slots: list[ResponseSlot] = []
+    frames: list[bytes | memoryview] = []
+    for position, message in enumerate(translated.translation.requests):
+        slot = ResponseSlot(SlotKind.REWRITE, *head)
+        slot.rewrite = partial(gathering.take, position)
+        slots.append(slot)
+        frames += codecs.encode_request(
+            head.api_key, translated.broker_version, head.correlation_id, translated.client_id, message
+        )
+    return slots, frames

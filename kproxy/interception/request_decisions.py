@@ -83,7 +83,7 @@ def decide_held_request(
     """
     disposition = routes.disposition(head.api_key, head.api_version)
     if disposition is not Disposition.EXAMINE or routes.is_shared(head.api_key):
-        request = _decode(head, frame)
+        request = decode_held(head, frame)
         is_served = _is_answered_here(disposition, request)
         return Served(request, disposition) if is_served else Relayed(SlotKind.FORWARD)
     if head.api_key == ApiKey.FIND_COORDINATOR:
@@ -91,9 +91,18 @@ def decide_held_request(
         if (answer := _share_coordinator(head, frame, addresses, broker_version)) is not None:
             return AnsweredAtOnce(answer)
     if LOWEST_TRANSLATED[head.api_key] <= broker_version < head.api_version:
-        return _translated(_decode(head, frame), rewriter, broker_version)
+        return _translated(decode_held(head, frame), rewriter, broker_version)
     names_brokers = head.api_key in {ApiKey.FIND_COORDINATOR, ApiKey.METADATA}
     return Relayed(SlotKind.REWRITE if names_brokers else SlotKind.FORWARD)
+
+
+def decode_held(head: RequestHead, frame: memoryview) -> DecodedRequest:
+    """Return what a request is, of which `frame` is all but its length. Raises PeerViolation when it is malformed."""
+    try:
+        return codecs.decode_request(frame)
+    except MalformedMessage as malformed:
+        detail = f"API key {head.api_key} version {head.api_version}: {malformed}"
+        raise PeerViolation("malformed_request", detail) from malformed
 
 
 def _share_coordinator(
@@ -103,7 +112,7 @@ def _share_coordinator(
 
     `addresses` is where it is found, None when it is not served on the wire.
     """
-    sought = _decode(head, frame).message
+    sought = decode_held(head, frame).message
     assert isinstance(sought, FindCoordinatorRequest)
     _refuse_many_keys(sought, broker_version)
     return answer_share_coordinator(sought, head.api_version, addresses)
@@ -124,14 +133,6 @@ def _translated(
     if not translation.requests:
         return AnsweredAtOnce(translation.merge([]))
     return Translated(request.client_id, broker_version, translation)
-
-
-def _decode(head: RequestHead, frame: memoryview) -> DecodedRequest:
-    try:
-        return codecs.decode_request(frame)
-    except MalformedMessage as malformed:
-        detail = f"API key {head.api_key} version {head.api_version}: {malformed}"
-        raise PeerViolation("malformed_request", detail) from malformed
 
 
 def _is_answered_here(disposition: Disposition, request: DecodedRequest) -> bool:

@@ -4,7 +4,10 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TypeAlias
 
-Rewrite: TypeAlias = Callable[[memoryview], list[bytes | memoryview]]
+Buffers: TypeAlias = list[bytes | memoryview]
+"""What is to be written, in order."""
+
+Rewrite: TypeAlias = Callable[[memoryview], Buffers]
 """Takes a broker's frame, without its length, and returns what its client gets."""
 
 
@@ -32,6 +35,6 @@ class ResponseSlot:
         self.api_key = api_key
         self.api_version = api_version
         self.correlation_id = correlation_id
-        self.buffers: list[bytes | memoryview] | None = None
+        self.buffers: Buffers | None = None
         self.is_long = False
         self.rewrite: Rewrite | None = None

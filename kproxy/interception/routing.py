@@ -57,6 +57,9 @@ _EXAMINED_FROM: Final[Mapping[int, int]] = {
     ApiKey.DELETE_GROUPS: 0,
     # The first version that can name topics by id.
     ApiKey.METADATA: 12,
+    # Pass as they are, and tell who the client is.
+    ApiKey.SASL_HANDSHAKE: 0,
+    ApiKey.SASL_AUTHENTICATE: 0,
 }
 
 _EXAMINED_FOR_GROUP_CONFIGS: Final[Mapping[int, int]] = {

@@ -19,6 +19,11 @@ DECLARATIONS: Final = (
         "connection_errors", _COUNTER, "Connections that ended on an error.", ("side", "reason")
     ),
     MetricDeclaration(
+        "unknown_principals",
+        _COUNTER,
+        "Clients of share groups that authenticated by a SASL mechanism that does not tell kproxy who they are.",
+    ),
+    MetricDeclaration(
         "requests",
         _COUNTER,
         "Requests taken from clients, by what became of them.",

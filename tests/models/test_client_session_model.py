@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from kproxy.interception.broker_addresses import AdvertisedAddress
 from kproxy.interception.calls import AnyCall
-from kproxy.interception.client_session import KEEPALIVE_CORRELATION_ID
+from kproxy.interception.keepalive import KEEPALIVE_CORRELATION_ID
 from kproxy.wire import codecs
 from kproxy.wire.codecs import Message
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest

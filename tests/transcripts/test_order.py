@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from kproxy.interception.client_session import KEEPALIVE_CORRELATION_ID
+from kproxy.interception.keepalive import KEEPALIVE_CORRELATION_ID
 from kproxy.wire import codecs
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse

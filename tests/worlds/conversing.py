@@ -8,6 +8,7 @@ from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddres
 from kproxy.interception.client_session import ClientSession
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
+from kproxy.interception.sasl_watch import SaslWatch
 from kproxy.interception.topic_changes import TopicChange
 from kproxy.wire import codecs
 
@@ -44,6 +45,7 @@ class Conversation:
         served: dict[int, tuple[int, int]] = SERVED,
         max_request_bytes: int = 1 << 20,
         share_group_ids: Collection[str] = (),
+        sasl: SaslWatch | None = None,
     ) -> None:
         self.addresses = BrokerAddresses({1: AdvertisedAddress("kproxy", 19101)})
         self.routes = RoutingTable(served, share_group_ids)
@@ -56,6 +58,7 @@ class Conversation:
             max_request_bytes=max_request_bytes,
             request_counts=self.counts,
             on_topic_change=self.topic_changes.append,
+            sasl=sasl,
         )
 
     def client_sends(self, data: bytes) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
-from kproxy.interception.client_session import KEEPALIVE_CORRELATION_ID
+from kproxy.interception.keepalive import KEEPALIVE_CORRELATION_ID
 from kproxy.net.broker_failures import PeerFailure
 from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.relay.buffer_budget import BudgetAccount, BufferBudget

@@ -18,6 +18,7 @@ from kproxy.interception.routing import Disposition
 from kproxy.net.counting import Observing
 from kproxy.net.observation import api_name
 from kproxy.net.relay.answer_memory import cut_free, surplus_bytes
+from kproxy.security.principal import UNKNOWN
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
@@ -28,6 +29,10 @@ _BRIEFLY_ANSWERED: Final = frozenset(
     (ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
 )
 """What members send all the time; the answers are of a session's size at most."""
+
+
+_LISTINGS: Final = frozenset((ApiKey.LIST_GROUPS, ApiKey.LIST_CONFIG_RESOURCES))
+"""Of which a client that nobody knows gets what the broker lets it see."""
 
 
 class TimedApis:
@@ -154,7 +159,15 @@ async def _answer_together(connection: Answered, call: Call, apis: Apis, context
     A request about the configurations of too many groups is refused as a whole. It may be large, so others have a turn
     between its steps.
     """
-    request = call.request
+    request, session = call.request, connection.session
+    if (
+        context.principal == UNKNOWN
+        and request.api_key in _LISTINGS
+        and not session.broker_lacks(request.api_key)
+    ):
+        half = session.left_half(request, request.message, lambda answer: answer)
+        session.pass_on(call.slot, half.frame(), half.answer)
+        return
     shared = SHARED_APIS[request.api_key]
     halves = shared.split(request.message)
     await let_others_go_on()

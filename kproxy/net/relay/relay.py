@@ -17,6 +17,7 @@ from kproxy.interception.routing import RoutingTable
 from kproxy.interception.topic_changes import TopicChange
 from kproxy.net.counting import Counting
 from kproxy.net.dialing import TlsContext
+from kproxy.net.relay.admission import Admission
 from kproxy.net.relay.answering import answer_call
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.relayed_answers import NoPeers, Peers, RelayingClient, answer_from_peer
@@ -97,7 +98,7 @@ class Relay:
     `upstream_addresses` returns the addresses to try for a node id (-1: the bootstrap servers), best first, each time
     anew, so that a broker that moved is found at its new place. `on_unreachable` is called when none of them answered.
     `on_topic_change` is called when an answer passes that tells of changed topics. `peers` are asked about groups that
-    `routes.is_elsewhere` says other processes serve.
+    `routes.is_elsewhere` says other processes serve. `admission` says who may be answered at all.
     """
 
     routes: RoutingTable
@@ -122,6 +123,7 @@ class Relay:
     """What twins are encrypted with; None for plaintext."""
     connection_ids: Iterator[int] = field(default_factory=lambda: count(1))
     """Numbers for connections; shared by all relays of a process."""
+    admission: Admission = field(default_factory=Admission)
 
     def new_session(self) -> ClientSession:
         """Return a session for a new client connection."""
@@ -131,6 +133,7 @@ class Relay:
             max_request_bytes=self.limits.max_request_bytes,
             request_counts=self.traffic.requests,
             on_topic_change=self.on_topic_change,
+            sasl=self.admission.new_watch(),
         )
 
     def next_connection_id(self) -> int:
@@ -148,7 +151,13 @@ class Relay:
         return is_news
 
     async def answer(self, client: RelayingClient, call: AnyCall, budget: AnswerBudget) -> int:
-        """Answer `call` here or with what a peer answers; see `answer_call` and `answer_from_peer`."""
+        """Answer `call` here or with what a peer answers; see `answer_call` and `answer_from_peer`.
+
+        Raises:
+            PeerViolation: by a client that has not authenticated, or not again in time, and by the request.
+            PeerFailure: see `answer_from_peer`.
+        """
+        self.admission.admit(client, self.counting)
         if isinstance(call, PeerCall):
             return await answer_from_peer(client, call, self.apis, self.peers, budget)
         return await answer_call(client, call, self.apis, budget)

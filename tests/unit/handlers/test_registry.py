@@ -8,6 +8,7 @@ from kproxy.errors import CoordinatorNotAvailable, FencedMemberEpoch
 from kproxy.handlers.readiness import Readiness, StateNeed
 from kproxy.handlers.registry import ServedApi, ServedApis, Service
 from kproxy.handlers.request_context import RequestContext
+from kproxy.security.principal import UNKNOWN
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
 from kproxy.wire.messages.share_acknowledge_response import ShareAcknowledgeResponse
@@ -41,9 +42,9 @@ class Gate:
         self.apis.on_more_arrived = self.followed.append
         self._outcome = outcome
 
-    async def heartbeat(self) -> ShareGroupHeartbeatResponse:
+    async def heartbeat(self, context: RequestContext = CONTEXT) -> ShareGroupHeartbeatResponse:
         request = DecodedRequest(76, 1, 1, "client", ShareGroupHeartbeatRequest())
-        answer = await self.apis.serve(request, CONTEXT)
+        answer = await self.apis.serve(request, context)
         assert isinstance(answer, ShareGroupHeartbeatResponse)
         return answer
 
@@ -316,3 +317,18 @@ def test_bytes_behind_a_request_are_handed_on() -> None:
 
     # Then
     assert gate.followed == [7]
+
+
+async def test_a_client_that_nobody_knows_may_do_nothing() -> None:
+    # Given
+    gate = Gate(ShareGroupHeartbeatResponse(member_id="m"))
+    gate.apis.set_available()
+
+    # When
+    answer = await gate.heartbeat(replace(CONTEXT, principal=UNKNOWN))
+
+    # Then
+    assert answer.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
+    assert "SASL mechanism" in (answer.error_message or "")
+    assert gate.contexts == []
+    assert gate.observer.reasons == ["principal_unknown"]

@@ -7,7 +7,7 @@ import pytest
 from kproxy.errors import PeerViolation
 from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroker
 from kproxy.interception.calls import Call
-from kproxy.interception.client_session import KEEPALIVE_CORRELATION_ID
+from kproxy.interception.keepalive import KEEPALIVE_CORRELATION_ID
 from kproxy.interception.response_stream import LARGE_ANSWER_BYTES
 from kproxy.interception.routing import Disposition
 from kproxy.wire import codecs

@@ -20,6 +20,7 @@ PROMISED_COUNTERS = {
     "metadata_refreshes": ("result",),
     "metadata_looks": ("result",),
     "upstream_probe": ("result",),
+    "unknown_principals": (),
     "statelog_records": ("topic",),
     "statelog_bytes": ("topic",),
     "statelog_replayed_records": (),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kproxy.interception.client_session import KEEPALIVE_CORRELATION_ID
+from kproxy.interception.keepalive import KEEPALIVE_CORRELATION_ID
 from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.peer_twin import PeerTraffic, PeerTwin
 from kproxy.net.relay.buffer_budget import BufferBudget

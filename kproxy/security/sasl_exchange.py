@@ -1,0 +1,60 @@
+"""`SaslExchange`: a client that proves to a broker who it is, as one between them sees it."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kproxy.security.logins import OAUTHBEARER, PLAIN
+from kproxy.security.principal import UNKNOWN, Principal
+from kproxy.security.scram import HASHES
+
+_VERIFIER: Final = b"v="
+"""With it the last message of a SCRAM server begins (RFC 5802, section 7)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What a broker has confirmed: the principal, by what mechanism, and for how long (0 for as long as it stays)."""
+
+    principal: Principal
+    mechanism: str
+    lifetime_ms: int
+
+
+class SaslExchange:
+    """One exchange, from the broker's agreement to the mechanism on.
+
+    It only goes by what the broker answered without an error: a mechanism's own refusal may come without one.
+    """
+
+    __slots__ = ("_claim", "mechanism")
+
+    def __init__(self, mechanism: str) -> None:
+        self.mechanism = mechanism
+        self._claim: Principal | None = None
+
+    @property
+    def tells_its_end(self) -> bool:
+        """Whether a proof is the end of it: of a mechanism that is not looked into nobody here knows the end."""
+        return self.mechanism in HASHES or self.mechanism in {PLAIN, OAUTHBEARER}
+
+    def answered(self, claim: Principal | None, challenge: bytes, lifetime_ms: int) -> Proof | None:
+        """Take one message of the client with the broker's answer; return the proof if that was the last one.
+
+        Args:
+            claim: who the message says that the client is: `claim_in`.
+            challenge: what the broker answered, without an error.
+            lifetime_ms: for how long the broker believes it, 0 for ever.
+        """
+        is_first, self._claim = self._claim is None, self._claim or claim or UNKNOWN
+        if not self._is_over(challenge, is_first=is_first):
+            return None
+        return Proof(self._claim, self.mechanism, lifetime_ms)
+
+    def _is_over(self, challenge: bytes, *, is_first: bool) -> bool:
+        if self.mechanism in HASHES:
+            return not is_first and challenge.startswith(_VERIFIER)
+        if self.mechanism == OAUTHBEARER:
+            # A token that is not believed is answered with the reason, and the error comes behind that.
+            return not challenge
+        # What tells the end of others is in their tokens; the principal is unknown before and behind it.
+        return self.mechanism != PLAIN or is_first
