@@ -13,6 +13,9 @@ NONCE_BYTES: Final = 32
 NO_NODE: Final = -1
 """The node id of the bootstrap port, and of a connection without a client."""
 
+LONGEST_PRINCIPAL: Final = 2_048
+"""Characters of a principal as access control lists name it: the subject of a certificate may be long."""
+
 _LAST_NODE: Final = 2**31 - 1
 
 
@@ -47,8 +50,8 @@ class FleetIdentity:
 class RelayedClient:
     """The client whose requests are relayed.
 
-    `node_id` is the virtual broker that it is connected to, `address` its host and port, `connection_id` the number of
-    its connection in the process that relays.
+    `node_id` is the virtual broker that it is connected to, `address` its host and port, `principal` who it has proved
+    to be (empty for who is not known), `connection_id` the number of its connection in the process that relays.
     """
 
     node_id: int = NO_NODE
@@ -129,9 +132,14 @@ def _client_of(message: PeerHello) -> RelayedClient:
     return RelayedClient(
         node_id=require_between(message.node_id, "node id", first=NO_NODE, last=_LAST_NODE),
         address=_short(message.client_address, "client address"),
-        principal=_short(message.client_principal, "client principal"),
+        principal=_principal(message.client_principal),
         connection_id=message.client_connection_id,
     )
+
+
+def _principal(text: str) -> str:
+    require_between(len(text), "length of the client principal", first=0, last=LONGEST_PRINCIPAL)
+    return text
 
 
 def _short(text: str, what: str) -> str:

@@ -16,6 +16,7 @@ from kproxy.net.peers.sockets import watch_peer
 from kproxy.net.relay.client_connection import ClientConnection
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES, Relay
 from kproxy.net.relay.traffic import Traffic
+from kproxy.security.principal import Principal
 from kproxy.telemetry import logs
 
 log = logs.logger("net.peers")
@@ -30,6 +31,7 @@ class PeerConnection(ClientConnection):
     def __init__(self, relay: Relay, hello: Hello) -> None:
         super().__init__(relay, hello.client.node_id)
         self.peer = hello.client.address or hello.identity.name
+        self.session.principal = Principal.parse(hello.client.principal)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)

@@ -33,9 +33,6 @@ log = logs.logger("net.peers")
 LARGE_ANSWER_BYTES: Final = 256 * 1024
 """A larger answer, of more than some 8,000 groups, is decoded beside the event loop: 7 ms and more."""
 
-PRINCIPAL: Final = "User:ANONYMOUS"
-"""Who clients are: kproxy authenticates nobody."""
-
 
 class PeerTwins:
     """Implements `Peers` for client connections, and `ask` for requests that kproxy splits.
@@ -97,7 +94,7 @@ class PeerTwins:
         Raises:
             CoordinatorNotAvailable: it cannot be reached, ended the connection, or did not answer in time.
         """
-        client = RelayedClient(context.node_id, context.peer, PRINCIPAL, context.connection_id)
+        client = RelayedClient(context.node_id, context.peer, str(context.principal), context.connection_id)
         try:
             if context.caller.is_gone:
                 async with self._passing_place(client, peer) as place:
@@ -142,7 +139,8 @@ class PeerTwins:
 
     async def _relay(self, call: PeerCall, answer: RelayedAnswer, peer: Peer) -> None:
         client = answer.client
-        place = self._place(RelayedClient(client.node_id, client.peer, PRINCIPAL, client.connection_id), peer)
+        principal = str(client.session.principal)
+        place = self._place(RelayedClient(client.node_id, client.peer, principal, client.connection_id), peer)
         async with place.turn:
             twin = await place.twin()
             frame: list[bytes | memoryview] = [len(call.frame).to_bytes(4, "big"), call.frame]
@@ -167,15 +165,20 @@ class PeerTwins:
         return [place for places in self._places.values() for place in places.values()]
 
     def _place(self, client: RelayedClient, peer: Peer) -> TwinPlace:
+        """Return the way to `peer`: another one once the client is somebody else, whom only a hello tells of."""
         places = self._places.setdefault(max(client.connection_id, 0), {})
         place = places.get(peer.token)
+        if place is not None and place.principal != client.principal:
+            place.close()
+            place = None
         if place is None:
             place = places[peer.token] = self._new_place(client, peer)
         return place
 
     def _new_place(self, client: RelayedClient, peer: Peer) -> TwinPlace:
         make = partial(PeerTwin, peer.name, self._limits, self.traffic, self.budget)
-        return TwinPlace(peer, lambda: self._dialler.open(peer, Purpose.REQUESTS, make, client=client))
+        dial = partial(self._dialler.open, peer, Purpose.REQUESTS, make, client=client)
+        return TwinPlace(peer, dial, client.principal)
 
     @asynccontextmanager
     async def _passing_place(self, client: RelayedClient, peer: Peer) -> AsyncIterator[TwinPlace]:

@@ -9,12 +9,16 @@ from kproxy.net.peers.peer_twin import GIVEN_UP, PeerTwin
 
 
 class TwinPlace:
-    """A connection when it is needed, and another one when it was lost. `dial` raises PeerFailure."""
+    """A connection when it is needed, and another one when it was lost. `dial` raises PeerFailure.
 
-    __slots__ = ("_dial", "_dialling", "_end", "_twin", "peer", "turn")
+    `principal` is who the peer is told that the client is.
+    """
 
-    def __init__(self, peer: Peer, dial: Callable[[], Awaitable[PeerTwin]]) -> None:
+    __slots__ = ("_dial", "_dialling", "_end", "_twin", "peer", "principal", "turn")
+
+    def __init__(self, peer: Peer, dial: Callable[[], Awaitable[PeerTwin]], principal: str = "") -> None:
         self.peer = peer
+        self.principal = principal
         self.turn = asyncio.Lock()
         """Held by whoever asks: one request at a time."""
         self._dial = dial

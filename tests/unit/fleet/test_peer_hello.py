@@ -53,7 +53,7 @@ def test_a_hello_is_read_as_it_was_written(
         ({"nonce": b"short"}, "length of the nonce 5, expected 32 to 32"),
         ({"node_id": -2}, "node id -2"),
         ({"client_address": "a" * 256}, "client address of 256 characters"),
-        ({"client_principal": "a" * 256}, "client principal of 256 characters"),
+        ({"client_principal": "a" * 2049}, "length of the client principal 2049, expected 0 to 2048"),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(wrong: dict[str, Any], reason: str) -> None:
