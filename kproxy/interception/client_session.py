@@ -210,7 +210,7 @@ class ClientSession:
         self._requests.receive(data)
 
     def go_on(self) -> None:
-        """Go on with what waits for a long turn: an answer, else requests. Raises PeerViolation."""
+        """Go on with what waits for a turn, in one of the long ones: an answer, else requests. Raises PeerViolation."""
         if self.has_long_answer:
             self._is_long_turn, self.has_long_answer = True, False
             self._responses.release()
@@ -244,16 +244,13 @@ class ClientSession:
         self, request: DecodedRequest, message: Message, merge: Callable[[Message], Message]
     ) -> RelayedHalf:
         """Return what to pass on when `message` is what is left of `request`: in the version that the broker has."""
-        version = min(
-            request.api_version, self._broker_versions.get(request.api_key, (0, request.api_version))[1]
-        )
+        _, newest = self._broker_versions.get(request.api_key, (0, request.api_version))
+        version = min(request.api_version, newest)
         return RelayedHalf(request, message, version, self._rewriter.topic_name, merge)
 
     def pass_on(self, slot: ResponseSlot, buffers: Buffers, merge: Rewrite) -> None:
-        """Send `buffers`, a request, to the broker for a call, and `merge` of its answer to the client.
-
-        That is made in a long turn: kproxy's own part of the answer may be large.
-        """
+        """Send `buffers` (a whole request) to the broker for a call, and `merge` of its answer to the client."""
+        # Made in a long turn: kproxy's own part of the answer may be large.
         slot.kind, slot.rewrite, slot.is_long = SlotKind.REWRITE, merge, True
         self._requests.for_broker.extend(buffers)
         self._requests.go_on()
@@ -292,8 +289,10 @@ class ClientSession:
             self.is_farewell_said |= (head.api_key, head.api_version) == self._routes.farewell
             # Counted as one: version numbers that clients make up would become labels without end.
             self._count(head._replace(api_version=MAX_API_VERSIONS_VERSION + 1))
-            answer = unsupported_version_answer()
-            self._answer_at_once(head, codecs.encode_response(head.api_key, 0, head.correlation_id, answer))
+            answer = codecs.encode_response(
+                head.api_key, 0, head.correlation_id, unsupported_version_answer()
+            )
+            self._answer_at_once(head, answer)
             return False
         self._count(head)
         if head.api_key in SASL_KEYS:

@@ -13,7 +13,11 @@ _VERIFIER: Final = b"v="
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What a broker has confirmed: the principal, by what mechanism, and for how long (0 for as long as it stays)."""
+    """What a broker has confirmed: the principal, by what mechanism, and for how long.
+
+    A `lifetime_ms` of 0 stands for as long as the connection is there, or for nobody having said: SaslAuthenticate
+    version 0 does not tell, and the broker closes the connection when the time is over all the same.
+    """
 
     principal: Principal
     mechanism: str

@@ -90,12 +90,11 @@ def unsecured_token(user: str) -> str:
 def add_scram_users(cluster: KafkaCluster) -> None:
     """Let the users authenticate by SCRAM, too; returns when they can."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, **client_settings("PLAIN")})
-    upsertions = [
-        UserScramCredentialUpsertion(
-            user, ScramCredentialInfo(mechanism, _SCRAM_ITERATIONS), password.encode()
-        )
-        for user, password in PASSWORDS.items()
-        for mechanism in _SCRAM.values()
-    ]
-    for done in admin.alter_user_scram_credentials(upsertions).values():
-        done.result(ANSWER_TIMEOUT_SECONDS)
+    for mechanism in _SCRAM.values():  # a broker alters the credentials of one user once in a request
+        info = ScramCredentialInfo(mechanism, _SCRAM_ITERATIONS)
+        upsertions = [
+            UserScramCredentialUpsertion(user, info, password.encode())
+            for user, password in PASSWORDS.items()
+        ]
+        for done in admin.alter_user_scram_credentials(upsertions).values():
+            done.result(ANSWER_TIMEOUT_SECONDS)

@@ -5,6 +5,7 @@ from math import inf
 from typing import Final, Protocol
 
 from kproxy.error_codes import ErrorCode, known_code
+from kproxy.errors import BrokerUnavailable
 from kproxy.net.authentication.credentials import Credentials
 from kproxy.net.broker_failures import AuthenticationRefused, BrokerFailure
 from kproxy.net.tasks import TaskKeeper
@@ -130,7 +131,10 @@ class SaslSession:
         raise AuthenticationRefused("handshake_refused", detail)
 
     async def _say(self, connection: Connection, token: bytes) -> SaslAuthenticateResponse:
-        version = connection.version_for(ApiKey.SASL_AUTHENTICATE)
+        try:
+            version = connection.version_for(ApiKey.SASL_AUTHENTICATE)
+        except BrokerUnavailable as lacking:
+            raise AuthenticationRefused("handshake_refused", str(lacking)) from None
         request = SaslAuthenticateRequest(auth_bytes=token)
         response = await connection.ask_at_once(ApiKey.SASL_AUTHENTICATE, request, version)
         assert isinstance(response, SaslAuthenticateResponse)

@@ -107,6 +107,12 @@ class BrokerClient(asyncio.BufferedProtocol):
         return len(self._owed)
 
     @property
+    def owed_within_ms(self) -> int:
+        """How much longer the broker may take for all that it owes, in milliseconds."""
+        now_s = asyncio.get_running_loop().time()
+        return ceil(1000 * max((owed.timer.when() - now_s for owed in self._owed), default=0.0))
+
+    @property
     def throttled_ms(self) -> int:
         """How much longer the broker reads nothing from this connection, in milliseconds; 0 when it does."""
         return self._throttle.remaining_ms
@@ -216,23 +222,13 @@ class BrokerClient(asyncio.BufferedProtocol):
             self._session, self._is_trusted = session, True
 
     async def authenticate(self, session: SaslSession) -> None:
-        """Prove who kproxy is, now and whenever the broker asks again; to be called behind `negotiate`.
-
-        Raises:
-            AuthenticationRefused: the broker does not believe it.
-            BrokerUnavailable: see `request`.
-        """
+        """Prove who kproxy is, now and in time again; behind `negotiate`. Raises as `SaslSession.begin`."""
         await session.begin(self)
         self._session, self._is_trusted = session, True
 
     async def ask_at_once(self, api_key: int, message: Message, version: int) -> Message:
-        """Return the answer to a request of an exchange with which the connection authenticates; see `request`.
-
-        The broker comes to it behind everything that it owes.
-        """
-        now_s = asyncio.get_running_loop().time()
-        owed_s = max((owed.timer.when() - now_s for owed in self._owed), default=0.0)
-        return await self._send(api_key, version, message, ceil(1000 * owed_s), CLIENT_ID)
+        """Return the answer to a part of an exchange of SASL, behind all that is owed. Raises as `request`."""
+        return await self._send(api_key, version, message, self.owed_within_ms, CLIENT_ID)
 
     def close(self, because: BrokerFailure | None = None) -> None:
         """Close the connection; those who wait for answers get a BrokerUnavailable: `because`, if it is told."""

@@ -111,6 +111,24 @@ async def test_pipelined_requests_get_their_own_answers() -> None:
         assert client.in_flight_count == 0
 
 
+async def test_what_waits_behind_an_answer_has_as_much_time_as_that() -> None:
+    # Given
+    async with broker_that(never) as broker, asyncio.TaskGroup() as callers:
+        client = await dial(broker.address, LIMITS)
+        owed = [client.owed_within_ms]
+        poll = client.request(ApiKey.METADATA, MetadataRequest(), broker_wait_ms=600_000)
+        waiting = callers.create_task(poll)
+        await broker.until_asked(ApiKey.METADATA)
+
+        # When
+        owed.append(client.owed_within_ms)
+
+        # Then
+        assert owed[0] == 0
+        assert 500_000 < owed[1] < 603_000
+        waiting.cancel()
+
+
 async def test_a_caller_that_gives_up_leaves_the_connection_to_the_others() -> None:
     # Given
     may_answer = asyncio.Event()

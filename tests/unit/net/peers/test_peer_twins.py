@@ -10,7 +10,6 @@ from kproxy.errors import CoordinatorNotAvailable
 from kproxy.handlers.request_context import RequestContext
 from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES
-from kproxy.security.principal import UNKNOWN, Principal
 from kproxy.wire import codecs
 from kproxy.wire.codecs import DecodedRequest
 from kproxy.wire.messages.list_groups_request import ListGroupsRequest
@@ -72,26 +71,6 @@ async def test_the_peer_is_told_who_its_client_is() -> None:
         host, port = writer.get_extra_info("sockname")
         assert context.peer == f"{host}:{port}"
         assert (context.client_host, context.client_id, context.node_id) == (f"/{host}", "client", -1)
-        writer.close()
-
-
-async def test_a_client_that_is_somebody_else_now_goes_on_under_its_new_name_alone() -> None:
-    async with Fleet() as fleet:
-        # Given
-        fleet.owner.apis.may_answer.set()
-        reader, writer = await fleet.process.connect()
-        (client,) = fleet.process.relay.connections
-        for number, name in enumerate(("alice", "alice", "bob")):
-            client.session.principal = Principal("User", name)
-
-            # When
-            writer.write(heartbeat_of("far", number))
-            await frame_from(reader)
-
-        # Then
-        first, second, third = fleet.owner.apis.contexts
-        assert [each.principal.name for each in (first, second, third)] == ["alice", "alice", "bob"]
-        assert first.connection_id == second.connection_id != third.connection_id
         writer.close()
 
 
@@ -320,19 +299,6 @@ def heartbeat(number: int) -> DecodedRequest:
 
 def context(connection_id: int) -> RequestContext:
     return RequestContext(connection_id, 2, 76, 1, "client", "/10.0.0.1", "10.0.0.1:4711")
-
-
-async def test_the_peer_is_told_who_asks_also_when_it_is_asked_for_a_part() -> None:
-    async with Fleet() as fleet:
-        # Given
-        fleet.owner.apis.may_answer.set()
-
-        # When
-        for each in (principals := [Principal("User", "CN=a:b"), UNKNOWN]):
-            await fleet.process.twins.ask(fleet.owner.peer, heartbeat(3), replace(context(5), principal=each))
-
-        # Then
-        assert [each.principal for each in fleet.owner.apis.contexts] == principals
 
 
 async def test_an_answer_is_returned_decoded() -> None:

@@ -1,14 +1,20 @@
 """The way from one client connection to one peer: dialled when it is needed, and given up at any moment."""
 
 import asyncio
+from dataclasses import replace
 from typing import cast
 
 import pytest
 
 from kproxy.fleet.owners import Peer
+from kproxy.handlers.request_context import RequestContext
 from kproxy.net.broker_failures import PeerFailure
 from kproxy.net.peers.peer_twin import PeerTwin
 from kproxy.net.peers.twin_place import TwinPlace
+from kproxy.security.principal import UNKNOWN, Principal
+from kproxy.wire.codecs import DecodedRequest
+from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
+from tests.unit.net.peering import Fleet, frame_from, heartbeat_of
 from tests.worlds.waiting import until_all_wait
 
 PEER = Peer("token-b", "b", "127.0.0.1", 19_099)
@@ -151,3 +157,43 @@ async def test_a_dial_that_fails_says_why_and_the_next_one_is_made() -> None:
         await place.twin()
 
     assert await place.twin() is twin
+
+
+# ------------------------------------------------ who the client is
+
+
+HEARTBEAT = DecodedRequest(76, 1, 3, "client", ShareGroupHeartbeatRequest(group_id="far", member_id="m"))
+CONTEXT = RequestContext(5, 2, 76, 1, "client", "/10.0.0.1", "10.0.0.1:4711")
+
+
+async def test_a_client_that_is_somebody_else_now_goes_on_under_its_new_name_alone() -> None:
+    async with Fleet() as fleet:
+        # Given
+        fleet.owner.apis.may_answer.set()
+        reader, writer = await fleet.process.connect()
+        (client,) = fleet.process.relay.connections
+        for number, name in enumerate(("alice", "alice", "bob")):
+            client.session.principal = Principal("User", name)
+
+            # When
+            writer.write(heartbeat_of("far", number))
+            await frame_from(reader)
+
+        # Then
+        first, second, third = fleet.owner.apis.contexts
+        assert [each.principal.name for each in (first, second, third)] == ["alice", "alice", "bob"]
+        assert first.connection_id == second.connection_id != third.connection_id
+        writer.close()
+
+
+async def test_the_peer_is_told_who_asks_also_when_it_is_asked_for_a_part() -> None:
+    async with Fleet() as fleet:
+        # Given
+        fleet.owner.apis.may_answer.set()
+
+        # When
+        for each in (principals := [Principal("User", "CN=a:b"), UNKNOWN]):
+            await fleet.process.twins.ask(fleet.owner.peer, HEARTBEAT, replace(CONTEXT, principal=each))
+
+        # Then
+        assert [each.principal for each in fleet.owner.apis.contexts] == principals
