@@ -25,6 +25,8 @@ from kproxy.wire.messages.delete_share_group_offsets_request import DeleteShareG
 from kproxy.wire.messages.delete_share_group_offsets_response import DeleteShareGroupOffsetsResponse
 from kproxy.wire.messages.delete_share_group_state_request import DeleteShareGroupStateRequest
 from kproxy.wire.messages.delete_share_group_state_response import DeleteShareGroupStateResponse
+from kproxy.wire.messages.describe_acls_request import DescribeAclsRequest
+from kproxy.wire.messages.describe_acls_response import DescribeAclsResponse
 from kproxy.wire.messages.describe_cluster_request import DescribeClusterRequest
 from kproxy.wire.messages.describe_cluster_response import DescribeClusterResponse
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
@@ -105,6 +107,7 @@ REQUEST_CLASSES: Final[Mapping[int, type[Message]]] = {
     21: DeleteRecordsRequest,
     22: InitProducerIdRequest,
     28: TxnOffsetCommitRequest,
+    29: DescribeAclsRequest,
     32: DescribeConfigsRequest,
     33: AlterConfigsRequest,
     36: SaslAuthenticateRequest,
@@ -148,6 +151,7 @@ RESPONSE_CLASSES: Final[Mapping[int, type[Message]]] = {
     21: DeleteRecordsResponse,
     22: InitProducerIdResponse,
     28: TxnOffsetCommitResponse,
+    29: DescribeAclsResponse,
     32: DescribeConfigsResponse,
     33: AlterConfigsResponse,
     36: SaslAuthenticateResponse,
