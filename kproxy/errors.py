@@ -114,6 +114,30 @@ class InvalidGroupId(ApiError):
     error_code = ErrorCode.INVALID_GROUP_ID
 
 
+class GroupAuthorizationFailed(ApiError):
+    """The principal may not do to the group what it asks for. Raised by `handlers.authorization`."""
+
+    error_code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+
+
+class TopicAuthorizationFailed(ApiError):
+    """The same of a topic: told per topic, of a heartbeat as a whole."""
+
+    error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+class ClusterAuthorizationFailed(ApiError):
+    """The same of the cluster."""
+
+    error_code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+class TransactionalIdAuthorizationFailed(ApiError):
+    """The same of a transactional id."""
+
+    error_code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
 class InconsistentGroupProtocol(ApiError):
     """A JoinGroup with the id of a share group: no classic group can be called so."""
 

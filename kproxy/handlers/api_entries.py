@@ -76,6 +76,7 @@ def served_apis(parts: ApiParts) -> tuple[ServedApi, ...]:
         group_log=parts.heartbeat_ports.group_log,
         observer=parts.heartbeat_ports.observer,
         bounds=parts.administration,
+        authorization=parts.services.authorization,
     )
     return (
         ServedApi(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1, describe.serve, refuse_parts=refuse_description),
@@ -89,17 +90,22 @@ def served_apis(parts: ApiParts) -> tuple[ServedApi, ...]:
 
 def partial_apis(parts: ApiParts) -> tuple[ServedApi, ...]:
     """Return the APIs of which kproxy serves the part that is about share groups."""
-    ports = parts.heartbeat_ports
+    ports, authorization = parts.heartbeat_ports, parts.services.authorization
     return (
-        *group_config_apis(parts.configs, ports.group_log, ports.observer),
+        *group_config_apis(parts.configs, ports.group_log, ports.observer, authorization),
         *_group_apis(parts),
-        *guarded_apis(ports.coordinators),
+        *guarded_apis(ports.coordinators, authorization),
     )
 
 
 def _group_apis(parts: ApiParts) -> Sequence[ServedApi]:
-    ports = parts.heartbeat_ports
-    listing = ListGroupsHandler(parts.coordinator, coordinators=ports.coordinators, group_log=ports.group_log)
+    ports, authorization = parts.heartbeat_ports, parts.services.authorization
+    listing = ListGroupsHandler(
+        parts.coordinator,
+        coordinators=ports.coordinators,
+        group_log=ports.group_log,
+        authorization=authorization,
+    )
     deletion = DeleteGroupsHandler(
         parts.coordinator,
         ports.deletions,
@@ -107,6 +113,7 @@ def _group_apis(parts: ApiParts) -> Sequence[ServedApi]:
         group_log=ports.group_log,
         observer=ports.observer,
         bounds=parts.administration,
+        authorization=authorization,
     )
     return (
         ServedApi(ApiKey.LIST_GROUPS, 0, 5, listing.serve, refuse_parts=refuse_listing),
@@ -129,6 +136,7 @@ def _share_offset_services(parts: ApiParts) -> ShareOffsetServices:
         coordinators=ports.coordinators,
         observer=ports.observer,
         bounds=parts.administration,
+        authorization=parts.services.authorization,
     )
 
 
@@ -137,4 +145,5 @@ def _share_state_apis(parts: ApiParts) -> Sequence[ServedApi]:
     if store is None:
         return ()
     on_change = parts.services.directory.discard
-    return share_state_apis(ShareStateServices(store, ports.metadata, ports.observer, on_change=on_change))
+    services = ShareStateServices(store, ports.metadata, ports.observer, on_change=on_change)
+    return share_state_apis(services, parts.services.authorization)

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError
+from kproxy.handlers.authorization import ALLOW_ALL, Authorizer
 from kproxy.handlers.ports import Observer
 from kproxy.handlers.readiness import AlwaysReady, Readiness, state_need
 from kproxy.handlers.request_context import RequestContext
@@ -95,10 +96,12 @@ class ServedApis:
         on_internal_error: told of faults; it must not raise.
         on_connection_closed: releases what a connection that went away held.
         readiness: lets requests wait for the state log.
+        authorizer: what requests wait for in the first moment, until anybody's rights can be told.
     """
 
     __slots__ = (
         "_apis",
+        "_authorizer",
         "_observer",
         "_on_connection_closed",
         "_on_internal_error",
@@ -110,7 +113,7 @@ class ServedApis:
         "on_more_arrived",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only collaborators, named once where all is put together
         self,
         apis: Iterable[ServedApi],
         partial_apis: Iterable[ServedApi],
@@ -119,7 +122,9 @@ class ServedApis:
         on_internal_error: InternalErrorCallback,
         on_connection_closed: Callable[[int], Awaitable[None]],
         readiness: Readiness | None = None,
+        authorizer: Authorizer = ALLOW_ALL,
     ) -> None:
+        self._authorizer = authorizer
         self._apis = {api.api_key: api for api in apis}
         self._partial_apis = {api.api_key: api for api in partial_apis}
         self._observer = observer
@@ -196,6 +201,7 @@ class ServedApis:
             context = await self._when_ready(request.message, context)
             if partial_api is None and self._service is not Service.ON:
                 return self._refuse(api, request.message, context)
+            await self._authorizer.wait_until_known()
             return await api.serve(request.message, context)
         except ApiError as refusal:
             self._observer.refused(context, reason=refusal.error_code.name.lower(), detail=str(refusal))

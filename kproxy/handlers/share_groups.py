@@ -13,6 +13,7 @@ from kproxy.errors import ApiError
 from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.handlers.api_entries import ApiParts, partial_apis, served_apis
 from kproxy.handlers.apis.share_group_heartbeat import HeartbeatPorts
+from kproxy.handlers.authorization import ALLOW_ALL, Authorization, Authorizer
 from kproxy.handlers.backlog import Backlogs
 from kproxy.handlers.callers import Waits
 from kproxy.handlers.groups.effective_limits import EffectiveLimits
@@ -95,6 +96,7 @@ class ShareGroupPorts:
     offset_store: ShareOffsetStore
     backlogs: Backlogs
     readiness: Readiness = field(default_factory=AlwaysReady)
+    authorizer: Authorizer = ALLOW_ALL
     share_state_store: ShareStateStore | None = None
     """The share coordinator, where it is served on the wire (API keys 83 to 87); None where it is not."""
 
@@ -131,6 +133,7 @@ class ShareGroups:
             counters=ShareCounters(ports.observer),
             state_log=ports.state_log,
             group_log=ports.group_log,
+            authorization=Authorization(ports.authorizer, ports.metadata),
             reader=ports.reader,
             availability=self.availability,
             clock=ports.clock,
@@ -166,6 +169,7 @@ class ShareGroups:
             on_internal_error=on_internal_error,
             on_connection_closed=self.connection_closed,
             readiness=ports.readiness,
+            authorizer=ports.authorizer,
         )
         self.apis.on_more_arrived = self._held.more_arrived
         self.apis.on_forsaken = self._services.parked.forsake
@@ -341,6 +345,7 @@ class ShareGroups:
             observer=ports.observer,
             coordinators=GroupCoordinators(ports.metadata, ports.namespace),
             deletions=self._group_deletions,
+            authorization=self._services.authorization,
         )
 
 

@@ -6,6 +6,7 @@ from itertools import count
 from typing import Final, TypeVar
 
 from kproxy.error_codes import ErrorCode
+from kproxy.handlers.authorization import ALLOW_ALL, Authorizer
 from kproxy.handlers.callers import PATIENT_CALLER, Caller
 from kproxy.handlers.groups.group_configs import ConfigChange, ConfigOperation
 from kproxy.handlers.groups.group_coordinators import GroupNamespace
@@ -60,7 +61,9 @@ class ShareGroupWorld:
         limits: ShareGroupLimits | None = None,
         node_ids: Sequence[int] = (1,),
         passes_time: bool = True,
+        authorizer: Authorizer = ALLOW_ALL,
     ) -> None:
+        self.authorizer = authorizer
         self.clock = ManualClock(now_ms=1_000)
         self.wall_clock = ManualClock(now_ms=WALL_CLOCK_MS)
         self.metadata = InMemoryClusterMetadata(node_ids)
@@ -105,6 +108,7 @@ class ShareGroupWorld:
                 offset_store=self.state_log,
                 backlogs=self.backlogs,
                 readiness=readiness or AlwaysReady(),
+                authorizer=self.authorizer,
                 share_state_store=self.share_state_store,
             ),
             self._limits,

@@ -24,11 +24,13 @@ from kproxy.handlers.apis.share_offset_requests import (
     ShareOffsetServices,
     require_possible,
 )
+from kproxy.handlers.authorization import TOPIC_DENIED
 from kproxy.handlers.live.pauses import MOST_AT_FIRST, Pace, let_others_go_on
 from kproxy.handlers.ports import TopicDescription
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.registry import ServedApi
 from kproxy.handlers.request_context import RequestContext
+from kproxy.security.acls import AclOperation
 from kproxy.share.heartbeat import PartitionInitialization, TopicPartitions
 from kproxy.share.identifiers import GroupId, SharePartitionKey, StateEpoch, TopicId, TopicIdPartition
 from kproxy.statelog.actors import Actor, Cause
@@ -68,6 +70,7 @@ class AlterShareGroupOffsetsHandler:
         """Answer when the offsets, and the group that has them, are durable.
 
         Raises:
+            GroupAuthorizationFailed: the sender may not read the group.
             InvalidGroupId: the group id is empty.
             InvalidRequest: there are too many topics and partitions, or the group id is too long.
             NotCoordinator: another broker coordinates the group.
@@ -80,8 +83,12 @@ class AlterShareGroupOffsetsHandler:
         self._services.bounds.require_few(
             len(request.topics) + sum(len(topic.partitions) for topic in request.topics)
         )
+        self._services.authorization.require_group(context, AclOperation.READ, request.group_id)
         group_id = await self._services.require_group(request.group_id, context)
-        topics = await self._services.topics_named({topic.topic_name for topic in request.topics})
+        names = {topic.topic_name for topic in request.topics}
+        denied = self._services.denied_topics(names, context)
+        found = await self._services.topics_named(names)
+        topics = {name: topic for name, topic in found.items() if name not in denied}
         await self._services.require_settled(group_id)
         await self._require_empty(group_id)
         for topic in request.topics:
@@ -96,6 +103,9 @@ class AlterShareGroupOffsetsHandler:
         answered: list[AlterShareGroupOffsetsResponseTopic] = []
         for topic in request.topics:
             known = topics.get(topic.topic_name)
+            if topic.topic_name in denied:
+                answered.append(_denied(topic, found.get(topic.topic_name), report))
+                continue
             answered.append(
                 await _answer(group_id, topic, known, failures=failures, report=report, pace=pace)
             )
@@ -223,6 +233,23 @@ async def _offsets(
             if pace.is_pause_due():
                 await let_others_go_on()
     return offsets
+
+
+def _denied(
+    asked: AlterShareGroupOffsetsRequestTopic, topic: TopicDescription | None, report: RefusalReport
+) -> AlterShareGroupOffsetsResponseTopic:
+    """Refuse what is asked of a topic; a stock broker tells its id all the same."""
+    report.add(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"offsets in {asked.topic_name!r}: {TOPIC_DENIED}")
+    return AlterShareGroupOffsetsResponseTopic(
+        asked.topic_name,
+        ZERO_UUID if topic is None else topic.topic_id,
+        [
+            AlterShareGroupOffsetsResponsePartition(
+                partition.partition_index, ErrorCode.TOPIC_AUTHORIZATION_FAILED, TOPIC_DENIED
+            )
+            for partition in asked.partitions
+        ],
+    )
 
 
 async def _answer(

@@ -8,13 +8,15 @@ Version notes: 1 and 2 have the same fields, 3 adds a message to each error.
 """
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError
+from kproxy.errors import ApiError, GroupAuthorizationFailed
 from kproxy.handlers.administration_bounds import AdministrationBounds, count_of_names
+from kproxy.handlers.authorization import GROUP_DENIED, Authorization
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators, not_coordinator
 from kproxy.handlers.groups.group_deletions import GroupDeletions
 from kproxy.handlers.ports import GroupLog, Observer
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.request_context import RequestContext
+from kproxy.security.acls import AclOperation
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId
 from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
@@ -24,9 +26,17 @@ from kproxy.wire.messages.delete_groups_response import DeletableGroupResult, De
 class DeleteGroupsHandler:
     """Serves the part of DeleteGroups that is about share groups."""
 
-    __slots__ = ("_bounds", "_coordinator", "_coordinators", "_deletions", "_group_log", "_observer")
+    __slots__ = (
+        "_authorization",
+        "_bounds",
+        "_coordinator",
+        "_coordinators",
+        "_deletions",
+        "_group_log",
+        "_observer",
+    )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only collaborators, named once in the table of APIs
         self,
         coordinator: GroupCoordinator,
         deletions: GroupDeletions,
@@ -35,7 +45,9 @@ class DeleteGroupsHandler:
         group_log: GroupLog,
         observer: Observer,
         bounds: AdministrationBounds,
+        authorization: Authorization,
     ) -> None:
+        self._authorization = authorization
         self._bounds = bounds
         self._coordinator = coordinator
         self._deletions = deletions
@@ -52,10 +64,16 @@ class DeleteGroupsHandler:
         known: list[GroupId] = []
         refusals: dict[str, ApiError] = {}
         for name in dict.fromkeys(request.groups_names):
-            if self._coordinator.find(GroupId(name)) is not None:
-                known.append(GroupId(name))
-            elif (unreadiness := self._unreadiness(name)) is not None:
+            is_known = self._coordinator.find(GroupId(name)) is not None
+            unreadiness = None if is_known else self._unreadiness(name)
+            if not is_known and unreadiness is None:
+                continue
+            if not self._authorization.allows_group(context, AclOperation.DELETE, name):
+                refusals[name] = GroupAuthorizationFailed(GROUP_DENIED)
+            elif unreadiness is not None:
                 refusals[name] = unreadiness
+            else:
+                known.append(GroupId(name))
         elsewhere = await self._coordinators.elsewhere(known, context.node_id)
         refusals.update((name, not_coordinator(name, node_id)) for name, node_id in elsewhere.items())
         ours = [name for name in known if name not in elsewhere]

@@ -8,15 +8,17 @@ Known differences from a stock broker: share-partitions whose initialization was
 Source: `GroupCoordinatorService.deleteShareGroupOffsets`; which topics have any: `GroupMetadataManager`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError
 from kproxy.handlers.apis.share_offset_requests import NO_SUCH_PARTITION, ShareOffsetServices
+from kproxy.handlers.authorization import TOPIC_DENIED
 from kproxy.handlers.ports import TopicDescription
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.registry import ServedApi
 from kproxy.handlers.request_context import RequestContext
+from kproxy.security.acls import AclOperation
 from kproxy.share.identifiers import TopicId
 from kproxy.share.share_group import ShareGroup
 from kproxy.wire.api_keys import ApiKey
@@ -50,6 +52,7 @@ class DeleteShareGroupOffsetsHandler:
         """Answer when the offsets are gone durably: the topics that lost them first, then those that did not.
 
         Raises:
+            GroupAuthorizationFailed: the sender may not delete the group.
             InvalidGroupId: the group id is empty.
             InvalidRequest: there are too many topics, or the group id is too long.
             NotCoordinator: another broker coordinates the group.
@@ -59,8 +62,16 @@ class DeleteShareGroupOffsetsHandler:
             CoordinatorNotAvailable: the cluster cannot be asked, or what the group becomes is not durable.
         """
         self._services.bounds.require_few(len(request.topics))
+        self._services.authorization.require_group(context, AclOperation.DELETE, request.group_id)
+        named = list(dict.fromkeys(topic.topic_name for topic in request.topics))
+        hidden = self._services.denied_topics(named, context)
+        denied = denied_topics(name for name in named if name in hidden)
+        report = RefusalReport(self._services.observer, context)
+        if denied and len(denied) == len(named):  # of the group nothing is asked then
+            _report(report, request.group_id, denied)
+            return DeleteShareGroupOffsetsResponse(responses=denied)
         group_id = await self._services.require_group(request.group_id, context)
-        names = list(dict.fromkeys(topic.topic_name for topic in request.topics))
+        names = [name for name in named if name not in hidden]
         topics = await self._services.topics_named(names)
         await self._services.require_settled(group_id)
         if self._services.coordinator.find(group_id) is None:
@@ -69,19 +80,16 @@ class DeleteShareGroupOffsetsHandler:
         refused = {name: why for name in names if (why := _why_refused(group, topics.get(name))) is not None}
         deletable = {topics[name].topic_id: name for name in names if name not in refused}
         failed = await self._delete(group, deletable)
-        report = RefusalReport(self._services.observer, context)
-        for answer in (*refused_topics(refused), *failed):
-            report.add(
-                ErrorCode(answer.error_code), f"{group_id!r}, {answer.topic_name!r}: {answer.error_message}"
-            )
-        report.tell()
+        _report(report, group_id, (*denied, *refused_topics(refused), *failed))
         failed_names = {answer.topic_name for answer in failed}
         deleted = [
             DeleteShareGroupOffsetsResponseTopic(name, topic_id)
             for topic_id, name in deletable.items()
             if name not in failed_names
         ]
-        return DeleteShareGroupOffsetsResponse(responses=[*deleted, *refused_topics(refused), *failed])
+        return DeleteShareGroupOffsetsResponse(
+            responses=[*denied, *deleted, *refused_topics(refused), *failed]
+        )
 
     async def _delete(
         self, group: ShareGroup, topics: Mapping[TopicId, str]
@@ -99,6 +107,16 @@ class DeleteShareGroupOffsetsHandler:
         ]
 
 
+def denied_topics(names: Iterable[str]) -> list[DeleteShareGroupOffsetsResponseTopic]:
+    """Return what is answered about topics that the sender may not read."""
+    return [
+        DeleteShareGroupOffsetsResponseTopic(
+            name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, error_message=TOPIC_DENIED
+        )
+        for name in names
+    ]
+
+
 def refused_topics(refused: Mapping[str, str]) -> list[DeleteShareGroupOffsetsResponseTopic]:
     """Return what is answered about topics of which there is nothing to delete, by name with the reason."""
     return [
@@ -107,6 +125,15 @@ def refused_topics(refused: Mapping[str, str]) -> list[DeleteShareGroupOffsetsRe
         )
         for name, why in refused.items()
     ]
+
+
+def _report(
+    report: RefusalReport, group_id: str, answers: Iterable[DeleteShareGroupOffsetsResponseTopic]
+) -> None:
+    for answer in answers:
+        detail = f"{group_id!r}, {answer.topic_name!r}: {answer.error_message}"
+        report.add(ErrorCode(answer.error_code), detail)
+    report.tell()
 
 
 def _why_refused(group: ShareGroup, topic: TopicDescription | None) -> str | None:

@@ -19,6 +19,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, CoordinatorNotAvailable
 from kproxy.handlers.administration_bounds import count_of_names, told_why
 from kproxy.handlers.apis.share_offset_requests import ShareOffsetServices, require_possible
+from kproxy.handlers.authorization import TOPIC_DENIED
 from kproxy.handlers.backlog import Backlog, BacklogQuestion
 from kproxy.handlers.groups.group_coordinators import not_coordinator
 from kproxy.handlers.live.pauses import Pace, let_others_go_on
@@ -26,6 +27,7 @@ from kproxy.handlers.ports import TopicDescription
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.registry import ServedApi
 from kproxy.handlers.request_context import RequestContext
+from kproxy.security.acls import AclOperation
 from kproxy.share.identifiers import (
     GroupId,
     SharePartitionKey,
@@ -57,12 +59,13 @@ _STATES_AT_ONCE: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class _AskedTopic:
-    """A topic of a group. `partition_count` is 0 for one that the cluster does not have."""
+    """A topic of a group. `partition_count` is 0 for one that the cluster does not have, or that must not be seen."""
 
     name: str
     topic_id: TopicId
     partition_count: int
     partitions: Sequence[int]
+    is_denied: bool = False
 
 
 @dataclass(slots=True)
@@ -125,7 +128,7 @@ class DescribeShareGroupOffsetsHandler:
         self._services.bounds.require_few(count_of_described(request))
         report = RefusalReport(self._services.observer, context)
         cluster = await self._ask_cluster(request.groups, context)
-        groups = await self._asked(request.groups, cluster, report)
+        groups = await self._asked(request.groups, cluster, report, context)
         found = await self._find(groups, report)
         report.tell()
         pace = Pace()
@@ -159,6 +162,7 @@ class DescribeShareGroupOffsetsHandler:
         groups: Sequence[DescribeShareGroupOffsetsRequestGroup],
         cluster: _Cluster,
         report: RefusalReport,
+        context: RequestContext,
     ) -> Sequence[_AskedGroup]:
         """Return what is to be told of each group, in order, or why nothing is."""
         asked: list[_AskedGroup] = []
@@ -166,8 +170,9 @@ class DescribeShareGroupOffsetsHandler:
         pace = Pace()
         for group in groups:
             try:
+                self._services.authorization.require_group(context, AclOperation.DESCRIBE, group.group_id)
                 self._services.bounds.require_room(entry_count)
-                asked.append(_AskedGroup(group.group_id, self._topics_of(group, cluster)))
+                asked.append(_AskedGroup(group.group_id, self._topics_of(group, cluster, context)))
             except ApiError as refusal:
                 report.add(refusal.error_code, f"offsets of group {group.group_id!r}: {refusal}")
                 asked.append(_AskedGroup(group.group_id, refusal=refusal))
@@ -178,11 +183,25 @@ class DescribeShareGroupOffsetsHandler:
         return asked
 
     def _topics_of(
-        self, group: DescribeShareGroupOffsetsRequestGroup, cluster: _Cluster
+        self, group: DescribeShareGroupOffsetsRequestGroup, cluster: _Cluster, context: RequestContext
     ) -> Sequence[_AskedTopic]:
+        """Return the topics to tell of; of all of them those that the sender may see."""
+        allows_topic = self._services.authorization.allows_topic
         if group.topics is None:
-            return self._initialized(group.group_id, cluster)
-        return _named(group.group_id, group.topics, cluster)
+            return [
+                topic
+                for topic in self._initialized(group.group_id, cluster)
+                if allows_topic(context, AclOperation.DESCRIBE, topic.name)
+            ]
+        asked: list[_AskedTopic] = []
+        for topic in group.topics:
+            if allows_topic(context, AclOperation.DESCRIBE, topic.topic_name):
+                asked.append(_named(group.group_id, topic, cluster))
+            else:
+                asked.append(
+                    _AskedTopic(topic.topic_name, TopicId(ZERO_UUID), 0, topic.partitions, is_denied=True)
+                )
+        return asked
 
     def _initialized(self, group_id: str, cluster: _Cluster) -> Sequence[_AskedTopic]:
         """Return what the group has initialized of topics that exist; nothing of a group that does not."""
@@ -256,7 +275,7 @@ class DescribeShareGroupOffsetsHandler:
             partitions = []
             for number in topic.partitions:
                 key = SharePartitionKey(GroupId(group.group_id), topic.topic_id, number)
-                partitions.append(self._partition(key, found))
+                partitions.append(_denied(number) if topic.is_denied else self._partition(key, found))
                 if pace.is_pause_due():
                     await let_others_go_on()
             topics.append(DescribeShareGroupOffsetsResponseTopic(topic.name, topic.topic_id, partitions))
@@ -288,21 +307,22 @@ class DescribeShareGroupOffsetsHandler:
         return max(leader.leader_epoch, 0) if leader is not None and state.leader_epoch > 0 else 0
 
 
-def _named(
-    group_id: str, topics: Sequence[DescribeShareGroupOffsetsRequestTopic], cluster: _Cluster
-) -> Sequence[_AskedTopic]:
+def _named(group_id: str, topic: DescribeShareGroupOffsetsRequestTopic, cluster: _Cluster) -> _AskedTopic:
     """Return what is named. Raises ImpossiblePartition for what no topic can have."""
-    found = cluster.topics_named() if topics else {}
-    asked: list[_AskedTopic] = []
-    for topic in topics:
-        known = found.get(topic.topic_name)
-        if known is None:
-            asked.append(_AskedTopic(topic.topic_name, TopicId(ZERO_UUID), 0, topic.partitions))
-            continue
-        require_possible(group_id, topic.topic_name, topic.partitions)
-        located = (known.topic_id, known.partition_count)
-        asked.append(_AskedTopic(topic.topic_name, *located, topic.partitions))
-    return asked
+    known = cluster.topics_named().get(topic.topic_name)
+    if known is None:
+        return _AskedTopic(topic.topic_name, TopicId(ZERO_UUID), 0, topic.partitions)
+    require_possible(group_id, topic.topic_name, topic.partitions)
+    return _AskedTopic(topic.topic_name, known.topic_id, known.partition_count, topic.partitions)
+
+
+def _denied(number: int) -> DescribeShareGroupOffsetsResponsePartition:
+    return DescribeShareGroupOffsetsResponsePartition(
+        number,
+        UNKNOWN_START_OFFSET,
+        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        error_message=TOPIC_DENIED,
+    )
 
 
 def _told_start_offset(state: DurableShareState) -> int:

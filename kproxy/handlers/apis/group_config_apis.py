@@ -10,6 +10,7 @@ from kproxy.handlers.apis.configs.alter_configs import AlterConfigsHandler
 from kproxy.handlers.apis.configs.describe_configs import DescribeConfigsHandler
 from kproxy.handlers.apis.configs.incremental_alter_configs import IncrementalAlterConfigsHandler
 from kproxy.handlers.apis.configs.list_config_resources import ListConfigResourcesHandler, refuse_resources
+from kproxy.handlers.authorization import Authorization
 from kproxy.handlers.groups.group_configs import GroupConfigs
 from kproxy.handlers.ports import GroupLog, Observer
 from kproxy.handlers.registry import ServedApi
@@ -20,12 +21,14 @@ from kproxy.wire.messages.describe_configs_response import DescribeConfigsRespon
 from kproxy.wire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 
 
-def group_config_apis(configs: GroupConfigs, group_log: GroupLog, observer: Observer) -> Sequence[ServedApi]:
+def group_config_apis(
+    configs: GroupConfigs, group_log: GroupLog, observer: Observer, authorization: Authorization
+) -> Sequence[ServedApi]:
     """Return one entry for each of the four APIs."""
-    legacy = AlterConfigsHandler(observer)
-    alter = IncrementalAlterConfigsHandler(configs, group_log, observer)
-    describe = DescribeConfigsHandler(configs, group_log, observer)
-    listing = ListConfigResourcesHandler(configs, group_log)
+    legacy = AlterConfigsHandler(observer, authorization)
+    alter = IncrementalAlterConfigsHandler(configs, group_log, observer, authorization=authorization)
+    describe = DescribeConfigsHandler(configs, group_log, observer, authorization=authorization)
+    listing = ListConfigResourcesHandler(configs, group_log, authorization)
     return (
         ServedApi(ApiKey.ALTER_CONFIGS, 0, 2, legacy.serve, _blank(AlterConfigsResponse)),
         ServedApi(

@@ -11,10 +11,16 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import GroupIdNotFound, InconsistentGroupProtocol
+from kproxy.errors import (
+    GroupIdNotFound,
+    InconsistentGroupProtocol,
+    TransactionalIdAuthorizationFailed,
+)
+from kproxy.handlers.authorization import Authorization
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators
 from kproxy.handlers.registry import ServedApi
 from kproxy.handlers.request_context import RequestContext
+from kproxy.security.acls import AclOperation, ResourceType
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kproxy.wire.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
@@ -54,9 +60,9 @@ GUARDED_KEYS: Final = frozenset(
 """What is refused here; each names one group."""
 
 
-def guarded_apis(coordinators: GroupCoordinators) -> tuple[ServedApi, ...]:
+def guarded_apis(coordinators: GroupCoordinators, authorization: Authorization) -> tuple[ServedApi, ...]:
     """Return the refusals. Versions are those that kproxy knows the messages of, both ends inclusive."""
-    guard = _Guard(coordinators)
+    guard = _Guard(coordinators, authorization)
     return (
         ServedApi(ApiKey.JOIN_GROUP, 0, 9, guard.refuse_join, refuse_parts=_joined_nothing),
         ServedApi(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, guard.refuse, refuse=ConsumerGroupHeartbeatResponse),
@@ -68,11 +74,16 @@ def guarded_apis(coordinators: GroupCoordinators) -> tuple[ServedApi, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Guard:
-    """Refuses, on the port of a group's coordinator; elsewhere that is what is said."""
+    """Refuses, on the port of a group's coordinator; elsewhere that is what is said.
+
+    Who may not read the group hears that first, and nothing of what it is.
+    """
 
     coordinators: GroupCoordinators
+    authorization: Authorization
 
     async def refuse_join(self, request: JoinGroupRequest, context: RequestContext) -> NoReturn:
+        self.authorization.require_group(context, AclOperation.READ, request.group_id)
         await self.coordinators.require(request.group_id, context.node_id)
         raise InconsistentGroupProtocol(f"Group {request.group_id} is a share group.")
 
@@ -84,10 +95,18 @@ class _Guard:
         | TxnOffsetCommitRequest,
         context: RequestContext,
     ) -> NoReturn:
+        if isinstance(request, TxnOffsetCommitRequest):
+            self._require_transaction(request, context)
+        self.authorization.require_group(context, AclOperation.READ, request.group_id)
         await self.coordinators.require(request.group_id, context.node_id)
         raise GroupIdNotFound(
             f"Group {request.group_id} is not a {_TYPES.get(context.api_key, 'classic')} group."
         )
+
+    def _require_transaction(self, request: TxnOffsetCommitRequest, context: RequestContext) -> None:
+        permissions, name = self.authorization.of(context), request.transactional_id
+        if not permissions.allows(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
+            raise TransactionalIdAuthorizationFailed("Transactional Id authorization failed.")
 
 
 def _no_streams(

@@ -9,10 +9,12 @@ as there; but where share groups cannot be served for longer, only who asks for 
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, CoordinatorLoadInProgress
+from kproxy.handlers.authorization import Authorization
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators
 from kproxy.handlers.ports import GroupLog
 from kproxy.handlers.request_context import RequestContext
 from kproxy.interception.rewrites.share_group_answers import SHARE_TYPE, wants_share_groups
+from kproxy.security.acls import CLUSTER_NAME, AclOperation, ResourceType
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.wire.messages.list_groups_request import ListGroupsRequest
 from kproxy.wire.messages.list_groups_response import ListedGroup, ListGroupsResponse
@@ -21,7 +23,7 @@ from kproxy.wire.messages.list_groups_response import ListedGroup, ListGroupsRes
 class ListGroupsHandler:
     """Serves the part of ListGroups that is about share groups."""
 
-    __slots__ = ("_coordinator", "_coordinators", "_group_log")
+    __slots__ = ("_authorization", "_coordinator", "_coordinators", "_group_log")
 
     def __init__(
         self,
@@ -29,7 +31,9 @@ class ListGroupsHandler:
         *,
         coordinators: GroupCoordinators,
         group_log: GroupLog,
+        authorization: Authorization,
     ) -> None:
+        self._authorization = authorization
         self._coordinator = coordinator
         self._coordinators = coordinators
         self._group_log = group_log
@@ -44,13 +48,19 @@ class ListGroupsHandler:
             if not request.types_filter and not isinstance(unreadiness, CoordinatorLoadInProgress):
                 return ListGroupsResponse()
             raise
-        return ListGroupsResponse(groups=await self._listed(request, context.node_id))
+        return ListGroupsResponse(groups=await self._listed(request, context))
 
-    async def _listed(self, request: ListGroupsRequest, node_id: int) -> list[ListedGroup]:
+    async def _listed(self, request: ListGroupsRequest, context: RequestContext) -> list[ListedGroup]:
         wanted = {state.strip().lower() for state in request.states_filter}
         listed: list[ListedGroup] = []
-        for group_id in await self._coordinators.coordinated_at(self._coordinator.group_ids, node_id):
+        coordinated = await self._coordinators.coordinated_at(self._coordinator.group_ids, context.node_id)
+        permissions = self._authorization.of(context)
+        describe = AclOperation.DESCRIBE
+        sees_all = permissions.allows(describe, ResourceType.CLUSTER, CLUSTER_NAME)
+        for group_id in coordinated:
             group = self._coordinator.find(group_id)
+            if not sees_all and not permissions.allows(describe, ResourceType.GROUP, group_id):
+                continue
             if group is not None and (not wanted or group.state.value.lower() in wanted):
                 listed.append(ListedGroup(group_id, SHARE_TYPE, group.state.value, SHARE_TYPE))
         return listed

@@ -19,7 +19,11 @@ from kproxy.handlers.live.acknowledgements import (
 )
 from kproxy.handlers.live.leadership import PartitionRefusal
 from kproxy.handlers.live.share_services import ShareServices
-from kproxy.handlers.live.share_session_requests import require_own_session, session_claim
+from kproxy.handlers.live.share_session_requests import (
+    require_own_session,
+    require_readable_group,
+    session_claim,
+)
 from kproxy.handlers.ports import PartitionLeader
 from kproxy.handlers.request_context import RequestContext
 from kproxy.share.identifiers import TopicIdPartition
@@ -54,10 +58,13 @@ class ShareAcknowledgeHandler:
         """Answer per partition.
 
         Raises:
+            GroupAuthorizationFailed: the sender may not read the group.
+            CoordinatorNotAvailable: it cannot be told what the sender may do.
             InvalidRequest: no group id, no usable member id, or more partitions than a session may have.
             ShareSessionNotFound: the session is not open, or is of another connection and the client is gone.
             InvalidShareSessionEpoch: the epoch is 0, or not the expected one.
         """
+        require_readable_group(self._services.authorization, request, context)
         claim = session_claim(request, context)
         requested = requested_partitions(request.topics)
         self._services.sessions.require_possible(len(requested))
@@ -67,7 +74,12 @@ class ShareAcknowledgeHandler:
         else:
             session = self._services.sessions.acknowledge(claim.key, claim.share_session_epoch)
         session.use(self._services.clock.now_ms())
-        acknowledger = Acknowledger(claim.key, is_renew_ack=request.is_renew_ack, context=context)
+        readable = await self._services.authorization.readable_topics(
+            context, lambda: (each.topic_id for each in requested)
+        )
+        acknowledger = Acknowledger(
+            claim.key, is_renew_ack=request.is_renew_ack, context=context, readable=readable
+        )
         applied = await self._acknowledgements.apply(
             acknowledger, requested, closing=session if claim.closes else None
         )

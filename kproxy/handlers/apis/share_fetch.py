@@ -20,6 +20,7 @@ from kproxy.errors import (
     ShareSessionNotFound,
 )
 from kproxy.handlers.apis.share_fetch_answer import ShareFetchAnswer
+from kproxy.handlers.authorization import ReadableTopics
 from kproxy.handlers.fetching.fetch_partitions import PartitionFetch
 from kproxy.handlers.fetching.fetch_terms import FetchTerms
 from kproxy.handlers.groups.effective_limits import EffectiveLimits
@@ -35,6 +36,7 @@ from kproxy.handlers.live.share_session_requests import (
     SessionClaim,
     is_open,
     require_own_session,
+    require_readable_group,
     session_claim,
 )
 from kproxy.handlers.request_context import RequestContext
@@ -72,12 +74,15 @@ class ShareFetchHandler:
         """Answer with records, or without them when MaxWaitMs is over.
 
         Raises:
+            GroupAuthorizationFailed: the sender may not read the group.
+            CoordinatorNotAvailable: it cannot be told what the sender may do.
             InvalidRequest: no group id, no usable member id, a renewal that asks for records, an opening
                 request that acknowledges, or more partitions to forget than a session may have.
             ShareSessionNotFound: the session is not open, or is of another connection and the client is gone.
             InvalidShareSessionEpoch: the epoch is not the expected one.
             ShareSessionLimitReached: there is no room for another session; raised when MaxWaitMs is over.
         """
+        require_readable_group(self._services.authorization, request, context)
         claim = session_claim(request, context)
         _require_renewal_alone(request)
         wait_ms = min(request.max_wait_ms, LONGEST_WAIT_MS) - context.waited_ms
@@ -85,13 +90,18 @@ class ShareFetchHandler:
         requested = requested_partitions(request.topics)
         session = await self._admit(request, context, claim, requested, deadline_ms)
         session.use(self._services.clock.now_ms())
-        acknowledger = Acknowledger(claim.key, is_renew_ack=request.is_renew_ack, context=context)
+        readable = await self._services.authorization.readable_topics(
+            context, lambda: (each.topic_id for each in (*session.partitions, *requested))
+        )
+        acknowledger = Acknowledger(
+            claim.key, is_renew_ack=request.is_renew_ack, context=context, readable=readable
+        )
         applied = await self._acknowledgements.apply(
             acknowledger,
             {partition: batches for partition, batches in requested.items() if batches},
             closing=session if claim.closes else None,
         )
-        terms = self._terms(request, context, session, deadline_ms)
+        terms = self._terms(request, context, session, readable=readable, deadline_ms=deadline_ms)
         answer = ShareFetchAnswer(session, terms.partitions, self._services.leadership)
         try:
             if not claim.closes and not request.is_renew_ack:
@@ -165,7 +175,13 @@ class ShareFetchHandler:
         return session
 
     def _terms(
-        self, request: ShareFetchRequest, context: RequestContext, session: ShareSession, deadline_ms: int
+        self,
+        request: ShareFetchRequest,
+        context: RequestContext,
+        session: ShareSession,
+        *,
+        readable: ReadableTopics,
+        deadline_ms: int,
     ) -> FetchTerms:
         max_bytes = min(request.max_bytes, self._fetch_max_bytes)
         wants_records = request.max_records > 0 and max_bytes > 0
@@ -181,6 +197,7 @@ class ShareFetchHandler:
             is_record_limit=request.share_acquire_mode == _RECORD_LIMIT_MODE,
             is_session_open=lambda: not context.caller.is_gone and is_open(self._services.sessions, session),
             context=context,
+            readable=readable,
         )
 
 

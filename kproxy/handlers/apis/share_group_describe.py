@@ -3,7 +3,7 @@
 Behaviour: each group is answered by itself, as often as it is named; members with what they were told to fetch.
 Version notes: version 0 was the early access of Kafka 4.0 and is not served. Known differences from a stock broker: of
 ids that belong to groups of another type the first `MOST_LOOKED_UP` are told as such, the others as unknown; a request
-with too many is refused, and answers end at a bound (`AdministrationBounds`); nobody is asked who may see a topic.
+with too many is refused, and answers end at a bound (`AdministrationBounds`).
 """
 
 from collections.abc import Sequence
@@ -11,13 +11,15 @@ from itertools import islice
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, GroupIdNotFound, InvalidGroupId
+from kproxy.errors import ApiError, GroupIdNotFound, InvalidGroupId, TopicAuthorizationFailed
 from kproxy.handlers.administration_bounds import AdministrationBounds, count_of_names, told_why
+from kproxy.handlers.authorization import Authorization
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators, not_coordinator
 from kproxy.handlers.live.pauses import let_others_go_on
 from kproxy.handlers.ports import GroupLog, Observer
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.request_context import RequestContext
+from kproxy.security.acls import AclOperation
 from kproxy.share.group_coordinator import GroupCoordinator, ShareGroupMemberView, ShareGroupView
 from kproxy.share.identifiers import GroupId
 from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
@@ -34,16 +36,14 @@ MOST_LOOKED_UP: Final = 10
 _ENTRIES_AT_ONCE: Final = 2_000
 """So many, or as many groups, are described before others have a turn."""
 
-ALL_GROUP_OPERATIONS: Final = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
-"""READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and ALTER_CONFIGS (`AclEntry.supportedOperations`): without an authorizer
-everybody may do everything."""
-_NOT_ASKED_FOR: Final = -(1 << 31)
+HIDDEN_TOPIC: Final = "The group has described topic(s) that the client is not authorized to describe."
+"""What Kafka says of a group of which nothing is told, because of one topic."""
 
 
 class ShareGroupDescribeHandler:
     """Serves ShareGroupDescribe."""
 
-    __slots__ = ("_bounds", "_coordinator", "_coordinators", "_group_log", "_observer")
+    __slots__ = ("_authorization", "_bounds", "_coordinator", "_coordinators", "_group_log", "_observer")
 
     def __init__(
         self,
@@ -53,7 +53,9 @@ class ShareGroupDescribeHandler:
         group_log: GroupLog,
         observer: Observer,
         bounds: AdministrationBounds,
+        authorization: Authorization,
     ) -> None:
+        self._authorization = authorization
         self._bounds = bounds
         self._coordinator = coordinator
         self._coordinators = coordinators
@@ -66,14 +68,15 @@ class ShareGroupDescribeHandler:
         """Answer one entry per group named, in order. Raises InvalidRequest when there are too many."""
         self._bounds.require_few(count_of_names(request.group_ids))
         report = RefusalReport(self._observer, context)
-        operations = ALL_GROUP_OPERATIONS if request.include_authorized_operations else _NOT_ASKED_FOR
         answer = ShareGroupDescribeResponse()
         elsewhere = await self._coordinators.elsewhere(request.group_ids, context.node_id)
         entry_count = paused_at = 0
         for group_id in request.group_ids:
-            described = self._described(group_id, elsewhere.get(group_id), report, told_count=entry_count)
-            if described.error_code == ErrorCode.NONE:
-                described.authorized_operations = operations
+            described = self._described(
+                group_id, elsewhere.get(group_id), report, context=context, told_count=entry_count
+            )
+            if described.error_code == ErrorCode.NONE and request.include_authorized_operations:
+                described.authorized_operations = self._authorization.group_operations(context, group_id)
             answer.groups.append(described)
             entry_count += entry_count_of(described)
             if entry_count + len(answer.groups) - paused_at > _ENTRIES_AT_ONCE:
@@ -93,14 +96,31 @@ class ShareGroupDescribeHandler:
                 group.error_message = str(refusal)
 
     def _described(
-        self, group_id: str, coordinator_id: int | None, report: RefusalReport, *, told_count: int
+        self,
+        group_id: str,
+        coordinator_id: int | None,
+        report: RefusalReport,
+        *,
+        context: RequestContext,
+        told_count: int,
     ) -> DescribedGroup:
         try:
+            self._authorization.require_group(context, AclOperation.DESCRIBE, group_id)
             self._bounds.require_room(told_count)
-            return _described_group(self._view(group_id, coordinator_id))
+            view = self._view(group_id, coordinator_id)
+            self._require_visible(view, context)
+            return _described_group(view)
         except ApiError as refusal:
             report.add(refusal.error_code, f"group {group_id!r}: {refusal}")
             return refused_group(group_id, refusal)
+
+    def _require_visible(self, view: ShareGroupView, context: RequestContext) -> None:
+        """Raise TopicAuthorizationFailed if members fetch from a topic that the sender may not describe."""
+        names = {topic.topic_name for member in view.members for topic in member.assignment}
+        try:
+            self._authorization.require_topics(context, AclOperation.DESCRIBE, names)
+        except TopicAuthorizationFailed:
+            raise TopicAuthorizationFailed(HIDDEN_TOPIC) from None
 
     def _view(self, group_id: str, coordinator_id: int | None) -> ShareGroupView:
         """Return the group. A `coordinator_id` is that of the broker to ask instead."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kproxy.errors import ApiError, BrokerUnavailable, CoordinatorNotAvailable
+from kproxy.handlers.authorization import Authorization
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators
 from kproxy.handlers.groups.group_deletions import GroupDeletions
 from kproxy.handlers.groups.group_writes import GroupWrites
@@ -20,6 +21,7 @@ from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.ports import Clock, ClusterMetadata, GroupLog, Observer, StateLog
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.request_context import RequestContext
+from kproxy.security.acls import AclOperation
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.heartbeat import (
     Heartbeat,
@@ -47,6 +49,7 @@ class HeartbeatPorts:
     observer: Observer
     coordinators: GroupCoordinators
     deletions: GroupDeletions
+    authorization: Authorization
 
 
 class ShareGroupHeartbeatHandler:
@@ -86,6 +89,8 @@ class ShareGroupHeartbeatHandler:
         """Answer the member when all that the answer rests on is durable.
 
         Raises:
+            GroupAuthorizationFailed: the sender may not read the group.
+            TopicAuthorizationFailed: it may not describe one of the topics that it subscribes to.
             InvalidRequest: the heartbeat contradicts itself.
             GroupIdNotFound: there is no such share group, or it is a group of another type.
             UnknownMemberId: there is no such member.
@@ -96,6 +101,9 @@ class ShareGroupHeartbeatHandler:
             CoordinatorNotAvailable: it cannot be told whether the id is free, or what the group became is not
                 durable.
         """
+        authorization = self._ports.authorization
+        authorization.require_group(context, AclOperation.READ, request.group_id)
+        authorization.require_topics(context, AclOperation.DESCRIBE, request.subscribed_topic_names or ())
         heartbeat = _heartbeat(request, context)
         heartbeat.validate()
         await self._ports.coordinators.require(heartbeat.group_id, context.node_id)

@@ -11,6 +11,7 @@ from kproxy.errors import (
     InvalidGroupId,
 )
 from kproxy.handlers.administration_bounds import AdministrationBounds
+from kproxy.handlers.authorization import Authorization
 from kproxy.handlers.backlog import Backlogs
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators
 from kproxy.handlers.groups.group_deletions import GroupDeletions
@@ -20,6 +21,7 @@ from kproxy.handlers.live.share_partitions import SharePartitionDirectory
 from kproxy.handlers.offset_store import ShareOffsetStore
 from kproxy.handlers.ports import ClusterMetadata, GroupLog, Observer, TopicDescription
 from kproxy.handlers.request_context import RequestContext
+from kproxy.security.acls import AclOperation
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, require_storable_group_id
 
@@ -43,6 +45,7 @@ class ShareOffsetServices:
     coordinators: GroupCoordinators
     observer: Observer
     bounds: AdministrationBounds
+    authorization: Authorization
 
     async def require_group(self, group_id: str, context: RequestContext) -> GroupId:
         """Return the id of a group that requests on this port may be about.
@@ -63,6 +66,11 @@ class ShareOffsetServices:
     async def require_settled(self, group_id: GroupId) -> None:
         """Return when the group is not on its way out, or gone. Raises ApiError when its deletion goes on later."""
         await self.group_deletions.complete(group_id)
+
+    def denied_topics(self, names: Iterable[str], context: RequestContext) -> Collection[str]:
+        """Return those of `names` whose offsets the sender must not change. Raises CoordinatorNotAvailable."""
+        allows_topic = self.authorization.allows_topic
+        return {name for name in set(names) if not allows_topic(context, AclOperation.READ, name)}
 
     async def topics_named(self, names: Collection[str]) -> Mapping[str, TopicDescription]:
         """Return those of `names` that the cluster has. Raises CoordinatorNotAvailable when it cannot be asked."""

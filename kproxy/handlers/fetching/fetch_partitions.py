@@ -97,7 +97,7 @@ class PartitionFetch:
             ShareSessionNotFound: the session ended while the fetch waited; nothing was acquired for it.
         """
         terms = self._terms
-        refusals = await self._services.leadership.refusals(terms.partitions, terms.context.node_id)
+        refusals = await self._services.leadership.refusals(terms.partitions, terms.node_id, terms.readable)
         for partition, refusal in refusals.items():
             self._refused[partition] = self._reported(partition, FetchedPartition(refusal))
         try:
@@ -153,9 +153,7 @@ class PartitionFetch:
         if self._is_time_up() or len(self._refused) == len(self._terms.partitions):
             return True
         has_enough = bool(self._fetched) and self._terms.min_bytes <= 0
-        # A stock broker answers a fetch that it found aborted records for, though there is nothing to tell.
-        has_acquired = self._acquisition.acquired_count > 0 or self._acquisition.has_found_aborted
-        return has_enough or self._has_failed_read or has_acquired or self.throttled.is_told
+        return has_enough or self._has_failed_read or self._acquisition.has_news or self.throttled.is_told
 
     def _is_time_up(self) -> bool:
         return self._services.parked.is_ending or self._services.clock.now_ms() >= self._terms.deadline_ms

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kproxy.handlers.authorization import ALL_READABLE, ReadableTopics
 from kproxy.handlers.live.leadership import PartitionRefusal
 from kproxy.handlers.request_context import RequestContext
 from kproxy.share.acquisition import AcquiredRange
@@ -28,12 +29,19 @@ class FetchTerms:
     is_record_limit: bool
     is_session_open: Callable[[], bool]
     context: RequestContext
+    readable: ReadableTopics = ALL_READABLE
+    """What the sender may read, which is asked again before anything is delivered."""
     _keys: Mapping[TopicIdPartition, SharePartitionKey] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         group_id = self.session_key.group_id
         keys = {partition: partition.in_group(group_id) for partition in self.partitions}
         object.__setattr__(self, "_keys", keys)
+
+    @property
+    def node_id(self) -> int:
+        """The virtual broker whose port the request came to."""
+        return self.context.node_id
 
     @property
     def wants_nothing(self) -> bool:

@@ -6,7 +6,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.handlers.fetching.aborted_batches import aborted_extents
 from kproxy.handlers.fetching.fetch_terms import FetchedPartition, FetchTerms
 from kproxy.handlers.fetching.read_batches import ReadBatches
-from kproxy.handlers.live.leadership import PartitionRefusal
+from kproxy.handlers.live.leadership import PartitionRefusal, undeliverable
 from kproxy.handlers.live.log_starts import move_start
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.state_writes import StateWrites
@@ -18,7 +18,15 @@ from kproxy.wire.record_batches import BatchExtent
 class RecordAcquisition:
     """Acquires for one ShareFetch, partition after partition, from one budget of records."""
 
-    __slots__ = ("_services", "_terms", "_writes", "acquired_count", "has_found_aborted", "records_left")
+    __slots__ = (
+        "_services",
+        "_terms",
+        "_writes",
+        "acquired_count",
+        "has_found_aborted",
+        "has_refused",
+        "records_left",
+    )
 
     def __init__(self, services: ShareServices, terms: FetchTerms, writes: StateWrites) -> None:
         self._services = services
@@ -28,8 +36,18 @@ class RecordAcquisition:
         """Offsets acquired so far."""
         self.has_found_aborted = False
         """Of some share-partition all that could be acquired belonged to aborted transactions."""
+        self.has_refused = False
+        """Records came that the sender may not read, or not any more."""
         self.records_left = terms.max_records
         """What is left of the budget; negative when a batch was taken to its end."""
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is something to tell the client of.
+
+        A stock broker answers a fetch that it found aborted records for, too, though there is nothing to tell.
+        """
+        return self.acquired_count > 0 or self.has_found_aborted or self.has_refused
 
     def acquire(
         self,
@@ -41,8 +59,12 @@ class RecordAcquisition:
         """Acquire from `batches`, which a read from `fetch_offset` returned, but for those of `aborted` transactions.
 
         The answer's records reach from the batch of the first acquired offset to that of the last; there may
-        be offsets in them that were not acquired.
+        be offsets in them that were not acquired. Nothing is acquired of a topic that the sender may not read by now.
         """
+        refusal = undeliverable(self._terms.readable, share_partition.key.topic_id)
+        if refusal is not None:
+            self.has_refused = True
+            return FetchedPartition(refusal)
         extents = batches.extents
         if batches.is_corrupt:
             return FetchedPartition(PartitionRefusal(ErrorCode.CORRUPT_MESSAGE, batches.malformed))

@@ -18,7 +18,8 @@ from kproxy.errors import (
     SharePartitionNotLoaded,
     StateRefused,
 )
-from kproxy.handlers.live.leadership import PartitionRefusal
+from kproxy.handlers.authorization import ALL_READABLE, ReadableTopics
+from kproxy.handlers.live.leadership import PartitionRefusal, unauthorized
 from kproxy.handlers.live.pauses import Pace, let_others_go_on, work_on
 from kproxy.handlers.live.releases import Released, Releases
 from kproxy.handlers.live.share_services import ShareServices
@@ -62,6 +63,8 @@ class Acknowledger:
     session_key: ShareSessionKey
     is_renew_ack: bool
     context: RequestContext
+    readable: ReadableTopics = ALL_READABLE
+    """The topics whose records it may acknowledge are those that it may read."""
 
     @property
     def client(self) -> Client:
@@ -189,7 +192,7 @@ class Acknowledgements:
             requested = {}
         refusals = await self._malformed(acknowledger, requested)
         sound = [partition for partition in requested if partition not in refusals]
-        refusals.update(await self._services.leadership.unknown_partitions(sound))
+        refusals.update(await self._unserved(acknowledger.readable, sound))
         writes = StateWrites(self._services.directory, self._services.state_log)
         pace = Pace()
         for partition in sound:
@@ -215,6 +218,18 @@ class Acknowledgements:
             released=released,
             observer=self._services.observer,
         )
+
+    async def _unserved(
+        self, readable: ReadableTopics, partitions: Sequence[TopicIdPartition]
+    ) -> dict[TopicIdPartition, PartitionRefusal]:
+        """Return which of `partitions` the sender may not read, then which the cluster does not have."""
+        refused = unauthorized(readable, partitions)
+        refused.update(
+            await self._services.leadership.unknown_partitions(
+                partition for partition in partitions if partition not in refused
+            )
+        )
+        return unauthorized(readable, partitions, all_but=refused)
 
     def _work_on(self, key: SharePartitionKey, batches: Sequence[AcknowledgementBatch]) -> int:
         live = self._services.directory.find(key)

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import BrokerUnavailable
+from kproxy.errors import BrokerUnavailable, CoordinatorNotAvailable
+from kproxy.handlers.authorization import ALL_READABLE, TOPIC_DENIED, ReadableTopics
 from kproxy.handlers.ports import BrokerEndpoint, ClusterMetadata, PartitionLeader, TopicDescription
-from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, TopicIdPartition
+from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, TopicId, TopicIdPartition
 
 NO_LEADER: Final = PartitionLeader(leader_id=-1, leader_epoch=-1)
 
@@ -28,6 +29,47 @@ class PartitionRefusal:
     message: str
 
 
+UNAUTHORIZED: Final = PartitionRefusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, TOPIC_DENIED)
+"""The sender of the request may not read the topic."""
+
+_METADATA_AWAY: Final = PartitionRefusal(
+    ErrorCode.NOT_LEADER_OR_FOLLOWER, "the cluster's metadata is not available"
+)
+
+
+def unauthorized(
+    readable: ReadableTopics,
+    partitions: Iterable[TopicIdPartition],
+    *,
+    all_but: Mapping[TopicIdPartition, PartitionRefusal] | None = None,
+) -> dict[TopicIdPartition, PartitionRefusal]:
+    """Return which of `partitions` are of topics that must not be read.
+
+    With `all_but`, which were refused already and are returned as well, every other one that is not known to be
+    readable is refused, too: a topic whose name nobody could tell.
+
+    Raises:
+        CoordinatorNotAvailable: it cannot be told what the sender may do.
+    """
+    refused = {} if all_but is None else dict(all_but)
+    if readable.is_everything:
+        return refused
+    if all_but is not None:
+        left = (each for each in partitions if each not in refused)
+        return refused | {each: _METADATA_AWAY for each in left if not readable.may_read(each.topic_id)}
+    named = tuple(partitions)
+    denied = readable.denied(each.topic_id for each in named)
+    return {each: UNAUTHORIZED for each in named if each.topic_id in denied}
+
+
+def undeliverable(readable: ReadableTopics, topic_id: TopicId) -> PartitionRefusal | None:
+    """Return why records of a topic that was readable must not be delivered now; None when they may be."""
+    try:
+        return None if readable.may_read(topic_id) else UNAUTHORIZED
+    except CoordinatorNotAvailable as unknown:
+        return PartitionRefusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, str(unknown))
+
+
 class Leadership:
     """Checks partitions against the cluster's metadata."""
 
@@ -37,17 +79,22 @@ class Leadership:
         self._metadata = metadata
 
     async def refusals(
-        self, partitions: Collection[TopicIdPartition], node_id: int
+        self,
+        partitions: Collection[TopicIdPartition],
+        node_id: int,
+        readable: ReadableTopics = ALL_READABLE,
     ) -> Mapping[TopicIdPartition, PartitionRefusal]:
         """Return which of `partitions` cannot be fetched on the port of `node_id`, and why.
 
-        The topic of one that seems to be led elsewhere is asked for once more: the client may know more than
-        kproxy does.
+        What must not be read is refused first, wherever it is led. The topic of one that seems to be led elsewhere is
+        asked for once more: the client may know more than kproxy does. Raises CoordinatorNotAvailable, see `readable`.
         """
-        refused = await self._refused(partitions, node_id)
+        denied = unauthorized(readable, partitions)
+        left = [each for each in partitions if each not in denied] if denied else partitions
+        refused = await self._refused(left, node_id)
         if await self.look_again_after(refused):
             refused = await self._refused(refused, node_id)
-        return refused
+        return unauthorized(readable, partitions, all_but=denied | refused)
 
     async def unknown_partitions(
         self, partitions: Iterable[TopicIdPartition]
@@ -114,10 +161,7 @@ class Leadership:
         try:
             topics = await self._metadata.topics_with_ids({each.topic_id for each in partitions})
         except BrokerUnavailable:
-            away = PartitionRefusal(
-                ErrorCode.NOT_LEADER_OR_FOLLOWER, "the cluster's metadata is not available"
-            )
-            return dict.fromkeys(partitions, away)
+            return dict.fromkeys(partitions, _METADATA_AWAY)
         return {each: _why_unknown(each, topics.get(each.topic_id)) for each in partitions}
 
 

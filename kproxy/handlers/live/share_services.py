@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from kproxy.handlers.authorization import Authorization
 from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.live.fetch_signals import HeardAvailability
 from kproxy.handlers.live.leadership import Leadership
@@ -26,6 +27,7 @@ class ShareServices:
     counters: ShareCounters
     state_log: StateLog
     group_log: GroupLog
+    authorization: Authorization
     reader: PartitionReader
     availability: HeardAvailability
     clock: Clock

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kproxy.errors import ShareSessionNotFound
+from kproxy.handlers.authorization import Authorization
 from kproxy.handlers.request_context import RequestContext
+from kproxy.security.acls import AclOperation
 from kproxy.share.identifiers import (
     GroupId,
     MemberId,
@@ -59,6 +61,19 @@ def session_claim(request: SessionRequest, context: RequestContext) -> SessionCl
     member_id: MemberId = require_member_id(request.member_id)
     key = ShareSessionKey(context.node_id, group_id, member_id)
     return SessionClaim(key, ShareSessionEpoch(request.share_session_epoch))
+
+
+def require_readable_group(
+    authorization: Authorization, request: SessionRequest, context: RequestContext
+) -> None:
+    """Return if the sender may read the group, or names none: that is checked afterwards, as by a stock broker.
+
+    Raises:
+        GroupAuthorizationFailed: it may not.
+        CoordinatorNotAvailable: that cannot be told.
+    """
+    if request.group_id is not None:
+        authorization.require_group(context, AclOperation.READ, request.group_id)
 
 
 def require_own_session(sessions: ShareSessionCache, claim: SessionClaim, context: RequestContext) -> None:

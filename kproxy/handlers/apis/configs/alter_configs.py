@@ -8,9 +8,11 @@ since Kafka 2.3 has IncrementalAlterConfigs.
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import told
+from kproxy.handlers.authorization import GROUP_DENIED, Authorization
 from kproxy.handlers.ports import Observer
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.request_context import RequestContext
+from kproxy.security.acls import AclOperation
 from kproxy.wire.messages.alter_configs_request import AlterConfigsRequest
 from kproxy.wire.messages.alter_configs_response import AlterConfigsResourceResponse, AlterConfigsResponse
 
@@ -18,9 +20,10 @@ from kproxy.wire.messages.alter_configs_response import AlterConfigsResourceResp
 class AlterConfigsHandler:
     """Refuses the part of a request that `rewrites.group_config_requests.split_legacy_alter` leaves to kproxy."""
 
-    __slots__ = ("_observer",)
+    __slots__ = ("_authorization", "_observer")
 
-    def __init__(self, observer: Observer) -> None:
+    def __init__(self, observer: Observer, authorization: Authorization) -> None:
+        self._authorization = authorization
         self._observer = observer
 
     async def serve(self, request: AlterConfigsRequest, context: RequestContext) -> AlterConfigsResponse:
@@ -32,10 +35,15 @@ class AlterConfigsHandler:
                 f"AlterConfigs does not change the configurations of share group '{resource.resource_name}': "
                 "use IncrementalAlterConfigs (kafka-configs.sh does)"
             )
-            report.add(ErrorCode.INVALID_REQUEST, reason)
+            error_code = ErrorCode.INVALID_REQUEST
+            if not self._authorization.allows_group(
+                context, AclOperation.ALTER_CONFIGS, resource.resource_name
+            ):
+                error_code, reason = ErrorCode.GROUP_AUTHORIZATION_FAILED, GROUP_DENIED
+            report.add(error_code, reason)
             responses.append(
                 AlterConfigsResourceResponse(
-                    error_code=ErrorCode.INVALID_REQUEST,
+                    error_code=error_code,
                     error_message=reason,
                     resource_type=resource.resource_type,
                     resource_name=resource.resource_name,

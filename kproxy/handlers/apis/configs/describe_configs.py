@@ -8,10 +8,12 @@ Known differences from a real broker: only the keys of `group_configs` are liste
 from enum import IntEnum
 
 from kproxy.errors import ApiError
+from kproxy.handlers.authorization import Authorization
 from kproxy.handlers.groups.group_configs import GroupConfigEntry, GroupConfigs, require_few_groups
 from kproxy.handlers.ports import GroupLog, Observer
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.request_context import RequestContext
+from kproxy.security.acls import AclOperation
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from kproxy.wire.messages.describe_configs_response import (
     DescribeConfigsResourceResult,
@@ -32,9 +34,12 @@ class ConfigSource(IntEnum):
 class DescribeConfigsHandler:
     """Serves the part of a request that `rewrites.group_config_requests.split_describe` leaves to kproxy."""
 
-    __slots__ = ("_configs", "_group_log", "_observer")
+    __slots__ = ("_authorization", "_configs", "_group_log", "_observer")
 
-    def __init__(self, configs: GroupConfigs, group_log: GroupLog, observer: Observer) -> None:
+    def __init__(
+        self, configs: GroupConfigs, group_log: GroupLog, observer: Observer, *, authorization: Authorization
+    ) -> None:
+        self._authorization = authorization
         self._configs = configs
         self._group_log = group_log
         self._observer = observer
@@ -45,12 +50,16 @@ class DescribeConfigsHandler:
         """Answer one result per resource, in order. Raises InvalidRequest when there are too many."""
         require_few_groups(request.resources)
         report = RefusalReport(self._observer, context)
-        results = [self._describe(resource, request, report) for resource in request.resources]
+        results = [self._describe(resource, request, report, context) for resource in request.resources]
         report.tell()
         return DescribeConfigsResponse(results=results)
 
     def _describe(
-        self, resource: DescribeConfigsResource, request: DescribeConfigsRequest, report: RefusalReport
+        self,
+        resource: DescribeConfigsResource,
+        request: DescribeConfigsRequest,
+        report: RefusalReport,
+        context: RequestContext,
     ) -> DescribeConfigsResult:
         result = DescribeConfigsResult(
             error_message=None,
@@ -58,6 +67,7 @@ class DescribeConfigsHandler:
             resource_name=resource.resource_name,
         )
         try:
+            self._authorization.require_group(context, AclOperation.DESCRIBE_CONFIGS, resource.resource_name)
             self._group_log.require_ready(resource.resource_name)
             entries = self._configs.describe(resource.resource_name)
         except ApiError as refusal:

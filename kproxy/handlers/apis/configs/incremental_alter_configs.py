@@ -10,10 +10,12 @@ from collections import Counter
 from contextlib import suppress
 
 from kproxy.errors import ApiError, InvalidRequest
+from kproxy.handlers.authorization import Authorization
 from kproxy.handlers.groups.group_configs import ConfigChange, GroupConfigs, require_few_groups
 from kproxy.handlers.ports import GroupLog, Observer
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.request_context import RequestContext
+from kproxy.security.acls import AclOperation
 from kproxy.wire.messages.incremental_alter_configs_request import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
@@ -27,9 +29,12 @@ from kproxy.wire.messages.incremental_alter_configs_response import (
 class IncrementalAlterConfigsHandler:
     """Serves the part of a request that `rewrites.group_config_requests.split_alter` leaves to kproxy."""
 
-    __slots__ = ("_configs", "_group_log", "_observer")
+    __slots__ = ("_authorization", "_configs", "_group_log", "_observer")
 
-    def __init__(self, configs: GroupConfigs, group_log: GroupLog, observer: Observer) -> None:
+    def __init__(
+        self, configs: GroupConfigs, group_log: GroupLog, observer: Observer, *, authorization: Authorization
+    ) -> None:
+        self._authorization = authorization
         self._configs = configs
         self._group_log = group_log
         self._observer = observer
@@ -55,6 +60,7 @@ class IncrementalAlterConfigsHandler:
             try:
                 if counts[resource.resource_type, resource.resource_name] > 1:
                     raise InvalidRequest("each resource must appear at most once")
+                self._authorization.require_group(context, AclOperation.ALTER_CONFIGS, resource.resource_name)
                 await self._alter(resource, validate_only=request.validate_only)
             except ApiError as refusal:
                 result.error_code, result.error_message = refusal.error_code, str(refusal)

@@ -9,10 +9,12 @@ them; where share groups cannot be served for longer, only who asks for groups h
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, CoordinatorLoadInProgress
+from kproxy.handlers.authorization import Authorization
 from kproxy.handlers.groups.group_configs import GroupConfigs
 from kproxy.handlers.ports import GroupLog
 from kproxy.handlers.request_context import RequestContext
 from kproxy.interception.listed_resources import GROUP_RESOURCE_TYPE
+from kproxy.security.acls import AclOperation
 from kproxy.wire.messages.list_config_resources_request import ListConfigResourcesRequest
 from kproxy.wire.messages.list_config_resources_response import ConfigResource, ListConfigResourcesResponse
 
@@ -20,17 +22,21 @@ from kproxy.wire.messages.list_config_resources_response import ConfigResource, 
 class ListConfigResourcesHandler:
     """Serves the part of ListConfigResources that is about groups."""
 
-    __slots__ = ("_configs", "_group_log")
+    __slots__ = ("_authorization", "_configs", "_group_log")
 
-    def __init__(self, configs: GroupConfigs, group_log: GroupLog) -> None:
+    def __init__(self, configs: GroupConfigs, group_log: GroupLog, authorization: Authorization) -> None:
+        self._authorization = authorization
         self._configs = configs
         self._group_log = group_log
 
     async def serve(
         self, request: ListConfigResourcesRequest, context: RequestContext
     ) -> ListConfigResourcesResponse:
-        """Answer the groups that have configurations, or why they are not known."""
-        del context
+        """Answer the groups that have configurations, or why they are not known.
+
+        Raises ClusterAuthorizationFailed to who may not describe the configurations of the cluster.
+        """
+        self._authorization.require_cluster(context, AclOperation.DESCRIBE_CONFIGS)
         try:
             self._group_log.require_all_ready()
         except ApiError as unreadiness:

@@ -43,6 +43,7 @@ from kproxy.wire.messages.txn_offset_commit_response import (
 )
 from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
 from tests.in_memory.recording_observer import RecordingObserver
+from tests.in_memory.scripted_authorizer import EVERYBODY_MAY
 from tests.in_memory.unchecked_group_namespace import UncheckedGroupNamespace
 from tests.worlds.group_coordinators import OFFSETS
 
@@ -136,7 +137,7 @@ def test_what_is_guarded_can_be_told_decoded_and_refused() -> None:
     # Then
     refused = {
         (api.api_key, version)
-        for api in guarded_apis(ANYWHERE)
+        for api in guarded_apis(ANYWHERE, EVERYBODY_MAY)
         for version in range(api.min_version, api.max_version + 1)
     }
     assert guarded == refused
@@ -172,7 +173,7 @@ def served(observer: RecordingObserver, coordinators: GroupCoordinators | None =
 
     apis = ServedApis(
         [],
-        guarded_apis(coordinators or ANYWHERE),
+        guarded_apis(coordinators or ANYWHERE, EVERYBODY_MAY),
         observer=observer,
         on_internal_error=fault,
         on_connection_closed=closed,

@@ -13,6 +13,7 @@ from kproxy.wire.messages.read_share_group_state_response import (
     ReadShareGroupStateResponse,
     ReadStateResult,
 )
+from tests.in_memory.scripted_authorizer import EVERYBODY_MAY
 from tests.worlds.share_state_world import CONTEXT, GROUP, TOPIC, ShareStateWorld
 
 
@@ -23,7 +24,7 @@ async def nobody_cares(_connection_id: int) -> None:
 async def a_registry() -> ServedApis:
     world = await ShareStateWorld().begin()
     return ServedApis(
-        share_state_apis(world.services),
+        share_state_apis(world.services, EVERYBODY_MAY),
         (),
         observer=world.observer,
         on_internal_error=lambda _context, _fault: None,

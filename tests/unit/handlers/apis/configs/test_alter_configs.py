@@ -9,6 +9,7 @@ from kproxy.wire.messages.alter_configs_request import (
     AlterConfigsResource,
 )
 from tests.in_memory.recording_observer import RecordingObserver
+from tests.in_memory.scripted_authorizer import EVERYBODY_MAY
 
 CONTEXT = RequestContext(1, 1, 33, 2, "client", "/127.0.0.1")
 
@@ -20,7 +21,7 @@ async def test_every_resource_is_refused_in_order_with_the_api_to_use_as_one_eve
     request = AlterConfigsRequest([AlterConfigsResource(32, name, configs) for name in ("g", "h")])
 
     # When
-    answer = await AlterConfigsHandler(observer).serve(request, CONTEXT)
+    answer = await AlterConfigsHandler(observer, EVERYBODY_MAY).serve(request, CONTEXT)
 
     # Then
     assert [(each.resource_name, each.error_code) for each in answer.responses] == [

@@ -16,6 +16,7 @@ from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
 from kproxy.wire.messages.describe_configs_response import DescribeConfigsResult
 from tests.in_memory.breakable_group_log import BreakableGroupLog
 from tests.in_memory.recording_observer import RecordingObserver
+from tests.in_memory.scripted_authorizer import EVERYBODY_MAY
 
 CONTEXT = RequestContext(1, 1, 32, 4, "client", "/127.0.0.1")
 RESET, LOCK = "share.auto.offset.reset", "share.record.lock.duration.ms"
@@ -29,9 +30,9 @@ async def describe(
     request = DescribeConfigsRequest(
         [DescribeConfigsResource(32, group_id, keys)], include_synonyms=is_full, include_documentation=is_full
     )
-    answer = await DescribeConfigsHandler(configs, BreakableGroupLog(), RecordingObserver()).serve(
-        request, CONTEXT
-    )
+    answer = await DescribeConfigsHandler(
+        configs, BreakableGroupLog(), RecordingObserver(), authorization=EVERYBODY_MAY
+    ).serve(request, CONTEXT)
     [result] = answer.results
     return result
 
@@ -111,7 +112,9 @@ async def test_while_the_group_is_being_restored_nobody_can_say_what_it_has_set(
     # Given
     log = BreakableGroupLog()
     log.unreadiness = CoordinatorLoadInProgress("replaying")
-    handler = DescribeConfigsHandler(GroupConfigs(GroupConfigBounds()), log, RecordingObserver())
+    handler = DescribeConfigsHandler(
+        GroupConfigs(GroupConfigBounds()), log, RecordingObserver(), authorization=EVERYBODY_MAY
+    )
 
     # When
     answer = await handler.serve(DescribeConfigsRequest([DescribeConfigsResource(32, "g", None)]), CONTEXT)
@@ -125,7 +128,10 @@ async def test_a_request_that_names_very_many_groups_is_refused_because_nobody_e
 ):
     # Given
     handler = DescribeConfigsHandler(
-        GroupConfigs(GroupConfigBounds()), BreakableGroupLog(), RecordingObserver()
+        GroupConfigs(GroupConfigBounds()),
+        BreakableGroupLog(),
+        RecordingObserver(),
+        authorization=EVERYBODY_MAY,
     )
     resources = [
         DescribeConfigsResource(32, f"g{number}", None) for number in range(MOST_GROUPS_PER_REQUEST + 1)

@@ -21,6 +21,7 @@ from kproxy.wire.messages.incremental_alter_configs_request import (
 )
 from tests.in_memory.breakable_group_log import BreakableGroupLog
 from tests.in_memory.recording_observer import RecordingObserver
+from tests.in_memory.scripted_authorizer import EVERYBODY_MAY
 
 CONTEXT = RequestContext(1, 1, 44, 1, "client", "/127.0.0.1")
 LOCK = "share.record.lock.duration.ms"
@@ -33,7 +34,9 @@ def a_resource(group_id: str, value: str | None, *, name: str = LOCK) -> AlterCo
 async def test_each_resource_gets_its_own_result_and_good_ones_take_effect() -> None:
     # Given
     configs, observer = GroupConfigs(GroupConfigBounds()), RecordingObserver()
-    handler = IncrementalAlterConfigsHandler(configs, BreakableGroupLog(), observer)
+    handler = IncrementalAlterConfigsHandler(
+        configs, BreakableGroupLog(), observer, authorization=EVERYBODY_MAY
+    )
     resources = [a_resource("g", "15000"), a_resource("h", "1"), a_resource("", "15000")]
 
     # When
@@ -57,7 +60,9 @@ async def test_each_resource_gets_its_own_result_and_good_ones_take_effect() -> 
 async def test_a_resource_that_stands_twice_is_refused_both_times() -> None:
     # Given
     configs = GroupConfigs(GroupConfigBounds())
-    handler = IncrementalAlterConfigsHandler(configs, BreakableGroupLog(), RecordingObserver())
+    handler = IncrementalAlterConfigsHandler(
+        configs, BreakableGroupLog(), RecordingObserver(), authorization=EVERYBODY_MAY
+    )
 
     # When
     answer = await handler.serve(
@@ -72,7 +77,9 @@ async def test_a_resource_that_stands_twice_is_refused_both_times() -> None:
 async def test_validating_alone_answers_the_same_and_changes_nothing() -> None:
     # Given
     configs = GroupConfigs(GroupConfigBounds())
-    handler = IncrementalAlterConfigsHandler(configs, BreakableGroupLog(), RecordingObserver())
+    handler = IncrementalAlterConfigsHandler(
+        configs, BreakableGroupLog(), RecordingObserver(), authorization=EVERYBODY_MAY
+    )
     request = IncrementalAlterConfigsRequest([a_resource("g", "15000")], validate_only=True)
 
     # When
@@ -86,7 +93,9 @@ async def test_validating_alone_answers_the_same_and_changes_nothing() -> None:
 async def test_what_was_altered_is_durable_when_it_is_answered() -> None:
     # Given
     log = BreakableGroupLog()
-    handler = IncrementalAlterConfigsHandler(GroupConfigs(GroupConfigBounds()), log, RecordingObserver())
+    handler = IncrementalAlterConfigsHandler(
+        GroupConfigs(GroupConfigBounds()), log, RecordingObserver(), authorization=EVERYBODY_MAY
+    )
 
     # When
     await handler.serve(IncrementalAlterConfigsRequest([a_resource("g", "15000")]), CONTEXT)
@@ -109,7 +118,9 @@ async def test_what_is_not_durable_is_refused(
     # Given
     log = BreakableGroupLog()
     log.persist_failure, log.unreadiness = failure, unreadiness
-    handler = IncrementalAlterConfigsHandler(GroupConfigs(GroupConfigBounds()), log, RecordingObserver())
+    handler = IncrementalAlterConfigsHandler(
+        GroupConfigs(GroupConfigBounds()), log, RecordingObserver(), authorization=EVERYBODY_MAY
+    )
 
     # When
     answer = await handler.serve(IncrementalAlterConfigsRequest([a_resource("g", "15000")]), CONTEXT)
@@ -122,7 +133,7 @@ async def test_what_is_not_durable_is_refused(
 async def test_a_refused_change_is_neither_in_effect_nor_made_durable_by_the_next_one() -> None:
     # Given
     log, configs = BreakableGroupLog(), GroupConfigs(GroupConfigBounds())
-    handler = IncrementalAlterConfigsHandler(configs, log, RecordingObserver())
+    handler = IncrementalAlterConfigsHandler(configs, log, RecordingObserver(), authorization=EVERYBODY_MAY)
     await handler.serve(IncrementalAlterConfigsRequest([a_resource("g", "20000")]), CONTEXT)
     log.persist_failure = StateNotWritten("the append was refused")
     await handler.serve(IncrementalAlterConfigsRequest([a_resource("g", "15000")]), CONTEXT)
@@ -142,7 +153,10 @@ async def test_a_refused_change_is_neither_in_effect_nor_made_durable_by_the_nex
 async def test_dead_letters_are_not_served_yet_and_the_answer_says_so() -> None:
     # Given
     handler = IncrementalAlterConfigsHandler(
-        GroupConfigs(GroupConfigBounds()), BreakableGroupLog(), RecordingObserver()
+        GroupConfigs(GroupConfigBounds()),
+        BreakableGroupLog(),
+        RecordingObserver(),
+        authorization=EVERYBODY_MAY,
     )
     resource = a_resource("g", "dead", name="errors.deadletterqueue.topic.name")
 
@@ -157,7 +171,9 @@ async def test_dead_letters_are_not_served_yet_and_the_answer_says_so() -> None:
 async def test_a_request_that_names_very_many_groups_is_refused_and_changes_none() -> None:
     # Given
     configs = GroupConfigs(GroupConfigBounds())
-    handler = IncrementalAlterConfigsHandler(configs, BreakableGroupLog(), RecordingObserver())
+    handler = IncrementalAlterConfigsHandler(
+        configs, BreakableGroupLog(), RecordingObserver(), authorization=EVERYBODY_MAY
+    )
     resources = [a_resource(f"g{number}", "15000") for number in range(MOST_GROUPS_PER_REQUEST + 1)]
 
     # When
@@ -171,7 +187,9 @@ async def test_a_request_that_names_very_many_groups_is_refused_and_changes_none
 async def test_refusals_of_many_groups_are_one_event_for_each_error() -> None:
     # Given
     observer = RecordingObserver()
-    handler = IncrementalAlterConfigsHandler(GroupConfigs(GroupConfigBounds()), BreakableGroupLog(), observer)
+    handler = IncrementalAlterConfigsHandler(
+        GroupConfigs(GroupConfigBounds()), BreakableGroupLog(), observer, authorization=EVERYBODY_MAY
+    )
     resources = [a_resource(f"g{number}", "1") for number in range(100)]
 
     # When

@@ -1,0 +1,208 @@
+"""Who may do what: the port `Authorizer`, and what every served API asks of it.
+
+What kproxy serves itself no broker sees, so no broker's authorizer is asked. Each API checks what `KafkaApis` of a
+stock broker checks, in its order and with its errors: a group first, then topics. A principal whose rights cannot be
+told is refused (COORDINATOR_NOT_AVAILABLE): nothing is served on trust.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Final, Protocol
+
+from kproxy.errors import (
+    BrokerUnavailable,
+    ClusterAuthorizationFailed,
+    GroupAuthorizationFailed,
+    TopicAuthorizationFailed,
+)
+from kproxy.handlers.ports import ClusterMetadata
+from kproxy.handlers.request_context import RequestContext
+from kproxy.security.acls import CLUSTER_NAME, AclOperation, ResourceType
+from kproxy.security.principal import Principal
+from kproxy.share.identifiers import TopicId
+
+GROUP_DENIED: Final = "Not authorized to access group: Group authorization failed."
+TOPIC_DENIED: Final = "Topic authorization failed."
+CLUSTER_DENIED: Final = "Cluster authorization failed."
+
+GROUP_OPERATIONS: Final = (
+    AclOperation.READ,
+    AclOperation.DELETE,
+    AclOperation.DESCRIBE,
+    AclOperation.DESCRIBE_CONFIGS,
+    AclOperation.ALTER_CONFIGS,
+)
+"""What can be done to a group (`AclEntry.supportedOperations`)."""
+
+
+class Permissions(Protocol):
+    """What one principal may do from one host."""
+
+    def allows(self, operation: int, resource_type: int, name: str) -> bool:
+        """Tell whether it may do `operation` on the resource called `name`."""
+        ...
+
+
+class Authorizer(Protocol):
+    """The authorizer of the backing cluster, as far as kproxy knows it."""
+
+    @property
+    def problem(self) -> str:
+        """Why it cannot be told what anybody may do, and what to do about it; empty while it can."""
+        ...
+
+    def permissions_of(self, principal: Principal, client_host: str) -> Permissions:
+        """Return what `principal` may do from `client_host` (`RequestContext.client_host`) at this moment.
+
+        The same object comes back until something may have changed.
+
+        Raises:
+            CoordinatorNotAvailable: that cannot be told.
+        """
+        ...
+
+    async def wait_until_known(self) -> None:
+        """Return when `permissions_of` can tell, at once if it ever could, or after a bounded while all the same."""
+        ...
+
+
+class AllPermissions:
+    """The `Permissions` of everybody where there is no authorizer."""
+
+    def allows(self, operation: int, resource_type: int, name: str) -> bool:
+        """Allow it."""
+        del operation, resource_type, name
+        return True
+
+
+class NoPermissions:
+    """The `Permissions` of somebody of whom nobody knows who it is."""
+
+    def allows(self, operation: int, resource_type: int, name: str) -> bool:
+        """Deny it."""
+        del operation, resource_type, name
+        return False
+
+
+EVERYTHING: Final = AllPermissions()
+NOTHING: Final = NoPermissions()
+
+
+class AllowAll:
+    """An `Authorizer` for clusters that have none."""
+
+    problem = ""
+
+    def permissions_of(self, principal: Principal, client_host: str) -> Permissions:
+        """Return everything."""
+        del principal, client_host
+        return EVERYTHING
+
+    async def wait_until_known(self) -> None:
+        """Return at once."""
+
+
+ALLOW_ALL: Final = AllowAll()
+
+
+class Authorization:
+    """What the served APIs ask of `authorizer` about a request; `metadata` name its topics.
+
+    Everything here raises CoordinatorNotAvailable when it cannot be told what the sender may do.
+    """
+
+    __slots__ = ("_authorizer", "_metadata")
+
+    def __init__(self, authorizer: Authorizer, metadata: ClusterMetadata) -> None:
+        self._authorizer = authorizer
+        self._metadata = metadata
+
+    def of(self, context: RequestContext) -> Permissions:
+        """Return what the sender of a request may do at this moment."""
+        return self._authorizer.permissions_of(context.principal, context.client_host)
+
+    def require_group(self, context: RequestContext, operation: AclOperation, group_id: str) -> None:
+        """Return if the sender may do `operation` on a group. Raises GroupAuthorizationFailed."""
+        if not self.of(context).allows(operation, ResourceType.GROUP, group_id):
+            raise GroupAuthorizationFailed(GROUP_DENIED)
+
+    def require_topics(self, context: RequestContext, operation: AclOperation, names: Iterable[str]) -> None:
+        """Return if the sender may do `operation` on all these topics. Raises TopicAuthorizationFailed."""
+        permissions = self.of(context)
+        if permissions is not EVERYTHING and not all(
+            permissions.allows(operation, ResourceType.TOPIC, name) for name in names
+        ):
+            raise TopicAuthorizationFailed(TOPIC_DENIED)
+
+    def require_cluster(self, context: RequestContext, operation: AclOperation) -> None:
+        """Return if the sender may do `operation` on the cluster. Raises ClusterAuthorizationFailed."""
+        if not self.of(context).allows(operation, ResourceType.CLUSTER, CLUSTER_NAME):
+            raise ClusterAuthorizationFailed(CLUSTER_DENIED)
+
+    def allows_group(self, context: RequestContext, operation: AclOperation, group_id: str) -> bool:
+        """Tell whether the sender may do `operation` on a group."""
+        return self.of(context).allows(operation, ResourceType.GROUP, group_id)
+
+    def allows_topic(self, context: RequestContext, operation: AclOperation, name: str) -> bool:
+        """Tell whether the sender may do `operation` on a topic."""
+        return self.of(context).allows(operation, ResourceType.TOPIC, name)
+
+    async def readable_topics(
+        self, context: RequestContext, topic_ids: Callable[[], Iterable[TopicId]]
+    ) -> "ReadableTopics":
+        """Return which of `topic_ids` the sender may read, of those that the cluster has as far as it can be asked."""
+
+        def permissions() -> Permissions:
+            return self.of(context)
+
+        if permissions() is EVERYTHING:
+            return ReadableTopics(permissions, {})
+        try:
+            found = await self._metadata.topics_with_ids(set(topic_ids()))
+        except BrokerUnavailable:
+            found = {}
+        return ReadableTopics(permissions, {topic_id: topic.name for topic_id, topic in found.items()})
+
+    def group_operations(self, context: RequestContext, group_id: str) -> int:
+        """Return what the sender may do to a group, a bit for each operation by its number."""
+        permissions = self.of(context)
+        return sum(
+            1 << operation
+            for operation in GROUP_OPERATIONS
+            if permissions.allows(operation, ResourceType.GROUP, group_id)
+        )
+
+
+class ReadableTopics:
+    """Which topics of one request its sender may read, by id. It is asked of each partition before each delivery.
+
+    `permissions` are those of the sender at the moment, and raise CoordinatorNotAvailable as everything here does then.
+    Where everybody may do everything that costs one comparison. A topic that has no name in `names` is not readable.
+    """
+
+    __slots__ = ("_names", "_permissions")
+
+    def __init__(self, permissions: Callable[[], Permissions], names: Mapping[TopicId, str]) -> None:
+        self._permissions = permissions
+        self._names = names
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing is forbidden to anybody."""
+        return self._permissions() is EVERYTHING
+
+    def may_read(self, topic_id: TopicId) -> bool:
+        """Tell whether its records may be delivered now."""
+        permissions = self._permissions()
+        if permissions is EVERYTHING:
+            return True
+        name = self._names.get(topic_id)
+        return name is not None and permissions.allows(AclOperation.READ, ResourceType.TOPIC, name)
+
+    def denied(self, topic_ids: Iterable[TopicId]) -> Collection[TopicId]:
+        """Return those that there are and that must not be read."""
+        if self.is_everything:
+            return ()
+        return {each for each in set(topic_ids) if each in self._names and not self.may_read(each)}
+
+
+ALL_READABLE: Final = ReadableTopics(lambda: EVERYTHING, {})

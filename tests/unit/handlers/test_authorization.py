@@ -1,0 +1,119 @@
+"""What every API asks; which API asks what is in apis/test_authorized_apis.py."""
+
+from typing import Final
+
+import pytest
+
+from kproxy.errors import (
+    BrokerUnavailable,
+    ClusterAuthorizationFailed,
+    CoordinatorNotAvailable,
+    GroupAuthorizationFailed,
+    TopicAuthorizationFailed,
+)
+from kproxy.handlers.authorization import ALLOW_ALL, EVERYTHING, NOTHING, Authorization
+from kproxy.handlers.request_context import RequestContext
+from kproxy.security.acls import AclOperation, ResourceType
+from kproxy.security.principal import ANONYMOUS
+from kproxy.share.identifiers import TopicId
+from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
+from tests.in_memory.scripted_authorizer import EVERYBODY_MAY, ScriptedAuthorizer
+
+CONTEXT: Final = RequestContext(7, 1, 78, 1, "client", "/10.0.0.7")
+ORDERS: Final = TopicId(b"topic-id-orders.")
+PAYMENTS: Final = TopicId(b"topic-id-payment")
+NO_SUCH_TOPIC: Final = TopicId(b"topic-id-unknown")
+
+
+def a_cluster() -> InMemoryClusterMetadata:
+    metadata = InMemoryClusterMetadata()
+    metadata.create_topic("orders", ORDERS)
+    metadata.create_topic("payments", PAYMENTS)
+    return metadata
+
+
+def test_without_an_authorizer_everybody_may_do_everything() -> None:
+    # When
+    EVERYBODY_MAY.require_group(CONTEXT, AclOperation.DELETE, "g")
+    EVERYBODY_MAY.require_topics(CONTEXT, AclOperation.READ, ["orders"])
+    EVERYBODY_MAY.require_cluster(CONTEXT, AclOperation.CLUSTER_ACTION)
+
+    # Then
+    assert EVERYBODY_MAY.of(CONTEXT) is EVERYTHING
+    assert EVERYBODY_MAY.group_operations(CONTEXT, "g") == 0b1101_0100_1000
+    assert not ALLOW_ALL.problem
+
+
+def test_nobody_knows_may_do_nothing() -> None:
+    assert not NOTHING.allows(AclOperation.READ, ResourceType.TOPIC, "orders")
+
+
+def test_what_is_not_allowed_is_refused_by_the_name_of_what_it_is_about() -> None:
+    # Given
+    authorizer = ScriptedAuthorizer()
+    authorizer.allow_topic(AclOperation.READ, "orders")
+    authorization = Authorization(authorizer, a_cluster())
+
+    # When, then
+    with pytest.raises(GroupAuthorizationFailed):
+        authorization.require_group(CONTEXT, AclOperation.READ, "g")
+    with pytest.raises(TopicAuthorizationFailed):
+        authorization.require_topics(CONTEXT, AclOperation.DESCRIBE, ["orders", "payments"])
+    with pytest.raises(ClusterAuthorizationFailed):
+        authorization.require_cluster(CONTEXT, AclOperation.CLUSTER_ACTION)
+    authorization.require_topics(CONTEXT, AclOperation.DESCRIBE, ["orders"])
+
+
+def test_operations_on_a_group_are_told_as_bits() -> None:
+    # Given
+    authorizer = ScriptedAuthorizer()
+    authorizer.allow_group(AclOperation.READ, "g")
+
+    # When
+    bits = Authorization(authorizer, a_cluster()).group_operations(CONTEXT, "g")
+
+    # Then
+    assert bits == 1 << AclOperation.READ | 1 << AclOperation.DESCRIBE
+
+
+async def test_topics_are_readable_by_their_names_and_at_this_moment() -> None:
+    # Given
+    authorizer = ScriptedAuthorizer()
+    authorizer.allow(AclOperation.READ, ResourceType.TOPIC, "orders", principal=ANONYMOUS)
+    authorization = Authorization(authorizer, a_cluster())
+
+    # When
+    readable = await authorization.readable_topics(CONTEXT, lambda: (ORDERS, PAYMENTS, NO_SUCH_TOPIC))
+
+    # Then
+    assert readable.may_read(ORDERS)
+    assert not readable.may_read(PAYMENTS)
+    assert not readable.may_read(NO_SUCH_TOPIC)
+    assert readable.denied([ORDERS, PAYMENTS, NO_SUCH_TOPIC]) == {PAYMENTS}
+    authorizer.take_away("orders")
+    assert not readable.may_read(ORDERS)
+
+
+async def test_a_topic_whose_name_cannot_be_asked_for_is_not_readable() -> None:
+    # Given
+    authorizer, metadata = ScriptedAuthorizer(), a_cluster()
+    authorizer.allow_topic(AclOperation.READ, "orders")
+    metadata.failure = BrokerUnavailable("away")
+
+    # When
+    readable = await Authorization(authorizer, metadata).readable_topics(CONTEXT, lambda: (ORDERS,))
+
+    # Then
+    assert not readable.may_read(ORDERS)
+    assert not readable.denied([ORDERS])
+
+
+async def test_while_nobody_knows_what_anybody_may_do_nothing_is_served() -> None:
+    # Given
+    authorization = Authorization(ScriptedAuthorizer("no broker said"), a_cluster())
+
+    # When, then
+    with pytest.raises(CoordinatorNotAvailable, match="no broker said"):
+        authorization.require_group(CONTEXT, AclOperation.READ, "g")
+    with pytest.raises(CoordinatorNotAvailable):
+        await authorization.readable_topics(CONTEXT, lambda: (ORDERS,))
