@@ -239,6 +239,7 @@ class Proxy:
                 relay=self._relay,
                 sweeper=self._sweeper,
                 share_groups=self._share.groups,
+                authorizer=self._share.authorizer,
                 state_log=self._share.state_log,
                 fleet=FleetVitals(self._share.fleet, self._metrics),
                 tls=TlsVitals(self._tls, self._listeners, self._wall_clock),
@@ -329,9 +330,13 @@ class Proxy:
         self._switch_share_groups()
         await self._support.looked(_PROBE_PATIENCE_S)
         self._share.topic_changes.start()
+        self._share.authorizer.on_change = self._go_on_if_well
+        self._tasks.keep_up(self._share.authorizer.run, name="access control lists")
         await self._listeners.bind(self._metadata.brokers)
         self._metadata.on_brokers.append(self._follow_brokers)
         await self.shutdown.unless_requested(self._share_switch.first_word(_FIRST_WORD_PATIENCE_S))
+        if not self._share.groups.apis.is_off:
+            await self.shutdown.unless_requested(self._share.authorizer.known(_FIRST_WORD_PATIENCE_S))
         if self.shutdown.requested.is_set():
             return
         self._vitals.state = ProxyState.READY

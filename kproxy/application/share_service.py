@@ -12,6 +12,7 @@ from kproxy.application.topic_changes import TopicChanges
 from kproxy.fleet.member_metadata import MemberProfile
 from kproxy.handlers.share_groups import ShareGroupLimits, ShareGroupPorts, ShareGroups
 from kproxy.handlers.share_state_store import ShareStateStore
+from kproxy.net.authorization.acl_watch import AclTiming, AclWatch
 from kproxy.net.background import BackgroundTasks
 from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.cluster.group_namespace import ClusterGroupNamespace
@@ -26,6 +27,8 @@ from kproxy.net.relay.held_requests import HeldRequests
 from kproxy.net.state_log.durable_state_log import SlotDirectory
 from kproxy.net.state_log.service import ClusterAccess, StateLogPlan, StateLogService
 from kproxy.net.tasks import TaskKeeper
+from kproxy.security.principal import Principal
+from kproxy.security.standard_authorizer import AuthorizerRules
 from kproxy.settings import Settings
 from kproxy.telemetry import logs
 from kproxy.telemetry.metrics import Metrics
@@ -68,6 +71,7 @@ class ShareService:
         plan = state_log_plan(around.settings)
         self.fleet = self._joined_fleet(plan)
         self.state_log = self._state_log_service(plan)
+        self.authorizer = self._acl_watch()
         self.deadlines = Deadlines(around.clock, around.tasks)
         limits = share_group_limits(around.settings)
         self.groups = self._share_groups(limits)
@@ -107,6 +111,18 @@ class ShareService:
             wall_clock=around.wall_clock,
             tasks=around.tasks,
             counting=around.metrics,
+        )
+
+    def _acl_watch(self) -> AclWatch:
+        around, settings = self._around, self._around.settings
+        super_users = frozenset(map(Principal.parse, settings.super_users))
+        return AclWatch(
+            around.metadata,
+            AuthorizerRules(super_users, settings.allow_everyone_if_no_acl_found),
+            clock=around.clock,
+            counting=around.metrics,
+            timing=AclTiming(settings.authorizer_refresh_ms, settings.authorizer_max_age_ms),
+            is_wanted=lambda: not self.groups.apis.is_off,
         )
 
     async def _visit(self, profile: MemberProfile) -> None:
@@ -150,6 +166,7 @@ class ShareService:
                 observer=self.observer,
                 background=BackgroundTasks(around.tasks),
                 readiness=state_log.readiness,
+                authorizer=self.authorizer,
                 waits=HeldRequests(around.clock),
                 namespace=ClusterGroupNamespace(metadata=metadata, connections=connections),
                 offset_store=state_log.states,
@@ -165,7 +182,7 @@ class ShareService:
             return None
         log.warning(
             "share_coordinator_on_the_wire",
-            detail="whoever reaches a port may read and change the state of every share group "
-            "(kproxy.share.coordinator.enable=true on plaintext ports)",
+            detail="who may do CLUSTER_ACTION, everybody where the cluster has no authorizer, may read and change "
+            "the state of every share group (kproxy.share.coordinator.enable=true)",
         )
         return self.state_log.states

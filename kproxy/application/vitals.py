@@ -18,6 +18,7 @@ from kproxy.admin.views import (
 from kproxy.application.client_ports import ClientPorts
 from kproxy.application.fleet_vitals import FleetVitals
 from kproxy.application.tls_vitals import TlsVitals
+from kproxy.handlers.authorization import Authorizer
 from kproxy.handlers.ports import Clock
 from kproxy.handlers.share_groups import ShareGroups
 from kproxy.interception.broker_addresses import BrokerAddresses
@@ -49,6 +50,7 @@ class VitalParts:
     relay: Relay
     sweeper: Sweeper
     share_groups: ShareGroups
+    authorizer: Authorizer
     state_log: StateLogService
     fleet: FleetVitals
     tls: TlsVitals
@@ -93,7 +95,7 @@ class Vitals:
         """Return why share groups are not served although they are on, and what to do; empty while they are."""
         if self._parts.share_groups.apis.is_off:
             return ""
-        return self.why_in_doubt() or self._slot_problem()
+        return self.why_in_doubt() or self._check_authorizer() or self._slot_problem()
 
     def why_in_doubt(self) -> str:
         """Return why nothing of what share groups hold here may be the truth, whatever becomes of single slots."""
@@ -204,6 +206,7 @@ class Vitals:
                 "listeners": self._check_listeners,
                 "metadata": self._check_metadata,
                 "state_log": self._check_state_log,
+                "authorizer": self._check_authorizer,
                 "fleet": self._check_fleet,
                 "draining": self._check_draining,
             },
@@ -217,6 +220,10 @@ class Vitals:
     def _slot_statuses(self) -> Sequence[SlotStatus]:
         slots = self._parts.state_log.slots
         return () if slots is None else slots.statuses()
+
+    def _check_authorizer(self) -> str:
+        # While share groups cannot be served for another reason, that is what is to be told.
+        return "" if self._parts.share_groups.apis.reason else self._parts.authorizer.problem
 
     def _check_fleet(self) -> str:
         return "" if self._parts.share_groups.apis.is_off else self._parts.fleet.problem()

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
+from kproxy.settings.authorizer_keys import AuthorizerSettings
 from kproxy.settings.choices import (
     CorruptRecords,
     LogFormat,
@@ -18,7 +19,6 @@ from kproxy.settings.choices import (
     ShareAssignor,
     ShareUpstream,
 )
-from kproxy.settings.fleet_keys import FleetSettings
 from kproxy.settings.key_rows import key_row
 from kproxy.settings.value_kinds import (
     ValueKind,
@@ -32,7 +32,7 @@ from kproxy.settings.value_kinds import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(FleetSettings):
+class Settings(AuthorizerSettings):
     """The configuration of one kproxy process, frozen. `load_settings` is what makes and validates it.
 
     Every field has its default, so that `Settings()` is the configuration of somebody who set nothing.
@@ -278,7 +278,7 @@ class Settings(FleetSettings):
         "kproxy.share.coordinator.enable",
         true_or_false(),
         "false",
-        "Serve the share coordinator's own APIs (keys 83 to 87) on the wire. Whoever reaches the port may use them.",
+        "Serve the share coordinator's own APIs (keys 83 to 87) on the wire, to who may do CLUSTER_ACTION.",
     )
 
     # ------------------------------------------------ what the operator sees

@@ -78,6 +78,11 @@ def server_addresses() -> ValueKind[tuple[HostPort, ...]]:
     return ValueKind("HOST:PORT[,HOST:PORT…]", _servers, lambda value: ",".join(map(str, value)))
 
 
+def principal_names() -> ValueKind[tuple[str, ...]]:
+    """Principals as access control lists name them, separated by semicolons (Kafka's `super.users`)."""
+    return ValueKind("TYPE:NAME[;TYPE:NAME…], such as User:admin", _principals, ";".join)
+
+
 def host_name() -> ValueKind[str]:
     """A host without a port; empty leaves the choice to kproxy."""
     return ValueKind("a host name or an address, without a port", _host, str)
@@ -159,6 +164,15 @@ def _optional_address(text: str) -> HostPort | None:
 def _servers(text: str) -> tuple[HostPort, ...]:
     parts = [part.strip() for part in text.split(",")]
     return tuple(parse_host_port(part, first_port=1) for part in parts if part)
+
+
+def _principals(text: str) -> tuple[str, ...]:
+    names = [part.strip() for part in text.split(";")]
+    for name in filter(None, names):
+        kind, separator, rest = name.partition(":")
+        if not (kind and separator and rest):
+            raise ValueError(f"expected TYPE:NAME, such as User:admin, and not {name!r}")
+    return tuple(name for name in names if name)
 
 
 def _host(text: str) -> str:

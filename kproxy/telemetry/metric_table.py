@@ -80,6 +80,13 @@ DECLARATIONS: Final = (
         "Probes whether the backing cluster serves share groups itself.",
         ("result",),
     ),
+    MetricDeclaration(
+        "acl_looks",
+        _COUNTER,
+        "Questions for the access control lists of the backing cluster, by what came of them.",
+        ("result",),
+        (("same",), ("different",), ("no_authorizer",), ("refused",), ("failed",)),
+    ),
     # ------------------------------------------------ share groups
     MetricDeclaration(
         "share_acknowledgements",

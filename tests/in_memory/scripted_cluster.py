@@ -19,6 +19,7 @@ from kproxy.settings.addresses import HostPort
 from kproxy.share.identifiers import TopicId, TopicIdPartition
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest
+from kproxy.wire.messages.describe_acls_response import DescribeAclsResponse
 from kproxy.wire.messages.fetch_request import FetchRequest
 from kproxy.wire.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from kproxy.wire.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest
@@ -42,6 +43,7 @@ DEFAULT_VERSIONS: Final[Mapping[int, tuple[int, int]]] = {
     ApiKey.METADATA: (0, 13),
     ApiKey.FETCH: (4, 17),
     ApiKey.LIST_OFFSETS: (1, 10),
+    ApiKey.DESCRIBE_ACLS: (1, 3),
 }
 
 
@@ -181,6 +183,7 @@ class ScriptedCluster:
             ApiKey.METADATA: partial(self._metadata, node_id),
             ApiKey.FETCH: fetch,
             ApiKey.LIST_OFFSETS: self._list_offsets,
+            ApiKey.DESCRIBE_ACLS: lambda _: DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED),
         }
         return AnsweringBroker(answers, version_ranges=ranges)
 

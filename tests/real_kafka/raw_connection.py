@@ -20,9 +20,17 @@ class RawConnection:
     """One TCP connection, closed at the end of a `with`."""
 
     def __init__(
-        self, address: str, *, receive_buffer_bytes: int | None = None, client_id: str = CLIENT_ID
+        self,
+        address: str,
+        *,
+        receive_buffer_bytes: int | None = None,
+        client_id: str = CLIENT_ID,
+        own_host: str = "",
     ) -> None:
-        """Connect to `HOST:PORT`; a small receive buffer makes a slow reader felt at the other end."""
+        """Connect to `HOST:PORT`, from `own_host` if one is given.
+
+        A small receive buffer makes a slow reader felt at the other end.
+        """
         self.client_id = client_id
         host, _, port = address.rpartition(":")
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -30,6 +38,8 @@ class RawConnection:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         self._socket.settimeout(ANSWER_TIMEOUT_SECONDS)
         try:
+            if own_host:
+                self._socket.bind((own_host, 0))
             self._socket.connect((host, int(port)))
         except OSError:
             self._socket.close()

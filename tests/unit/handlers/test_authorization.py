@@ -5,7 +5,6 @@ from typing import Final
 import pytest
 
 from kproxy.errors import (
-    BrokerUnavailable,
     ClusterAuthorizationFailed,
     CoordinatorNotAvailable,
     GroupAuthorizationFailed,
@@ -98,7 +97,7 @@ async def test_a_topic_whose_name_cannot_be_asked_for_is_not_readable() -> None:
     # Given
     authorizer, metadata = ScriptedAuthorizer(), a_cluster()
     authorizer.allow_topic(AclOperation.READ, "orders")
-    metadata.failure = BrokerUnavailable("away")
+    metadata.is_unavailable = True
 
     # When
     readable = await Authorization(authorizer, metadata).readable_topics(CONTEXT, lambda: (ORDERS,))

@@ -18,6 +18,7 @@ PROMISED_COUNTERS = {
     "share_archived": ("reason",),
     "broker_throttles": (),
     "metadata_refreshes": ("result",),
+    "acl_looks": ("result",),
     "metadata_looks": ("result",),
     "upstream_probe": ("result",),
     "unknown_principals": (),

@@ -1,0 +1,1 @@
+"""What the backing cluster says of who may do what."""

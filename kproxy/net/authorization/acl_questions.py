@@ -1,0 +1,144 @@
+"""`AclQuestion`: the access control lists of the backing cluster, asked for again and again, read when they differ.
+
+A cluster may have a hundred thousand of them, and they hardly ever change. So an answer is compared with the last one
+byte by byte, and what is different and large is read in a thread.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from kproxy.error_codes import ErrorCode, known_code
+from kproxy.net.cluster.broker_client import CLIENT_ID, BrokerClient
+from kproxy.net.cluster.prepared_request import PreparedRequest
+from kproxy.security.acls import AclBinding, AclOperation, AclPermission, PatternType, ResourceType
+from kproxy.wire import codecs
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.describe_acls_request import DescribeAclsRequest
+from kproxy.wire.messages.describe_acls_response import DescribeAclsResponse
+
+LARGE_ANSWER_BYTES: Final = 16 * 1024
+"""What is longer is read in a thread: a hundred thousand bindings take a second."""
+
+_EVERY_ACL: Final = DescribeAclsRequest(
+    resource_type_filter=ResourceType.ANY,
+    resource_name_filter=None,
+    pattern_type_filter=PatternType.ANY,
+    principal_filter=None,
+    host_filter=None,
+    operation=AclOperation.ANY,
+    permission_type=AclPermission.ANY,
+)
+_FIRST_FLEXIBLE_VERSION: Final = 2
+_CORRELATION_ID_BYTES: Final = 4
+_THROTTLE_TIME_BYTES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAcls:
+    """What the authorizer of a broker goes by: every binding, or `is_unchanged` and none, as the last time."""
+
+    bindings: Sequence[AclBinding] = ()
+    is_unchanged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenAcls:
+    """A broker has an authorizer, and does not tell kproxy what that goes by."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoAuthorizer:
+    """A broker has none: everybody may do everything."""
+
+
+AclAnswer: TypeAlias = KnownAcls | HiddenAcls | NoAuthorizer
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """An answer that is still to be read. `throttle_time_ms` is what the connection has to know of it."""
+
+    throttle_time_ms: int
+    content: bytes | None
+    """Without the correlation id; None for one whose lasting part is that of the last answer."""
+
+
+class AclQuestion:
+    """The question, and what was answered the last time."""
+
+    __slots__ = ("_believed", "_request")
+
+    def __init__(self) -> None:
+        self._request: PreparedRequest | None = None
+        self._believed: bytes | None = None
+
+    def forget(self) -> None:
+        """Have the next answer read, whatever it says."""
+        self._believed = None
+
+    async def ask(self, client: BrokerClient) -> AclAnswer:
+        """Return what the broker answers.
+
+        Raises:
+            BrokerUnavailable: it does not answer.
+            MalformedMessage: its answer cannot be read.
+        """
+        version = client.version_for(ApiKey.DESCRIBE_ACLS)
+        if self._request is None or self._request.version != version:
+            self._request = PreparedRequest.of(ApiKey.DESCRIBE_ACLS, version, CLIENT_ID, _EVERY_ACL)
+            self._believed = None
+
+        def read(frame: memoryview) -> _Frame:
+            begin = _throttle_time_at(version)
+            throttle_time_ms = int.from_bytes(frame[begin : begin + _THROTTLE_TIME_BYTES], "big", signed=True)
+            lasting = frame[begin + _THROTTLE_TIME_BYTES :]
+            is_same = self._believed is not None and self._believed == lasting
+            return _Frame(throttle_time_ms, None if is_same else bytes(frame))
+
+        answer = await client.repeat(self._request, read)
+        if answer.content is None:
+            return KnownAcls(is_unchanged=True)
+        read_answer = await _read(version, answer.content, client.peer)
+        if isinstance(read_answer, KnownAcls):
+            self._believed = answer.content[_throttle_time_at(version) + _THROTTLE_TIME_BYTES :]
+        return read_answer
+
+
+def _throttle_time_at(version: int) -> int:
+    """Return where the throttle time is in an answer whose header has no tags."""
+    return _CORRELATION_ID_BYTES + (1 if version >= _FIRST_FLEXIBLE_VERSION else 0)
+
+
+async def _read(version: int, frame: bytes, peer: str) -> AclAnswer:
+    if len(frame) > LARGE_ANSWER_BYTES:
+        return await asyncio.to_thread(_answer_in, version, frame, peer)
+    return _answer_in(version, frame, peer)
+
+
+def _answer_in(version: int, frame: bytes, peer: str) -> AclAnswer:
+    _, response = codecs.decode_response(ApiKey.DESCRIBE_ACLS, version, frame)
+    assert isinstance(response, DescribeAclsResponse)
+    if response.error_code == ErrorCode.SECURITY_DISABLED:
+        return NoAuthorizer()
+    if response.error_code != ErrorCode.NONE:
+        code = known_code(response.error_code)
+        detail = response.error_message or "no reason was given"
+        return HiddenAcls(f"{peer} answered DescribeAcls with {code.name} ({response.error_code}): {detail}")
+    bindings = [
+        AclBinding(
+            resource.resource_type,
+            resource.resource_name,
+            resource.pattern_type,
+            acl.principal,
+            acl.host,
+            acl.operation,
+            acl.permission_type,
+        )
+        for resource in response.resources
+        for acl in resource.acls
+    ]
+    return KnownAcls(bindings)

@@ -1,0 +1,41 @@
+"""The part of the table of keys that says how kproxy learns what clients may do."""
+
+from dataclasses import dataclass
+
+from kproxy.settings.fleet_keys import FleetSettings
+from kproxy.settings.key_rows import key_row
+from kproxy.settings.value_kinds import milliseconds, principal_names, true_or_false
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorizerSettings(FleetSettings):
+    """The part of `Settings` about authorization. `load_settings` makes and validates the whole."""
+
+    super_users: tuple[str, ...] = key_row(
+        "super.users",
+        principal_names(),
+        "",
+        "Principals that may do everything, as User:NAME separated by semicolons: those of the backing brokers, which "
+        "no access control list names.",
+    )
+    allow_everyone_if_no_acl_found: bool = key_row(
+        "allow.everyone.if.no.acl.found",
+        true_or_false(),
+        "false",
+        "Whether everybody may do everything with a resource that no access control list matches: as on the backing "
+        "brokers, which tell nobody.",
+    )
+    authorizer_refresh_ms: int = key_row(
+        "kproxy.authorizer.refresh.ms",
+        milliseconds(100, 3_600_000),
+        "5000",
+        "How often the backing cluster is asked for its access control lists: so long may a right that was taken away "
+        "be used on share groups.",
+    )
+    authorizer_max_age_ms: int = key_row(
+        "kproxy.authorizer.max.age.ms",
+        milliseconds(1_000, 86_400_000),
+        "60000",
+        "How old the access control lists may become while the backing cluster cannot be asked. Then share groups are "
+        "refused to everybody.",
+    )

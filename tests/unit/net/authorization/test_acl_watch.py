@@ -1,0 +1,237 @@
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
+
+import pytest
+
+from kproxy.errors import BrokerUnavailable, CoordinatorNotAvailable
+from kproxy.handlers.authorization import EVERYTHING, NOTHING
+from kproxy.net.authorization import acl_watch
+from kproxy.net.authorization.acl_questions import AclAnswer, HiddenAcls, KnownAcls, NoAuthorizer
+from kproxy.net.authorization.acl_watch import AclTiming, AclWatch
+from kproxy.net.cluster.broker_client import BrokerClient
+from kproxy.net.tasks import TaskKeeper
+from kproxy.security.acls import AclBinding, AclOperation, ResourceType
+from kproxy.security.principal import UNKNOWN, Principal
+from kproxy.security.standard_authorizer import AuthorizerRules
+from tests.in_memory.manual_clock import ManualClock
+from tests.worlds.backing import CountedThings
+
+ALICE: Final = Principal("User", "alice")
+HOST: Final = "/10.0.0.7"
+READ_ORDERS: Final = KnownAcls([AclBinding(2, "orders", 3, "User:alice", "10.0.0.7", 3, 3)])
+SAME: Final = KnownAcls(is_unchanged=True)
+HIDDEN: Final = HiddenAcls("the broker answered DescribeAcls with CLUSTER_AUTHORIZATION_FAILED (31)")
+
+Answer = TypeVar("Answer")
+
+
+class ScriptedAcls:
+    """A cluster that gives one answer after the other, the last one again and again; an exception is raised."""
+
+    def __init__(self, *answers: AclAnswer | Exception) -> None:
+        self.answers = list(answers)
+        self.asked_count = 0
+
+    async def ask(self, question: Callable[[BrokerClient], Awaitable[Answer]]) -> Answer:
+        del question
+        self.asked_count += 1
+        answer: Any = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        given: Answer = answer
+        return given
+
+
+class Watching:
+    """A watch over a scripted cluster, and what it told."""
+
+    def __init__(self, *answers: AclAnswer | Exception, is_wanted: bool = True) -> None:
+        self.clock = ManualClock()
+        self.counts = CountedThings()
+        self.cluster = ScriptedAcls(*answers)
+        self.problems: list[str] = []
+        self.watch = AclWatch(
+            self.cluster,
+            AuthorizerRules(),
+            clock=self.clock,
+            counting=self.counts,
+            timing=AclTiming(refresh_ms=1, max_age_ms=60_000),
+            is_wanted=lambda: is_wanted,
+        )
+        self.watch.on_change = lambda: self.problems.append(self.watch.problem)
+
+    async def look(self, count: int = 1) -> None:
+        for _ in range(count):
+            await self.watch.look()
+
+    def may_read(self, name: str = "orders", host: str = HOST) -> bool:
+        permissions = self.watch.permissions_of(ALICE, host)
+        return permissions.allows(AclOperation.READ, ResourceType.TOPIC, name)
+
+
+async def test_before_anybody_said_anything_nobody_may_do_anything() -> None:
+    watching = Watching(NoAuthorizer())
+    assert "no broker said so far" in watching.watch.problem
+    with pytest.raises(CoordinatorNotAvailable, match="what User:alice may do: no broker said so far"):
+        watching.may_read()
+
+
+async def test_without_an_authorizer_everybody_may_do_everything() -> None:
+    # Given
+    watching = Watching(NoAuthorizer())
+
+    # When
+    await watching.look()
+
+    # Then
+    assert watching.watch.permissions_of(ALICE, HOST) is EVERYTHING
+    assert watching.problems == [""]
+    assert watching.counts.of("acl_looks", "no_authorizer") == 1
+
+
+async def test_who_it_is_that_nobody_knows_may_do_nothing_even_then() -> None:
+    watching = Watching(NoAuthorizer())
+    await watching.look()
+    assert watching.watch.permissions_of(UNKNOWN, HOST) is NOTHING
+
+
+async def test_what_the_lists_say_holds_from_the_clients_own_address() -> None:
+    watching = Watching(READ_ORDERS)
+    await watching.look()
+    assert watching.may_read()
+    assert not watching.may_read("payments")
+    assert not watching.may_read(host="/10.0.0.8")
+
+
+async def test_the_same_lists_leave_what_was_decided_as_it_is() -> None:
+    # Given
+    watching = Watching(READ_ORDERS, SAME)
+    await watching.look()
+    permissions = watching.watch.permissions_of(ALICE, HOST)
+
+    # When
+    watching.clock.advance(59_000)
+    await watching.look()
+    watching.clock.advance(59_000)
+
+    # Then
+    assert watching.watch.permissions_of(ALICE, HOST) is permissions
+    assert watching.counts.of("acl_looks", "same") == 1
+
+
+async def test_a_right_that_was_taken_away_is_gone_with_the_next_answer() -> None:
+    watching = Watching(READ_ORDERS, KnownAcls())
+    await watching.look(2)
+    assert not watching.may_read()
+
+
+async def test_lists_that_cannot_be_asked_for_hold_until_they_are_too_old() -> None:
+    # Given
+    watching = Watching(READ_ORDERS, BrokerUnavailable("nobody answers"))
+    await watching.look(2)
+    watching.clock.advance(60_000)
+    assert watching.may_read()
+
+    # When
+    watching.clock.advance(1)
+    await watching.look()
+
+    # Then
+    with pytest.raises(
+        CoordinatorNotAvailable, match="60001 ms old, and cannot be asked for: nobody answers"
+    ):
+        watching.may_read()
+    assert [bool(problem) for problem in watching.problems] == [False, True]
+
+
+async def test_where_kproxy_may_not_see_the_lists_nothing_is_served_and_it_says_what_to_do() -> None:
+    # Given
+    watching = Watching(HIDDEN)
+
+    # When
+    await watching.look()
+
+    # Then
+    assert "let kproxy's principal DESCRIBE the cluster" in watching.watch.problem
+    with pytest.raises(CoordinatorNotAvailable, match="CLUSTER_AUTHORIZATION_FAILED"):
+        watching.may_read()
+    assert watching.counts.of("acl_looks", "refused") == 1
+
+
+async def test_an_authorizer_that_appears_ends_what_was_allowed_to_everybody() -> None:
+    watching = Watching(NoAuthorizer(), HIDDEN)
+    await watching.look(2)
+    with pytest.raises(CoordinatorNotAvailable):
+        watching.may_read()
+
+
+async def test_a_cluster_without_authorizer_that_cannot_be_asked_still_has_none() -> None:
+    # Given
+    watching = Watching(NoAuthorizer(), BrokerUnavailable("nobody answers"))
+    await watching.look(2)
+
+    # When
+    watching.clock.advance(10_000_000)
+
+    # Then
+    assert watching.watch.permissions_of(ALICE, HOST) is EVERYTHING
+
+
+async def test_very_many_lists_are_taken_in_elsewhere() -> None:
+    bindings = [AclBinding(2, f"topic-{number}", 3, "User:alice", "*", 3, 3) for number in range(1_000)]
+    watching = Watching(KnownAcls(bindings))
+    await watching.look()
+    assert watching.may_read("topic-999")
+
+
+async def test_requests_wait_for_the_first_answer_and_no_longer() -> None:
+    # Given
+    watching = Watching(BrokerUnavailable("not yet"), NoAuthorizer())
+    waiting = TaskKeeper().spawn(watching.watch.wait_until_known(), name="request")
+    await watching.look()
+    assert not waiting.done()
+
+    # When
+    await watching.look()
+
+    # Then
+    await asyncio.wait_for(waiting, 5)
+    await watching.watch.wait_until_known()
+
+
+async def test_the_wait_for_the_first_answer_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acl_watch, "PATIENCE_SECONDS", 0.01)
+    watching = Watching(NoAuthorizer())
+    await asyncio.wait_for(watching.watch.wait_until_known(), 5)
+    assert watching.cluster.asked_count == 0
+
+
+async def test_it_asks_for_ever() -> None:
+    # Given
+    watching = Watching(BrokerUnavailable("not yet"), READ_ORDERS, SAME)
+    running = TaskKeeper().spawn(watching.watch.run(), name="watch")
+
+    # When
+    async with asyncio.timeout(5):
+        while watching.counts.of("acl_looks", "same") < 2:
+            watching.clock.advance(100)
+            await asyncio.sleep(0.001)
+
+    # Then
+    running.cancel()
+    assert watching.counts.of("acl_looks", "failed") == 1
+
+
+async def test_it_asks_nothing_while_nobody_wants_to_know() -> None:
+    # Given
+    watching = Watching(NoAuthorizer(), is_wanted=False)
+    running = TaskKeeper().spawn(watching.watch.run(), name="watch")
+
+    # When
+    for _ in range(10):
+        await asyncio.sleep(0.001)
+
+    # Then
+    running.cancel()
+    assert watching.cluster.asked_count == 0
