@@ -1,4 +1,4 @@
-"""What every API asks; which API asks what is in apis/test_authorized_apis.py."""
+"""What every API asks; which API asks what is in tests/transcripts."""
 
 from typing import Final
 
