@@ -34,6 +34,7 @@ from kproxy.errors import KproxyError
 from kproxy.handlers.held_refusals import HeldRefusals
 from kproxy.handlers.ports import BrokerEndpoint
 from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddresses
+from kproxy.interception.closed_topics import ClosedTopics
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
 from kproxy.net.authentication.broker_access import BrokerAccess
@@ -176,7 +177,10 @@ class Proxy:
         settings, clock, groups = self._settings, self._clock, self._share.groups
         timed, waits = TimedApis(self._share.peers.apis, self._metrics), HeldRequests(clock)
         self._held_refusals = HeldRefusals(timed, waits, sessions=groups.sessions, clock=clock)
-        self._routes = RoutingTable({}, self._share.peers.known_ids)
+        closed = ClosedTopics((settings.state_topic_name, settings.groups_topic_name))
+        closed.on_refused = self._share.observer.closed_topic
+        self._metadata.on_topics.append(lambda _: closed.know(self._state_topic_ids()))
+        self._routes = RoutingTable({}, self._share.peers.known_ids, closed)
         self._share.fleet.on_map = self._follow_map
         self._share_switch = ShareSwitch(
             groups.apis,
@@ -380,6 +384,10 @@ class Proxy:
     def _advertised(self, broker: ClusterBroker) -> BrokerEndpoint:
         address = self._addresses.address_of(broker.node_id) or AdvertisedAddress("", -1)
         return BrokerEndpoint(broker.node_id, address.host, address.port, broker.rack)
+
+    def _state_topic_ids(self) -> Sequence[TopicId]:
+        names = (self._settings.state_topic_name, self._settings.groups_topic_name)
+        return [found for name in names if (found := self._metadata.id_of(name)) is not None]
 
     def _topic_name(self, topic_id: bytes) -> str | None:
         description = self._metadata.describe(TopicId(topic_id))

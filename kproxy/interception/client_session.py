@@ -27,11 +27,13 @@ from kproxy.interception.calls import AnyCall, Call, peer_call
 from kproxy.interception.gathering import questions
 from kproxy.interception.keepalive import keepalive_request, keepalive_slot
 from kproxy.interception.known_versions import MAX_API_VERSIONS_VERSION
-from kproxy.interception.relayed_half import RelayedHalf
+from kproxy.interception.relayed_half import Merge, RelayedHalf
 from kproxy.interception.request_decisions import (
     AnsweredAtOnce,
+    HeldDecision,
     Relayed,
     Served,
+    StreamedOn,
     decide_held_request,
     decode_held,
 )
@@ -43,7 +45,7 @@ from kproxy.interception.rewrites.described_groups import tell_share_groups
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.interception.sasl_watch import SASL_KEYS, SaslWatch
-from kproxy.interception.topic_changes import TopicChange, topic_change_in
+from kproxy.interception.topic_changes import TopicChange, pass_and_tell
 from kproxy.security.principal import ANONYMOUS, Principal
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
@@ -100,10 +102,7 @@ class ClientSession:
         self._requests = RequestStream(routes, max_request_bytes, self._owe, self._examine)
         self._responses = ResponseStream(self._slots, max_request_bytes, self._rewrite, self._settle_head)
         self.passes_from_client = self._requests.passes
-        """Tells of the client's next so many bytes whether they only have to be written to the broker.
-
-        If so, they count as received. This is what a relay does nearly all the time, and so the shortest way there is.
-        """
+        """Tells of the client's next bytes whether they only have to be written on; if so, they count as received."""
         self.passes_from_broker = self._responses.passes
         """The same the other way."""
         self._on_topic_change = on_topic_change
@@ -240,9 +239,7 @@ class ClientSession:
         """Whether the broker has said what it serves, and this is not part of it."""
         return bool(self._broker_versions) and api_key not in self._broker_versions
 
-    def left_half(
-        self, request: DecodedRequest, message: Message, merge: Callable[[Message], Message]
-    ) -> RelayedHalf:
+    def left_half(self, request: DecodedRequest, message: Message, merge: Merge) -> RelayedHalf:
         """Return what to pass on when `message` is what is left of `request`: in the version that the broker has."""
         _, newest = self._broker_versions.get(request.api_key, (0, request.api_version))
         version = min(request.api_version, newest)
@@ -277,7 +274,7 @@ class ClientSession:
             is_held = disposition is not Disposition.NEUTRALISE
             slot.kind = SlotKind.REWRITE if is_held else SlotKind.NEUTRALISE
             if disposition is Disposition.NOTICE:
-                slot.rewrite = partial(self._notice, head)
+                slot.rewrite = partial(pass_and_tell, self._on_topic_change, head)
             elif head.api_key == ApiKey.DESCRIBE_GROUPS:
                 slot.rewrite = partial(tell_share_groups, self._routes.share_group_ids, head.api_version)
         self._slots.append(slot)
@@ -286,26 +283,27 @@ class ClientSession:
     def _examine(self, head: RequestHead, frame: memoryview) -> bool:
         """Decide a held request; whether those behind it have to wait for its answer."""
         if head.api_key == ApiKey.API_VERSIONS:
-            self.is_farewell_said |= (head.api_key, head.api_version) == self._routes.farewell
-            # Counted as one: version numbers that clients make up would become labels without end.
-            self._count(head._replace(api_version=MAX_API_VERSIONS_VERSION + 1))
-            answer = codecs.encode_response(
-                head.api_key, 0, head.correlation_id, unsupported_version_answer()
-            )
-            self._answer_at_once(head, answer)
+            self._refuse_version(head)
             return False
-        self._count(head)
         if head.api_key in SASL_KEYS:
             self._watch(head, frame)
             return False
         if self._routes.is_elsewhere is not None and (call := peer_call(head, frame, self._routes)):
+            self._count(head)
             self._call = call
             self._slots.append(call.slot)
             return True
-        _, broker_version = self._broker_versions.get(head.api_key, (0, head.api_version))
-        decided = decide_held_request(
-            head, frame, self._routes, self._rewriter, broker_version=broker_version
-        )
+        _, newest = self._broker_versions.get(head.api_key, (0, head.api_version))
+        decided = decide_held_request(head, frame, self._routes, self._rewriter, broker_version=newest)
+        if isinstance(decided, StreamedOn):
+            self._requests.for_broker += [len(frame).to_bytes(4, "big"), frame]
+            if decided.owes:
+                self._owe(head, decided.disposition)
+            return False
+        self._count(head)
+        return self._follow(decided, head, frame)
+
+    def _follow(self, decided: HeldDecision, head: RequestHead, frame: memoryview) -> bool:
         match decided:
             case Served(request, disposition):
                 slot = ResponseSlot(SlotKind.LOCAL, *head)
@@ -323,8 +321,16 @@ class ClientSession:
                 self._requests.for_broker += frames
         return False
 
+    def _refuse_version(self, head: RequestHead) -> None:
+        self.is_farewell_said |= (head.api_key, head.api_version) == self._routes.farewell
+        # Counted as one: version numbers that clients make up would become labels without end.
+        self._count(head._replace(api_version=MAX_API_VERSIONS_VERSION + 1))
+        answer = unsupported_version_answer()
+        self._answer_at_once(head, codecs.encode_response(head.api_key, 0, head.correlation_id, answer))
+
     def _watch(self, head: RequestHead, frame: memoryview) -> None:
         """Let a request of SASL pass as it came, and its answer, and see who the client turns out to be."""
+        self._count(head)
         self._relay_held(SlotKind.REWRITE, head, frame)
         message = decode_held(head, frame).message
         self._slots[-1].rewrite = partial(self._learn, self.sasl.request(message, head.api_version))
@@ -334,9 +340,8 @@ class ClientSession:
         self._requests.for_broker += [len(frame).to_bytes(4, "big"), frame]
 
     def _answer_at_once(self, head: RequestHead, buffers: list[bytes | memoryview]) -> None:
-        slot = ResponseSlot(SlotKind.LOCAL, *head)
-        slot.buffers = buffers
-        self._slots.append(slot)
+        self._slots.append(ResponseSlot(SlotKind.LOCAL, *head))
+        self._slots[-1].buffers = buffers
         self._settle_head()
 
     def _count(self, head: RequestHead) -> None:
@@ -382,11 +387,6 @@ class ClientSession:
             return slot.rewrite(frame)
         except MalformedMessage as malformed:
             raise PeerViolation("malformed_response", str(malformed)) from malformed
-
-    def _notice(self, head: RequestHead, frame: memoryview) -> list[bytes | memoryview]:
-        """Let an answer pass as it is, and say what it tells of topics."""
-        self._on_topic_change(topic_change_in(head.api_key, head.api_version, frame))
-        return [len(frame).to_bytes(4, "big"), frame]
 
     def _learn(self, learn: Callable[[memoryview], None], frame: memoryview) -> Buffers:
         learn(frame)

@@ -2,10 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from kproxy.interception.translations import OWN_HIGHEST, TopicName, Translation, translate
 from kproxy.wire import codecs
 from kproxy.wire.codecs import DecodedRequest, Message
+
+Merge: TypeAlias = Callable[[Message], Message]
+"""Makes the whole answer of the broker's, as the client's version has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +24,7 @@ class RelayedHalf:
     message: Message
     broker_version: int
     topic_name: TopicName
-    merge: Callable[[Message], Message]
+    merge: Merge
 
     def frame(self) -> list[bytes | memoryview]:
         """Return what the broker is asked."""

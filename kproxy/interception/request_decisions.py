@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from kproxy.errors import MalformedMessage, PeerViolation
 from kproxy.interception.broker_addresses import BrokerAddresses
+from kproxy.interception.closed_topics import CLOSED_KEYS, deny_closed_topics
 from kproxy.interception.response_slots import SlotKind
 from kproxy.interception.rewrites.find_coordinator import SHARE_KEY_TYPE, answer_share_coordinator
 from kproxy.interception.rewrites.responses import ResponseRewriter
@@ -19,6 +20,7 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.frames import RequestHead
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
+from kproxy.wire.produce_acks import NO_ACKS
 
 MAX_COORDINATOR_KEYS: Final = 30_000
 """Of one FindCoordinator request that a broker answers: 45 ms to decode and encode the answer, which is one piece."""
@@ -32,6 +34,14 @@ class Relayed:
     """It goes to the broker as it came; `kind` says what becomes of the response."""
 
     kind: SlotKind
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedOn:
+    """It goes to the broker as if it had never been held; `owes` says whether it gets an answer."""
+
+    disposition: Disposition
+    owes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +68,21 @@ class Served:
     disposition: Disposition
 
 
-RequestDecision: TypeAlias = Relayed | AnsweredAtOnce | Translated | Served
+HeldDecision: TypeAlias = Relayed | AnsweredAtOnce | Translated | Served
+"""What becomes of a request that had to be looked at whole."""
+
+RequestDecision: TypeAlias = HeldDecision | StreamedOn
+
+_UNHELD: Final = frozenset(
+    {
+        Disposition.FORWARD,
+        Disposition.NEUTRALISE,
+        Disposition.REWRITE,
+        Disposition.NOTICE,
+        Disposition.GUARD,
+    }
+)
+"""What is held only when it may name a topic that is closed."""
 
 
 def decide_held_request(
@@ -82,6 +106,10 @@ def decide_held_request(
         PeerViolation: it is malformed, or asks for more than is served.
     """
     disposition = routes.disposition(head.api_key, head.api_version)
+    if head.api_key in CLOSED_KEYS:
+        decided = _open_or_closed(head, frame, routes, disposition)
+        if decided is not None:
+            return decided
     if disposition is not Disposition.EXAMINE or routes.is_shared(head.api_key):
         request = decode_held(head, frame)
         is_served = _is_answered_here(disposition, request)
@@ -103,6 +131,22 @@ def decode_held(head: RequestHead, frame: memoryview) -> DecodedRequest:
     except MalformedMessage as malformed:
         detail = f"API key {head.api_key} version {head.api_version}: {malformed}"
         raise PeerViolation("malformed_request", detail) from malformed
+
+
+def _open_or_closed(
+    head: RequestHead, frame: memoryview, routes: RoutingTable, disposition: Disposition
+) -> RequestDecision | None:
+    """Return what becomes of a request that may name a closed topic; None when it does not, and is held anyway."""
+    owes = True
+    if routes.closed_topics.may_be_in(frame, head.api_key, head.api_version):
+        request = decode_held(head, frame)
+        denied = deny_closed_topics(request, routes.closed_topics)
+        if denied is not None and denied.left is None:
+            return AnsweredAtOnce(denied.answer)
+        if denied is not None and denied.left is not None:
+            return Translated(request.client_id, head.api_version, denied.left)
+        owes = getattr(request.message, "acks", None) != NO_ACKS
+    return StreamedOn(disposition, owes) if disposition in _UNHELD else None
 
 
 def _share_coordinator(

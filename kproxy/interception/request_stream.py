@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from kproxy.errors import PeerViolation
+from kproxy.interception.closed_topic_search import ClosedTopicSearch
+from kproxy.interception.closed_topics import CLOSED_KEYS
 from kproxy.interception.held_frame import HeldFrame
 from kproxy.interception.known_versions import SHARE_KEYS
 from kproxy.interception.routing import Disposition, RoutingTable
@@ -49,6 +51,7 @@ _REWRITE: Final = Disposition.REWRITE
 _NEUTRALISE: Final = Disposition.NEUTRALISE
 _NOTICE: Final = Disposition.NOTICE
 _GUARD: Final = Disposition.GUARD
+_STREAMING: Final = (_FORWARD, _REWRITE, _NEUTRALISE, _NOTICE)
 _STREAMS_ON: Final = -1
 
 
@@ -114,6 +117,7 @@ class RequestStream:
     __slots__ = (
         "_backlog",
         "_body_left",
+        "_closed",
         "_held",
         "_is_long_turn",
         "_max_request_bytes",
@@ -135,6 +139,7 @@ class RequestStream:
         on_held: Callable[[RequestHead, memoryview], bool],
     ) -> None:
         self._routes = routes
+        self._closed = ClosedTopicSearch(routes)
         self._max_request_bytes = max_request_bytes
         self._on_relayed = on_relayed
         self._on_held = on_held
@@ -182,6 +187,8 @@ class RequestStream:
         """Tell whether the next `size` bytes only have to be sent on, by the caller; if so, they count as received."""
         if size > self._body_left or self.for_broker or self.is_paused:
             return False
+        if self._closed.streaming is not None and not self._closed.streaming.passes(size):
+            return False
         self._body_left -= size
         return True
 
@@ -212,6 +219,7 @@ class RequestStream:
         """Consume `data` up to the end of the next held frame, and return what follows it."""
         if self._body_left >= len(data):
             self._body_left -= len(data)
+            self._closed.follow(data, len(data))
             if data:
                 self.for_broker.append(data)
             return None
@@ -255,6 +263,8 @@ class RequestStream:
         """
         size = len(data)
         position, self._body_left = self._body_left, 0
+        self._closed.follow(data, position)
+        self._closed.streaming = None
         try:
             while size - position >= REQUEST_HEAD_BYTES and self._turn_bytes_left > 0:
                 length, api_key, api_version, correlation_id = unpack_request_head(data, position)
@@ -262,7 +272,9 @@ class RequestStream:
                     refuse_request_length(data[position : position + 4], length, self._max_request_bytes)
                 end = position + LENGTH_BYTES + length
                 disposition = self._routes.disposition(api_key, api_version)
-                if not (disposition is _FORWARD or disposition is _REWRITE or disposition is _NEUTRALISE):
+                if api_key in CLOSED_KEYS or not (
+                    disposition is _FORWARD or disposition is _REWRITE or disposition is _NEUTRALISE
+                ):
                     held_end = self._held_end(disposition, data, position, end)
                     if held_end is not _STREAMS_ON:
                         return position, held_end
@@ -283,8 +295,10 @@ class RequestStream:
 
     def _held_end(self, disposition: Disposition, data: bytes | memoryview, position: int, end: int) -> int:
         """Return `end` to hold the frame that ends there, 0 to wait for more of it, or _STREAMS_ON."""
+        if self._closed.must_hold(data, position, end):
+            return end
         if disposition is not _GUARD:
-            return _STREAMS_ON if disposition is _NOTICE else end
+            return _STREAMS_ON if disposition in _STREAMING else end
         guarded = self._routes.share_group_ids
         if not guarded:
             return _STREAMS_ON

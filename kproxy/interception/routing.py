@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 from typing import ClassVar, Final
 
+from kproxy.interception.closed_topics import ClosedTopics
 from kproxy.interception.known_versions import (
     MAX_API_VERSIONS_VERSION,
     NEWEST_KNOWN,
@@ -97,16 +98,28 @@ class RoutingTable:
     Args:
         served: as for `serve`.
         share_group_ids: the ids of all share groups, a view that follows what happens.
+        closed_topics: topics that clients must not touch.
     """
 
-    __slots__ = ("_dispositions", "_served", "is_elsewhere", "is_feature_on", "share_group_ids")
+    __slots__ = (
+        "_dispositions",
+        "_served",
+        "closed_topics",
+        "is_elsewhere",
+        "is_feature_on",
+        "share_group_ids",
+    )
 
     farewell: ClassVar[tuple[int, int] | None] = None
     """API key and version of the request by which a process that relays says that its client is gone."""
 
     def __init__(
-        self, served: Mapping[int, tuple[int, int]], share_group_ids: Collection[str] = frozenset()
+        self,
+        served: Mapping[int, tuple[int, int]],
+        share_group_ids: Collection[str] = frozenset(),
+        closed_topics: ClosedTopics | None = None,
     ) -> None:
+        self.closed_topics = closed_topics or ClosedTopics()
         self.share_group_ids = share_group_ids
         self.is_elsewhere: Callable[[str], bool] | None = None
         """Tells of a group id whether another kproxy process serves the group; None where there is no other one."""

@@ -1,13 +1,15 @@
 """Answers that pass through and say that the cluster's topics are others now."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import MalformedMessage
+from kproxy.interception.response_slots import Buffers
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.frames import RequestHead
 from kproxy.wire.messages.delete_records_response import DeleteRecordsResponse
 
 TOPIC_CHANGE_KEYS: Final = frozenset(
@@ -50,3 +52,11 @@ def topic_change_in(api_key: int, api_version: int, frame: memoryview) -> TopicC
             if partition.error_code == ErrorCode.NONE
         }
     )
+
+
+def pass_and_tell(
+    on_topic_change: Callable[[TopicChange], None], head: RequestHead, frame: memoryview
+) -> Buffers:
+    """Return an answer as it is, and tell `on_topic_change` of what it tells of topics."""
+    on_topic_change(topic_change_in(head.api_key, head.api_version, frame))
+    return [len(frame).to_bytes(4, "big"), frame]

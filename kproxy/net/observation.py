@@ -36,6 +36,14 @@ class ShellObserver:
             detail=detail,
         )
 
+    def closed_topic(self, api_key: int) -> None:
+        """Count and tell of a request for one of the topics in which kproxy keeps its state."""
+        api = api_name(api_key)
+        self._counting.count("requests_refused", 1, api, "state_topic")
+        log.info(
+            "state_topic_refused", api=api, detail="clients must not touch the topics of kproxy's state log"
+        )
+
     def fault(self, context: RequestContext, error: Exception) -> None:
         """Tell of a fault of kproxy's own in a request: it was answered UNKNOWN_SERVER_ERROR."""
         api = api_name(context.api_key)

@@ -124,7 +124,7 @@ class ScramLogin:
 def _iterations(text: str) -> int:
     if not FEWEST_ITERATIONS <= int(text) <= MOST_ITERATIONS:
         allowed = f"{FEWEST_ITERATIONS} to {MOST_ITERATIONS}"
-        raise LoginFailed(f"the broker wants the password hashed {text} times, expected {allowed}")
+        raise LoginFailed(f"the broker's iteration count is {text}, expected {allowed}")
     return int(text)
 
 

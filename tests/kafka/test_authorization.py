@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -28,7 +29,7 @@ from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
 from tests.kafka.authorization_script import LEAVE, OPEN, Client, Outcome
 from tests.real_kafka import administration
 from tests.real_kafka.cluster import KafkaCluster
-from tests.real_kafka.kproxy_process import KproxyProcess
+from tests.real_kafka.kproxy_process import KproxyProcess, state_topic_settings
 from tests.real_kafka.node_settings import Settings
 from tests.real_kafka.raw_connection import RawConnection
 
@@ -112,6 +113,7 @@ class Target:
     address: str
     administration: AdminClient
     topics: dict[str, bytes]
+    state_topic: str = "__share_group_state"
 
     def client(self, own_host: str, group: str) -> Client:
         return Client(self.address, own_host, group, self.topics)
@@ -154,13 +156,15 @@ def targets() -> Iterator[tuple[Target, Target]]:
         for cluster in (reference, backing):
             owned.enter_context(cluster)
         clients = [begin(cluster) for cluster in (reference, backing)]
-        kproxy = owned.enter_context(KproxyProcess(backing.bootstrap_servers, settings=KPROXY_SETTINGS))
+        settings = {**state_topic_settings(), **KPROXY_SETTINGS}
+        kproxy = owned.enter_context(KproxyProcess(backing.bootstrap_servers, settings=settings))
         kproxy.wait_until_ready()
         addresses = (reference.broker_address(1), kproxy.broker_addresses[1])
         first, second = (
             Target(address, client, topic_ids(address))
             for address, client in zip(addresses, clients, strict=True)
         )
+        second.state_topic = str(settings["kproxy.state.topic.name"])
         yield first, second
 
 
@@ -239,3 +243,38 @@ def test_a_right_that_is_taken_away_ends_what_an_open_session_is_given(
         assert answer.error_code == ErrorCode.NONE
     assert client.outcome["fetch"] == {("orders", "0", "error_code", "TOPIC_AUTHORIZATION_FAILED")}
     client.close()
+
+
+def test_the_topics_of_the_state_log_are_closed_to_clients_who_may_everything(
+    targets: tuple[Target, Target],
+) -> None:
+    # Given
+    _, kproxy = targets
+    client_settings: dict[str, str | int] = {"bootstrap.servers": kproxy.address}
+    delivered: dict[str, KafkaError | None] = {}
+
+    # When: one request with both topics, a read, a deletion
+    producer = Producer({**client_settings, "linger.ms": 200})
+    for topic in (kproxy.state_topic, "orders"):
+        producer.produce(
+            topic, b"x", partition=0, on_delivery=lambda why, made: delivered.update({made.topic(): why})
+        )
+    producer.flush(30)
+    consumer = Consumer({**client_settings, "group.id": "team-closed"})
+    consumer.assign([TopicPartition(kproxy.state_topic, 0, 0)])
+    read = consumer.poll(30)
+    consumer.close()
+    administrator = AdminClient(client_settings)
+    deletion = administrator.delete_topics([kproxy.state_topic])[kproxy.state_topic]
+    with pytest.raises(KafkaException) as refusal:
+        deletion.result(30)
+
+    # Then
+    refused = delivered[kproxy.state_topic]
+    assert refused is not None
+    assert refused.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    assert delivered["orders"] is None
+    assert read is not None
+    assert read.error() is not None
+    assert read.error().code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    assert refusal.value.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED

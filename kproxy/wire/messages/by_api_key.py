@@ -15,6 +15,8 @@ from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
 from kproxy.wire.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kproxy.wire.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
+from kproxy.wire.messages.create_partitions_request import CreatePartitionsRequest
+from kproxy.wire.messages.create_partitions_response import CreatePartitionsResponse
 from kproxy.wire.messages.create_topics_request import CreateTopicsRequest
 from kproxy.wire.messages.create_topics_response import CreateTopicsResponse
 from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
@@ -25,6 +27,8 @@ from kproxy.wire.messages.delete_share_group_offsets_request import DeleteShareG
 from kproxy.wire.messages.delete_share_group_offsets_response import DeleteShareGroupOffsetsResponse
 from kproxy.wire.messages.delete_share_group_state_request import DeleteShareGroupStateRequest
 from kproxy.wire.messages.delete_share_group_state_response import DeleteShareGroupStateResponse
+from kproxy.wire.messages.delete_topics_request import DeleteTopicsRequest
+from kproxy.wire.messages.delete_topics_response import DeleteTopicsResponse
 from kproxy.wire.messages.describe_acls_request import DescribeAclsRequest
 from kproxy.wire.messages.describe_acls_response import DescribeAclsResponse
 from kproxy.wire.messages.describe_cluster_request import DescribeClusterRequest
@@ -61,6 +65,8 @@ from kproxy.wire.messages.metadata_request import MetadataRequest
 from kproxy.wire.messages.metadata_response import MetadataResponse
 from kproxy.wire.messages.offset_commit_request import OffsetCommitRequest
 from kproxy.wire.messages.offset_commit_response import OffsetCommitResponse
+from kproxy.wire.messages.offset_for_leader_epoch_request import OffsetForLeaderEpochRequest
+from kproxy.wire.messages.offset_for_leader_epoch_response import OffsetForLeaderEpochResponse
 from kproxy.wire.messages.produce_request import ProduceRequest
 from kproxy.wire.messages.produce_response import ProduceResponse
 from kproxy.wire.messages.read_share_group_state_request import ReadShareGroupStateRequest
@@ -104,13 +110,16 @@ REQUEST_CLASSES: Final[Mapping[int, type[Message]]] = {
     17: SaslHandshakeRequest,
     18: ApiVersionsRequest,
     19: CreateTopicsRequest,
+    20: DeleteTopicsRequest,
     21: DeleteRecordsRequest,
     22: InitProducerIdRequest,
+    23: OffsetForLeaderEpochRequest,
     28: TxnOffsetCommitRequest,
     29: DescribeAclsRequest,
     32: DescribeConfigsRequest,
     33: AlterConfigsRequest,
     36: SaslAuthenticateRequest,
+    37: CreatePartitionsRequest,
     42: DeleteGroupsRequest,
     44: IncrementalAlterConfigsRequest,
     60: DescribeClusterRequest,
@@ -148,13 +157,16 @@ RESPONSE_CLASSES: Final[Mapping[int, type[Message]]] = {
     17: SaslHandshakeResponse,
     18: ApiVersionsResponse,
     19: CreateTopicsResponse,
+    20: DeleteTopicsResponse,
     21: DeleteRecordsResponse,
     22: InitProducerIdResponse,
+    23: OffsetForLeaderEpochResponse,
     28: TxnOffsetCommitResponse,
     29: DescribeAclsResponse,
     32: DescribeConfigsResponse,
     33: AlterConfigsResponse,
     36: SaslAuthenticateResponse,
+    37: CreatePartitionsResponse,
     42: DeleteGroupsResponse,
     44: IncrementalAlterConfigsResponse,
     60: DescribeClusterResponse,
