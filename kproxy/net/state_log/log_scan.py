@@ -193,6 +193,9 @@ def _decoded(
         if not is_skipping:
             raise CorruptStateRecord(f"{where}: {malformed}") from malformed
         decoded = _sound_batches(data.records, offset, where)
+    if decoded.next_offset <= offset:
+        # Brokers begin with the batch that holds the offset. To ask again would bring the same, without end.
+        raise BrokerUnavailable(f"{where} at offset {offset}: no batch that reaches it was sent")
     return [record for record in decoded.records if record.offset <= last_offset], decoded.next_offset
 
 

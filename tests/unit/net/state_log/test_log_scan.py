@@ -1,14 +1,15 @@
 """Reading a log partition from one offset to another, both inclusive, record by record."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable, CorruptStateRecord
-from kproxy.handlers.ports import Throttle, TopicDescription
+from kproxy.handlers.ports import PartitionData, PartitionRead, Throttle, TopicDescription
 from kproxy.net.state_log import log_scan
 from kproxy.net.state_log.log_scan import LogScan, LogTruncated
 from kproxy.statelog.state_log_fold import Outcome
@@ -58,6 +59,37 @@ def reading(*batches: int) -> Reading:
     for size in batches:
         prepared.log.append([b"value"] * size)
     return prepared
+
+
+class ReaderOfTheBeginning(ScriptedPartitionReader):
+    """A broker that answers every read with the beginning of its log, twice at most."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers_left = 2
+
+    async def read(self, reads: Sequence[PartitionRead], **how: Any) -> Sequence[PartitionData]:
+        self.answers_left -= 1
+        assert self.answers_left >= 0, "the same is read again and again"
+        return await super().read([replace(each, offset=0) for each in reads], **how)
+
+
+@pytest.mark.parametrize("read", [LogScan.read, LogScan.look])
+def test_an_answer_that_ends_below_what_was_asked_for_is_not_asked_for_again_without_end(
+    read: Callable[..., Coroutine[object, object, int]],
+) -> None:
+    # Given
+    log = Reading()
+    log.reader = ReaderOfTheBeginning()
+    log.reader.log(STATE_ID, 0).append([b"value"] * 3)
+    log.reader.log(STATE_ID, 0).append_gap(3)
+
+    # When
+    reads = read(LogScan(log.reader), TOPIC, 0, first_offset=4, last_offset=5, take=log.take)
+
+    # Then
+    with pytest.raises(BrokerUnavailable, match="at offset 4: no batch that reaches it was sent"):
+        of(reads)
 
 
 def test_a_read_that_quotas_hold_back_is_made_again_when_the_time_is_over(
