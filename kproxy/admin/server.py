@@ -11,12 +11,14 @@
 It reads only, and binds the loopback interface unless told otherwise.
 """
 
+import logging
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from kproxy.admin.inspection import Inspection
 from kproxy.admin.json_stream import json_response
@@ -33,6 +35,18 @@ _SHUTDOWN_GRACE_S: Final = 1.0
 def wall_clock_ms() -> int:
     """Return milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
+
+
+def _http_logger() -> logging.Logger:
+    """Return the logger of the HTTP server, without what is no error of this process."""
+    logger = logging.getLogger(f"{__name__}.http")
+    logger.addFilter(_is_no_nonsense)
+    return logger
+
+
+def _is_no_nonsense(record: logging.LogRecord) -> bool:
+    # Whoever sends what is no HTTP hears so (400). The library logs that as an error, with a stack trace.
+    return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
 
 
 class AdminServer:
@@ -63,7 +77,9 @@ class AdminServer:
         self._now_ms = now_ms
         if inspection is not None:
             inspection.lags.register_gauges(metrics)
-        self._runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=_SHUTDOWN_GRACE_S)
+        self._runner = web.AppRunner(
+            self._application(), access_log=None, logger=_http_logger(), shutdown_timeout=_SHUTDOWN_GRACE_S
+        )
 
     @property
     def address(self) -> HostPort:

@@ -196,3 +196,34 @@ def test_a_scrape_looks_at_the_lag_of_groups_first() -> None:
     # Then
     assert 'kproxy_share_lag_records{group="workers"} 16.0' in answer.body
     assert 'kproxy_share_oldest_unfinished_seconds{group="workers"} 3600.0' in answer.body
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        b"GET /livez H\\TP/1.1\r\n\r\n",
+        b"POST /livez HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 5\r\n\r\nhello",
+        b"GET /livez HTTP/1.1\r\nAccept: " + b"x" * 9_000 + b"\r\n\r\n",
+        b"GET /livez?" + b"x" * 9_000 + b" HTTP/1.1\r\n\r\n",
+    ],
+    ids=["no version of HTTP", "two lengths", "a huge header", "a huge query"],
+)
+def test_who_speaks_no_http_is_told_so_and_is_no_error_in_the_log(
+    nonsense: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    server = an_admin_server()
+
+    async def speak(_session: aiohttp.ClientSession, _url: str) -> bytes:
+        reader, writer = await asyncio.open_connection(server.address.host, server.address.port)
+        writer.write(nonsense)
+        answer = await reader.read()
+        writer.close()
+        return answer
+
+    # When
+    answer = while_serving(server, speak)
+
+    # Then
+    assert answer.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4"))
+    assert [record for record in caplog.records if record.name != "asyncio"] == []
