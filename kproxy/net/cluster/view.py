@@ -203,6 +203,10 @@ class ClusterView:
         leaders = _leaders(topic.partitions, before.leaders if before is not None else [])
         if before is None or before.leaders != leaders:
             changes.moved_topics.add(topic_id)
+        if before is not None and before.description.name != name:
+            self._drop(
+                before.description
+            )  # no broker renames a topic: an id has one name, the last one heard
         replaced_id = self._id_by_name.get(name)
         if replaced_id is not None and replaced_id != topic_id:
             self._bury(replaced_id, changes, now_ms)

@@ -322,3 +322,21 @@ def test_a_topic_that_is_forgotten_is_a_change_for_those_who_compare() -> None:
     # Then
     assert kept == version
     assert view.version > version
+
+
+@pytest.mark.parametrize("next_answer", [(), (topic("orders", RECREATED_ORDERS, (1, 1)),)])
+def test_an_id_under_two_names_is_that_of_the_last_one(
+    next_answer: tuple[MetadataResponseTopic, ...],
+) -> None:
+    """No broker says so. What one that does leaves behind must not break all that others say later."""
+    # Given
+    view = view_of(topic("orders", ORDERS, (1, 1)), topic("sales", ORDERS, (1, 1)))
+    view.absorb(response(topic("sales", PAYMENTS, (1, 1))), asked_names=["sales"], now_ms=1)
+
+    # When
+    view.absorb(response(*next_answer), asked_names=["orders", "sales"], now_ms=2)
+
+    # Then
+    found = view.topic_named("orders", 2)
+    assert found == (TopicDescription(RECREATED_ORDERS, "orders", 1) if next_answer else None)
+    assert view.topic_with_id(ORDERS, 2) is None
