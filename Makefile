@@ -17,6 +17,7 @@ ONLY ?=
 QUICK ?=
 WORKERS ?= 3
 UNIT_WORKERS ?= 2
+MINUTES ?= 60
 
 BIN := .venv/bin
 # Stamps of what is installed: what somebody needs who only looks, and then all that a developer needs.
@@ -25,7 +26,7 @@ INSTALLED := .venv/.installed
 PYTEST := $(BIN)/python -m pytest
 
 # Tests that need nothing but Python: `make unit`. What stands in no list here is run by `make test` beside them.
-UNIT_TESTS := $(wildcard tests/unit tests/properties tests/models tests/transcripts tests/interop tests/demo)
+UNIT_TESTS := $(wildcard tests/unit tests/properties tests/models tests/transcripts tests/interop tests/demo tests/fuzz)
 DOCUMENT_TESTS := tests/documents
 QUICK_TESTS := $(UNIT_TESTS) $(DOCUMENT_TESTS)
 
@@ -105,6 +106,19 @@ unit: $(INSTALLED) ## unit tests, properties, models: about two minutes
 .PHONY: soak
 soak: prerequisites-of-tests setup ## the long proofs
 	$(PYTEST) tests -m soak
+
+# Coverage leads the fuzzer where atheris can be installed; it is nothing that other targets need.
+FUZZING_TOOLS := build/fuzzing/tools
+
+$(FUZZING_TOOLS): .ci/fuzzing-tools.txt
+	@rm -rf $@
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --target $@ --requirement $< \
+	  || { echo "atheris cannot be installed here: inputs are made without looking at coverage"; mkdir -p $@; }
+	@touch $@
+
+.PHONY: fuzz
+fuzz: $(INSTALLED) $(FUZZING_TOOLS) ## bytes that nobody would send, for MINUTES=60 in all; ONLY=slots takes one target
+	@PYTHONPATH=$(FUZZING_TOOLS) $(BIN)/python -m tests.fuzz --minutes $(MINUTES) $(addprefix --only=,$(ONLY))
 
 .PHONY: coverage
 coverage: $(INSTALLED) ## what the unit tests reach: all of the pure packages, every branch
