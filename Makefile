@@ -26,7 +26,7 @@ INSTALLED := .venv/.installed
 PYTEST := $(BIN)/python -m pytest
 
 # Tests that need nothing but Python: `make unit`. What stands in no list here is run by `make test` beside them.
-UNIT_TESTS := $(wildcard tests/unit tests/properties tests/models tests/transcripts tests/interop tests/demo tests/fuzz)
+UNIT_TESTS := $(wildcard tests/unit tests/properties tests/models tests/transcripts tests/interop tests/demo tests/fuzz tests/hostile)
 DOCUMENT_TESTS := tests/documents
 QUICK_TESTS := $(UNIT_TESTS) $(DOCUMENT_TESTS)
 
