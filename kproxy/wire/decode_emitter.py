@@ -47,7 +47,7 @@ from kproxy.wire.varints import decode_varint
 
 LARGEST_REQUEST_ELEMENTS: Final = 50_000
 """Structs and strings that all arrays of one request may have together; twenty numbers count for one, and a tagged
-field that no schema knows for one.
+field that no schema knows for two.
 
 Decoding cannot be interrupted, and costs some microseconds an element: a request of a few megabytes could name a
 million partitions and hold up everybody else for seconds. A string takes a tenth of a struct's time, but an answer has
@@ -55,6 +55,7 @@ a struct for it.
 """
 
 _NUMBERS_OF_ONE: Final = 20
+_ELEMENTS_OF_A_TAG: Final = 2
 
 
 class DecodeEmitter:
@@ -297,7 +298,7 @@ class DecodeEmitter:
         with self._source.block(f"if {count}"):
             with self._source.block(f"if {count} > 127"):
                 self._source.line(f"{count}, position = decode_varint(buffer, position - 1)")
-            self._count_elements(count)
+            self._count_elements(f"{count} * {_ELEMENTS_OF_A_TAG}")
             if known:
                 self._tagged_field_loop(known, count, unknown)
             else:

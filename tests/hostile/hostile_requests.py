@@ -101,7 +101,7 @@ def hostile_requests(
             yield Hostile(api_key, version, f"a long {path}", message, 1)
     if is_flexible(message_class, version):
         message = _Making(version, "", 0).part(message_class)
-        count = most_elements - SPARE_ELEMENTS
+        count = (most_elements - SPARE_ELEMENTS) // 2
         message.unknown_tagged_fields = tuple((1_000 + tag, b"") for tag in range(count))
         yield Hostile(api_key, version, f"{count} tags", message, count)
 

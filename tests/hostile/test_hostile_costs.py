@@ -17,8 +17,9 @@ SPARE_BYTES = 2 * 1024 * 1024
 """Of memory, for what else the process does meanwhile."""
 
 
-KNOWN: frozenset[tuple[int, str]] = frozenset()
-"""What is known to cost more, by API key and name, and is about to be mended."""
+KNOWN: frozenset[tuple[int, str]] = frozenset({(88, "49984 x topology.subtopologies")})
+"""What is known to cost more, by API key and name: a StreamsGroupHeartbeat with the id of a share group is decoded in
+whole only to be refused, which takes 90 ms when it has 50,000 subtopologies of 14 fields each."""
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,12 @@ from kproxy.fleet.member_metadata import decode_member
 from kproxy.fleet.peer_handshake import Credentials, DiallerHandshake, ListenerHandshake
 from kproxy.fleet.peer_hello import NONCE_BYTES, Hello, Purpose
 from kproxy.fleet.peer_preamble import Kind, frame_of, refusal_frame
+from kproxy.net.broker_failures import PeerFailure
 from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.peer_twin import PeerTraffic, PeerTwin
 from kproxy.net.peers.reception import Reception
 from kproxy.net.peers.whole_answer import WholeAnswer
+from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.wire.messages.fleet_map_message import FleetMapMessage
 from kproxy.wire.messages.fleet_member_metadata import FleetMemberMetadata
 from tests.fuzz.execution import Seed, Target
@@ -111,9 +113,10 @@ def answer_as_a_peer(data: bytes) -> None:
 
 
 async def _answer_as_a_peer(chunk_bytes: int, sent: bytes) -> None:
-    twin = PeerTwin("b", PeerLimits(), PeerTraffic())
+    budget = BufferBudget(1 << 20)
+    twin = PeerTwin("b", PeerLimits(), PeerTraffic(), budget)
     twin.connection_made(DeafTransport())
-    answers = [WholeAnswer(most_bytes=1024) for _ in range(2)]
+    answers = [WholeAnswer(1024, budget) for _ in range(2)]
     for number, answer in enumerate(answers):
         twin.ask([heartbeat_of("g", number)], answer, correlation_id=number)
     twin.say_more()
@@ -121,8 +124,9 @@ async def _answer_as_a_peer(chunk_bytes: int, sent: bytes) -> None:
         twin.data_received(chunk)
     twin.connection_lost(None)
     for answer in answers:
-        with suppress(Exception):
+        with suppress(PeerFailure), answer:
             assert len(await answer.frame()) <= len(sent)
+    assert budget.held_bytes == 0
 
 
 def read_fleet_data(data: bytes) -> None:
