@@ -162,6 +162,12 @@ class GroupMaxSizeReached(ApiError):
     error_code = ErrorCode.GROUP_MAX_SIZE_REACHED
 
 
+class PolicyViolation(ApiError):
+    """`handlers.groups.principal_quotas`: a principal would have more share groups than it may."""
+
+    error_code = ErrorCode.POLICY_VIOLATION
+
+
 class InvalidConfig(ApiError):
     """A group configuration with an unknown name or a value out of range."""
 

@@ -88,6 +88,15 @@ class CertificateView:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryView:
+    """What connections hold, and may hold together, in bytes; `source` says where the limit comes from."""
+
+    held_bytes: int
+    max_buffered_bytes: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class ProxyStatus:
     """The one item of `/api/v1/status`. `bootstrap` is HOST:PORT; `connections_open` counts clients only.
 
@@ -103,6 +112,7 @@ class ProxyStatus:
     share_groups: ShareGroupsView
     connections_open: int
     uptime_seconds: float
+    memory: MemoryView
     problems: Sequence[ProblemView] = ()
     fleet: FleetView | None = None
     tls_bootstrap: str = ""

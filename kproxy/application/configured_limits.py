@@ -4,6 +4,7 @@ from dataclasses import fields
 
 from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.handlers.groups.group_config_keys import GroupConfigBounds, OperatorBounds
+from kproxy.handlers.groups.principal_quotas import PrincipalLimits
 from kproxy.handlers.share_groups import ShareGroupLimits
 from kproxy.settings import Settings
 from kproxy.share.limits import GroupLimits, ShareLimits
@@ -32,10 +33,15 @@ def share_group_limits(settings: Settings) -> ShareGroupLimits:
             max_share_sessions=settings.group_share_max_share_sessions,
             max_session_partitions=settings.share_session_max_partitions,
             max_partitions=settings.share_sessions_max_partitions,
+            max_of_principal=settings.principal_max_share_sessions,
         ),
         administration=AdministrationBounds(
             most_named=settings.share_admin_request_max_entries,
             most_told=settings.share_admin_response_max_entries,
+        ),
+        principals=PrincipalLimits(
+            max_members=settings.principal_max_share_members,
+            max_groups=settings.principal_max_share_groups,
         ),
     )
 

@@ -18,9 +18,11 @@ import uvloop
 from kproxy.admin.views import ProxyState
 from kproxy.application.admin_parts import AdminParts
 from kproxy.application.client_ports import ClientPorts
+from kproxy.application.configured_quotas import quota_limits
 from kproxy.application.fleet_vitals import FleetVitals
 from kproxy.application.full_collections import FullCollections
 from kproxy.application.late_admin import LateAdmin
+from kproxy.application.memory_share import memory_share
 from kproxy.application.own_credentials import own_credentials
 from kproxy.application.peer_questions import PeerQuestions
 from kproxy.application.peer_service import fleet_secret
@@ -53,6 +55,7 @@ from kproxy.net.deadlines import MonotonicClock, SystemWallClock
 from kproxy.net.relay.admission import Admission
 from kproxy.net.relay.answering import TimedApis
 from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.connection_quotas import ConnectionQuotas
 from kproxy.net.relay.early_ports import EarlyPorts
 from kproxy.net.relay.held_requests import HeldRequests
 from kproxy.net.relay.relay import Relay, RelayLimits
@@ -114,6 +117,7 @@ class Proxy:
         self._early_ports = early_ports
         self.shutdown = Shutdown(settings.shutdown_grace_ms)
         self._settings = settings
+        self._memory = memory_share(settings.max_buffered_bytes)
         self._clock = MonotonicClock()
         self._wall_clock = SystemWallClock()
         self._metrics = Metrics(settings.metrics_max_series)
@@ -205,9 +209,13 @@ class Proxy:
                 connect_timeout_ms=settings.connect_timeout_ms,
                 frame_deadline_ms=settings.frame_deadline_ms,
                 keepalive_ms=settings.keepalive_ms,
+                client_idle_ms=settings.connections_max_idle_ms,
+                handshake_deadline_ms=settings.handshake_deadline_ms,
+                max_requests_per_second=settings.connection_max_requests_per_second,
             ),
             apis=self._held_refusals,
-            budget=BufferBudget(settings.max_buffered_bytes),
+            budget=BufferBudget(self._memory.budget_bytes),
+            quotas=ConnectionQuotas(quota_limits(settings)),
             tasks=self._tasks,
             counting=self._metrics,
             upstream_addresses=lambda _node_id: settings.bootstrap_servers,
@@ -228,7 +236,7 @@ class Proxy:
             tls=self._tls,
             early=self._early_ports,
         )
-        self._sweeper = Sweeper(self._relay)
+        self._sweeper = Sweeper(self._relay, groups.standing_bytes)
         self._share.peers.share_with(self._relay, clock)
 
     def _build_admin(self) -> None:
@@ -248,6 +256,7 @@ class Proxy:
                 fleet=FleetVitals(self._share.fleet, self._metrics),
                 tls=TlsVitals(self._tls, self._listeners, self._wall_clock),
                 is_met=self._is_met,
+                memory=self._memory,
             )
         )
         self._vitals.register_gauges(self._metrics)

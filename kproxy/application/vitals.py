@@ -9,6 +9,7 @@ from kproxy.admin.readiness import CheckResult, Readiness
 from kproxy.admin.state_log_views import slot_checks
 from kproxy.admin.views import (
     BrokerView,
+    MemoryView,
     ProblemView,
     ProxyState,
     ProxyStatus,
@@ -17,6 +18,7 @@ from kproxy.admin.views import (
 )
 from kproxy.application.client_ports import ClientPorts
 from kproxy.application.fleet_vitals import FleetVitals
+from kproxy.application.memory_share import MemoryShare
 from kproxy.application.tls_vitals import TlsVitals
 from kproxy.handlers.authorization import Authorizer
 from kproxy.handlers.ports import Clock
@@ -56,6 +58,7 @@ class VitalParts:
     tls: TlsVitals
     is_met: Callable[[], bool]
     """Whether the backing cluster answered, or turned kproxy away for good."""
+    memory: MemoryShare
 
 
 class Vitals:
@@ -86,10 +89,15 @@ class Vitals:
             fleet=None
             if self._parts.share_groups.apis.is_off
             else self._parts.fleet.view(self._slot_statuses()),
+            memory=self._memory_view(),
             problems=[ProblemView(each.check, each.detail) for each in problems],
             tls_bootstrap=self._at_own_host(self._parts.tls.bootstrap_port),
             certificates=self._parts.tls.certificates(),
         )
+
+    def _memory_view(self) -> MemoryView:
+        memory = self._parts.memory
+        return MemoryView(self._parts.relay.budget.held_bytes, memory.budget_bytes, memory.source)
 
     def why_unavailable(self) -> str:
         """Return why share groups are not served although they are on, and what to do; empty while they are."""
@@ -149,6 +157,8 @@ class Vitals:
             brokers=brokers,
             fleet=others + 1,
             share_groups=share_groups,
+            max_buffered_bytes=self._parts.memory.budget_bytes,
+            max_buffered_bytes_source=self._parts.memory.source,
         )
 
     def _share_groups_in_words(self) -> str:
@@ -184,6 +194,11 @@ class Vitals:
         metrics.register_gauge("build_info", lambda: build)
         metrics.register_gauge("connections_open", parts.relay.open_connections)
         metrics.register_gauge("buffered_bytes", parts.relay.buffered_bytes)
+        metrics.register_gauge("memory_budget_bytes", lambda: parts.memory.budget_bytes)
+        metrics.register_gauge("memory_budget_held_bytes", lambda: parts.relay.budget.held_bytes)
+        metrics.register_gauge(
+            "connections_unauthenticated", lambda: parts.relay.quotas.unauthenticated_count
+        )
         metrics.register_gauge("event_loop_lag_seconds", lambda: parts.sweeper.loop_lag_seconds)
         metrics.register_gauge("share_groups", share_groups.groups_by_state)
         metrics.register_gauge("share_sessions", lambda: share_groups.session_count)

@@ -137,6 +137,7 @@ def _share_offset_services(parts: ApiParts) -> ShareOffsetServices:
         observer=ports.observer,
         bounds=parts.administration,
         authorization=parts.services.authorization,
+        quotas=ports.quotas,
     )
 
 

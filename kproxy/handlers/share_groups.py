@@ -8,6 +8,7 @@ discarded when the slot is lost or fails, and its groups are restored when it is
 from collections.abc import Collection, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Final
 
 from kproxy.errors import ApiError
 from kproxy.handlers.administration_bounds import AdministrationBounds
@@ -23,6 +24,7 @@ from kproxy.handlers.groups.group_coordinators import GroupCoordinators, GroupNa
 from kproxy.handlers.groups.group_deletions import GroupDeletions
 from kproxy.handlers.groups.group_writes import GroupWrite, GroupWrites
 from kproxy.handlers.groups.held_heartbeats import HeldHeartbeats
+from kproxy.handlers.groups.principal_quotas import PrincipalLimits, PrincipalQuotas
 from kproxy.handlers.groups.state_deletions import StateDeletions
 from kproxy.handlers.groups.topic_deletions import TopicDeletions
 from kproxy.handlers.groups.watched_topics import WatchedTopics
@@ -62,6 +64,10 @@ DEFAULT_FETCH_MAX_BYTES = 57_671_680
 """Kafka's `fetch.max.bytes` for brokers: 55 MiB."""
 
 
+SESSION_PARTITION_BYTES: Final = 512
+"""What a partition of a share session takes: in the session, and in the fetch that waits for records of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ShareGroupLimits:
     """What the operator allows. `share` and its lock duration are what groups get that configure nothing."""
@@ -75,6 +81,8 @@ class ShareGroupLimits:
     """What one ShareFetch is answered with at most, apart from a batch that is larger (`fetch.max.bytes`)."""
     administration: AdministrationBounds = field(default_factory=AdministrationBounds)
     """What one request of an administrator may be about."""
+    principals: PrincipalLimits = field(default_factory=PrincipalLimits)
+    """Members and groups of each principal; its share sessions stand in `sessions`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +307,10 @@ class ShareGroups:
         """Share sessions open."""
         return len(self.sessions)
 
+    def standing_bytes(self) -> int:
+        """Return about what share sessions take, with the fetches that wait for records of their partitions."""
+        return self.sessions.partition_count * SESSION_PARTITION_BYTES
+
     @property
     def share_partition_count(self) -> int:
         """Share-partitions live in memory."""
@@ -346,6 +358,7 @@ class ShareGroups:
             coordinators=GroupCoordinators(ports.metadata, ports.namespace),
             deletions=self._group_deletions,
             authorization=self._services.authorization,
+            quotas=PrincipalQuotas(self.coordinator, self._limits.principals),
         )
 
 

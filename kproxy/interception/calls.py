@@ -1,7 +1,7 @@
 """Requests that are answered here, or by another kproxy process that serves their group."""
 
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from kproxy.errors import MalformedMessage, PeerViolation
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
@@ -9,6 +9,12 @@ from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.wire import codecs, group_ids
 from kproxy.wire.codecs import DecodedRequest
 from kproxy.wire.frames import RequestHead
+
+DECODED_TIMES: Final = 26
+"""How many times its own bytes a request takes at most once it is decoded: measured with partitions of 6 bytes each."""
+
+MOST_DECODED_BYTES: Final = 10 * 1024 * 1024
+"""What the elements of a request take at most: there are 50,000 at most (`wire.codec_runtime`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +26,12 @@ class Call:
     disposition: Disposition
     is_large: bool = False
     """Whether it takes a turn of the loop to decode, and another one to look through."""
+    frame_bytes: int = 0
+
+    @property
+    def memory_bytes(self) -> int:
+        """What it takes at most while it is being answered."""
+        return self.frame_bytes + min(DECODED_TIMES * self.frame_bytes, MOST_DECODED_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +45,11 @@ class PeerCall:
     group_id: str
     frame: memoryview
     disposition: ClassVar[Disposition] = Disposition.SERVE
+
+    @property
+    def memory_bytes(self) -> int:
+        """What it takes while it is being answered."""
+        return len(self.frame)
 
     def decoded(self) -> DecodedRequest:
         """Return the request, for an answer that is made here after all. Raises PeerViolation when it is malformed."""

@@ -124,6 +124,11 @@ class ClientSession:
         return len(self._slots)
 
     @property
+    def request_count(self) -> int:
+        """How many whole requests came since the connection began."""
+        return self._requests.request_count
+
+    @property
     def awaits_broker(self) -> bool:
         """Whether the response that leaves next is the broker's."""
         return bool(self._slots) and self._slots[0].kind is not SlotKind.LOCAL
@@ -271,8 +276,7 @@ class ClientSession:
         # Not a dict: hashing a member of an Enum is a call of a Python function.
         slot = ResponseSlot(SlotKind.FORWARD, *head)
         if disposition is not Disposition.FORWARD:
-            is_held = disposition is not Disposition.NEUTRALISE
-            slot.kind = SlotKind.REWRITE if is_held else SlotKind.NEUTRALISE
+            slot.kind = (SlotKind.REWRITE, SlotKind.NEUTRALISE)[disposition is Disposition.NEUTRALISE]
             if disposition is Disposition.NOTICE:
                 slot.rewrite = partial(pass_and_tell, self._on_topic_change, head)
             elif head.api_key == ApiKey.DESCRIBE_GROUPS:
@@ -307,7 +311,7 @@ class ClientSession:
         match decided:
             case Served(request, disposition):
                 slot = ResponseSlot(SlotKind.LOCAL, *head)
-                self._call = Call(slot, request, disposition, is_large(frame))
+                self._call = Call(slot, request, disposition, is_large(frame), len(frame))
                 self._slots.append(slot)
                 return True
             case Relayed(kind):

@@ -116,6 +116,7 @@ class RequestStream:
 
     __slots__ = (
         "_backlog",
+        "_begun_count",
         "_body_left",
         "_closed",
         "_held",
@@ -152,6 +153,7 @@ class RequestStream:
         self.is_barred = False
         self.is_paused = False
         """Whether requests wait for nothing but another turn, with `go_on`: this one had enough to do."""
+        self._begun_count = 0
         self.advertised: Mapping[int, tuple[int, int]] | None = None
         """What the client was told on this connection, both ends inclusive; None when it did not ask."""
 
@@ -159,6 +161,11 @@ class RequestStream:
     def is_mid_frame(self) -> bool:
         """Whether the rest of a frame that began has yet to come."""
         return self._body_left > 0 or bool(self._held.came)
+
+    @property
+    def request_count(self) -> int:
+        """How many requests came and are whole, those without an answer too."""
+        return self._begun_count - (self._body_left > 0)
 
     @property
     def backlog_bytes(self) -> int:
@@ -286,6 +293,7 @@ class RequestStream:
                 if owes:
                     self._on_relayed(RequestHead(api_key, api_version, correlation_id), disposition)
                 self._turn_bytes_left -= _BYTES_FOR_RELAYED
+                self._begun_count += 1
                 position = end
             self._refuse_early(data, position)
         except PeerViolation:
@@ -366,6 +374,7 @@ class RequestStream:
             _refuse_unadvertised(self.advertised, api_key, api_version)
         head = RequestHead(api_key, api_version, correlation_id)
         self._turn_bytes_left -= len(frame)
+        self._begun_count += 1
         self.is_barred = self._on_held(head, frame[LENGTH_BYTES:])
 
 

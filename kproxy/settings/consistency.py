@@ -31,6 +31,7 @@ def contradictions(settings: Settings, said: Callable[[str], str]) -> Iterator[s
     yield from _fleet_contradictions(settings, said)
     yield from tls_contradictions(settings, said)
     yield from sasl_contradictions(settings, said)
+    yield from _limit_contradictions(settings, said)
 
 
 def _address_contradictions(settings: Settings, said: Callable[[str], str]) -> Iterator[str]:
@@ -93,6 +94,12 @@ def _fleet_contradictions(settings: Settings, said: Callable[[str], str]) -> Ite
             f"{said('kproxy.fleet.listener')} lets other machines in, and {said('kproxy.fleet.secret.file')} lets "
             "everybody in who reaches it: name a file with a secret, or listen on 127.0.0.1"
         )
+
+
+def _limit_contradictions(settings: Settings, said: Callable[[str], str]) -> Iterator[str]:
+    if settings.max_connections_per_ip == 0 and not settings.max_connections_per_ip_overrides:
+        overrides = said("max.connections.per.ip.overrides")
+        yield f"nobody could connect: {said('max.connections.per.ip')} and {overrides}; name who may"
 
 
 def _unless_at_most(settings: Settings, said: Callable[[str], str], lower: str, upper: str) -> Iterator[str]:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from kproxy.settings.authorizer_keys import AuthorizerSettings
 from kproxy.settings.choices import (
     CorruptRecords,
     LogFormat,
@@ -20,6 +19,7 @@ from kproxy.settings.choices import (
     ShareUpstream,
 )
 from kproxy.settings.key_rows import key_row
+from kproxy.settings.limit_keys import LimitSettings
 from kproxy.settings.value_kinds import (
     ValueKind,
     milliseconds,
@@ -32,7 +32,7 @@ from kproxy.settings.value_kinds import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(AuthorizerSettings):
+class Settings(LimitSettings):
     """The configuration of one kproxy process, frozen. `load_settings` is what makes and validates it.
 
     Every field has its default, so that `Settings()` is the configuration of somebody who set nothing.

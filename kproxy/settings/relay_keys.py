@@ -64,13 +64,6 @@ class RelaySettings:
         "104857600",
         "The longest frame that is taken from a client.",
     )
-    max_buffered_bytes: int = key_row(
-        "kproxy.max.buffered.bytes",
-        whole_number(1024 * 1024),
-        "268435456",
-        "What all relayed connections may hold together: frames that are held whole, and bytes that slow peers "
-        "have not taken. Above it kproxy reads no further.",
-    )
     frame_deadline_ms: int = key_row(
         "kproxy.frame.deadline.ms",
         milliseconds(1),

@@ -40,6 +40,8 @@ class ShareSessionLimits:
     max_share_sessions: int = 2_000
     max_session_partitions: int = 5_000
     max_partitions: int = 200_000
+    max_of_principal: int = 2**31 - 1
+    """Share sessions that one principal may have open."""
 
 
 class ShareSessionKey(NamedTuple):
@@ -53,7 +55,16 @@ class ShareSessionKey(NamedTuple):
 class ShareSession:
     """One open session: its partitions in the order they were added, and the epoch it expects next."""
 
-    __slots__ = ("_must_respond", "_turn", "connection_id", "key", "last_used_ms", "next_epoch", "number")
+    __slots__ = (
+        "_must_respond",
+        "_turn",
+        "connection_id",
+        "key",
+        "last_used_ms",
+        "next_epoch",
+        "number",
+        "principal",
+    )
 
     def __init__(
         self,
@@ -62,11 +73,14 @@ class ShareSession:
         number: int,
         connection_id: int,
         partitions: Iterable[TopicIdPartition],
+        principal: str = "",
     ) -> None:
         self.key = key
         self.number = number
         """Higher than that of every session that was opened before. Locks name it (`AcquisitionLock`)."""
         self.connection_id = connection_id
+        self.principal = principal
+        """Who opened it, as Kafka writes principals."""
         self.next_epoch = next_share_session_epoch(INITIAL_SHARE_SESSION_EPOCH)
         self.last_used_ms = 0
         self._must_respond = dict.fromkeys(partitions, True)
@@ -129,6 +143,7 @@ class ShareSessionCache:
         "_group_ids",
         "_keys_of_connection",
         "_numbers",
+        "_of_principals",
         "_partition_count",
         "_session_counts",
         "_sessions",
@@ -146,6 +161,7 @@ class ShareSessionCache:
         self._sessions: dict[ShareSessionKey, ShareSession] = {}
         self._session_counts: Counter[GroupId] = Counter()
         self._keys_of_connection: dict[int, dict[ShareSessionKey, None]] = {}
+        self._of_principals: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -183,6 +199,7 @@ class ShareSessionCache:
         connection_id: int,
         partitions: Iterable[TopicIdPartition],
         has_acknowledgements: bool,
+        principal: str = "",
     ) -> ShareSession:
         """Open the session that a ShareFetch with epoch 0 asks for; the next epoch is 1.
 
@@ -192,18 +209,24 @@ class ShareSessionCache:
         Raises:
             InvalidRequest: the request acknowledges (no record was acquired yet under this session), or names too many
                 partitions.
-            ShareSessionLimitReached: the cache is full. The caller may wait and try again until MaxWaitMs.
+            ShareSessionLimitReached: the cache is full, or `principal` has as many as it may. The caller may wait and
+                try again until MaxWaitMs.
         """
         if has_acknowledgements:
             raise InvalidRequest("a ShareFetch that opens a session cannot acknowledge")
         if key not in self._sessions and len(self._sessions) >= self.limits.max_share_sessions:
             raise ShareSessionLimitReached(f"{counted(len(self._sessions), 'share session')} open already")
+        replaced = self._sessions.get(key)
+        self._require_room_of(principal, replaced)
         # Of a text of up to 32 kB that comes with each request, all that is kept of a group has one.
         key = key._replace(group_id=self._group_ids.get(key.group_id, key.group_id))
         session = ShareSession(
-            key, number=next(self._numbers), connection_id=connection_id, partitions=partitions
+            key,
+            number=next(self._numbers),
+            connection_id=connection_id,
+            partitions=partitions,
+            principal=principal,
         )
-        replaced = self._sessions.get(key)
         self._require_room(len(session), instead_of=0 if replaced is None else len(replaced))
         self._remove(key)
         self._sessions[key] = session
@@ -211,6 +234,7 @@ class ShareSessionCache:
         self._group_ids.setdefault(key.group_id, key.group_id)
         self._session_counts[key.group_id] += 1
         self._partition_count += len(session)
+        self._of_principals[principal] += 1
         self._keys_of_connection.setdefault(connection_id, {})[key] = None
         return session
 
@@ -314,6 +338,14 @@ class ShareSessionCache:
                 f"at most {limits.max_partitions} may be"
             )
 
+    def _require_room_of(self, principal: str, replaced: ShareSession | None) -> None:
+        """Raise ShareSessionLimitReached unless `principal` may have another session in place of `replaced`."""
+        has = self._of_principals[principal] - (replaced is not None and replaced.principal == principal)
+        if has >= self.limits.max_of_principal:
+            raise ShareSessionLimitReached(
+                f"{principal} has {counted(has, 'share session')} open already, which is as many as it may have"
+            )
+
     def _expect(self, key: ShareSessionKey, share_session_epoch: ShareSessionEpoch) -> ShareSession:
         session = self.find(key)
         if share_session_epoch != session.next_epoch:
@@ -328,6 +360,9 @@ class ShareSessionCache:
             return
         self._partition_count -= len(session)
         self._discount(key.group_id)
+        self._of_principals[session.principal] -= 1
+        if not self._of_principals[session.principal]:
+            del self._of_principals[session.principal]
         keys = self._keys_of_connection[session.connection_id]
         del keys[key]
         if not keys:

@@ -24,6 +24,25 @@ DECLARATIONS: Final = (
         "Clients of share groups that authenticated by a SASL mechanism that does not tell kproxy who they are.",
     ),
     MetricDeclaration(
+        "connections_refused",
+        _COUNTER,
+        "Client connections that were closed at once, for there were too many.",
+        ("reason",),
+        (("max_connections",), ("max_connections_per_ip",), ("max_unauthenticated_connections",)),
+    ),
+    MetricDeclaration(
+        "connections_expired",
+        _COUNTER,
+        "Client connections that were closed for they were idle, or did not get as far as a request in time.",
+        ("reason",),
+        (("idle",), ("no_request",), ("not_authenticated",)),
+    ),
+    MetricDeclaration(
+        "connection_throttles",
+        _COUNTER,
+        "Times that a client was read no further for it had sent more requests per second than it may.",
+    ),
+    MetricDeclaration(
         "requests",
         _COUNTER,
         "Requests taken from clients, by what became of them.",
@@ -236,6 +255,19 @@ DECLARATIONS: Final = (
     MetricDeclaration("connections_open", _GAUGE, "Connections open now.", ("side",)),
     MetricDeclaration(
         "buffered_bytes", _GAUGE, "Bytes held for peers that read more slowly than they are sent to."
+    ),
+    MetricDeclaration(
+        "memory_budget_held_bytes",
+        _GAUGE,
+        "Bytes that count for kproxy.max.buffered.bytes: held, reserved and granted.",
+    ),
+    MetricDeclaration(
+        "memory_budget_bytes", _GAUGE, "How many of them there may be (kproxy.max.buffered.bytes)."
+    ),
+    MetricDeclaration(
+        "connections_unauthenticated",
+        _GAUGE,
+        "Client connections whose client has yet to prove who it is; 0 where none has to.",
     ),
     MetricDeclaration("event_loop_lag_seconds", _GAUGE, "How late the event loop last ran a timer."),
     MetricDeclaration(

@@ -17,6 +17,7 @@ from kproxy.handlers.share_groups import ShareGroupLimits, ShareGroupPorts, Shar
 from kproxy.handlers.share_state_store import ShareStateStore
 from kproxy.net.background import BackgroundTasks
 from kproxy.net.tasks import TaskKeeper
+from kproxy.security.principal import ANONYMOUS, Principal
 from kproxy.share.heartbeat import PartitionInitialization
 from kproxy.share.identifiers import GroupId, SharePartitionKey, StateEpoch, TopicId, TopicIdPartition
 from kproxy.share.share_partition import SharePartition
@@ -127,8 +128,7 @@ class ShareGroupWorld:
 
     def restore_groups(self) -> None:
         """Do what the shell does when the one slot of all groups was loaded."""
-        store = self.group_log.replayed()
-        self.group_log.store = store
+        store = self.group_log.store = self.group_log.replayed()
         self.groups.forget_groups((*self.groups.coordinator.group_ids, *self.groups.configs.group_ids))
         self.groups.restore_groups(store.durable_images().values(), store.configs())
 
@@ -168,8 +168,8 @@ class ShareGroupWorld:
 
     def configure(self, name: str, value: str, *, group_id: str = "g") -> None:
         """Set a configuration of a group."""
-        change = ConfigChange(name, ConfigOperation.SET, value)
-        self.groups.configs.alter(group_id, [change], validate_only=False)
+        change = [ConfigChange(name, ConfigOperation.SET, value)]
+        self.groups.configs.alter(group_id, change, validate_only=False)
 
     def member(self, member_id: str = "alice", *, group_id: str = "g", node_id: int = 1) -> "Member":
         return Member(self, member_id, group_id=group_id, node_id=node_id)
@@ -183,6 +183,7 @@ class ShareGroupWorld:
         node_id: int = 1,
         connection_id: int = 0,
         caller: Caller = PATIENT_CALLER,
+        principal: Principal = ANONYMOUS,
     ) -> Message:
         context = RequestContext(
             connection_id=connection_id,
@@ -193,6 +194,7 @@ class ShareGroupWorld:
             client_host="/127.0.0.1",
             answer_budget=self.answer_budget,
             caller=caller,
+            principal=principal,
         )
         answer = await self.groups.apis.serve(DecodedRequest(api_key, version, 1, "client", message), context)
         assert not self.faults, self.faults
@@ -234,6 +236,7 @@ class Member:
         self.session_epoch = 0
         self.version = 2
         self.caller = ScriptedCaller()
+        self.principal = ANONYMOUS
 
     async def heartbeat(
         self, epoch: int, topics: Sequence[str] | None = None, *, rack_id: str | None = None
@@ -324,6 +327,7 @@ class Member:
             node_id=self.node_id,
             connection_id=self.connection_id,
             caller=self.caller,
+            principal=self.principal,
         )
         assert isinstance(answer, expected)
         return answer

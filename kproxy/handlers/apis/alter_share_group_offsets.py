@@ -31,6 +31,7 @@ from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.registry import ServedApi
 from kproxy.handlers.request_context import RequestContext
 from kproxy.security.acls import AclOperation
+from kproxy.security.principal import Principal
 from kproxy.share.heartbeat import PartitionInitialization, TopicPartitions
 from kproxy.share.identifiers import GroupId, SharePartitionKey, StateEpoch, TopicId, TopicIdPartition
 from kproxy.statelog.actors import Actor, Cause
@@ -78,6 +79,7 @@ class AlterShareGroupOffsetsHandler:
             ImpossiblePartition: a partition is negative; nothing is altered.
             GroupIdNotFound: the id is that of a group of another type.
             NonEmptyGroup: the group has members.
+            PolicyViolation: there is no such group, and the principal has as many as it may.
             CoordinatorNotAvailable: the cluster cannot be asked, or what the group becomes is not durable.
         """
         self._services.bounds.require_few(
@@ -97,7 +99,7 @@ class AlterShareGroupOffsetsHandler:
                 require_possible(group_id, topic.topic_name, numbers)
         actor = Actor(Cause.ALTER_OFFSETS, client_id=context.client_id, client_host=context.client_host)
         offsets = await _offsets(group_id, request, topics)
-        failures = await self._alter(group_id, topics, offsets, actor)
+        failures = await self._alter(group_id, topics, offsets, actor, context.principal)
         report = RefusalReport(self._services.observer, context)
         pace = Pace()
         answered: list[AlterShareGroupOffsetsResponseTopic] = []
@@ -125,6 +127,7 @@ class AlterShareGroupOffsetsHandler:
         topics: Mapping[str, TopicDescription],
         offsets: Mapping[SharePartitionKey, int],
         actor: Actor,
+        principal: Principal,
     ) -> Mapping[SharePartitionKey, ApiError]:
         """Move the offsets; return those that failed. The group says first what may have got a state."""
         services = self._services
@@ -132,7 +135,9 @@ class AlterShareGroupOffsetsHandler:
         described = {
             name: TopicPartitions(topic.topic_id, topic.partition_count) for name, topic in topics.items()
         }
+        services.quotas.require_group(group_id, principal)
         state_epoch = services.coordinator.begin_alteration(group_id, described)
+        services.quotas.note_group(group_id, principal)
         write = services.writes.begin(group_id)
         await write.settle()
         if len(offsets) > MOST_AT_FIRST:  # several groups may have become durable in this turn

@@ -162,6 +162,7 @@ class ShareFetchHandler:
             session = self._services.sessions.open(
                 claim.key,
                 connection_id=context.connection_id,
+                principal=str(context.principal),
                 partitions=requested,
                 has_acknowledgements=any(requested.values()),
             )

@@ -17,6 +17,7 @@ from kproxy.handlers.groups.group_coordinators import GroupCoordinators
 from kproxy.handlers.groups.group_deletions import GroupDeletions
 from kproxy.handlers.groups.group_writes import GroupWrites
 from kproxy.handlers.groups.held_heartbeats import HeldHeartbeats
+from kproxy.handlers.groups.principal_quotas import PrincipalQuotas
 from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.ports import Clock, ClusterMetadata, GroupLog, Observer, StateLog
 from kproxy.handlers.refusal_report import RefusalReport
@@ -50,6 +51,7 @@ class HeartbeatPorts:
     coordinators: GroupCoordinators
     deletions: GroupDeletions
     authorization: Authorization
+    quotas: PrincipalQuotas
 
 
 class ShareGroupHeartbeatHandler:
@@ -95,7 +97,8 @@ class ShareGroupHeartbeatHandler:
             GroupIdNotFound: there is no such share group, or it is a group of another type.
             UnknownMemberId: there is no such member.
             FencedMemberEpoch: the member epoch is neither the current nor the previous one.
-            GroupMaxSizeReached: the group is full.
+            GroupMaxSizeReached: the group is full, or its principal has as many members as it may.
+            PolicyViolation: its principal has as many groups as it may.
             CoordinatorLoadInProgress: the group is being restored.
             NotCoordinator: another broker coordinates the group, or another process took it over.
             CoordinatorNotAvailable: it cannot be told whether the id is free, or what the group became is not
@@ -129,7 +132,9 @@ class ShareGroupHeartbeatHandler:
         topics = await self._topics(heartbeat)
         self._ports.group_log.require_ready(heartbeat.group_id)
         limits, now_ms = self._limits_of(heartbeat.group_id), self._ports.clock.now_ms()
+        self._ports.quotas.require_room(heartbeat, context.principal)
         initializations = self._coordinator.admit(heartbeat, topics=topics, limits=limits, now_ms=now_ms)
+        self._ports.quotas.note(heartbeat, context.principal)
         self._held.follow()
         if initializations:
             await self._initialize(heartbeat.group_id, initializations, context)

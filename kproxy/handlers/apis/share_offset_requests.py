@@ -16,6 +16,7 @@ from kproxy.handlers.backlog import Backlogs
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators
 from kproxy.handlers.groups.group_deletions import GroupDeletions
 from kproxy.handlers.groups.group_writes import GroupWrites
+from kproxy.handlers.groups.principal_quotas import PrincipalQuotas
 from kproxy.handlers.groups.state_deletions import StateDeletions
 from kproxy.handlers.live.share_partitions import SharePartitionDirectory
 from kproxy.handlers.offset_store import ShareOffsetStore
@@ -46,6 +47,7 @@ class ShareOffsetServices:
     observer: Observer
     bounds: AdministrationBounds
     authorization: Authorization
+    quotas: PrincipalQuotas
 
     async def require_group(self, group_id: str, context: RequestContext) -> GroupId:
         """Return the id of a group that requests on this port may be about.

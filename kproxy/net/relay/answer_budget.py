@@ -1,7 +1,9 @@
-"""What kproxy's own answer to one request may hold of the budget that all connections share.
+"""What one request, and kproxy's own answer to it, may hold of the budget that all connections share.
 
 An answer is read from the brokers before it can be sent, so its bytes are granted before they are read. Nobody waits
-for a grant: when little is left, or a frame waits for room, an answer is smaller, and its client asks again.
+for a grant: when little is left, or a frame waits for room, an answer is smaller, and its client asks again. The
+request itself is counted for as long as it is being answered: decoded it takes many times its bytes, and a fetch that
+waits for records keeps it.
 """
 
 from types import TracebackType
@@ -14,29 +16,31 @@ SMALLEST_GRANT_BYTES: Final = 64 * 1024
 
 
 class AnswerBudget:
-    """Implements the port `AnswerBudget` for one request. Leaving it as a context gives everything back."""
+    """Implements the port `AnswerBudget` for one request of `request_bytes`, which count while it is entered."""
 
-    __slots__ = ("_budget",)
+    __slots__ = ("_budget", "_request_bytes")
 
-    def __init__(self, budget: BufferBudget) -> None:
+    def __init__(self, budget: BufferBudget, request_bytes: int = 0) -> None:
         self._budget = budget
+        self._request_bytes = request_bytes
 
     def grant(self, wanted_bytes: int) -> int:
         """Return how many bytes the answer may hold, at most `wanted_bytes`; instead of what was granted before."""
-        self._budget.take(self, 0)
+        self.give_back()
         left_bytes = max(self._budget.left_bytes, SMALLEST_GRANT_BYTES)
         granted_bytes = min(wanted_bytes, left_bytes)
-        self._budget.take(self, granted_bytes)
+        self._budget.take(self, self._request_bytes + granted_bytes)
         return granted_bytes
 
     def give_back(self) -> None:
-        """Hold nothing: the answer has no records yet."""
-        self._budget.take(self, 0)
+        """Hold nothing but the request: the answer has no records yet."""
+        self._budget.take(self, self._request_bytes)
 
     def __enter__(self) -> Self:
+        self.give_back()
         return self
 
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        self.give_back()
+        self._budget.take(self, 0)

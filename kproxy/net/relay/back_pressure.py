@@ -21,7 +21,14 @@ MAX_OWED_RESPONSES: Final = 1000
 class BackPressure:
     """What keeps the peers of one connection from being read."""
 
-    __slots__ = ("awaits_room", "is_broker_full", "is_client_full", "is_ending", "is_turn_due")
+    __slots__ = (
+        "awaits_room",
+        "is_broker_full",
+        "is_client_full",
+        "is_ending",
+        "is_throttled",
+        "is_turn_due",
+    )
 
     def __init__(self) -> None:
         self.is_broker_full = False
@@ -30,6 +37,8 @@ class BackPressure:
         """A frame that is to be held waits for its reservation."""
         self.is_ending = False
         """No further requests are taken."""
+        self.is_throttled = False
+        """The client has sent more requests than it may; nothing more is read of it for a while."""
         self.is_turn_due = False
         """Another turn of requests that came already, or for a large answer, is about to begin."""
 
@@ -42,14 +51,14 @@ class BackPressure:
         """Tell, once, that another turn is due, for an answer or requests that came already, and that there is room."""
         if self.is_turn_due:
             return False
-        is_crowded = self.is_broker_full or session.owed_responses > MAX_OWED_RESPONSES
+        is_crowded = self.is_broker_full or self.is_throttled or session.owed_responses > MAX_OWED_RESPONSES
         are_requests_due = session.is_paused and not is_crowded
         self.is_turn_due = self.is_broker_wanted and (session.has_long_answer or are_requests_due)
         return self.is_turn_due
 
     def is_client_wanted(self, session: ClientSession, *, has_twin: bool) -> bool:
         """Tell whether there is room for what the client sends."""
-        if self.is_broker_full or self.is_ending or not self.is_broker_wanted:
+        if self.is_broker_full or self.is_ending or self.is_throttled or not self.is_broker_wanted:
             return False
         is_clogged = (
             (not has_twin and session.unsent_bytes > 0)

@@ -376,7 +376,7 @@ class ClientConnection(asyncio.Protocol):
     async def _answer(self, call: AnyCall) -> None:
         if self.is_over:
             return
-        with AnswerBudget(self._relay.budget) as budget:
+        with AnswerBudget(self._relay.budget, call.memory_bytes) as budget:
             surplus_bytes = await self._relay.answer(self, call, budget)
             self._pump()
             self._memory.note_surplus(surplus_bytes)

@@ -80,6 +80,10 @@ class ConnectionTimes:
         """Tell whether the client was silent for so long that a broker would have closed its connection."""
         return now_ms - self.client_ms > self._limits.client_idle_ms
 
+    def is_idle(self, now_ms: int) -> bool:
+        """Tell whether nothing came from either side for as long as a connection may be idle."""
+        return now_ms - max(self.client_ms, self.twin_ms) > self._limits.client_idle_ms
+
     def is_twin_silent(self, now_ms: int) -> bool:
         """Tell whether the broker is about to find the connection idle."""
         return now_ms - self.twin_ms > self._limits.keepalive_ms

@@ -16,8 +16,8 @@ from typing import Final, Protocol
 from kproxy.errors import KproxyError
 from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroker, BrokerAddresses
 from kproxy.net.dialing import TlsContext
-from kproxy.net.relay.client_connection import ClientConnection
 from kproxy.net.relay.early_ports import BACKLOG, EarlyPorts
+from kproxy.net.relay.limited_connection import LimitedConnection, new_connection
 from kproxy.net.relay.relay import Relay
 from kproxy.net.relay.secured_connection import SecuredConnection
 from kproxy.net.relay.tls_port import TlsPort
@@ -250,8 +250,8 @@ class Listeners:
             return await self._serve_secured(self._secured, node_id, port, accepts_at_once=accepts_at_once)
         loop, host = asyncio.get_running_loop(), self._plan.bind_host
 
-        def connection() -> ClientConnection:
-            return ClientConnection(self._relay, node_id)
+        def connection() -> LimitedConnection:
+            return new_connection(self._relay, node_id)
 
         early = self._early.take(host, port)
         if early is not None:

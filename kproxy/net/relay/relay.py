@@ -20,6 +20,7 @@ from kproxy.net.dialing import TlsContext
 from kproxy.net.relay.admission import Admission
 from kproxy.net.relay.answering import answer_call
 from kproxy.net.relay.buffer_budget import BufferBudget
+from kproxy.net.relay.connection_quotas import UNLIMITED, ConnectionQuotas
 from kproxy.net.relay.relayed_answers import NoPeers, Peers, RelayingClient, answer_from_peer
 from kproxy.net.relay.traffic import Traffic
 from kproxy.net.tasks import TaskKeeper
@@ -88,7 +89,11 @@ class RelayLimits:
     """How long a frame that has begun may stand still, and what is left to be sent when a connection is closed."""
     keepalive_ms: int
     client_idle_ms: int = 600_000
-    """How long nothing is heard of a client before its twin is kept alive no more; brokers' connections.max.idle.ms."""
+    """How long a connection may be idle, and nothing be heard of a client before its twin is kept alive no more."""
+    handshake_deadline_ms: int = 30_000
+    """How long a client may take to send a whole request, and to prove who it is where it has to."""
+    max_requests_per_second: int = UNLIMITED
+    """How many requests of one client are read per second, on average."""
 
 
 @dataclass(slots=True)
@@ -118,6 +123,7 @@ class Relay:
     unreachable: set[int] = field(default_factory=set)
     """Node ids of which the last dial failed."""
     budget: BufferBudget = field(default_factory=lambda: BufferBudget(DEFAULT_BUDGET_BYTES))
+    quotas: ConnectionQuotas = field(default_factory=ConnectionQuotas)
     traffic: Traffic = field(default_factory=Traffic)
     broker_tls: TlsContext | None = None
     """What twins are encrypted with; None for plaintext."""

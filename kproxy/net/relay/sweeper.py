@@ -4,6 +4,7 @@ And the way out: a drain of them all.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 from kproxy.net.relay.relay import OpenConnection, Relay
@@ -16,17 +17,20 @@ _DRAIN_WAVE: Final = 50
 
 
 class Sweeper:
-    """Walks over the relayed connections."""
+    """Walks over the relayed connections. What `standing_bytes` returns counts for the budget of them all."""
 
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, relay: Relay, standing_bytes: Callable[[], int] = lambda: 0) -> None:
         self._relay = relay
+        self._standing_bytes = standing_bytes
         self.loop_lag_seconds = 0.0
         """How late the event loop last came back to this task."""
 
     async def run(self) -> None:
         """Sweep for ever, a second apart; the interval is bounded below by half of the shortest limit."""
         limits = self._relay.limits
-        shortest_ms = min(limits.keepalive_ms, limits.frame_deadline_ms, limits.client_idle_ms)
+        shortest_ms = min(
+            limits.keepalive_ms, limits.frame_deadline_ms, limits.client_idle_ms, limits.handshake_deadline_ms
+        )
         pause = min(_SWEEP_SECONDS, max(shortest_ms / 2000, _DRAIN_STEP_SECONDS))
         loop = asyncio.get_running_loop()
         while True:
@@ -34,6 +38,7 @@ class Sweeper:
             await asyncio.sleep(pause)
             self.loop_lag_seconds = max(0.0, loop.time() - due)
             self._relay.traffic.report(self._relay.counting, self._relay.routes)
+            self._relay.budget.take(self, self._standing_bytes())
             now_ms = int(loop.time() * 1000)
             for connection in tuple(self._relay.connections):
                 self._sweep(connection, now_ms)

@@ -7,6 +7,7 @@ from kproxy.admin.readiness import CheckResult
 from kproxy.admin.views import (
     BrokerView,
     CertificateView,
+    MemoryView,
     ProblemView,
     ProxyState,
     ProxyStatus,
@@ -37,6 +38,7 @@ def test_a_status_is_shown_in_camel_case_with_numbers_as_numbers() -> None:
             delivery_count_limit=5,
         ),
         connections_open=3,
+        memory=MemoryView(10, 100, "kproxy.max.buffered.bytes"),
         uptime_seconds=12.5,
         problems=[ProblemView("state_log", "another kproxy took the state log over")],
         certificates=[CertificateView("listener", "tls.pem", "CN=kproxy", "2027-01-01T00:00:00.000Z", 39)],
@@ -60,6 +62,7 @@ def test_a_status_is_shown_in_camel_case_with_numbers_as_numbers() -> None:
         },
         "connectionsOpen": 3,
         "uptimeSeconds": 12.5,
+        "memory": {"heldBytes": 10, "maxBufferedBytes": 100, "source": "kproxy.max.buffered.bytes"},
         "problems": [{"check": "state_log", "detail": "another kproxy took the state log over"}],
         "fleet": None,
         "tlsBootstrap": "",

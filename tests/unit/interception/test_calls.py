@@ -1,17 +1,20 @@
 """Requests about groups that another process serves: told from their first bytes, and kept in order."""
 
+import tracemalloc
+
 import pytest
 
 from kproxy.errors import PeerViolation
 from kproxy.interception.broker_addresses import BrokerAddresses
 from kproxy.interception.calls import Call, PeerCall, peer_call
 from kproxy.interception.client_session import ClientSession
+from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.interception.rewrites.responses import ResponseRewriter
-from kproxy.interception.routing import RoutingTable
+from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.wire import codecs
 from kproxy.wire.frames import RequestHead
 from kproxy.wire.messages.share_acknowledge_request import ShareAcknowledgeRequest
-from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
+from kproxy.wire.messages.share_fetch_request import FetchPartition, FetchTopic, ShareFetchRequest
 from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 
@@ -121,3 +124,35 @@ def test_a_keepalive_in_front_of_an_answer_that_streams_emits_nothing() -> None:
         b"\x00\x00\x00\x06" + conversation._slots[0].correlation_id.to_bytes(4, "big") + b"\x00\x00"
     )
     assert conversation.owed_responses == 0
+
+
+@pytest.mark.parametrize(
+    ("frame_bytes", "memory_bytes"),
+    [(0, 0), (1_000, 27_000), (8 * 1024 * 1024, 18 * 1024 * 1024)],
+)
+def test_a_decoded_request_counts_many_times_its_bytes_up_to_what_all_of_its_elements_take(
+    frame_bytes: int, memory_bytes: int
+) -> None:
+    slot = ResponseSlot(SlotKind.LOCAL, 78, 1, 7)
+    request = codecs.decode_request(frame_of(78)[4:])
+
+    assert Call(slot, request, Disposition.SERVE, frame_bytes=frame_bytes).memory_bytes == memory_bytes
+
+
+def test_what_a_request_of_tiny_partitions_takes_is_not_underestimated() -> None:
+    partitions = [
+        FetchPartition(partition_index=number, acknowledgement_batches=[]) for number in range(8_000)
+    ]
+    message = ShareFetchRequest(group_id="far", member_id="m", topics=[FetchTopic(bytes(16), partitions)])
+    frame = memoryview(b"".join(codecs.encode_request(78, 1, 7, "client", message)))[4:]
+    codecs.decode_request(frame)
+    tracemalloc.start()
+    try:
+        request = codecs.decode_request(frame)
+        taken_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    call = Call(ResponseSlot(SlotKind.LOCAL, 78, 1, 7), request, Disposition.SERVE, frame_bytes=len(frame))
+
+    assert taken_bytes <= call.memory_bytes

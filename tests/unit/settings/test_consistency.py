@@ -136,3 +136,10 @@ def test_other_machines_are_let_in_with_a_secret_only(host: str) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.0.1", "::1", "localhost"])
 def test_processes_of_one_machine_need_no_secret(host: str) -> None:
     assert problems_with(fleet_listener=HostPort(host, 19093)) == []
+
+
+def test_some_address_must_be_let_in() -> None:
+    assert problems_with(max_connections_per_ip=0) == [
+        "nobody could connect: <max.connections.per.ip> and <max.connections.per.ip.overrides>; name who may"
+    ]
+    assert problems_with(max_connections_per_ip=0, max_connections_per_ip_overrides={"10.0.0.7": 1}) == []

@@ -6,6 +6,9 @@ from kproxy.telemetry.metric_table import DECLARATIONS
 PROMISED_COUNTERS = {
     "connections": ("side",),
     "connection_errors": ("side", "reason"),
+    "connection_throttles": (),
+    "connections_expired": ("reason",),
+    "connections_refused": ("reason",),
     "requests": ("api", "version", "disposition"),
     "requests_refused": ("api", "reason"),
     "bytes": ("side", "direction"),
@@ -43,6 +46,9 @@ PROMISED_COUNTERS = {
 }
 PROMISED_GAUGES = {
     "connections_open": ("side",),
+    "connections_unauthenticated": (),
+    "memory_budget_bytes": (),
+    "memory_budget_held_bytes": (),
     "share_groups": ("state",),
     "share_sessions": (),
     "share_partitions": (),

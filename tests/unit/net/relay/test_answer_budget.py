@@ -113,3 +113,21 @@ def test_a_frame_is_let_in_beside_answers_where_clients_that_do_not_read_hold_ev
 
     # Then
     assert is_let_in
+
+
+def test_a_request_counts_for_as_long_as_it_is_being_answered_beside_what_its_answer_holds() -> None:
+    # Given
+    budget, held = BufferBudget(8 * MIB), list[int]()
+
+    # When
+    with AnswerBudget(budget, 3 * MIB) as answer:
+        held.append(budget.held_bytes)
+        granted = answer.grant(6 * MIB)
+        held.append(budget.held_bytes)
+        answer.give_back()
+        held.append(budget.held_bytes)
+
+    # Then
+    assert granted == 5 * MIB
+    assert held == [3 * MIB, 8 * MIB, 3 * MIB]
+    assert budget.held_bytes == 0

@@ -100,3 +100,11 @@ def test_a_turn_is_due_for_a_large_answer_although_the_broker_takes_no_requests(
 
     # Then
     assert due == [True, False, False]
+
+
+def test_a_client_that_has_sent_too_many_requests_is_read_no_further_and_its_broker_is() -> None:
+    pressure = BackPressure()
+    pressure.is_throttled = True
+
+    assert not pressure.is_client_wanted(a_session(), has_twin=True)
+    assert pressure.is_broker_wanted

@@ -83,3 +83,10 @@ def test_what_a_broker_streamed_is_no_sign_of_life_of_the_client() -> None:
     times.note_streaming(9_000)
 
     assert (times.client_ms, times.twin_ms) == (1_000, 5_000)
+
+
+def test_a_connection_is_idle_when_neither_side_was_heard_for_as_long_as_that_may_be() -> None:
+    times = ConnectionTimes(LIMITS, 0)
+    times.twin_ms = 5
+
+    assert [times.is_idle(now_ms) for now_ms in (600_005, 600_006)] == [False, True]

@@ -8,6 +8,7 @@ from contextlib import suppress
 import pytest
 
 from kproxy.net.relay.client_connection import ClientConnection
+from kproxy.net.relay.sweeper import Sweeper
 from kproxy.wire import codecs
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
@@ -351,3 +352,11 @@ async def test_a_fault_in_the_look_at_one_connection_ends_that_connection_only(
         assert under_test.counted.of("task_faults", "sweeper") == 1
         for writer in (sound_writer, faulty_writer):
             writer.close()
+
+
+async def test_what_stands_in_memory_for_clients_counts_for_the_budget_of_all() -> None:
+    async with RelayUnderTest(1, keepalive_ms=100) as under_test:
+        sweeper = Sweeper(under_test.relay, standing_bytes=lambda: 12_345)
+        under_test.tasks.keep_up(sweeper.run, name="another sweeper")
+
+        await until(lambda: under_test.relay.budget.held_bytes == 12_345)

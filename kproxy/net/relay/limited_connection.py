@@ -1,0 +1,104 @@
+"""Client connections within the limits: who is let in, who was silent for too long, who sends too many requests.
+
+Connections of other kproxy processes, whose clients were let in there, have none of these limits.
+"""
+
+import asyncio
+from typing import cast
+
+from kproxy.net.relay.client_connection import ClientConnection
+from kproxy.net.relay.connection_quotas import UNLIMITED
+from kproxy.net.relay.relay import Relay
+from kproxy.net.relay.request_rate import RequestRate
+from kproxy.telemetry import logs
+
+log = logs.logger("net.relay.limits")
+
+
+class LimitedConnection(ClientConnection):
+    """A `ClientConnection` that is closed at once when there are too many, and when its client says nothing."""
+
+    __slots__ = ("_address", "_is_awaited", "_opened_ms")
+
+    def __init__(self, relay: Relay, node_id: int) -> None:
+        super().__init__(relay, node_id)
+        self._address: str | None = None
+        self._is_awaited = True
+        self._opened_ms = self._now_ms()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        host, port, *_ = transport.get_extra_info("peername") or ("?", 0)
+        refusal = self._relay.quotas.admit(self, host)
+        if refusal is None:
+            self._address = host
+            super().connection_made(transport)
+            return
+        self.is_gone = self.is_over = True
+        self._relay.counting.count("connections_refused", 1, refusal.value)
+        limit = self._relay.quotas.limit_of(refusal, host)
+        reason, peer = refusal.value, f"{host}:{port}"
+        log.warning("connection_over_limit", peer=peer, node=self.node_id, reason=reason, limit=limit)
+        cast("asyncio.Transport", transport).abort()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self._address is not None:
+            self._relay.quotas.leave(self, self._address)
+            super().connection_lost(error)
+
+    def sweep(self, now_ms: int) -> None:
+        """Do as every client connection does, and close it when its client is awaited for too long, or is idle."""
+        super().sweep(now_ms)
+        if self._has_failed or not self._is_open():
+            return
+        if self._is_awaited and (reason := self._missing()):
+            if now_ms - self._opened_ms > self._relay.limits.handshake_deadline_ms:
+                self._expire(reason)
+        elif self._times.is_idle(now_ms) and self.may_be_closed:
+            self._expire("idle")
+
+    def _missing(self) -> str:
+        """Return what the client has yet to do before it is one of Kafka's; empty once it has done all."""
+        if not self.session.request_count:
+            return "no_request"
+        if self._relay.quotas.is_unproved(self):
+            return "not_authenticated"
+        self._is_awaited = False
+        return ""
+
+    def _expire(self, reason: str) -> None:
+        self._relay.counting.count("connections_expired", 1, reason)
+        log.info("connection_expired", peer=self.peer, node=self.node_id, reason=reason)
+        self.close()
+
+
+class ThrottledConnection(LimitedConnection):
+    """A `LimitedConnection` of which so many requests per second are read and no more."""
+
+    __slots__ = ("_rate", "_waits_until_ms")
+
+    def __init__(self, relay: Relay, node_id: int) -> None:
+        super().__init__(relay, node_id)
+        self._rate = RequestRate(relay.limits.max_requests_per_second, self._now_ms())
+
+    def _adjust_reading(self) -> None:
+        if not self._pressure.is_throttled:
+            self._throttle()
+        super()._adjust_reading()
+
+    def _throttle(self) -> None:
+        pause_ms = self._rate.note(self.session.request_count, self._now_ms())
+        if pause_ms > 0:
+            self._pressure.is_throttled = True
+            self._relay.counting.count("connection_throttles")
+            log.debug("connection_throttled", peer=self.peer, node=self.node_id, pause_ms=pause_ms)
+            self._loop.call_later(pause_ms / 1000, self._go_on_reading)
+
+    def _go_on_reading(self) -> None:
+        self._pressure.is_throttled = False
+        self._pump()
+
+
+def new_connection(relay: Relay, node_id: int) -> LimitedConnection:
+    """Return what serves a client that connects to the port of `node_id`."""
+    is_throttled = relay.limits.max_requests_per_second < UNLIMITED
+    return ThrottledConnection(relay, node_id) if is_throttled else LimitedConnection(relay, node_id)

@@ -1,0 +1,34 @@
+"""From settings to the limits of client connections."""
+
+import logging
+
+import pytest
+
+from kproxy.application.configured_quotas import quota_limits
+from kproxy.net.relay.connection_quotas import QuotaLimits
+from kproxy.settings import Settings
+
+
+def test_every_limit_comes_from_its_key() -> None:
+    settings = Settings(
+        max_connections=5,
+        max_connections_per_ip=3,
+        max_connections_per_ip_overrides={"10.0.0.7": 2, "::1": 1},
+        max_unauthenticated_connections=4,
+    )
+
+    assert quota_limits(settings) == QuotaLimits(5, 3, {"10.0.0.7": 2, "::1": 1}, 4)
+
+
+def test_a_host_name_stands_for_its_addresses() -> None:
+    limits = quota_limits(Settings(max_connections_per_ip_overrides={"localhost": 7}))
+
+    assert limits.of("127.0.0.1") == 7
+
+
+def test_a_name_that_nobody_knows_is_told_of_and_has_no_effect(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        limits = quota_limits(Settings(max_connections_per_ip_overrides={"no-such-host.invalid": 7}))
+
+    assert limits.overrides == {}
+    assert [record.msg for record in caplog.records] == ["override_without_address"]
