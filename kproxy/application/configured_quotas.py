@@ -3,7 +3,7 @@
 import socket
 from collections.abc import Iterator, Mapping
 
-from kproxy.net.relay.connection_quotas import QuotaLimits
+from kproxy.net.relay.limits.connection_quotas import QuotaLimits
 from kproxy.settings import Settings
 from kproxy.telemetry import logs
 

@@ -55,9 +55,9 @@ from kproxy.net.deadlines import MonotonicClock, SystemWallClock
 from kproxy.net.relay.admission import Admission
 from kproxy.net.relay.answering import TimedApis
 from kproxy.net.relay.buffer_budget import BufferBudget
-from kproxy.net.relay.connection_quotas import ConnectionQuotas
 from kproxy.net.relay.early_ports import EarlyPorts
 from kproxy.net.relay.held_requests import HeldRequests
+from kproxy.net.relay.limits.connection_quotas import ConnectionQuotas
 from kproxy.net.relay.relay import Relay, RelayLimits
 from kproxy.net.relay.sweeper import Sweeper
 from kproxy.net.tasks import TaskKeeper

@@ -182,12 +182,12 @@ class CrowdedMember:
 async def ask_now_and_then(
     address: str, topic: str, ledger: CrowdLedger, *, first_s: float, every_s: float, until_s: float
 ) -> None:
-    """Hold a plain connection until then, and ask for the topic's metadata on it."""
+    """Connect after `first_s`, hold a plain connection until then, and ask for the topic's metadata on it."""
     loop = asyncio.get_running_loop()
     request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
     try:
-        connection = await LeanConnection.open(address)
         await asyncio.sleep(first_s)
+        connection = await LeanConnection.open(address)
         while loop.time() < until_s:
             connection.send(ApiKey.METADATA, METADATA_VERSION, request)
             answer = await connection.receive(ApiKey.METADATA, METADATA_VERSION, MetadataResponse)

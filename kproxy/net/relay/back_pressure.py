@@ -7,6 +7,7 @@
 Nor is gone on with requests that came already, and wait for another turn, where there is no room for their answers.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from kproxy.interception.client_session import ClientSession
@@ -28,6 +29,7 @@ class BackPressure:
         "is_ending",
         "is_throttled",
         "is_turn_due",
+        "throttle",
     )
 
     def __init__(self) -> None:
@@ -39,6 +41,8 @@ class BackPressure:
         """No further requests are taken."""
         self.is_throttled = False
         """The client has sent more requests than it may; nothing more is read of it for a while."""
+        self.throttle: Callable[[int], None] | None = None
+        """Told how many requests came by now, it may set `is_throttled`, and unsets it later."""
         self.is_turn_due = False
         """Another turn of requests that came already, or for a large answer, is about to begin."""
 
@@ -58,6 +62,8 @@ class BackPressure:
 
     def is_client_wanted(self, session: ClientSession, *, has_twin: bool) -> bool:
         """Tell whether there is room for what the client sends."""
+        if self.throttle is not None and not self.is_throttled:
+            self.throttle(session.request_count)
         if self.is_broker_full or self.is_ending or self.is_throttled or not self.is_broker_wanted:
             return False
         is_clogged = (

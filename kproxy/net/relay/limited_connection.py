@@ -7,42 +7,59 @@ import asyncio
 from typing import cast
 
 from kproxy.net.relay.client_connection import ClientConnection
-from kproxy.net.relay.connection_quotas import UNLIMITED
+from kproxy.net.relay.limits.connection_quotas import UNLIMITED
+from kproxy.net.relay.limits.request_rate import RequestRate
 from kproxy.net.relay.relay import Relay
-from kproxy.net.relay.request_rate import RequestRate
 from kproxy.telemetry import logs
 
 log = logs.logger("net.relay.limits")
 
 
 class LimitedConnection(ClientConnection):
-    """A `ClientConnection` that is closed at once when there are too many, and when its client says nothing."""
+    """A `ClientConnection` that is closed at once when there are too many, and when its client says nothing.
 
-    __slots__ = ("_address", "_is_awaited", "_opened_ms")
+    Its time begins when it is made. Where so many requests per second are read and no more, it is read accordingly.
+    """
+
+    __slots__ = ("_is_awaited", "_opened_ms", "_rate")
 
     def __init__(self, relay: Relay, node_id: int) -> None:
         super().__init__(relay, node_id)
-        self._address: str | None = None
         self._is_awaited = True
         self._opened_ms = self._now_ms()
+        self._rate: RequestRate | None = None
+        if relay.limits.max_requests_per_second < UNLIMITED:
+            self._rate = RequestRate(relay.limits.max_requests_per_second, self._opened_ms)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        host, port, *_ = transport.get_extra_info("peername") or ("?", 0)
+    def admit(self, host: str, port: int) -> bool:
+        """Count the connection, which comes from there; False: there are too many, which is counted and said."""
         refusal = self._relay.quotas.admit(self, host)
         if refusal is None:
-            self._address = host
-            super().connection_made(transport)
-            return
+            return True
         self.is_gone = self.is_over = True
         self._relay.counting.count("connections_refused", 1, refusal.value)
         limit = self._relay.quotas.limit_of(refusal, host)
         reason, peer = refusal.value, f"{host}:{port}"
         log.warning("connection_over_limit", peer=peer, node=self.node_id, reason=reason, limit=limit)
-        cast("asyncio.Transport", transport).abort()
+        return False
+
+    def withdraw(self) -> None:
+        """Count the connection no more: it ended before it was made."""
+        self._relay.quotas.leave(self)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        host, port, *_ = transport.get_extra_info("peername") or ("?", 0)
+        if not self.admit(host, port):
+            cast("asyncio.Transport", transport).abort()
+            return
+        if self._rate is not None:
+            self._pressure.throttle = self._throttle
+        super().connection_made(transport)
 
     def connection_lost(self, error: Exception | None) -> None:
-        if self._address is not None:
-            self._relay.quotas.leave(self, self._address)
+        self._relay.quotas.leave(self)
+        self._pressure.throttle = None
+        if self.transport is not None:
             super().connection_lost(error)
 
     def sweep(self, now_ms: int) -> None:
@@ -70,23 +87,9 @@ class LimitedConnection(ClientConnection):
         log.info("connection_expired", peer=self.peer, node=self.node_id, reason=reason)
         self.close()
 
-
-class ThrottledConnection(LimitedConnection):
-    """A `LimitedConnection` of which so many requests per second are read and no more."""
-
-    __slots__ = ("_rate", "_waits_until_ms")
-
-    def __init__(self, relay: Relay, node_id: int) -> None:
-        super().__init__(relay, node_id)
-        self._rate = RequestRate(relay.limits.max_requests_per_second, self._now_ms())
-
-    def _adjust_reading(self) -> None:
-        if not self._pressure.is_throttled:
-            self._throttle()
-        super()._adjust_reading()
-
-    def _throttle(self) -> None:
-        pause_ms = self._rate.note(self.session.request_count, self._now_ms())
+    def _throttle(self, request_count: int) -> None:
+        assert self._rate is not None
+        pause_ms = self._rate.note(request_count, self._now_ms())
         if pause_ms > 0:
             self._pressure.is_throttled = True
             self._relay.counting.count("connection_throttles")
@@ -96,9 +99,3 @@ class ThrottledConnection(LimitedConnection):
     def _go_on_reading(self) -> None:
         self._pressure.is_throttled = False
         self._pump()
-
-
-def new_connection(relay: Relay, node_id: int) -> LimitedConnection:
-    """Return what serves a client that connects to the port of `node_id`."""
-    is_throttled = relay.limits.max_requests_per_second < UNLIMITED
-    return ThrottledConnection(relay, node_id) if is_throttled else LimitedConnection(relay, node_id)

@@ -17,7 +17,7 @@ from kproxy.errors import KproxyError
 from kproxy.interception.broker_addresses import AdvertisedAddress, BackingBroker, BrokerAddresses
 from kproxy.net.dialing import TlsContext
 from kproxy.net.relay.early_ports import BACKLOG, EarlyPorts
-from kproxy.net.relay.limited_connection import LimitedConnection, new_connection
+from kproxy.net.relay.limited_connection import LimitedConnection
 from kproxy.net.relay.relay import Relay
 from kproxy.net.relay.secured_connection import SecuredConnection
 from kproxy.net.relay.tls_port import TlsPort
@@ -251,7 +251,7 @@ class Listeners:
         loop, host = asyncio.get_running_loop(), self._plan.bind_host
 
         def connection() -> LimitedConnection:
-            return new_connection(self._relay, node_id)
+            return LimitedConnection(self._relay, node_id)
 
         early = self._early.take(host, port)
         if early is not None:

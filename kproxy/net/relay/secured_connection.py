@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import ClassVar, cast
 
 from kproxy.errors import KproxyError
-from kproxy.net.relay.client_connection import ClientConnection
+from kproxy.net.relay.limited_connection import LimitedConnection
 from kproxy.net.relay.relay import Relay
 from kproxy.security.principal import Principal
 
@@ -13,8 +13,8 @@ PrincipalOf = Callable[[bytes], Principal]
 """The principal for a client's certificate in DER. Raises NoMatchingRule, and ValueError for one it cannot read."""
 
 
-class SecuredConnection(ClientConnection):
-    """A `ClientConnection` whose handshake is done. `principal_of` is asked when the client showed a certificate."""
+class SecuredConnection(LimitedConnection):
+    """A `LimitedConnection` whose handshake is done. `principal_of` is asked when the client showed a certificate."""
 
     __slots__ = ("_closing_since_ms", "_principal_of")
 
@@ -25,6 +25,8 @@ class SecuredConnection(ClientConnection):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        if self.is_over:
+            return
         certificate = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
         if certificate is None:
             return

@@ -4,7 +4,7 @@ import asyncio
 import socket
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, Protocol, cast
 
 from kproxy.net.counting import Counting
 from kproxy.net.dialing import TlsContext
@@ -27,6 +27,18 @@ _PAUSE_SECONDS: Final = 0.5
 """After a failed accept: what it lacks, as file descriptors, has to come back first."""
 
 
+class AdmittedProtocol(Protocol):
+    """What serves a client, asked before its handshake whether there is room for it: `LimitedConnection`."""
+
+    def admit(self, host: str, port: int) -> bool:
+        """Count it; False when it is to be closed."""
+        ...
+
+    def withdraw(self) -> None:
+        """Count it no more: its handshake failed."""
+        ...
+
+
 class TlsPort:
     """Accepts connections on sockets that listen, and hands them over once the handshake is done.
 
@@ -43,7 +55,7 @@ class TlsPort:
     def __init__(
         self,
         sockets: Sequence[socket.socket],
-        make_protocol: Callable[[], asyncio.Protocol],
+        make_protocol: Callable[[], AdmittedProtocol],
         tls: TlsContext,
         *,
         tasks: TaskKeeper,
@@ -91,22 +103,28 @@ class TlsPort:
             await asyncio.sleep(_PAUSE_SECONDS)
             return
         peer = f"{address[0]}:{address[1]}"
-        task = self._tasks.spawn(self._welcome(accepted, peer), name=f"handshake with {peer}")
+        task = self._tasks.spawn(self._welcome(accepted, address), name=f"handshake with {peer}")
         task.add_done_callback(partial(_close_if_cancelled, accepted))
 
-    async def _welcome(self, accepted: socket.socket, peer: str) -> None:
+    async def _welcome(self, accepted: socket.socket, address: tuple[str, int]) -> None:
         loop = asyncio.get_running_loop()
+        served, (host, port, *_) = self._make_protocol(), address
+        if not served.admit(host, port):
+            accepted.close()
+            self._turns.release()
+            return
         try:
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await loop.connect_accepted_socket(
-                self._make_protocol,
+                lambda: cast("asyncio.Protocol", served),
                 accepted,
                 ssl=self._tls.context,
                 ssl_handshake_timeout=HANDSHAKE_SECONDS,
                 ssl_shutdown_timeout=SHUTDOWN_SECONDS,
             )
         except OSError as error:
-            self._note_failure(error, peer)
+            served.withdraw()
+            self._note_failure(error, f"{host}:{port}")
         finally:
             self._turns.release()
 

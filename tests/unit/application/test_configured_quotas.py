@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from kproxy.application.configured_quotas import quota_limits
-from kproxy.net.relay.connection_quotas import QuotaLimits
+from kproxy.net.relay.limits.connection_quotas import QuotaLimits
 from kproxy.settings import Settings
 
 

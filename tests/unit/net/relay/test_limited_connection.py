@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from kproxy.net.relay.connection_quotas import ConnectionQuotas, QuotaLimits
-from kproxy.net.relay.limited_connection import LimitedConnection, ThrottledConnection, new_connection
+from kproxy.net.relay.limits.connection_quotas import ConnectionQuotas, QuotaLimits
+from kproxy.net.relay.relay import OpenConnection
 from tests.event_loops import BOTH_LOOPS
 from tests.unit.net.relaying import BIND_HOST, RelayUnderTest, ended, request, response, share_fetch
 from tests.worlds.waiting import until
@@ -157,7 +157,7 @@ async def test_a_client_that_has_sent_a_request_may_be_silent_for_longer() -> No
 @pytest.mark.parametrize("loop_kind", ["uvloop"])
 async def test_where_clients_prove_who_they_are_a_request_is_not_enough() -> None:
     async with relayed_echoes(handshake_deadline_ms=200) as under_test:
-        proved: set[object] = set()
+        proved: set[OpenConnection] = set()
         under_test.relay.quotas = ConnectionQuotas(
             QuotaLimits(unauthenticated=2), has_proved=proved.__contains__
         )
@@ -215,11 +215,3 @@ async def test_a_client_that_is_throttled_slows_nobody_else() -> None:
 
         assert others == [response(1)] * 5
         assert await eager.readexactly(10 * len(response(0)))
-
-
-@pytest.mark.parametrize("loop_kind", ["uvloop"])
-async def test_without_a_rate_nothing_is_counted_against_one() -> None:
-    async with RelayUnderTest(1) as unlimited, RelayUnderTest(1, max_requests_per_second=5) as limited:
-        made = [type(new_connection(each.relay, -1)) for each in (unlimited, limited)]
-
-    assert made == [LimitedConnection, ThrottledConnection]

@@ -10,6 +10,7 @@ import pytest
 
 from kproxy.net.dialing import TlsContext
 from kproxy.net.relay import tls_port
+from kproxy.net.relay.limits.connection_quotas import ConnectionQuotas, QuotaLimits
 from kproxy.net.relay.listeners import SecuredPorts
 from kproxy.net.relay.secured_connection import SecuredConnection
 from kproxy.security.principal import ANONYMOUS
@@ -178,4 +179,28 @@ async def test_a_port_that_is_closed_refuses_and_leaves_its_connections() -> Non
         await until(lambda: refuses(number))
         writer.write(request(1))
         assert await broker.until_received(len(request(1))) == request(1)
+        writer.close()
+
+
+async def test_a_connection_counts_for_its_address_before_its_handshake_and_no_more_when_that_fails() -> None:
+    async with (
+        ScriptedBroker() as broker,
+        SecuredRelayUnderTest(broker.port, ports(listening())) as under_test,
+    ):
+        under_test.relay.quotas = ConnectionQuotas(QuotaLimits(of_address=1))
+        _, silent = await under_test.connect()
+        refused, beyond = await under_test.connect()
+
+        # When
+        said_to_refused = await ended(refused)
+        silent.close()
+        await until(lambda: under_test.counted.of("connection_errors", "client", "handshake_abandoned") == 1)
+        _, writer = await connected(under_test)
+        writer.write(request(1))
+
+        # Then
+        assert await broker.until_received(len(request(1))) == request(1)
+        assert said_to_refused == b""
+        assert under_test.counted.of("connections_refused", "max_connections_per_ip") == 1
+        beyond.close()
         writer.close()

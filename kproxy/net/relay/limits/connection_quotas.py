@@ -6,13 +6,15 @@ closes the connection that was idle for longest on another; here the newest is c
 system's queue cannot be told, and who is served is not to pay for who comes.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 UNLIMITED: Final = 2**31 - 1
 """How Kafka says that there is no limit."""
+
+T = TypeVar("T")
 
 
 class OverQuota(StrEnum):
@@ -37,7 +39,7 @@ class QuotaLimits:
         return self.overrides.get(address, self.of_address)
 
 
-class ConnectionQuotas:
+class ConnectionQuotas(Generic[T]):
     """Counts the connections that are open.
 
     Args:
@@ -45,19 +47,19 @@ class ConnectionQuotas:
         has_proved: whether a client has proved who it is; None where no client is asked to.
     """
 
-    __slots__ = ("_address_counts", "_has_proved", "_open_count", "_unproved", "limits")
+    __slots__ = ("_address_counts", "_addresses", "_has_proved", "_unproved", "limits")
 
     def __init__(
         self,
         limits: QuotaLimits | None = None,
         *,
-        has_proved: Callable[[Hashable], bool] | None = None,
+        has_proved: Callable[[T], bool] | None = None,
     ) -> None:
         self.limits = limits or QuotaLimits()
         self._has_proved = has_proved
-        self._open_count = 0
+        self._addresses: dict[T, str] = {}
         self._address_counts: dict[str, int] = {}
-        self._unproved: dict[Hashable, None] = {}
+        self._unproved: dict[T, None] = {}
 
     @property
     def asks_for_proof(self) -> bool:
@@ -80,13 +82,15 @@ class ConnectionQuotas:
         self._forget_proved()
         return len(self._unproved)
 
-    def admit(self, connection: Hashable, address: str) -> OverQuota | None:
+    def admit(self, connection: T, address: str) -> OverQuota | None:
         """Count `connection`, and return None; or count nothing, and return why it is not let in.
 
-        Of several reasons the one that concerns most clients is told.
+        Of several reasons the one that concerns most clients is told. One that is counted already stays so.
         """
+        if connection in self._addresses:
+            return None
         of_address = self._address_counts.get(address, 0)
-        if self._open_count >= self.limits.in_all:
+        if len(self._addresses) >= self.limits.in_all:
             return OverQuota.IN_ALL
         if of_address >= self.limits.of(address):
             return OverQuota.OF_ADDRESS
@@ -96,19 +100,21 @@ class ConnectionQuotas:
             if len(self._unproved) >= self.limits.unauthenticated:
                 return OverQuota.UNAUTHENTICATED
             self._unproved[connection] = None
-        self._open_count += 1
+        self._addresses[connection] = address
         self._address_counts[address] = of_address + 1
         return None
 
-    def leave(self, connection: Hashable, address: str) -> None:
-        """Count a connection no more that was let in."""
+    def leave(self, connection: T) -> None:
+        """Count a connection no more; nothing happens when it was not let in, or has left."""
         self._unproved.pop(connection, None)
-        self._open_count -= 1
+        address = self._addresses.pop(connection, None)
+        if address is None:
+            return
         self._address_counts[address] -= 1
         if not self._address_counts[address]:
             del self._address_counts[address]
 
-    def is_unproved(self, connection: Hashable) -> bool:
+    def is_unproved(self, connection: T) -> bool:
         """Tell whether the client of an open connection has yet to prove who it is. It does so once, for good."""
         if self._has_proved is None or connection not in self._unproved:
             return False

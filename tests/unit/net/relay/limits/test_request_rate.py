@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kproxy.net.relay.request_rate import RequestRate
+from kproxy.net.relay.limits.request_rate import RequestRate
 
 
 def test_a_seconds_worth_of_requests_may_come_at_once() -> None:
