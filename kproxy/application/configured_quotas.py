@@ -3,11 +3,22 @@
 import socket
 from collections.abc import Iterator, Mapping
 
-from kproxy.net.relay.limits.connection_quotas import QuotaLimits
+from kproxy.net.relay.limits.connection_quotas import ConnectionQuotas, QuotaLimits
+from kproxy.net.relay.relay import OpenConnection
 from kproxy.settings import Settings
 from kproxy.telemetry import logs
 
 log = logs.logger("application")
+
+
+def client_quotas(settings: Settings) -> ConnectionQuotas[OpenConnection]:
+    """Return what counts client connections. Where brokers ask for SASL, clients are to prove who they are."""
+    has_proved = _has_authenticated if settings.upstream_security_protocol.has_sasl else None
+    return ConnectionQuotas(quota_limits(settings), has_proved=has_proved)
+
+
+def _has_authenticated(connection: OpenConnection) -> bool:
+    return connection.session.sasl.proof is not None
 
 
 def quota_limits(settings: Settings) -> QuotaLimits:

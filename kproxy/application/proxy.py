@@ -18,7 +18,7 @@ import uvloop
 from kproxy.admin.views import ProxyState
 from kproxy.application.admin_parts import AdminParts
 from kproxy.application.client_ports import ClientPorts
-from kproxy.application.configured_quotas import quota_limits
+from kproxy.application.configured_quotas import client_quotas
 from kproxy.application.fleet_vitals import FleetVitals
 from kproxy.application.full_collections import FullCollections
 from kproxy.application.late_admin import LateAdmin
@@ -57,7 +57,6 @@ from kproxy.net.relay.answering import TimedApis
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.early_ports import EarlyPorts
 from kproxy.net.relay.held_requests import HeldRequests
-from kproxy.net.relay.limits.connection_quotas import ConnectionQuotas
 from kproxy.net.relay.relay import Relay, RelayLimits
 from kproxy.net.relay.sweeper import Sweeper
 from kproxy.net.tasks import TaskKeeper
@@ -215,7 +214,7 @@ class Proxy:
             ),
             apis=self._held_refusals,
             budget=BufferBudget(self._memory.budget_bytes),
-            quotas=ConnectionQuotas(quota_limits(settings)),
+            quotas=client_quotas(settings),
             tasks=self._tasks,
             counting=self._metrics,
             upstream_addresses=lambda _node_id: settings.bootstrap_servers,

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Final
 
 import pytest
@@ -80,6 +81,8 @@ def test_a_thousand_members_and_two_thousand_plain_connections_get_what_they_ask
         f"{produced[0]} records produced, {ledger.accepted_count} accepted, {ledger.rounds} fetches, "
         f"{ledger.plain_count} metadata; "
         f"loop lag p99 {lag_p99_s * 1000:.0f} ms, most {max(seen.lags_s) * 1000:.0f} ms; "
+        f"median {median(seen.lags_s) * 1000:.0f} ms, "
+        f"processor {metrics.value('process_cpu_seconds_total'):.0f} s; "
         f"memory {max(seen.resident_bytes) / MIB:.0f} MiB ({idle_bytes / MIB:.0f} idle), "
         f"budget {max(seen.held_bytes) / MIB:.1f} of {budget_bytes / MIB:.0f} MiB; errors {dict(ledger.errors)}"
     )

@@ -4,9 +4,10 @@ import logging
 
 import pytest
 
-from kproxy.application.configured_quotas import quota_limits
+from kproxy.application.configured_quotas import client_quotas, quota_limits
 from kproxy.net.relay.limits.connection_quotas import QuotaLimits
 from kproxy.settings import Settings
+from kproxy.settings.choices import UpstreamSecurityProtocol
 
 
 def test_every_limit_comes_from_its_key() -> None:
@@ -32,3 +33,18 @@ def test_a_name_that_nobody_knows_is_told_of_and_has_no_effect(caplog: pytest.Lo
 
     assert limits.overrides == {}
     assert [record.msg for record in caplog.records] == ["override_without_address"]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "asks_for_proof"),
+    [
+        (UpstreamSecurityProtocol.PLAINTEXT, False),
+        (UpstreamSecurityProtocol.SSL, False),
+        (UpstreamSecurityProtocol.SASL_PLAINTEXT, True),
+        (UpstreamSecurityProtocol.SASL_SSL, True),
+    ],
+)
+def test_clients_have_to_prove_who_they_are_where_brokers_ask_for_it(
+    protocol: UpstreamSecurityProtocol, *, asks_for_proof: bool
+) -> None:
+    assert client_quotas(Settings(upstream_security_protocol=protocol)).asks_for_proof is asks_for_proof
