@@ -4,11 +4,24 @@ import socket
 from collections.abc import Iterator, Mapping
 
 from kproxy.net.relay.limits.connection_quotas import ConnectionQuotas, QuotaLimits
-from kproxy.net.relay.relay import OpenConnection
+from kproxy.net.relay.relay import OpenConnection, RelayLimits
 from kproxy.settings import Settings
 from kproxy.telemetry import logs
 
 log = logs.logger("application")
+
+
+def relay_limits(settings: Settings) -> RelayLimits:
+    """Return the bounds of each connection that `settings` say."""
+    return RelayLimits(
+        max_request_bytes=settings.socket_request_max_bytes,
+        connect_timeout_ms=settings.connect_timeout_ms,
+        frame_deadline_ms=settings.frame_deadline_ms,
+        keepalive_ms=settings.keepalive_ms,
+        client_idle_ms=settings.connections_max_idle_ms,
+        handshake_deadline_ms=settings.handshake_deadline_ms,
+        max_requests_per_second=settings.connection_max_requests_per_second,
+    )
 
 
 def client_quotas(settings: Settings) -> ConnectionQuotas[OpenConnection]:

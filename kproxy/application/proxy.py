@@ -18,7 +18,7 @@ import uvloop
 from kproxy.admin.views import ProxyState
 from kproxy.application.admin_parts import AdminParts
 from kproxy.application.client_ports import ClientPorts
-from kproxy.application.configured_quotas import client_quotas
+from kproxy.application.configured_quotas import client_quotas, relay_limits
 from kproxy.application.fleet_vitals import FleetVitals
 from kproxy.application.full_collections import FullCollections
 from kproxy.application.late_admin import LateAdmin
@@ -57,7 +57,7 @@ from kproxy.net.relay.answering import TimedApis
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.early_ports import EarlyPorts
 from kproxy.net.relay.held_requests import HeldRequests
-from kproxy.net.relay.relay import Relay, RelayLimits
+from kproxy.net.relay.relay import Relay
 from kproxy.net.relay.sweeper import Sweeper
 from kproxy.net.tasks import TaskKeeper
 from kproxy.settings import Settings
@@ -203,15 +203,7 @@ class Proxy:
         self._relay = Relay(
             routes=self._routes,
             rewriter=readdressed(self._addresses),
-            limits=RelayLimits(
-                max_request_bytes=settings.socket_request_max_bytes,
-                connect_timeout_ms=settings.connect_timeout_ms,
-                frame_deadline_ms=settings.frame_deadline_ms,
-                keepalive_ms=settings.keepalive_ms,
-                client_idle_ms=settings.connections_max_idle_ms,
-                handshake_deadline_ms=settings.handshake_deadline_ms,
-                max_requests_per_second=settings.connection_max_requests_per_second,
-            ),
+            limits=relay_limits(settings),
             apis=self._held_refusals,
             budget=BufferBudget(self._memory.budget_bytes),
             quotas=client_quotas(settings),

@@ -354,12 +354,8 @@ class ClientSession:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the client was told of other share APIs than are served by now.
-
-        A share consumer does not ask a second time, and Java's spins on a connection that has none of them.
-        """
-        told, heartbeat = self._requests.advertised, ApiKey.SHARE_GROUP_HEARTBEAT
-        return told is not None and told.get(heartbeat) != self._routes.served.get(heartbeat)
+        """Whether the client was told of other share APIs than are served by now."""
+        return self._requests.is_outdated
 
     # ---- responses
 

@@ -5,7 +5,6 @@ What is held back at most: 11 bytes of a head split over chunks; a Produce up to
 up to the group's id; a frame that is examined, served or refused, up to `MAX_HELD_BYTES`.
 """
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -14,6 +13,7 @@ from kproxy.interception.closed_topic_search import ClosedTopicSearch
 from kproxy.interception.closed_topics import CLOSED_KEYS
 from kproxy.interception.held_frame import HeldFrame
 from kproxy.interception.known_versions import SHARE_KEYS
+from kproxy.interception.request_backlog import RequestBacklog
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.wire import group_ids
 from kproxy.wire.api_keys import ApiKey
@@ -42,9 +42,6 @@ LARGE_FRAME_BYTES: Final = 16 * 1024
 _BYTES_FOR_RELAYED: Final = 4
 """What a request that streams on counts for: it takes the time of so many bytes of one that is held."""
 
-_JOINED_BYTES: Final = 1024
-"""Chunks up to this size are joined while they wait: as objects of their own they take many times their bytes."""
-
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FORWARD: Final = Disposition.FORWARD
 _REWRITE: Final = Disposition.REWRITE
@@ -58,49 +55,6 @@ _STREAMS_ON: Final = -1
 def is_large(frame: bytes | memoryview) -> bool:
     """Tell whether a request that is held is to be decoded in a long turn."""
     return len(frame) > LARGE_FRAME_BYTES
-
-
-class _Backlog:
-    """What came behind a request that is being answered, in order. Every byte is looked at once.
-
-    Most connections never have any, and an empty deque takes 760 bytes: there is one only while something waits.
-    """
-
-    __slots__ = ("_chunks", "byte_count")
-
-    def __init__(self) -> None:
-        self._chunks: deque[bytes | memoryview | bytearray] | None = None
-        self.byte_count = 0
-
-    def append(self, data: bytes | memoryview) -> None:
-        self.byte_count += len(data)
-        chunks = self._waiting()
-        last = chunks[-1] if chunks else None
-        if len(data) > _JOINED_BYTES:
-            chunks.append(data)
-        elif isinstance(last, bytearray):
-            last += data
-        else:
-            chunks.append(bytearray(data))
-
-    def put_back(self, data: bytes | memoryview) -> None:
-        self.byte_count += len(data)
-        self._waiting().appendleft(data)
-
-    def take(self) -> bytes | memoryview | None:
-        """Return what came first, None when there is nothing."""
-        if self._chunks is None:
-            return None
-        first = self._chunks.popleft()
-        if not self._chunks:
-            self._chunks = None
-        self.byte_count -= len(first)
-        return bytes(first) if isinstance(first, bytearray) else first
-
-    def _waiting(self) -> deque[bytes | memoryview | bytearray]:
-        if self._chunks is None:
-            self._chunks = deque()
-        return self._chunks
 
 
 class RequestStream:
@@ -146,7 +100,7 @@ class RequestStream:
         self._on_held = on_held
         self._body_left = 0
         self._held = HeldFrame()
-        self._backlog = _Backlog()
+        self._backlog = RequestBacklog()
         self.for_broker: list[bytes | memoryview] = []
         self._turn_bytes_left = HELD_BYTES_A_TURN
         self._is_long_turn = False
@@ -166,6 +120,15 @@ class RequestStream:
     def request_count(self) -> int:
         """How many requests came and are whole, those without an answer too."""
         return self._begun_count - (self._body_left > 0)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the client was told of other share APIs than are served by now.
+
+        A share consumer does not ask a second time, and Java's spins on a connection that has none of them.
+        """
+        told, heartbeat = self.advertised, ApiKey.SHARE_GROUP_HEARTBEAT
+        return told is not None and told.get(heartbeat) != self._routes.served.get(heartbeat)
 
     @property
     def backlog_bytes(self) -> int:

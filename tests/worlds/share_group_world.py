@@ -1,6 +1,6 @@
 """Share groups over in-memory ports, and members that speak to them as clients do."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Final, TypeVar
@@ -149,10 +149,9 @@ class ShareGroupWorld:
 
     def tell_of_records(self, topic_id: TopicId = ORDERS, partition: int = 0) -> None:
         """Let those who wait know how far they may read by now."""
-        ends = self.log(topic_id, partition)
-        self.availability.raise_high_watermark(
-            topic_id, partition, ends.high_watermark, ends.last_stable_offset
-        )
+        log = self.log(topic_id, partition)
+        ends = log.high_watermark, log.last_stable_offset
+        self.availability.raise_high_watermark(topic_id, partition, *ends)
 
     async def initialize(
         self, group_id: str = "g", *, topic_id: TopicId = ORDERS, partition: int = 0, start_offset: int = 0
@@ -168,8 +167,8 @@ class ShareGroupWorld:
 
     def configure(self, name: str, value: str, *, group_id: str = "g") -> None:
         """Set a configuration of a group."""
-        change = [ConfigChange(name, ConfigOperation.SET, value)]
-        self.groups.configs.alter(group_id, change, validate_only=False)
+        changes = [ConfigChange(name, ConfigOperation.SET, value)]
+        self.groups.configs.alter(group_id, changes, validate_only=False)
 
     def member(self, member_id: str = "alice", *, group_id: str = "g", node_id: int = 1) -> "Member":
         return Member(self, member_id, group_id=group_id, node_id=node_id)
@@ -254,10 +253,8 @@ class Member:
         self, *partitions: tuple[TopicId, int], max_wait_ms: int = 0, max_records: int = 0
     ) -> ShareFetchResponse:
         """Open a session, without records unless the test wants some."""
-        self.session_epoch = 0
-        return await self.fetch(
-            add=partitions or ((ORDERS, 0),), max_wait_ms=max_wait_ms, max_records=max_records
-        )
+        self.session_epoch, add = 0, partitions or ((ORDERS, 0),)
+        return await self.fetch(add=add, max_wait_ms=max_wait_ms, max_records=max_records)
 
     async def fetch(
         self,
@@ -399,6 +396,5 @@ def acknowledge_errors(answer: ShareAcknowledgeResponse) -> dict[tuple[TopicId, 
 
 def assigned(answer: ShareGroupHeartbeatResponse) -> dict[bytes, list[int]] | None:
     """Return the partitions by topic, None when the answer carries no assignment."""
-    if answer.assignment is None:
-        return None
-    return {topic.topic_id: topic.partitions for topic in answer.assignment.topic_partitions}
+    told = answer.assignment
+    return None if told is None else {topic.topic_id: topic.partitions for topic in told.topic_partitions}

@@ -4,8 +4,9 @@ import logging
 
 import pytest
 
-from kproxy.application.configured_quotas import client_quotas, quota_limits
+from kproxy.application.configured_quotas import client_quotas, quota_limits, relay_limits
 from kproxy.net.relay.limits.connection_quotas import QuotaLimits
+from kproxy.net.relay.relay import RelayLimits
 from kproxy.settings import Settings
 from kproxy.settings.choices import UpstreamSecurityProtocol
 
@@ -48,3 +49,17 @@ def test_clients_have_to_prove_who_they_are_where_brokers_ask_for_it(
     protocol: UpstreamSecurityProtocol, *, asks_for_proof: bool
 ) -> None:
     assert client_quotas(Settings(upstream_security_protocol=protocol)).asks_for_proof is asks_for_proof
+
+
+def test_the_bounds_of_each_connection_come_from_their_keys() -> None:
+    settings = Settings(
+        socket_request_max_bytes=1,
+        connect_timeout_ms=2,
+        frame_deadline_ms=3,
+        keepalive_ms=4,
+        connections_max_idle_ms=5,
+        handshake_deadline_ms=6,
+        connection_max_requests_per_second=7,
+    )
+
+    assert relay_limits(settings) == RelayLimits(1, 2, 3, 4, 5, 6, 7)
