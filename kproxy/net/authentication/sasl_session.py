@@ -1,6 +1,8 @@
 """`SaslSession`: one connection of kproxy's own proves who it is, and again before the broker forgets it (KIP-368)."""
 
 import asyncio
+import time
+from collections.abc import Callable
 from math import inf
 from typing import Final, Protocol
 
@@ -59,9 +61,9 @@ class SaslSession:
     """
 
     def __init__(
-        self, credentials: Credentials, tasks: TaskKeeper, *, shortest_pause_s: float = SHORTEST_PAUSE_S
+        self, credentials: Credentials, tasks: TaskKeeper, *, seconds: Callable[[], float] = time.monotonic
     ) -> None:
-        self._shortest_pause_s = shortest_pause_s
+        self._seconds = seconds
         self._credentials = credentials
         self._tasks = tasks
         self._due_s = inf
@@ -85,15 +87,15 @@ class SaslSession:
                 token = login.answer(response.auth_bytes)
             except LoginFailed as failed:
                 raise AuthenticationRefused("login_failed", f"{connection.peer}: {failed}") from None
-        pause_s = max(self._shortest_pause_s, USED_PART * lifetime_ms / 1000)
-        self._due_s = asyncio.get_running_loop().time() + pause_s if lifetime_ms > 0 else inf
+        pause_s = max(SHORTEST_PAUSE_S, USED_PART * lifetime_ms / 1000)
+        self._due_s = self._seconds() + pause_s if lifetime_ms > 0 else inf
 
     async def renewed(self, connection: Connection) -> None:
         """Return when a request may be sent: at once, unless the session's lifetime is nearly over.
 
         A caller that is cancelled does not cut the exchange short. What the broker does not take ends the connection.
         """
-        while self._renewal is not None or asyncio.get_running_loop().time() >= self._due_s:
+        while self._renewal is not None or self._seconds() >= self._due_s:
             if self._renewal is None:
                 name = f"authenticate at {connection.peer}"
                 self._renewal = self._tasks.spawn(self._renew(connection), name=name)
