@@ -1,6 +1,6 @@
 """Share groups over in-memory ports, and members that speak to them as clients do."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Final, TypeVar
