@@ -301,8 +301,7 @@ class ClientSession:
         decided = decide_held_request(head, frame, self._routes, self._rewriter, broker_version=newest)
         if isinstance(decided, StreamedOn):
             self._requests.for_broker += [len(frame).to_bytes(4, "big"), frame]
-            if decided.owes:
-                self._owe(head, decided.disposition)
+            self._owe(head, decided.disposition)
             return False
         self._count(head)
         return self._follow(decided, head, frame)

@@ -20,7 +20,6 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.frames import RequestHead
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
-from kproxy.wire.produce_acks import NO_ACKS
 
 MAX_COORDINATOR_KEYS: Final = 30_000
 """Of one FindCoordinator request that a broker answers: 45 ms to decode and encode the answer, which is one piece."""
@@ -38,10 +37,9 @@ class Relayed:
 
 @dataclass(frozen=True, slots=True)
 class StreamedOn:
-    """It goes to the broker as if it had never been held; `owes` says whether it gets an answer."""
+    """It goes to the broker as if it had never been held, and gets an answer."""
 
     disposition: Disposition
-    owes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,16 +135,14 @@ def _open_or_closed(
     head: RequestHead, frame: memoryview, routes: RoutingTable, disposition: Disposition
 ) -> RequestDecision | None:
     """Return what becomes of a request that may name a closed topic; None when it does not, and is held anyway."""
-    owes = True
     if routes.closed_topics.may_be_in(frame, head.api_key, head.api_version):
         request = decode_held(head, frame)
         denied = deny_closed_topics(request, routes.closed_topics)
-        if denied is not None and denied.left is None:
-            return AnsweredAtOnce(denied.answer)
-        if denied is not None and denied.left is not None:
+        if denied is not None:
+            if denied.left is None:
+                return AnsweredAtOnce(denied.answer)
             return Translated(request.client_id, head.api_version, denied.left)
-        owes = getattr(request.message, "acks", None) != NO_ACKS
-    return StreamedOn(disposition, owes) if disposition in _UNHELD else None
+    return StreamedOn(disposition) if disposition in _UNHELD else None
 
 
 def _share_coordinator(

@@ -11,6 +11,10 @@ from kproxy.wire import codecs
 from kproxy.wire.messages.create_partitions_request import CreatePartitionsRequest, CreatePartitionsTopic
 from kproxy.wire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from kproxy.wire.messages.fetch_response import FetchableTopicResponse, FetchResponse
+from kproxy.wire.messages.incremental_alter_configs_request import (
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from kproxy.wire.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from kproxy.wire.messages.produce_response import ProduceResponse
 from tests.worlds.conversing import Conversation, opaque_request, opaque_response, request, response
@@ -27,9 +31,9 @@ def a_conversation() -> tuple[Conversation, list[int]]:
     return conversation, refused
 
 
-def fetch(correlation_id: int, *topics: str) -> bytes:
+def fetch(correlation_id: int, *topics: str, rack_id: str = "") -> bytes:
     named = [FetchTopic(name, partitions=[FetchPartition(0)]) for name in topics]
-    return request(FETCH, 11, correlation_id, FetchRequest(topics=named))
+    return request(FETCH, 11, correlation_id, FetchRequest(topics=named, rack_id=rack_id))
 
 
 def produce(correlation_id: int, *topics: str, acks: int = 1, size: int = 10) -> bytes:
@@ -85,7 +89,8 @@ def test_everything_else_goes_on_byte_for_byte_in_whatever_pieces(piece: int) ->
     data = [TopicProduceData("orders", partition_data=[PartitionProduceData(0, STATE.encode())])]
     mentioned = request(PRODUCE, 9, 2, ProduceRequest(acks=1, topic_data=data))
     unanswered = request(PRODUCE, 9, 3, ProduceRequest(acks=0, topic_data=data))
-    stream = fetch(1, "orders") + mentioned + unanswered + produce(4, "orders", size=40_000) + fetch(5, "b")
+    last = fetch(5, "payments", rack_id=STATE)
+    stream = fetch(1, "orders") + mentioned + unanswered + produce(4, "orders", size=40_000) + last
 
     # When
     sent = b"".join(
@@ -135,3 +140,12 @@ def test_what_nobody_can_look_into_ends_the_connection() -> None:
     body = b"\x00\x01\x00\x03\x00\x00\x00\x01\xff\xff" + STATE.encode()
     with pytest.raises(PeerViolation, match="malformed_request"):
         conversation.client_sends(len(body).to_bytes(4, "big") + body)
+
+
+def test_configurations_of_groups_are_served_as_ever() -> None:
+    """A request that is held anyway, and mentions the name of a topic as that of a group."""
+    conversation, refused = a_conversation()
+    altered = IncrementalAlterConfigsRequest([AlterConfigsResource(32, STATE)])
+    assert conversation.client_sends(request(44, 1, 3, altered)) == b""
+    assert conversation.session.take_call() is not None
+    assert not refused

@@ -37,6 +37,8 @@ OTHER_FETCH: Final = frame_of(ApiKey.FETCH, 11, FetchRequest(topics=[FetchTopic(
 def test_what_contains_such_a_name_is_held() -> None:
     assert a_search().must_hold(FETCH, 0, len(FETCH))
     assert not a_search().must_hold(OTHER_FETCH, 0, len(OTHER_FETCH))
+    other = produced("orders")
+    assert not a_search().must_hold(other, 0, len(other))
     small = produced("orders", STATE)
     assert a_search().must_hold(memoryview(small), 0, len(small))
 
@@ -88,5 +90,5 @@ def test_nothing_is_followed_when_nothing_streams() -> None:
 
 
 def test_a_produce_that_ends_too_early_is_for_the_broker_to_refuse() -> None:
-    broken = frame_of(ApiKey.PRODUCE, 9, ProduceRequest(acks=1))[:-2]
+    broken = frame_of(ApiKey.PRODUCE, 9, ProduceRequest(transactional_id=STATE, acks=1))[:-2]
     assert not a_search().must_hold(broken, 0, len(broken))

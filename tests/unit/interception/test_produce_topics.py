@@ -122,3 +122,9 @@ def test_it_says_what_a_decoder_says(version: int, topics: list[str], records: b
 @given(st.binary(max_size=400), st.integers(0, 14), st.integers(1, 50))
 def test_nonsense_does_no_harm(frame: bytes, version: int, piece: int) -> None:
     assert isinstance(is_found(version, frame, piece), bool)
+
+
+def test_a_number_that_does_not_end_is_no_number() -> None:
+    """Five bytes at most: what follows is read as whatever comes next, and a broker says what is wrong."""
+    head = bytes(4) + bytes((0, 0, 0, 9, 0, 0, 0, 7, 255, 255))
+    assert not is_found(9, head + b"\xff" * 40, 1)
