@@ -1,13 +1,13 @@
 """Appends of many records are made, and taken in, in turns of their own; one is under way, and all in order."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import FencedLeaderEpoch
-from kproxy.handlers.live.pauses import MOST_AT_FIRST, let_others_go_on
+from kproxy.handlers.live.pauses import MOST_AT_FIRST, let_other_appends_go_on, let_others_go_on
 from kproxy.net.state_log.append_outcome import AppendOutcome
 from kproxy.net.state_log.partition_writer import Doubt
 from kproxy.net.tasks import TaskKeeper
@@ -39,11 +39,14 @@ async def tasks() -> AsyncIterator[TaskKeeper]:
 
 
 class Line:
-    """Others with long work, who stay in the line until they are let go."""
+    """Others with long appends, or by `pause` with other long work, who stay in its line until they are let go."""
 
-    def __init__(self, tasks: TaskKeeper) -> None:
+    def __init__(
+        self, tasks: TaskKeeper, pause: Callable[[], Awaitable[None]] = let_other_appends_go_on
+    ) -> None:
         self._is_held = True
         self._tasks = tasks
+        self._pause = pause
         self.turn_count = 0
 
     async def fill(self) -> None:
@@ -57,7 +60,7 @@ class Line:
 
     async def _stand(self) -> None:
         while self._is_held:
-            await let_others_go_on()
+            await self._pause()
             self.turn_count += 1
 
 
@@ -76,9 +79,10 @@ def durable(first_offset: int) -> AppendOutcome:
 
 async def test_few_operations_are_written_in_the_turn_after_and_wait_for_nobody(tasks: TaskKeeper) -> None:
     # Given
-    line = Line(tasks)
-    for _ in range(10):
-        await line.fill()
+    for pause in (let_others_go_on, let_other_appends_go_on):
+        line = Line(tasks, pause)
+        for _ in range(10):
+            await line.fill()
     partition = HeldPartition(tasks)
 
     # When
@@ -106,6 +110,37 @@ async def test_many_operations_are_written_when_those_have_gone_on_who_came_befo
     partition.appends.under_way[0].outcome.set_result(durable(FIRST_OFFSET))
     assert not await in_the_next_turns(lambda: tickets[0].is_done, turns=5)
     await until(lambda: all(ticket.is_done for ticket in tickets))
+
+
+async def turns_of_an_append(tasks: TaskKeeper) -> int:
+    """Return how many turns it takes many operations to be durable where the broker answers at once."""
+    partition = HeldPartition(tasks)
+    tickets = partition.submit(MANY)
+    turn_count = 0
+    while not all(ticket.is_done for ticket in tickets):
+        await asyncio.sleep(0)
+        turn_count += 1
+        for held in partition.appends.under_way:
+            if not held.outcome.done():
+                held.outcome.set_result(durable(FIRST_OFFSET))
+    return turn_count
+
+
+async def test_an_append_takes_as_many_turns_however_many_stand_in_the_line_of_long_work(
+    tasks: TaskKeeper,
+) -> None:
+    # Given
+    alone = await turns_of_an_append(tasks)
+    line = Line(tasks, let_others_go_on)
+    for _ in range(50):
+        await line.fill()
+
+    # When
+    beside_others = await turns_of_an_append(tasks)
+
+    # Then
+    assert beside_others == alone
+    assert line.turn_count >= alone - 1, "long work goes on meanwhile"
 
 
 async def test_of_several_partitions_one_makes_or_takes_in_an_append_in_a_turn(tasks: TaskKeeper) -> None:

@@ -1,12 +1,12 @@
 """Long work of all connections goes on one piece in a turn of the loop."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import pairwise
 
 import pytest
 
-from kproxy.handlers.live.pauses import let_others_go_on
+from kproxy.handlers.live.pauses import let_other_appends_go_on, let_others_go_on
 from kproxy.interception.request_stream import LARGE_FRAME_BYTES
 from kproxy.wire import codecs
 from kproxy.wire.messages.share_fetch_request import FetchPartition, FetchTopic, ShareFetchRequest
@@ -43,6 +43,35 @@ async def test_of_all_long_work_one_piece_goes_on_in_a_turn_first_come_first_ser
     turns = "".join(events).split("turn")
     assert max(map(len, turns)) == 1
     assert "".join(turns) == "abcabcabc"
+
+
+async def test_a_turn_has_one_piece_of_long_work_and_one_of_an_append() -> None:
+    # Given
+    events: list[str] = []
+
+    async def work(name: str, pause: Callable[[], Awaitable[None]]) -> None:
+        for _ in range(3):
+            await pause()
+            events.append(name)
+
+    async def watch_turns(works: Sequence[asyncio.Task[None]]) -> None:
+        while not all(each.done() for each in works):
+            events.append("turn")
+            await asyncio.sleep(0)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        works = [tasks.create_task(work(name, let_others_go_on)) for name in "abc"]
+        works += [tasks.create_task(work(name, let_other_appends_go_on)) for name in "xy"]
+        tasks.create_task(watch_turns(works))
+
+    # Then
+    turns = "".join(events).split("turn")
+    long_work = ["".join(name for name in turn if name in "abc") for turn in turns]
+    appends = ["".join(name for name in turn if name in "xy") for turn in turns]
+    assert (max(map(len, long_work)), max(map(len, appends))) == (1, 1)
+    assert ("".join(long_work), "".join(appends)) == ("abcabcabc", "xyxyxy")
+    assert any(len(turn) == 2 for turn in turns), "neither waits for the other"
 
 
 async def test_who_is_cancelled_in_the_line_holds_nobody_up() -> None:

@@ -1,4 +1,4 @@
-"""A turn for everybody else in the middle of work that is long, and one line for all work that is."""
+"""A turn for everybody else in the middle of work that is long, one line for all work that is, and one for appends."""
 
 import threading
 from collections import deque
@@ -29,29 +29,43 @@ class _Line(threading.local):
         self.gone_on_count = 0
 
 
-_line = _Line()
+_long_work = _Line()
+_appends = _Line()
 
 
-@coroutine
-def let_others_go_on() -> Generator[None, None, None]:
+async def let_others_go_on() -> None:
     """Return in the next turn of the event loop, or when all have gone on who waited here before.
 
     At most one of them, whatever it works on, goes on in one turn of the loop. So long work in pieces, with this
     between them, takes one piece of every turn, and what is short need not wait here and comes in between. Nobody
     waits for more than a piece of each who waited before, and whoever is cancelled leaves the line.
     """
+    await _wait_in(_long_work)
+
+
+async def let_other_appends_go_on() -> None:
+    """Do what `let_others_go_on` does, in the line of those who make, or take in, a long append to the state log.
+
+    What is short is in their appends, too, and must not wait for each who has long work. So a turn of the loop has
+    at most one piece of theirs beside one of long work.
+    """
+    await _wait_in(_appends)
+
+
+@coroutine
+def _wait_in(line: _Line) -> Generator[None, None, None]:
     place = object()
-    places = _line.places
+    places = line.places
     places.append(place)
-    seen_count = _line.gone_on_count
+    seen_count = line.gone_on_count
     try:
         while True:
             yield
             # The loop resumes everybody here once a turn: if nobody went on since the last time, nobody did in this.
-            if places[0] is place and _line.gone_on_count == seen_count:
+            if places[0] is place and line.gone_on_count == seen_count:
                 break
-            seen_count = _line.gone_on_count
-        _line.gone_on_count += 1
+            seen_count = line.gone_on_count
+        line.gone_on_count += 1
     finally:
         places.remove(place)
 

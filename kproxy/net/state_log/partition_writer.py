@@ -5,9 +5,9 @@ come back. What is certainly not in the log is sent again for as long as a leade
 refused at once where no later try would help: the sequence numbers are used again, and nothing is in doubt. Whatever
 else comes back ends this writer: its owner finds out what is true from the log itself.
 
-Many records are made, and taken in, one append of all partitions in a turn of the event loop (`let_others_go_on`).
-Until then all is as if the turn, or the answer, had come later: who ends the writer meanwhile finds nothing sent, or
-nothing taken in.
+Many records are made, and taken in, one append of all partitions in a turn of the event loop
+(`let_other_appends_go_on`). Until then all is as if the turn, or the answer, had come later: who ends the writer
+meanwhile finds nothing sent, or nothing taken in.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from typing import Final, Protocol
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, StateNotWritten, StateRefused
-from kproxy.handlers.live.pauses import MOST_AT_FIRST, let_others_go_on
+from kproxy.handlers.live.pauses import MOST_AT_FIRST, let_other_appends_go_on
 from kproxy.handlers.ports import TopicDescription, WallClock
 from kproxy.net.state_log.append_outcome import AppendFate, AppendOutcome
 from kproxy.net.state_log.every_step import take_every_step
@@ -40,7 +40,7 @@ RETRY_PAUSE_SECONDS: Final = 0.1
 """Before an append is sent again (Kafka's `retry.backoff.ms`)."""
 
 FEW_BYTES: Final = 32 * 1024
-"""A larger append is taken in when others have gone on: even few records may be much work."""
+"""A larger append is taken in when other writers have gone on: even few records may be much work."""
 
 _TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
 
@@ -121,7 +121,7 @@ class PartitionWriter:
         claimed: where, and under which claim.
         queue: what to write.
         max_batch_bytes: how large a batch may become.
-        tasks: what is long waits there until others have gone on.
+        tasks: what is long waits there until the long appends of other partitions have gone on.
         on_doubt: called once, with the reason, when an append did not end as it had to. The queue is left as it
             is; from then on this writer sends nothing and takes nothing in.
     """
@@ -164,19 +164,19 @@ class PartitionWriter:
         self._is_ended = True
 
     def _look(self) -> None:
-        """Write what waits: at once when it is little, and else when those have gone on who were before it."""
+        """Write what waits: at once when it is little, and else after the other writers who were before it."""
         self._is_awake = False
         if self._is_busy or self._is_ended:
             return
         self._is_busy = True
         if self._queue.waiting_count > MOST_AT_FIRST:
-            self._after_others(self._write)
+            self._after_other_writers(self._write)
         else:
             self._write()
 
-    def _after_others(self, step: Callable[[], None]) -> None:
+    def _after_other_writers(self, step: Callable[[], None]) -> None:
         async def wait() -> None:
-            await let_others_go_on()
+            await let_other_appends_go_on()
             step()
 
         self._tasks.spawn(wait(), name=f"{self._claimed} is written bit by bit")
@@ -243,7 +243,7 @@ class PartitionWriter:
     def _landed(self, flight: _Flight) -> None:
         take_in = partial(self._take_in, flight, self._loop.time() - flight.began)
         if flight.record_count > MOST_AT_FIRST or len(flight.batch) > FEW_BYTES:
-            self._after_others(take_in)
+            self._after_other_writers(take_in)
         else:
             take_in()
 
