@@ -5,7 +5,7 @@ replayed, and holds exactly the records that differ from what is durable. Of all
 group meanwhile, the latest counts. The shell drives it like a `StateQueue`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -71,15 +71,10 @@ MOST_RECORDS: Final = 500
 MOST_BYTES: Final = 2**18
 """How large an append becomes that has several records: larger ones are more work."""
 
+_TOPICS_OF_ONE: Final = 50
+"""So many topics of a member, or partitions, are as much work as another record."""
+
 _WRITING_ORDER: Final = tuple(PART_RECORD_TYPES.values())
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """The latest operation on one subject, and everybody who waits for it or for one that it took the place of."""
-
-    operation: GroupOperation
-    tickets: list[Ticket]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +83,27 @@ class _Change:
 
     record: Record
     says: GroupRecord | GroupTombstone
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """The latest operation on one subject, and everybody who waits for it or for one that it took the place of.
+
+    `left` yields, from its first append to its last, what is not in any yet: nothing else writes of its subject
+    meanwhile. `no_room` is what is encoded and had no room in the last one.
+    """
+
+    operation: GroupOperation
+    left: Iterator[GroupRecord | GroupTombstone]
+    tickets: list[Ticket]
+    no_room: _Change | None = None
+
+    def next_change(self, claim_epoch: int) -> _Change | None:
+        """Return what goes into an append next, None when nothing is left. Raises UnwritableStateRecord."""
+        change, self.no_room = self.no_room, None
+        if change is None and (says := next(self.left, None)) is not None:
+            change = _Change(_encoded(says, claim_epoch), says)
+        return change
 
 
 class _Flight:
@@ -102,18 +118,30 @@ class _Flight:
         self.changes: list[_Change] = []
         self.tickets: list[Ticket] = []
 
-    def takes(self, changes: Sequence[_Change], subject: str) -> bool:
-        """Add `changes` as far as there is room; tell whether that was all of them.
+    def takes(self, waiting: _Waiting, subject: str) -> bool:
+        """Add what is left of `waiting` as far as there is room; tell whether that was all of it.
 
         Raises:
-            UnwritableStateRecord: the record of one is too large for any append; none was added.
+            UnwritableStateRecord: a record is too large for any append; none of `waiting` is in this one.
         """
-        sizes = [size_within(change.record, max_bytes=self._max_bytes, subject=subject) for change in changes]
-        for change, size_bytes in zip(changes, sizes, strict=True):
-            if self.changes and (size_bytes > self._bytes_left or len(self.changes) >= MOST_RECORDS):
-                return False
-            self._bytes_left -= size_bytes
-            self.changes.append(change)
+        count, bytes_left = len(self.changes), self._bytes_left
+        try:
+            while (change := waiting.next_change(self._claim_epoch)) is not None:
+                if not self._has_room_for(change, subject):
+                    waiting.no_room = change
+                    return False
+                self.changes.append(change)
+        except UnwritableStateRecord:
+            del self.changes[count:]
+            self._bytes_left = bytes_left
+            raise
+        return True
+
+    def _has_room_for(self, change: _Change, subject: str) -> bool:
+        size_bytes = size_within(change.record, max_bytes=self._max_bytes, subject=subject)
+        if self.changes and (size_bytes > self._bytes_left or len(self.changes) >= MOST_RECORDS):
+            return False
+        self._bytes_left -= size_bytes
         return True
 
     def replay_into(self, fold: GroupLogFold, base_offset: int) -> None:
@@ -209,6 +237,11 @@ class GroupQueue:
         in_flight = 0 if self._in_flight is None else len(self._in_flight.tickets)
         return in_flight + sum(len(waiting.tickets) for waiting in self._queue.values())
 
+    @property
+    def waiting_work(self) -> int:
+        """About how many records may have to be compared or written for what waits, large ones counted for several."""
+        return sum(self._work_on(waiting.operation) for waiting in self._queue.values())
+
     def submit(self, operation: GroupOperation) -> Ticket:
         """Queue `operation`; its ticket is settled when it, or what took its place, is durable.
 
@@ -217,12 +250,10 @@ class GroupQueue:
         """
         ticket = Ticket()
         subject = _subject(operation)
-        waiting = self._queue.get(subject)
-        if waiting is None:
-            self._queue[subject] = _Waiting(operation, [ticket])
-        else:
-            waiting.operation = operation
-            waiting.tickets.append(ticket)
+        before = self._queue.get(subject)
+        tickets = [] if before is None else before.tickets
+        tickets.append(ticket)
+        self._queue[subject] = _Waiting(operation, self._sayings(operation), tickets)
         return ticket
 
     def next_append(self, now_ms: int, *, max_bytes: int, claim_epoch: int) -> Append | None:
@@ -230,8 +261,9 @@ class GroupQueue:
 
         Records are taken in order, up to `max_bytes` by `record_size_bytes`; `MOST_RECORDS` and `MOST_BYTES` of them,
         unless a single one is larger. An operation with more than that is written in several appends, and settled with
-        the last. One that needs no record is settled here, and one of which a single record is above `max_bytes` is
-        refused here.
+        the last; one record more than it takes is encoded at most. One that needs no record is settled here. One of
+        which a single record is above `max_bytes` is refused here, and nothing of it is in this append; what is in
+        appends before this one stays, and makes a group.
         """
         del now_ms  # nothing here has a time
         assert self._in_flight is None, "the end of an append is told before the next one"
@@ -239,15 +271,15 @@ class GroupQueue:
         flight = self._in_flight = _Flight(max_bytes, claim_epoch)
         for subject, waiting in list(self._queue.items()):
             try:
-                changes = list(self._changes(waiting.operation, claim_epoch))
-                if not flight.takes(changes, " ".join(subject).strip()):
+                count_before = len(flight.changes)
+                if not flight.takes(waiting, " ".join(subject).strip()):
                     break
             except UnwritableStateRecord as refusal:
                 del self._queue[subject]
                 refuse_all(waiting.tickets, refusal)
                 continue
             del self._queue[subject]
-            if changes:
+            if len(flight.changes) > count_before:
                 flight.tickets += waiting.tickets
             else:
                 settle_all(waiting.tickets)
@@ -272,40 +304,52 @@ class GroupQueue:
         self._queue.clear()
         refuse_all(refused, error)
 
-    def _changes(self, operation: GroupOperation, claim_epoch: int) -> Iterator[_Change]:
-        """Yield what makes `operation` durable: nothing for what is so already."""
+    def _work_on(self, operation: GroupOperation) -> int:
         match operation:
             case ImageWrite(image):
-                yield from self._changed_parts(image.group_id, parts_of(image), claim_epoch)
+                topic_count = sum(
+                    len(member.subscribed_topic_names) + len(member.assigned)
+                    for member in image.members.values()
+                )
+                return 3 + 2 * len(image.members) + len(image.target) + topic_count // _TOPICS_OF_ONE
             case GroupRemoval(group_id):
-                yield from self._changed_parts(group_id, (), claim_epoch)
-            case ConfigWrite(group_id, values):
-                yield from self._changed(GroupConfigs(GroupId(group_id), dict(values)), claim_epoch)
+                return 1 + len(self._fold.parts(group_id))
             case DisplacedRecords():
-                yield from self._displaced(claim_epoch)
+                return 1 + self.displaced_count
             case _:
-                yield from self._changed(operation, claim_epoch)
+                return 1
 
-    def _displaced(self, claim_epoch: int) -> Iterator[_Change]:
-        for place, key in self._fold.displaced.items():
+    def _sayings(self, operation: GroupOperation) -> Iterator[GroupRecord | GroupTombstone]:
+        """Yield what makes `operation` durable: nothing for what is so already when it is asked first."""
+        match operation:
+            case ImageWrite(image):
+                yield from self._changed_parts(image.group_id, parts_of(image))
+            case GroupRemoval(group_id):
+                yield from self._changed_parts(group_id, ())
+            case ConfigWrite(group_id, values):
+                yield from self._changed(GroupConfigs(GroupId(group_id), dict(values)))
+            case DisplacedRecords():
+                yield from self._displaced()
+            case _:
+                yield from self._changed(operation)
+
+    def _displaced(self) -> Iterator[GroupRecord | GroupTombstone]:
+        for place, key in list(self._fold.displaced.items()):
             stored = self._fold.find(place)
-            if stored is None:
-                yield _removal(place, key, claim_epoch)
-            else:
-                yield _change(stored.record, claim_epoch)
+            yield GroupTombstone(key, *place) if stored is None else stored.record
 
-    def _changed(self, record: GroupRecord, claim_epoch: int) -> Iterator[_Change]:
+    def _changed(self, record: GroupRecord) -> Iterator[GroupRecord | GroupTombstone]:
         place = place_of(record)
         stored = self._fold.find(place)
         if isinstance(record, GroupConfigs) and not record.values:
             if stored is not None:
-                yield _removal(place, stored.key, claim_epoch)
+                yield GroupTombstone(stored.key, *place)
         elif stored is None or stored.record != record:
-            yield _change(record, claim_epoch)
+            yield record
 
     def _changed_parts(
-        self, group_id: GroupId, parts: Iterable[GroupPart], claim_epoch: int
-    ) -> Iterator[_Change]:
+        self, group_id: GroupId, parts: Iterable[GroupPart]
+    ) -> Iterator[GroupRecord | GroupTombstone]:
         """Yield what is new of a group, then the tombstones of what it has no more.
 
         What says that the group exists goes last: whatever is left of one that is removed still makes a group.
@@ -315,17 +359,15 @@ class GroupQueue:
         for place in sorted(wanted, key=_writing_order):
             before = stored.get(place)
             if before is None or before.record != wanted[place]:
-                yield _change(wanted[place], claim_epoch)
+                yield wanted[place]
         for place in sorted(stored.keys() - wanted.keys(), key=_writing_order, reverse=True):
-            yield _removal(place, stored[place].key, claim_epoch)
+            yield GroupTombstone(stored[place].key, *place)
 
 
-def _change(record: GroupRecord, claim_epoch: int) -> _Change:
-    return _Change(encode_group_record(record, claim_epoch=claim_epoch), record)
-
-
-def _removal(place: RecordPlace, key: bytes, claim_epoch: int) -> _Change:
-    return _Change(encode_group_tombstone(key, claim_epoch=claim_epoch), GroupTombstone(key, *place))
+def _encoded(says: GroupRecord | GroupTombstone, claim_epoch: int) -> Record:
+    if isinstance(says, GroupTombstone):
+        return encode_group_tombstone(says.key, claim_epoch=claim_epoch)
+    return encode_group_record(says, claim_epoch=claim_epoch)
 
 
 def _subject(operation: GroupOperation) -> tuple[str, str]:

@@ -81,6 +81,11 @@ class StateQueue:
         """How many operations wait for an append or are in one."""
         return self._waiting_count
 
+    @property
+    def waiting_work(self) -> int:
+        """About how many records may have to be made of what waits."""
+        return self._waiting_count
+
     def submit(self, operation: Operation) -> Ticket:
         """Queue `operation`. A write that no state could take, or that finds the queue full, is refused at once.
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from kproxy.statelog.group_queue import ConfigWrite
-from tests.unit.statelog.test_group_queue import Log
+from tests.worlds.group_queue_log import GroupQueueLog
 
 
 def of_bytes(count: int) -> Mapping[str, str]:
@@ -14,7 +14,7 @@ def of_bytes(count: int) -> Mapping[str, str]:
 def test_large_records_are_written_one_after_the_other() -> None:
     """An append of a megabyte would be made, and taken in, for a tenth of a second."""
     # Given
-    log = Log()
+    log = GroupQueueLog()
     writes = [ConfigWrite(f"g{number}", of_bytes(300_000)) for number in range(3)]
     tickets = [log.store.submit(write) for write in writes]
     sizes: list[int] = []
@@ -31,7 +31,7 @@ def test_large_records_are_written_one_after_the_other() -> None:
 
 def test_a_record_as_large_as_an_append_may_be_is_written() -> None:
     # Given
-    log = Log()
+    log = GroupQueueLog()
 
     # When
     ticket = log.write(ConfigWrite("g", of_bytes(900_000)))

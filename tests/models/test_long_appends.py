@@ -13,7 +13,6 @@ from kproxy.net.state_log.partition_writer import Doubt
 from kproxy.net.tasks import TaskKeeper
 from kproxy.share.identifiers import SharePartitionKey, StateEpoch
 from kproxy.statelog.append_draft import MOST_OPERATIONS
-from kproxy.statelog.group_queue import MOST_RECORDS, ConfigWrite, GroupQueue
 from kproxy.statelog.operations import Initialize, ReadSummary
 from kproxy.wire.api_keys import ApiKey
 from tests.event_loops import async_fixture
@@ -362,18 +361,3 @@ async def test_a_slot_that_is_lost_in_the_middle_of_a_long_append_refuses_it_and
     slot.take()
     await slot.settled(10)
     assert (len(slot.states().states) == len(keys)) == is_sent
-
-
-def test_an_append_of_groups_takes_so_many_records_at_most() -> None:
-    # Given
-    queue = GroupQueue()
-    for number in range(MOST_RECORDS + 1):
-        queue.submit(ConfigWrite(f"group-{number}", {"k": "v"}))
-
-    # When
-    append = queue.next_append(0, max_bytes=1_000_000, claim_epoch=0)
-
-    # Then
-    assert append is not None
-    assert len(append.records) == MOST_RECORDS
-    assert queue.waiting_count == MOST_RECORDS + 1

@@ -9,7 +9,7 @@ from typing import Final, cast
 from kproxy.handlers.ports import TopicDescription
 from kproxy.net.state_log.append_outcome import AppendOutcome
 from kproxy.net.state_log.log_appender import LogAppender
-from kproxy.net.state_log.partition_writer import ClaimedPartition, Doubt, PartitionWriter
+from kproxy.net.state_log.partition_writer import AppendQueue, ClaimedPartition, Doubt, PartitionWriter
 from kproxy.net.state_log.producer_identities import ProducerIdentity
 from kproxy.net.state_log.reports import SlotReports
 from kproxy.net.tasks import TaskKeeper
@@ -55,6 +55,22 @@ class HeldAppends:
         return outcome
 
 
+def held_writer(
+    queue: AppendQueue, appends: HeldAppends, tasks: TaskKeeper, doubts: list[Doubt], *, number: int = 0
+) -> PartitionWriter:
+    """Return what writes `queue` by `appends`, and adds to `doubts` what ends it."""
+    return PartitionWriter(
+        ClaimedPartition(TopicDescription(STATE_ID, STATE, 2), number, ProducerIdentity(7, 0), CLAIM_EPOCH),
+        queue,
+        appender=cast("LogAppender", appends),
+        wall_clock=ManualClock(NOW_MS),
+        max_batch_bytes=1_000_000,
+        observer=SlotReports(MeasuredThings()),
+        tasks=tasks,
+        on_doubt=lambda doubt, _: doubts.append(doubt),
+    )
+
+
 class HeldPartition:
     """A claimed partition of the state topic, its queue and its writer."""
 
@@ -63,18 +79,7 @@ class HeldPartition:
         self.doubts: list[Doubt] = []
         self.queue = StateQueue(ShareCoordinator(StateLogFold(), CoordinatorLimits()))
         self.queue.fold.apply(replace(a_claim(), offset=CLAIM_EPOCH, timestamp_ms=NOW_MS))
-        self.writer = PartitionWriter(
-            ClaimedPartition(
-                TopicDescription(STATE_ID, STATE, 2), number, ProducerIdentity(7, 0), CLAIM_EPOCH
-            ),
-            self.queue,
-            appender=cast("LogAppender", self.appends),
-            wall_clock=ManualClock(NOW_MS),
-            max_batch_bytes=1_000_000,
-            observer=SlotReports(MeasuredThings()),
-            tasks=tasks,
-            on_doubt=lambda doubt, _: self.doubts.append(doubt),
-        )
+        self.writer = held_writer(self.queue, self.appends, tasks, self.doubts, number=number)
 
     def submit(self, operations: Sequence[Operation]) -> list[Ticket]:
         """Queue operations and wake the writer after each."""

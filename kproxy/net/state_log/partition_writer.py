@@ -66,6 +66,11 @@ class AppendQueue(Protocol):
         """How many operations wait for an append or are in one."""
         ...
 
+    @property
+    def waiting_work(self) -> int:
+        """About how many records the work is that has to be done for what waits."""
+        ...
+
     def next_append(self, now_ms: int, *, max_bytes: int, claim_epoch: int) -> Append | None:
         """Make records of what waits; None when nothing has to be written, or nothing of what it had the time for."""
         ...
@@ -169,7 +174,7 @@ class PartitionWriter:
         if self._is_busy or self._is_ended:
             return
         self._is_busy = True
-        if self._queue.waiting_count > MOST_AT_FIRST:
+        if self._queue.waiting_work > MOST_AT_FIRST:
             self._after_other_writers(self._write)
         else:
             self._write()

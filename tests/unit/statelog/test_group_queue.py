@@ -7,16 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kproxy.errors import StateLogUnavailable, UnwritableStateRecord
-from kproxy.share.identifiers import AssignmentEpoch, GroupEpoch, GroupId, MemberId
+from kproxy.share.identifiers import GroupEpoch, GroupId, MemberId
 from kproxy.share.share_group_image import ShareGroupImage, StatePartitions
 from kproxy.share.share_group_member import ShareGroupMember
-from kproxy.statelog.claims import Claim
 from kproxy.statelog.group_parts import CurrentMemberAssignment, GroupMetadata, StatePartitionMetadata
 from kproxy.statelog.group_queue import (
     ConfigWrite,
     DisplacedRecords,
-    GroupOperation,
-    GroupQueue,
     ImageWrite,
 )
 from kproxy.statelog.group_records import (
@@ -27,53 +24,12 @@ from kproxy.statelog.group_records import (
     decode_group_record,
     encode_group_record,
 )
-from kproxy.statelog.tickets import Append, Ticket
-from kproxy.wire.records import Record
+from kproxy.statelog.tickets import Append
 from tests.in_memory.group_images import ALICE, GROUP, ORDERS, images
+from tests.worlds.group_queue_log import EMPTY, LARGE, GroupQueueLog, a_group_of
 
-LARGE = 1 << 20
 LARGEST_RECORD_BYTES = 500
 """What no record of a made-up group exceeds."""
-EMPTY = ShareGroupImage(GROUP, GroupEpoch(1), AssignmentEpoch(0), {}, {}, {}, {}, {})
-
-
-class Log:
-    """A store and its log, whose appends succeed when the test says so."""
-
-    def __init__(self) -> None:
-        self.records: list[Record] = []
-        self.store = GroupQueue()
-        self.claim_anew()
-        self.store.replay(self.records[0])
-
-    def claim_anew(self) -> None:
-        self.append([encode_group_record(Claim("kproxy at host-1", 1), claim_epoch=None)])
-
-    def append(self, records: list[Record]) -> None:
-        for record in records:
-            self.records.append(replace(record, offset=len(self.records)))
-
-    def draft(self, max_bytes: int = LARGE) -> Append | None:
-        return self.store.next_append(0, max_bytes=max_bytes, claim_epoch=self.store.claim_epoch)
-
-    def land(self, append: Append | None) -> None:
-        assert append is not None
-        base_offset = len(self.records)
-        self.append(list(append.records))
-        self.store.succeeded(base_offset)
-
-    def write(self, operation: GroupOperation, *, max_bytes: int = LARGE) -> Ticket:
-        """Submit, and write until nothing waits."""
-        ticket = self.store.submit(operation)
-        while (append := self.draft(max_bytes)) is not None:
-            self.land(append)
-        return ticket
-
-    def replayed(self) -> GroupQueue:
-        store = GroupQueue()
-        for record in self.records:
-            store.replay(record)
-        return store
 
 
 def written(append: Append | None) -> list[object]:
@@ -84,7 +40,7 @@ def written(append: Append | None) -> list[object]:
 
 @given(images())
 def test_what_a_group_has_initialized_is_found_by_itself(image: ShareGroupImage) -> None:
-    log = Log()
+    log = GroupQueueLog()
 
     log.write(ImageWrite(image))
 
@@ -93,7 +49,7 @@ def test_what_a_group_has_initialized_is_found_by_itself(image: ShareGroupImage)
 
 
 def test_nothing_is_initialized_in_a_group_of_which_nothing_says_that_it_is_there() -> None:
-    log = Log()
+    log = GroupQueueLog()
     partitions = StatePartitionMetadata(GROUP, {}, {ORDERS: StatePartitions("orders", frozenset((0,)))}, {})
     log.append([encode_group_record(partitions, claim_epoch=0)])
 
@@ -107,7 +63,7 @@ def test_whatever_was_before_the_last_picture_is_what_is_durable(
     history: list[ShareGroupImage], max_bytes: int
 ) -> None:
     # Given
-    log = Log()
+    log = GroupQueueLog()
 
     # When
     tickets = [log.write(ImageWrite(image), max_bytes=max_bytes) for image in history]
@@ -123,7 +79,7 @@ def test_a_crash_between_two_appends_of_one_group_leaves_a_group(
     before: ShareGroupImage, after: ShareGroupImage, max_bytes: int, append_count: int
 ) -> None:
     # Given
-    log = Log()
+    log = GroupQueueLog()
     log.write(ImageWrite(before))
     log.store.submit(ImageWrite(after))
 
@@ -141,7 +97,7 @@ def test_a_crash_between_two_appends_of_one_group_leaves_a_group(
 @given(images())
 def test_a_picture_that_is_durable_already_writes_nothing(image: ShareGroupImage) -> None:
     # Given
-    log = Log()
+    log = GroupQueueLog()
     log.write(ImageWrite(image))
 
     # When
@@ -156,7 +112,7 @@ def test_a_picture_that_is_durable_already_writes_nothing(image: ShareGroupImage
 
 def test_only_the_records_that_differ_are_written() -> None:
     # Given
-    log = Log()
+    log = GroupQueueLog()
     log.write(ImageWrite(EMPTY))
 
     # When
@@ -168,7 +124,7 @@ def test_only_the_records_that_differ_are_written() -> None:
 
 def test_what_late_records_displaced_is_written_again_whatever_became_of_it() -> None:
     # Given
-    log = Log()
+    log = GroupQueueLog()
     log.write(ImageWrite(EMPTY))
     log.write(ConfigWrite(GROUP, {"k": "v"}))
     log.write(ConfigWrite("removed", {"k": "v"}))
@@ -192,7 +148,7 @@ def test_what_late_records_displaced_is_written_again_whatever_became_of_it() ->
 
 def test_what_displaced_records_need_several_appends_goes_before_what_was_submitted_later() -> None:
     # Given
-    log = Log()
+    log = GroupQueueLog()
     ids = [f"group-{number}" for number in range(20)]
     for group_id in ids:
         log.write(ConfigWrite(group_id, {"k": "true"}))
@@ -214,7 +170,7 @@ def test_what_displaced_records_need_several_appends_goes_before_what_was_submit
 
 def test_of_several_pictures_of_a_group_that_wait_the_latest_counts_and_all_are_told() -> None:
     # Given
-    log = Log()
+    log = GroupQueueLog()
     tickets = [
         log.store.submit(ImageWrite(replace(EMPTY, group_epoch=GroupEpoch(epoch)))) for epoch in (1, 2, 3)
     ]
@@ -231,7 +187,7 @@ def test_of_several_pictures_of_a_group_that_wait_the_latest_counts_and_all_are_
 
 def test_what_comes_while_an_append_is_in_flight_waits_for_the_next_one() -> None:
     # Given
-    log = Log()
+    log = GroupQueueLog()
     first = log.store.submit(ImageWrite(EMPTY))
     append = log.draft()
     second = log.store.submit(ImageWrite(replace(EMPTY, group_epoch=GroupEpoch(2))))
@@ -246,7 +202,7 @@ def test_what_comes_while_an_append_is_in_flight_waits_for_the_next_one() -> Non
 
 def test_an_operation_that_needs_several_appends_is_told_after_the_last() -> None:
     # Given
-    log = Log()
+    log = GroupQueueLog()
     ticket = log.store.submit(ImageWrite(EMPTY))
 
     # When
@@ -264,7 +220,7 @@ def test_an_operation_that_needs_several_appends_is_told_after_the_last() -> Non
 
 def test_a_failure_is_told_to_everybody_and_leaves_nothing_to_do() -> None:
     # Given
-    log = Log()
+    log = GroupQueueLog()
     in_flight = log.store.submit(ImageWrite(EMPTY))
     log.draft()
     waiting = log.store.submit(ConfigWrite(GROUP, {"k": "v"}))
@@ -281,7 +237,7 @@ def test_a_failure_is_told_to_everybody_and_leaves_nothing_to_do() -> None:
 
 def test_configurations_that_are_emptied_are_removed() -> None:
     # Given
-    log = Log()
+    log = GroupQueueLog()
     log.write(ConfigWrite(GROUP, {"k": "v"}))
     before = log.replayed().configs()
 
@@ -295,7 +251,7 @@ def test_configurations_that_are_emptied_are_removed() -> None:
 
 def test_emptying_what_was_never_configured_writes_nothing() -> None:
     # Given
-    log = Log()
+    log = GroupQueueLog()
 
     # When
     ticket = log.write(ConfigWrite(GROUP, {}))
@@ -308,7 +264,7 @@ def test_emptying_what_was_never_configured_writes_nothing() -> None:
 @pytest.mark.parametrize("operation", [RecoveryPoint(42, 50), StateTopicFacts(50, 1)])
 def test_what_belongs_to_the_slot_is_written_once(operation: RecoveryPoint | StateTopicFacts) -> None:
     # Given
-    log = Log()
+    log = GroupQueueLog()
     log.write(operation)
 
     # When
@@ -323,7 +279,7 @@ def test_what_belongs_to_the_slot_is_written_once(operation: RecoveryPoint | Sta
 
 def test_members_stand_in_the_order_in_which_they_joined() -> None:
     # Given
-    log = Log()
+    log = GroupQueueLog()
     names = [MemberId(name) for name in ("zoe", "adam")]
     members = {name: ShareGroupMember(name).image() for name in names}
 
@@ -336,7 +292,7 @@ def test_members_stand_in_the_order_in_which_they_joined() -> None:
 
 def test_a_member_that_left_leaves_three_tombstones() -> None:
     # Given
-    log = Log()
+    log = GroupQueueLog()
     alice = ShareGroupMember(ALICE)
     log.write(ImageWrite(replace(EMPTY, members={ALICE: alice.image()}, target={ALICE: frozenset()})))
 
@@ -356,13 +312,6 @@ def test_a_member_that_left_leaves_three_tombstones() -> None:
 # ------------------------------------------------ what cannot be written
 
 
-def a_group_of(*topic_names: str) -> ShareGroupImage:
-    """Return a group whose only member subscribed to these topics."""
-    alice = ShareGroupMember(ALICE)
-    alice.subscribed_topic_names = frozenset(topic_names)
-    return replace(EMPTY, members={ALICE: alice.image()})
-
-
 @pytest.mark.parametrize(
     ("topic_names", "reason"),
     [
@@ -374,7 +323,7 @@ def test_a_group_of_which_one_record_cannot_be_is_refused_alone_and_no_part_of_i
     topic_names: tuple[str, ...], reason: str
 ) -> None:
     # Given
-    log = Log()
+    log = GroupQueueLog()
     log.write(ImageWrite(EMPTY))
     refused = [log.store.submit(ImageWrite(replace(EMPTY, group_epoch=GroupEpoch(2))))]
     refused += [log.store.submit(ImageWrite(a_group_of(*topic_names)))]
