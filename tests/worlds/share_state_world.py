@@ -17,8 +17,8 @@ CONTEXT = RequestContext(7, 1, 84, 0, "broker-2", "/127.0.0.1")
 class ShareStateWorld:
     """`TOPIC` has two partitions. The state of partition 0 is initialized under state epoch 3 from offset 10 on."""
 
-    def __init__(self) -> None:
-        self.store = InMemoryShareStateStore()
+    def __init__(self, store: InMemoryShareStateStore | None = None) -> None:
+        self.store = store or InMemoryShareStateStore()
         self.metadata = InMemoryClusterMetadata()
         self.metadata.create_topic("orders-in", TOPIC, partition_count=2)
         self.observer = RecordingObserver()

@@ -149,19 +149,22 @@ class ShareStateServices:
         context: RequestContext,
         *,
         result_class: ResultOfPartition[Result],
-        needs_state: bool = False,
+        require: Callable[[SharePartitionKey], Awaitable[None]] | None = None,
     ) -> Result:
         """Do the same for an `operation` that changes the state, and return what its partition is answered.
 
         The operation is queued before it first waits. So everything that the live share-partition wrote stands
-        before it, and nothing comes after it.
+        before it, and nothing comes after it. What has to be found out before, by `require` which raises ApiError, is
+        found out while others still hold the share-partition. With it, the operation needs a state.
         """
 
         async def change(named: SharePartitionKey) -> None:
+            if require is not None:
+                await require(named)
             self.on_change(named)
             await operation(named)
 
-        refusal = await self.answer(key, change, context, needs_state=needs_state)
+        refusal = await self.answer(key, change, context, needs_state=require is not None)
         if refusal is None:
             return result_class(key.partition, ErrorCode.NONE, None)
         return result_class(key.partition, refusal.error_code, str(refusal))

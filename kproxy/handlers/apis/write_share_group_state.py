@@ -35,9 +35,11 @@ MOST_BATCHES: Final = 10_000
 def write_share_group_state(services: ShareStateServices) -> ServedApi:
     """Return the entry of WriteShareGroupState in the registry."""
 
-    async def write(key: SharePartitionKey, data: PartitionData) -> None:
+    async def require_few(key: SharePartitionKey, data: PartitionData) -> None:
         before = await services.store.read_summary(key)
         _require_few(data.state_batches, 0 if before is None else len(before.state_batches))
+
+    async def write(key: SharePartitionKey, data: PartitionData) -> None:
         await services.store.write_state(
             key,
             state_epoch=data.state_epoch,
@@ -53,7 +55,7 @@ def write_share_group_state(services: ShareStateServices) -> ServedApi:
             lambda named: write(named, data),
             context,
             result_class=PartitionResult,
-            needs_state=True,
+            require=lambda named: require_few(named, data),
         )
 
     turns = PartitionsInTurn(

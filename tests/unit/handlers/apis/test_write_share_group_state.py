@@ -1,10 +1,15 @@
 """WriteShareGroupState: what a leader says."""
 
+import asyncio
+from dataclasses import replace
+
 from kproxy.error_codes import ErrorCode
 from kproxy.handlers.apis.share_state_requests import share_partition_key
 from kproxy.handlers.apis.write_share_group_state import MOST_BATCHES, write_share_group_state
 from kproxy.share import state_batches
+from kproxy.share.identifiers import SharePartitionKey
 from kproxy.share.record_state import RecordState
+from kproxy.statelog.durable_state import DurableShareState
 from kproxy.wire.messages.write_share_group_state_request import (
     PartitionData,
     StateBatch,
@@ -16,6 +21,7 @@ from kproxy.wire.messages.write_share_group_state_response import (
     WriteShareGroupStateResponse,
     WriteStateResult,
 )
+from tests.in_memory.in_memory_share_state_store import InMemoryShareStateStore
 from tests.worlds.share_state_world import CONTEXT, GROUP, TOPIC, UNKNOWN_TOPIC, ShareStateWorld
 from tests.worlds.waiting import turns_during
 
@@ -53,6 +59,46 @@ async def test_a_write_is_laid_over_the_state() -> None:
         state_batches.StateBatch(17, 17, RecordState.AVAILABLE, 2),
         state_batches.StateBatch(18, 18, RecordState.ARCHIVING, 5),
     )
+
+
+class WaitingStore(InMemoryShareStateStore):
+    """Waits for the log before it tells of a state, as the durable one does."""
+
+    async def read_summary(self, key: SharePartitionKey) -> DurableShareState | None:
+        state = await super().read_summary(key)
+        await asyncio.sleep(0)
+        return state
+
+
+async def test_a_live_share_partition_is_let_go_of_in_the_turn_in_which_the_write_is_queued() -> None:
+    """Else a fetch that waits takes it up again in between, from the state before."""
+    # Given
+    world = await ShareStateWorld(WaitingStore()).begin()
+    loop = asyncio.get_running_loop()
+    start_offsets: list[int | None] = []
+
+    def look(_: SharePartitionKey) -> None:
+        loop.call_soon(lambda: start_offsets.append(getattr(world.state_of(0), "start_offset", None)))
+
+    # When
+    services = replace(world.services, on_change=look)
+    await write_share_group_state(services).serve(a_request(PartitionData(0, 3, 1, 11)), CONTEXT)
+    await asyncio.sleep(0)
+
+    # Then
+    assert start_offsets == [11]
+
+
+async def test_a_write_of_too_many_batches_lets_go_of_nothing() -> None:
+    # Given
+    world = await ShareStateWorld().begin()
+    too_many = [StateBatch(2 * number, 2 * number, 2, 1) for number in range(MOST_BATCHES + 1)]
+
+    # When
+    await answers(world, a_request(PartitionData(0, 3, 0, 0, 0, too_many)))
+
+    # Then
+    assert world.changed == []
 
 
 async def test_each_partition_hears_why_it_was_refused() -> None:
