@@ -146,6 +146,7 @@ class ShareGroups:
             availability=self.availability,
             clock=ports.clock,
             observer=ports.observer,
+            background=ports.background,
             parked=ParkedFetches(self.availability),
             clients=self.clients,
             isolation_of=self.configs.isolation_level,

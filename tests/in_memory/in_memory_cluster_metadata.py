@@ -1,5 +1,6 @@
 """`InMemoryClusterMetadata`: the `ClusterMetadata` port as a few dictionaries."""
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping
 
 from kproxy.errors import BrokerUnavailable
@@ -13,6 +14,9 @@ class InMemoryClusterMetadata:
     def __init__(self, node_ids: Collection[int] = (1,)) -> None:
         self.is_unavailable = False
         self.confirmed: list[Collection[TopicId]] = []
+        self.may_confirm = asyncio.Event()
+        """Cleared, `confirm` returns only when it is set."""
+        self.may_confirm.set()
         self.look_up_count = 0
         """How often topics were asked for by id."""
         self.on_topics: list[Callable[[Collection[TopicId]], None]] = []
@@ -70,6 +74,7 @@ class InMemoryClusterMetadata:
     async def confirm(self, topic_ids: Collection[TopicId], *, not_older_than_ms: int) -> None:
         assert not_older_than_ms == 0, "nothing is old in memory"
         self.confirmed.append(topic_ids)
+        await self.may_confirm.wait()
         self._ask()
 
     def _tell(self, topic_id: TopicId) -> None:

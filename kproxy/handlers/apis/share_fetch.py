@@ -8,6 +8,7 @@ Known differences from a stock broker: the bootstrap port serves every partition
 `fetch_partitions`.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from kproxy.errors import (
@@ -22,7 +23,7 @@ from kproxy.errors import (
 from kproxy.handlers.apis.share_fetch_answer import ShareFetchAnswer
 from kproxy.handlers.authorization import ReadableTopics
 from kproxy.handlers.fetching.fetch_partitions import PartitionFetch
-from kproxy.handlers.fetching.fetch_terms import FetchTerms
+from kproxy.handlers.fetching.fetch_terms import FetchedPartition, FetchTerms
 from kproxy.handlers.groups.effective_limits import EffectiveLimits
 from kproxy.handlers.live.acknowledgements import (
     Acknowledgements,
@@ -50,6 +51,11 @@ LONGEST_WAIT_MS: Final = 60_000
 
 _RECORD_LIMIT_MODE = 1
 """ShareAcquireMode (KIP-1206): never more than MaxRecords."""
+
+
+_LOST: Final = PartitionRefusal(
+    SharePartitionElsewhere.error_code, "the records were lost again before they could be delivered"
+)
 
 
 class ShareFetchHandler:
@@ -103,10 +109,12 @@ class ShareFetchHandler:
         )
         terms = self._terms(request, context, session, readable=readable, deadline_ms=deadline_ms)
         answer = ShareFetchAnswer(session, terms.partitions, self._services.leadership)
+        fetched: Mapping[TopicIdPartition, FetchedPartition] = {}
         try:
             if not claim.closes and not request.is_renew_ack:
                 fetch = PartitionFetch(self._services, terms)
-                answer.add_fetched(await fetch.run(), throttle_ms=fetch.throttled.remaining_ms)
+                fetched = await fetch.run()
+                answer.add_fetched(fetched, throttle_ms=fetch.throttled.remaining_ms)
         except ShareSessionNotFound as ending:
             # Its connection is gone, or its member began anew on another one: nobody reads this, so it is no news.
             return ShareFetchResponse(error_code=ending.error_code, error_message=str(ending))
@@ -114,24 +122,42 @@ class ShareFetchHandler:
             refusals = await applied.settle()
         answer.add_acknowledged(applied.partitions, refusals)
         if not claim.closes:
-            self._withdraw_unless_owned(answer, session)
+            self._withdraw_lost(answer, session, fetched)
         lock_ms = self._limits.of(claim.key.group_id).record_lock_duration_ms
         return answer.response(lock_ms, names_endpoints=not context.is_relayed)
 
-    def _withdraw_unless_owned(self, answer: ShareFetchAnswer, session: ShareSession) -> None:
-        """Deliver nothing that another process may deliver, too: acquisitions are in memory, and no log fences them.
+    def _withdraw_lost(
+        self,
+        answer: ShareFetchAnswer,
+        session: ShareSession,
+        fetched: Mapping[TopicIdPartition, FetchedPartition],
+    ) -> None:
+        """Deliver nothing that others may get, too: acquisitions are in memory, and no log fences them.
 
-        A session ends with its group's stay in this process, even if the group is back by now.
+        That may be members of another process: a session ends with its group's stay in this one, even if the group is
+        back by now. Or other members here: what was acquired while writes were awaited is lost with the share-partition
+        that it was acquired from, which a doubt about the log discards while sessions stay, and when its lock ends.
         """
         if not is_open(self._services.sessions, session):
             answer.withdraw_records(_elsewhere("the share session has ended"))
             return
         try:
             self._services.group_log.require_ready(session.key.group_id)
-        except NotCoordinator as moved:
-            answer.withdraw_records(_elsewhere(str(moved)))
-        except (CoordinatorLoadInProgress, CoordinatorNotAvailable):
-            return  # it is this process's still; what was acquired is refused when it is acknowledged
+        except (NotCoordinator, CoordinatorLoadInProgress, CoordinatorNotAvailable) as unready:
+            answer.withdraw_records(_elsewhere(str(unready)))
+            return
+        now_ms = self._services.clock.now_ms()
+        answer.withdraw_records(_LOST, lambda partition: not self._is_held(fetched[partition], now_ms))
+
+    def _is_held(self, found: FetchedPartition, now_ms: int) -> bool:
+        """Tell whether nobody else can have what was acquired: its share-partition is live, and its lock has not ended.
+
+        The start offset may have passed it: then the log has lost it, and nobody gets it again.
+        """
+        source = found.acquired_from
+        if source is None or now_ms >= found.locked_until_ms:
+            return False
+        return self._services.directory.find(source.key) is source
 
     async def _admit(
         self,

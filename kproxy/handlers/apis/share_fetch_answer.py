@@ -1,6 +1,6 @@
 """The answer to a ShareFetch: which partitions it names, and what it says of each."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kproxy.handlers.fetching.fetch_terms import FetchedPartition
 from kproxy.handlers.live.leadership import Leadership, PartitionRefusal
@@ -68,10 +68,15 @@ class ShareFetchAnswer:
                 result.acknowledge_error_message = refusal.message
                 self._name_leader(partition, refusal, result)
 
-    def withdraw_records(self, refusal: PartitionRefusal) -> None:
-        """Refuse each partition that has records instead of delivering them; what was acknowledged stays."""
+    def withdraw_records(
+        self, refusal: PartitionRefusal, is_lost: Callable[[TopicIdPartition], bool] = lambda _: True
+    ) -> None:
+        """Refuse each partition whose records are lost instead of delivering them; what was acknowledged stays.
+
+        `is_lost` is asked for those that have records.
+        """
         for partition, result in self._partitions.items():
-            if result.acquired_records:
+            if result.acquired_records and is_lost(partition):
                 result.records, result.acquired_records = b"", []
                 result.error_code, result.error_message = refusal.error_code, refusal.message
                 self._name_leader(partition, refusal, result)

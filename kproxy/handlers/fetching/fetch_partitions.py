@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ShareSessionNotFound
+from kproxy.handlers.fetching.failed_reads import look_again
 from kproxy.handlers.fetching.fetch_loads import FetchLoads
 from kproxy.handlers.fetching.fetch_terms import FetchedPartition, FetchTerms
 from kproxy.handlers.fetching.found_bytes import FoundBytes
@@ -104,8 +105,8 @@ class PartitionFetch:
             if not terms.wants_nothing:
                 await self._fetch_listening()
                 if self._has_failed_read:
-                    failed = {each: said.refusal for each, said in self._fetched.items() if said.refusal}
-                    await self._services.leadership.look_again_after(failed)
+                    has_records = self._acquisition.acquired_count > 0
+                    await look_again(self._services, self._fetched, has_records=has_records)
         finally:
             self._report.tell()
             await self._writes.settle()

@@ -8,6 +8,7 @@ from kproxy.handlers.live.leadership import PartitionRefusal
 from kproxy.handlers.request_context import RequestContext
 from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.identifiers import SharePartitionKey, TopicIdPartition
+from kproxy.share.share_partition import SharePartition
 from kproxy.share.share_session import ShareSessionKey
 
 
@@ -60,3 +61,7 @@ class FetchedPartition:
     refusal: PartitionRefusal | None = None
     records: bytes | memoryview = b""
     acquired: Sequence[AcquiredRange] = ()
+    acquired_from: SharePartition | None = None
+    """The share-partition of `acquired`, as it was then; to be compared only."""
+    locked_until_ms: int = 0
+    """When the lock of `acquired` ends, on the Clock, exclusive."""

@@ -69,6 +69,7 @@ class RecordAcquisition:
         if batches.is_corrupt:
             return FetchedPartition(PartitionRefusal(ErrorCode.CORRUPT_MESSAGE, batches.malformed))
         self._learn_size(share_partition, batches)
+        now_ms = self._services.clock.now_ms()
         acquired = share_partition.acquire(
             self._terms.session_key.member_id,
             [(extent.first_offset, extent.last_offset) for extent in extents],
@@ -76,7 +77,7 @@ class RecordAcquisition:
             max_records=self.records_left,
             batch_size=self._terms.batch_size,
             is_record_limit=self._terms.is_record_limit,
-            now_ms=self._services.clock.now_ms(),
+            now_ms=now_ms,
             node_id=self._terms.context.node_id,
             session_number=self._terms.session_number,
             aborted=[
@@ -96,7 +97,12 @@ class RecordAcquisition:
         self._services.clients.note(key.group_id, key.member_id, self._terms.context)
         self._services.directory.note_deadline(share_partition.key)
         delivered = _slice(batches.records, extents, acquired[0].first_offset, acquired[-1].last_offset)
-        return FetchedPartition(records=delivered, acquired=acquired)
+        return FetchedPartition(
+            records=delivered,
+            acquired=acquired,
+            acquired_from=share_partition,
+            locked_until_ms=now_ms + share_partition.limits.record_lock_duration_ms,
+        )
 
     def move_start(self, share_partition: SharePartition, log_start_offset: int) -> None:
         """Give up what the log no longer has: retention or DeleteRecords overtook the share-partition.

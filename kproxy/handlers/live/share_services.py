@@ -12,7 +12,7 @@ from kproxy.handlers.live.parked_fetches import ParkedFetches
 from kproxy.handlers.live.read_turns import ReadTurns
 from kproxy.handlers.live.share_counters import ShareCounters
 from kproxy.handlers.live.share_partitions import SharePartitionDirectory
-from kproxy.handlers.ports import Clock, GroupLog, Observer, PartitionReader, StateLog
+from kproxy.handlers.ports import Background, Clock, GroupLog, Observer, PartitionReader, StateLog
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_session import ShareSessionCache
 
@@ -32,6 +32,7 @@ class ShareServices:
     availability: HeardAvailability
     clock: Clock
     observer: Observer
+    background: Background
     parked: ParkedFetches
     clients: MemberClients
     isolation_of: Callable[[GroupId], IsolationLevel]
