@@ -9,6 +9,7 @@ from kproxy.fleet.fleet_map import NOBODY, FleetMap
 from kproxy.fleet.fleet_map import FleetMember as MapMember
 from kproxy.fleet.limits import FleetLimits
 from kproxy.fleet.member_metadata import MemberProfile
+from kproxy.fleet.member_state import MemberState
 from kproxy.fleet.membership import Membership
 from kproxy.fleet.owners import Peer
 from kproxy.fleet.peer_hello import FleetIdentity
@@ -210,6 +211,14 @@ class JoinedFleet:
     def peers(self) -> Sequence[Peer]:
         """Return every other process that serves any group."""
         return self._table.peers
+
+    def is_map_current(self) -> bool:
+        """Tell whether the map is no older than a lease: not after this process stood still, or lost its coordinator.
+
+        By the clock, whatever was called. Who has left in order goes by the last map that it heard of.
+        """
+        member = self.member
+        return member is not None and (member.membership.state is MemberState.LEFT or member.lease_ms > 0)
 
 
 async def _leave(member: FleetMember, link: CoordinatorLink | None) -> None:

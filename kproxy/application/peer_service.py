@@ -63,7 +63,9 @@ class PeerService:
         self._metrics = metrics
         self._limits = PeerLimits()
         self.dialler = PeerDialler(lambda: fleet.identity, secret, self._limits)
-        self.twins = PeerTwins(fleet, self.dialler, limits=self._limits, measuring=metrics)
+        self.twins = PeerTwins(
+            fleet, self.dialler, limits=self._limits, measuring=metrics, is_sure=fleet.is_map_current
+        )
         ports = FleetPorts(fleet, self.twins, TasksSideBySide(), observer)
         self._peer_ids = PeerGroupIds(groups.coordinator.known_ids, ports)
         self.known_ids = KnownGroupIds(groups.coordinator.known_ids, self._peer_ids)

@@ -59,6 +59,7 @@ class _Owed:
 
     correlation_id: int
     answer: Answer | None
+    patience_ms: int = 0
 
 
 class PeerTwin(asyncio.Protocol):
@@ -145,8 +146,9 @@ class PeerTwin(asyncio.Protocol):
     ) -> None:
         """Send a request (a whole frame) whose answer goes to `answer`. The twin is open."""
         self._has_said_more = self._has_moved = False
-        self._owed.append(_Owed(correlation_id, answer))
-        self._watch(self._limits.patience_ms + extra_patience_ms)
+        patience_ms = self._limits.patience_ms + extra_patience_ms
+        self._owed.append(_Owed(correlation_id, answer, patience_ms))
+        self._watch(patience_ms)
         self._send(request)
 
     def send_left(self, request: Sequence[bytes | memoryview]) -> None:
@@ -258,7 +260,7 @@ class PeerTwin(asyncio.Protocol):
 
     def _end(self, answer: Answer | None) -> None:
         if answer is not None:
-            self._stop_watching()
+            self._watch_next()
             answer.end()
             self.read(is_wanted=True)
 
@@ -270,6 +272,13 @@ class PeerTwin(asyncio.Protocol):
     def _watch(self, patience_ms: int) -> None:
         self._stop_watching()
         self._timer = self._loop.call_later(patience_ms / 1000, self._look)
+
+    def _watch_next(self) -> None:
+        """Begin the patience of the answer that comes next, if one is owed: behind one that was given up."""
+        self._stop_watching()
+        following = next((owed for owed in self._owed if owed.answer is not None), None)
+        if following is not None:
+            self._watch(following.patience_ms)
 
     def _stop_watching(self) -> None:
         if self._timer is not None:

@@ -15,9 +15,10 @@ from kproxy.interception.calls import PeerCall
 from kproxy.net.broker_failures import PeerFailure
 from kproxy.net.counting import Measuring
 from kproxy.net.observation import api_name
+from kproxy.net.peers.owned_answer import OwnedAnswer
 from kproxy.net.peers.peer_dialler import PeerDialler
 from kproxy.net.peers.peer_limits import PeerLimits
-from kproxy.net.peers.peer_twin import GIVEN_UP, PeerTraffic, PeerTwin
+from kproxy.net.peers.peer_twin import GIVEN_UP, Answer, PeerTraffic, PeerTwin
 from kproxy.net.peers.twin_place import TwinPlace
 from kproxy.net.peers.whole_answer import WholeAnswer
 from kproxy.net.relay.buffer_budget import BufferBudget
@@ -43,6 +44,7 @@ class PeerTwins:
         limits: their bounds.
         measuring: what is relayed is counted and timed.
         seconds: a clock for that.
+        is_sure: whether `owners` may be relied on at this moment: this process holds a lease.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class PeerTwins:
         limits: PeerLimits,
         measuring: Measuring,
         seconds: Callable[[], float] = time.perf_counter,
+        is_sure: Callable[[], bool] = lambda: True,
     ) -> None:
         self.traffic = PeerTraffic()
         self.budget = BufferBudget(DEFAULT_BUDGET_BYTES)
@@ -62,6 +65,7 @@ class PeerTwins:
         self._limits = limits
         self._measuring = measuring
         self._seconds = seconds
+        self._is_sure = is_sure
         self._places: dict[int, dict[str, TwinPlace]] = {}
 
     def is_elsewhere(self, group_id: str) -> bool:
@@ -148,9 +152,20 @@ class PeerTwins:
                 twin.send_left(frame)
                 return
             slot = call.slot
-            wait_ms = group_ids.max_wait_ms_of(call.frame) if slot.api_key == ApiKey.SHARE_FETCH else 0
-            twin.ask(frame, answer, correlation_id=slot.correlation_id, extra_patience_ms=wait_ms)
-            await answer.wait(twin)
+            taken, wait_ms = self._owned(call, answer, peer)
+            twin.ask(frame, taken, correlation_id=slot.correlation_id, extra_patience_ms=wait_ms)
+            try:
+                await answer.wait(twin)
+            finally:
+                twin.read(is_wanted=True)  # what is left of an answer that was lost stops for no client
+
+    def _owned(self, call: PeerCall, answer: RelayedAnswer, peer: Peer) -> tuple[Answer, int]:
+        """Return what takes the answer, and for how many milliseconds it may be held."""
+        if call.slot.api_key != ApiKey.SHARE_FETCH:
+            return answer, 0
+        owner = partial(self._owners.peer_of_group, call.group_id)
+        taken = OwnedAnswer(answer, peer, owner=owner, is_sure=self._is_sure)
+        return taken, group_ids.max_wait_ms_of(call.frame)
 
     async def _ask(self, place: TwinPlace, request: DecodedRequest) -> Message:
         api_key, version, number = request.api_key, request.api_version, request.correlation_id

@@ -10,6 +10,7 @@ from kproxy.fleet.member_metadata import MemberProfile
 from kproxy.fleet.member_state import MemberState
 from kproxy.fleet.owners import Peer
 from kproxy.net.deadlines import SystemWallClock
+from kproxy.net.fleet.lease_clock import LeaseClock
 from kproxy.net.state_log.slots import StateSlots
 from kproxy.settings import HostPort
 from kproxy.statelog.claims import NO_MAP_EPOCH
@@ -101,7 +102,7 @@ async def test_before_there_is_a_state_log_a_process_serves_nothing_and_knows_no
     # When / Then
     fleet = one.fleet
     assert (fleet.fleet_group, fleet.map_epoch, fleet.may_serve(0)) == (STATE, NO_MAP_EPOCH, False)
-    assert (fleet.peer_of_group("workers"), list(fleet.peers())) == (None, [])
+    assert (fleet.peer_of_group("workers"), list(fleet.peers()), fleet.is_map_current()) == (None, [], False)
     fleet.saw_epoch(7)
     fleet.gave_up(ALL)
     fleet.desert()
@@ -171,10 +172,27 @@ async def test_whoever_leaves_in_order_hands_its_slots_over_and_still_knows_wher
     assert two.served == frozenset()
     await until(lambda: one.served == ALL)
     assert [peer.name for peer in two.fleet.peers()] == ["one"]
+    assert two.fleet.is_map_current()
     moves = [kproxy.metrics.counted("fleet_slot_moves", "taken") for kproxy in (one, two)]
     assert moves == [SLOT_COUNT + 1, 1]
     assert two.metrics.counted("fleet_slot_moves", "given_up") == 1
     assert two.metrics.counted("fleet_maps") > 0
+
+
+async def test_the_map_of_a_process_that_stood_still_for_longer_than_its_lease_is_not_current(
+    one: Kproxy, two: Kproxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    await both_serve(one, two)
+    before = one.fleet.is_map_current()
+    later_ms = LeaseClock().now_ms() + 6_000
+
+    # When
+    monkeypatch.setattr(LeaseClock, "now_ms", lambda _: later_ms)
+
+    # Then
+    assert before
+    assert not one.fleet.is_map_current()
 
 
 @pytest.mark.parametrize("slot", sorted(ALL))

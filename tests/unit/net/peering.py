@@ -57,6 +57,8 @@ class ScriptedOwners:
 
     def __init__(self) -> None:
         self.by_group: dict[str, Peer] = {}
+        self.is_sure = True
+        """Whether the process may rely on it."""
 
     def peer_of_group(self, group_id: str) -> Peer | None:
         """Return the peer of a group; None for those that are served here."""
@@ -136,6 +138,7 @@ class RelayingProcess(RelayUnderTest):
             dialler(secret=secret, limits=limits),
             limits=limits or PeerLimits(),
             measuring=self.measured,
+            is_sure=lambda: self.owners.is_sure,
         )
         self.relay.peers = self.twins
         self.twins.budget = self.relay.budget

@@ -11,6 +11,7 @@ from tests.unit.net.peering import (
     Fleet,
     ScriptedPeer,
     fetch_of,
+    fetched,
     frame_from,
     heartbeat_of,
     number_of,
@@ -229,6 +230,40 @@ async def test_who_left_the_fleet_in_the_middle_of_its_answer_ends_that() -> Non
         # Then
         assert first + rest == response(7, bytes(1000))
         await until(lambda: fleet.process.twins.traffic.open_twins == 0)
+        writer.close()
+
+
+@pytest.mark.parametrize("has_moved", [False, True])
+async def test_an_answer_on_its_way_when_its_peer_is_known_to_serve_the_group_no_more_is_not_handed_on(
+    has_moved: bool,  # noqa: FBT001 - parametrized
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The peer still serves other groups, and its connection serves the client's next request."""
+    async with Fleet() as fleet:
+        # Given
+        owners = fleet.process.owners
+        owners.by_group["far too"] = fleet.owner.peer
+        fleet.owner.apis.records = b"records"
+        reader, writer = await fleet.process.connect()
+        writer.write(fetch_of("far", 7) + fetch_of("far too", 8))
+        await fleet.owner.apis.was_asked.wait()
+
+        # When
+        owners.is_sure = has_moved
+        if has_moved:
+            owners.by_group["far"] = replace(fleet.owner.peer, token="token-c", name="c")
+        fleet.owner.apis.may_answer.set()
+        refused = await frame_from(reader)
+        owners.is_sure = True
+        served = await frame_from(reader)
+
+        # Then
+        assert number_of(refused) == 7
+        (context,) = fleet.process.apis.contexts
+        assert context.refusal == NO_ANSWER
+        assert ("moved" if has_moved else "lease_ended") in logged(caplog)
+        assert fetched(served) == (8, b"records")
+        assert len(fleet.owner.relay.connections) == 1
         writer.close()
 
 

@@ -10,12 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kproxy.interception.keepalive import KEEPALIVE_CORRELATION_ID
+from kproxy.net.broker_failures import PeerFailure
 from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.peer_twin import PeerTraffic, PeerTwin
+from kproxy.net.peers.whole_answer import WholeAnswer
 from kproxy.net.relay.buffer_budget import BufferBudget
 from tests.event_loops import run
 from tests.unit.net.peering import TakenAnswer
 from tests.unit.net.relaying import response
+from tests.worlds.waiting import until
 
 
 class WrittenTransport:
@@ -296,3 +299,36 @@ async def test_an_answer_tells_that_the_peer_has_taken_its_request() -> None:
     twin.data_received(response(1))
 
     assert budget.held_bytes == 0
+
+
+async def a_twin_that_gave_an_answer_up(limits: PeerLimits) -> tuple[PeerTwin, bytes]:
+    """Return one that had too large an answer to hold, and what of that has yet to come."""
+    budget = BufferBudget(1 << 20)
+    twin = PeerTwin("b", limits, PeerTraffic(), budget)
+    twin.connection_made(cast("asyncio.Transport", WrittenTransport()))
+    whole, too_large = response(1, bytes(500)), WholeAnswer(100, budget)
+    twin.ask([b"first"], too_large, correlation_id=1)
+    twin.data_received(whole[:100])
+    with pytest.raises(PeerFailure, match="is not held"):
+        await too_large.frame()
+    return twin, whole[100:]
+
+
+@pytest.mark.parametrize("extra_patience_ms", [0, 200])
+async def test_a_request_behind_an_answer_that_was_given_up_has_its_own_patience(
+    extra_patience_ms: int,
+) -> None:
+    # Given
+    twin, rest = await a_twin_that_gave_an_answer_up(PeerLimits(patience_ms=30, stall_ms=10))
+    second, loop = TakenAnswer(), asyncio.get_running_loop()
+    asked_at = loop.time()
+
+    # When
+    twin.ask([b"second"], second, correlation_id=2, extra_patience_ms=extra_patience_ms)
+    twin.data_received(rest)
+    await until(lambda: second.failure is not None)
+
+    # Then
+    assert second.failure is not None
+    assert second.failure.reason == "silent"
+    assert (loop.time() - asked_at) * 1000 >= extra_patience_ms
