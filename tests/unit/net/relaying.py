@@ -223,8 +223,8 @@ class RelayUnderTest:
 class SecuredRelayUnderTest(RelayUnderTest):
     """The same with TLS on its ports."""
 
-    def __init__(self, upstream_port: int, secured: SecuredPorts, *, frame_deadline_ms: int = 60_000) -> None:
-        super().__init__(upstream_port, frame_deadline_ms=frame_deadline_ms)
+    def __init__(self, upstream_port: int, secured: SecuredPorts, **limits: int) -> None:
+        super().__init__(upstream_port, **limits)
         plan = PortPlan(BIND_HOST, 0, 1, "kproxy")
         self.listeners = Listeners(plan, self.relay, self.addresses, secured=secured)
         self.relay.binder = self.listeners

@@ -5,6 +5,7 @@ import ssl
 
 import pytest
 
+from kproxy.net.relay import tls_port
 from kproxy.net.relay.listeners import SecuredPorts
 from kproxy.net.relay.relay import Relay
 from kproxy.net.relay.secured_connection import PrincipalOf, SecuredConnection, SecuredConnectionBeside
@@ -27,6 +28,9 @@ from tests.unit.net.tls_contexts import Fixed, dialling, listening, upstream_ter
 from tests.worlds.waiting import until
 
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+
+LARGE_BYTES = 24 << 20
+"""More than what sockets and TLS hold for a client that reads nothing."""
 
 REQUESTED = listening(client_auth=ClientAuth.REQUESTED)
 
@@ -172,6 +176,55 @@ async def test_a_closed_connection_that_its_client_does_not_let_go_of_is_cut_off
         # Then
         await until(lambda: not under_test.relay.connections)
         end.close()
+
+
+async def test_an_answer_that_its_client_does_not_take_counts_and_the_client_is_let_go() -> None:
+    # Given
+    async with (
+        ScriptedBroker() as broker,
+        SecuredRelayUnderTest(broker.port, ports(), client_idle_ms=500, frame_deadline_ms=500) as under_test,
+    ):
+        under_test.apis.records = bytes(LARGE_BYTES)
+        under_test.apis.may_answer.set()
+        _, writer = await connected(under_test, dialling())
+
+        # When
+        writer.write(share_fetch(1))
+
+        # Then
+        await until(lambda: under_test.relay.budget.held_bytes > LARGE_BYTES / 2)
+        await until(lambda: not under_test.relay.connections)
+        stands_still = under_test.counted.of("connection_errors", "client", "stands_still")
+        assert stands_still + under_test.counted.of("connections_expired", "idle") == 1
+        writer.transport.abort()
+
+
+async def test_a_client_that_is_slow_gets_all_of_an_answer_behind_which_its_connection_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(tls_port, "SHUTDOWN_SECONDS", 0.1)
+    async with (
+        ScriptedBroker() as broker,
+        SecuredRelayUnderTest(broker.port, ports(), frame_deadline_ms=60_000) as under_test,
+    ):
+        under_test.apis.records = bytes(LARGE_BYTES)
+        under_test.apis.may_answer.set()
+        reader, writer = await connected(under_test, dialling())
+        writer.write(share_fetch(1))
+        received = len(await reader.readexactly(1))
+        (connection,) = under_test.relay.connections
+
+        # When
+        connection.close()
+        await asyncio.sleep(0.2)  # time itself is what this is about
+        connection.sweep(1)
+        connection.sweep(200_000)
+
+        # Then
+        received += len(await ended(reader))
+        assert received > LARGE_BYTES
+        writer.close()
 
 
 class HalfOpenClient:

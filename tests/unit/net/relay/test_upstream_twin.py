@@ -7,12 +7,14 @@ from collections.abc import Callable
 import pytest
 
 from kproxy.net.dialing import connect
+from kproxy.net.relay.upstream_twin import UpstreamTwin, dial
 from kproxy.settings import HostPort
 from kproxy.wire import codecs
 from kproxy.wire.messages.produce_request import ProduceRequest
 from tests.event_loops import BOTH_LOOPS
 from tests.in_memory.scripted_broker import ScriptedBroker
 from tests.unit.net.relaying import BIND_HOST, RelayUnderTest, ended, request, response, settled, share_fetch
+from tests.unit.net.tls_contexts import dialling, listening
 from tests.worlds.waiting import until
 
 pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
@@ -201,3 +203,51 @@ async def test_a_lost_broker_ends_a_share_request_of_its_client_too() -> None:
         await under_test.apis.was_closed.wait()
         under_test.apis.may_answer.set()
         writer.close()
+
+
+class OwnerOfTwin:
+    """Notes whether its broker is slow."""
+
+    def __init__(self) -> None:
+        self.pauses = 0
+        self.resumptions = 0
+        self.is_lost = False
+
+    def receive_from_broker(self, data: bytes) -> None: ...
+
+    def pause_for_broker(self) -> None:
+        self.pauses += 1
+
+    def resume_for_broker(self) -> None:
+        self.resumptions += 1
+
+    def broker_lost(self, twin: UpstreamTwin, error: Exception | None) -> None:  # noqa: ARG002 - the protocol's own signature
+        self.is_lost = True
+
+
+async def test_what_a_broker_with_tls_has_not_taken_is_counted_and_slows_the_client_down() -> None:
+    # Given
+    may_read, whole = asyncio.Event(), bytes(24 * MIB)
+    received: list[bytes] = []
+
+    async def slow_broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await may_read.wait()
+        received.append(await reader.readexactly(len(whole)))
+        writer.close()
+
+    server = await asyncio.start_server(slow_broker, BIND_HOST, 0, ssl=listening().context)
+    under_test, owner = RelayUnderTest(server.sockets[0].getsockname()[1]), OwnerOfTwin()
+    under_test.relay.broker_tls = dialling()
+    twin = await dial(owner, under_test.relay, -1)
+
+    # When
+    twin.write([whole])
+
+    # Then
+    assert twin.buffered_bytes > 12 * MIB
+    assert (owner.pauses, owner.resumptions) == (1, 0)
+    may_read.set()
+    await until(lambda: owner.is_lost)
+    assert received == [whole]
+    assert owner.resumptions == 1
+    server.close()
