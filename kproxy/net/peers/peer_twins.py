@@ -1,11 +1,9 @@
 """`PeerTwins`: the connections to other kproxy processes, one for each client connection and process that it needs."""
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Final
 
 from kproxy.errors import CoordinatorNotAvailable, MalformedMessage
 from kproxy.fleet.owners import GroupOwners, Peer
@@ -15,6 +13,7 @@ from kproxy.interception.calls import PeerCall
 from kproxy.net.broker_failures import PeerFailure
 from kproxy.net.counting import Measuring
 from kproxy.net.observation import api_name
+from kproxy.net.peers.answer_decoder import AnswerDecoder
 from kproxy.net.peers.owned_answer import OwnedAnswer
 from kproxy.net.peers.peer_dialler import PeerDialler
 from kproxy.net.peers.peer_limits import PeerLimits
@@ -30,9 +29,6 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
 
 log = logs.logger("net.peers")
-
-LARGE_ANSWER_BYTES: Final = 256 * 1024
-"""A larger answer, of more than some 8,000 groups, is decoded beside the event loop: 7 ms and more."""
 
 
 class PeerTwins:
@@ -66,6 +62,7 @@ class PeerTwins:
         self._measuring = measuring
         self._seconds = seconds
         self._is_sure = is_sure
+        self._decoder = AnswerDecoder()
         self._places: dict[int, dict[str, TwinPlace]] = {}
 
     def is_elsewhere(self, group_id: str) -> bool:
@@ -138,6 +135,7 @@ class PeerTwins:
         for place in self._all_places():
             place.fail(GIVEN_UP, "is not asked any more: this process ends")
         self._places.clear()
+        self._decoder.close()
 
     # ------------------------------------------------ private
 
@@ -174,7 +172,7 @@ class PeerTwins:
             async with place.turn:
                 (await place.twin()).ask(frame, answer, correlation_id=number)
                 whole = await answer.frame()
-            return await _decoded(api_key, version, whole)
+            return await self._decoder.message_of(api_key, version, whole)
 
     def _all_places(self) -> list[TwinPlace]:
         return [place for places in self._places.values() for place in places.values()]
@@ -210,12 +208,3 @@ def _no_answer_of(peer: Peer, failure: PeerFailure | MalformedMessage) -> str:
     tell = log.debug if reason == GIVEN_UP else log.warning
     tell("peer_gave_no_answer", name=peer.name, reason=reason, detail=str(failure))
     return f"{peer.name}, which serves it, gave no answer"
-
-
-async def _decoded(api_key: int, version: int, frame: bytes) -> Message:
-    """Return the message of an answer. A process may tell of any number of groups, and nothing of it is shared yet."""
-    if len(frame) > LARGE_ANSWER_BYTES:
-        _, message = await asyncio.to_thread(codecs.decode_response, api_key, version, frame)
-    else:
-        _, message = codecs.decode_response(api_key, version, frame)
-    return message
