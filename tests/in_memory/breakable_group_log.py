@@ -32,6 +32,8 @@ class BreakableGroupLog:
         self.unreadiness: ApiError | None = None
         self.images: list[ShareGroupImage] = []
         """Every picture that was to be written, in order."""
+        self.configured: list[str] = []
+        """Of which groups configurations were to be written, in order."""
         self.records: list[Record] = []
         self.store = GroupQueue()
         self._append(encode_group_record(Claim("in memory", STATE_FORMAT_VERSION), claim_epoch=None))
@@ -64,6 +66,7 @@ class BreakableGroupLog:
     def persist_configs(
         self, group_id: str, values: Mapping[str, str], *, on_refused: OnRefused | None = None
     ) -> Awaitable[None]:
+        self.configured.append(group_id)
         return self._promise(
             ConfigWrite(group_id, values), on_refused, self.persist_failure, self.hold_writes
         )

@@ -7,11 +7,14 @@ refused too, and a group that is not restored within 15 s is answered COORDINATO
 """
 
 from collections import Counter
+from collections.abc import Awaitable, Sequence
 from contextlib import suppress
+from typing import TypeAlias
 
 from kproxy.errors import ApiError, InvalidRequest
 from kproxy.handlers.authorization import Authorization
 from kproxy.handlers.groups.group_configs import ConfigChange, GroupConfigs, require_few_groups
+from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.ports import GroupLog, Observer
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.request_context import RequestContext
@@ -24,6 +27,9 @@ from kproxy.wire.messages.incremental_alter_configs_response import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
 )
+
+_Outcome: TypeAlias = Awaitable[None] | ApiError | None
+"""A write under way, why there is none, or that none was asked for."""
 
 
 class IncrementalAlterConfigsHandler:
@@ -49,42 +55,68 @@ class IncrementalAlterConfigsHandler:
         """
         require_few_groups(request.resources)
         report = RefusalReport(self._observer, context)
-        counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
+        outcomes = await self._begin_all(request, context)
         responses: list[AlterConfigsResourceResponse] = []
-        for resource in request.resources:
+        for resource, outcome in zip(request.resources, outcomes, strict=True):
             result = AlterConfigsResourceResponse(
                 error_message=None,
                 resource_type=resource.resource_type,
                 resource_name=resource.resource_name,
             )
-            try:
-                if counts[resource.resource_type, resource.resource_name] > 1:
-                    raise InvalidRequest("each resource must appear at most once")
-                self._authorization.require_group(context, AclOperation.ALTER_CONFIGS, resource.resource_name)
-                await self._alter(resource, validate_only=request.validate_only)
-            except ApiError as refusal:
+            refusal = await _refusal_of(outcome)
+            if refusal is not None:
                 result.error_code, result.error_message = refusal.error_code, str(refusal)
                 report.add(refusal.error_code, f"group '{resource.resource_name}': {refusal}")
             responses.append(result)
         report.tell()
         return IncrementalAlterConfigsResponse(responses=responses)
 
-    async def _alter(self, resource: AlterConfigsResource, *, validate_only: bool) -> None:
-        """Alter in memory, then wait."""
+    async def _begin_all(
+        self, request: IncrementalAlterConfigsRequest, context: RequestContext
+    ) -> Sequence[_Outcome]:
+        """Alter every group in memory and queue its write, before any is waited for: many become durable together."""
+        counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
+        outcomes: list[_Outcome] = []
+        pace = Pace()
+        for resource in request.resources:
+            try:
+                if counts[resource.resource_type, resource.resource_name] > 1:
+                    raise InvalidRequest("each resource must appear at most once")
+                self._authorization.require_group(context, AclOperation.ALTER_CONFIGS, resource.resource_name)
+                outcomes.append(self._begin(resource, validate_only=request.validate_only))
+            except ApiError as refusal:
+                outcomes.append(refusal)
+            if pace.is_pause_due(max(len(resource.configs), 1)):
+                await let_others_go_on()
+        return outcomes
+
+    def _begin(self, resource: AlterConfigsResource, *, validate_only: bool) -> Awaitable[None] | None:
+        """Alter in memory, and return what is to be waited for."""
         group_id = resource.resource_name
         self._group_log.require_ready(group_id)
         changes = [
             ConfigChange(config.name, config.config_operation, config.value) for config in resource.configs
         ]
         self._configs.alter(group_id, changes, validate_only=validate_only)
-        if not validate_only:
-            await self._group_log.persist_configs(
-                group_id,
-                self._configs.own_values(group_id),
-                on_refused=lambda _: self._take_back(group_id),
-            )
+        if validate_only:
+            return None
+        return self._group_log.persist_configs(
+            group_id,
+            self._configs.own_values(group_id),
+            on_refused=lambda _: self._take_back(group_id),
+        )
 
     def _take_back(self, group_id: str) -> None:
         """Let what is durable be in effect again. In doubt about the whole slot the shell restores it instead."""
         with suppress(ApiError):
             self._configs.restore(group_id, self._group_log.durable_configs(group_id))
+
+
+async def _refusal_of(outcome: _Outcome) -> ApiError | None:
+    if outcome is None or isinstance(outcome, ApiError):
+        return outcome
+    try:
+        await outcome
+    except ApiError as refusal:
+        return refusal
+    return None

@@ -1,5 +1,7 @@
 """IncrementalAlterConfigs: one result for each resource, in order."""
 
+import asyncio
+
 import pytest
 
 from kproxy.error_codes import ErrorCode
@@ -13,6 +15,7 @@ from kproxy.errors import (
 from kproxy.handlers.apis.configs.incremental_alter_configs import IncrementalAlterConfigsHandler
 from kproxy.handlers.groups.group_config_keys import RECORD_LOCK_DURATION_MS, GroupConfigBounds
 from kproxy.handlers.groups.group_configs import MOST_GROUPS_PER_REQUEST, GroupConfigs
+from kproxy.handlers.live.pauses import MOST_AT_FIRST, MOST_AT_ONCE
 from kproxy.handlers.request_context import RequestContext
 from kproxy.wire.messages.incremental_alter_configs_request import (
     AlterableConfig,
@@ -22,6 +25,7 @@ from kproxy.wire.messages.incremental_alter_configs_request import (
 from tests.in_memory.breakable_group_log import BreakableGroupLog
 from tests.in_memory.recording_observer import RecordingObserver
 from tests.in_memory.scripted_authorizer import EVERYBODY_MAY
+from tests.worlds.waiting import until_all_wait
 
 CONTEXT = RequestContext(1, 1, 44, 1, "client", "/127.0.0.1")
 LOCK = "share.record.lock.duration.ms"
@@ -148,6 +152,47 @@ async def test_a_refused_change_is_neither_in_effect_nor_made_durable_by_the_nex
     # Then
     assert in_effect == 20_000
     assert log.replayed().configs() == {"g": {LOCK: "20000", "share.auto.offset.reset": "earliest"}}
+
+
+async def test_the_writes_of_all_groups_are_queued_before_any_is_waited_for() -> None:
+    # Given
+    log, configs = BreakableGroupLog(), GroupConfigs(GroupConfigBounds())
+    handler = IncrementalAlterConfigsHandler(configs, log, RecordingObserver(), authorization=EVERYBODY_MAY)
+    log.hold_writes = asyncio.Event()
+    resources = [a_resource("g", "15000"), a_resource("h", "1"), a_resource("i", "20000")]
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        answering = tasks.create_task(handler.serve(IncrementalAlterConfigsRequest(resources), CONTEXT))
+        await until_all_wait()
+        queued = list(log.configured)
+        log.hold_writes.set()
+
+    # Then
+    assert queued == ["g", "i"]
+    errors = [result.error_code for result in answering.result().responses]
+    assert errors == [ErrorCode.NONE, ErrorCode.INVALID_CONFIG, ErrorCode.NONE]
+    assert log.replayed().configs() == {"g": {LOCK: "15000"}, "i": {LOCK: "20000"}}
+
+
+async def test_very_many_groups_are_altered_bit_by_bit() -> None:
+    # Given
+    log = BreakableGroupLog()
+    handler = IncrementalAlterConfigsHandler(
+        GroupConfigs(GroupConfigBounds()), log, RecordingObserver(), authorization=EVERYBODY_MAY
+    )
+    resources = [a_resource(f"g{number}", "15000") for number in range(MOST_GROUPS_PER_REQUEST)]
+    seen: list[int] = []
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        answering = tasks.create_task(handler.serve(IncrementalAlterConfigsRequest(resources), CONTEXT))
+        while not answering.done():
+            await asyncio.sleep(0)
+            seen.append(len(log.configured))
+
+    # Then
+    assert list(dict.fromkeys(seen)) == [MOST_AT_FIRST, MOST_AT_FIRST + MOST_AT_ONCE, len(resources)]
 
 
 async def test_dead_letters_are_not_served_yet_and_the_answer_says_so() -> None:
