@@ -16,8 +16,15 @@ from kproxy.wire.records import Record
 MAX_MERGED_WRITES: Final = 256
 """How many writes become one record at most: each leaves headers that name its actors."""
 
+MAX_MERGED_RUNS: Final = 10_000
+"""How many runs of offsets, those of actors counted, a record of several writes has at most: some 4 ms to make it."""
+
+_RUNS_OF_ONE: Final = 50
+"""So many runs of offsets are as much work as another operation."""
+
 MOST_OPERATIONS: Final = 500
-"""How many operations are looked at for one append. It is made, and taken in, in one turn each: some 10 ms."""
+"""How many operations, or as much work, are looked at for one append. It is made, and taken in, in one turn each: some
+10 ms."""
 
 MOST_BYTES: Final = 2**18
 """From how many bytes of records on an append takes no more: larger records are more work."""
@@ -28,12 +35,24 @@ DecidedOperation: TypeAlias = CoordinatorResult[None] | CoordinatorResult[Durabl
 class WaitingOperation:
     """One operation, or several writes that become one record, with everybody who waits for it."""
 
-    __slots__ = ("more_writes", "operation", "tickets")
+    __slots__ = ("_run_count", "more_writes", "operation", "tickets")
 
     def __init__(self, operation: KeyedOperation, ticket: Ticket) -> None:
         self.operation: Final = operation
         self.more_writes: list[Write] = []
         self.tickets = [ticket]
+        self._run_count = _run_count(operation)
+
+    @property
+    def work(self) -> int:
+        """As how many operations it counts."""
+        return len(self.tickets) + self._run_count // _RUNS_OF_ONE
+
+    def add(self, write: Write, ticket: Ticket) -> None:
+        """Let a write become one record with this (`takes`)."""
+        self.more_writes.append(write)
+        self.tickets.append(ticket)
+        self._run_count += _run_count(write)
 
     def takes(self, write: Write) -> bool:
         """Tell whether `write`, to the same share-partition, may become one record with this."""
@@ -42,6 +61,7 @@ class WaitingOperation:
             type(first) is Write
             and _have_equal_epochs(first, write)
             and len(self.tickets) < MAX_MERGED_WRITES
+            and self._run_count + _run_count(write) <= MAX_MERGED_RUNS
         )
 
     def rests_on(self, earlier: Write) -> bool:
@@ -73,7 +93,8 @@ class WaitingOperation:
         halves: list[WaitingOperation] = []
         for part in (slice(0, middle), slice(middle, None)):
             half = WaitingOperation(writes[part][0], self.tickets[part][0])
-            half.more_writes, half.tickets = writes[part][1:], self.tickets[part]
+            for write, ticket in zip(writes[part][1:], self.tickets[part][1:], strict=True):
+                half.add(write, ticket)
             halves.append(half)
         return halves
 
@@ -105,7 +126,7 @@ class AppendDraft:
         self._looked_at_count = 0
 
     def look_at(self, operation_count: int = 1) -> None:
-        """Count so many operations, or snapshots, that are decided for it, whatever becomes of them."""
+        """Count so many operations, snapshots, or work like them, that are decided for it, whatever becomes of them."""
         self._looked_at_count += operation_count
 
     @property
@@ -141,6 +162,12 @@ class AppendDraft:
         self.records += records
         self.replayed += [record for record, _ in wanted]
         return True
+
+
+def _run_count(operation: KeyedOperation) -> int:
+    if type(operation) is not Write:
+        return 0
+    return len(operation.delta.batches) + sum(len(actor.offset_ranges) for actor in operation.actors)
 
 
 def _have_equal_epochs(one: Write, other: Write) -> bool:

@@ -107,8 +107,7 @@ class StateQueue:
             ticket.refuse(refusal)
             return ticket
         elif (latest := self._latest.get(operation.key)) is not None and latest.takes(operation):
-            latest.more_writes.append(operation)
-            latest.tickets.append(ticket)
+            latest.add(operation, ticket)
         else:
             self._queue_up(operation, ticket)
         self._waiting_count += 1
@@ -177,7 +176,7 @@ class StateQueue:
             while self._queue and has_room and not draft.is_full:
                 waiting = self._queue.popleft()
                 held_back.append(waiting)
-                draft.look_at(len(waiting.tickets))
+                draft.look_at(waiting.work)
                 if waiting.operation.key not in draft.keys:
                     has_room = self._decide(waiting, draft)
                     if has_room:

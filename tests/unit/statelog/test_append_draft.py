@@ -4,7 +4,13 @@ import pytest
 
 from kproxy.errors import UnwritableStateRecord
 from kproxy.share.identifiers import LeaderEpoch, SharePartitionKey
-from kproxy.statelog.append_draft import MOST_BYTES, MOST_OPERATIONS, AppendDraft, WaitingOperation
+from kproxy.statelog.append_draft import (
+    MAX_MERGED_RUNS,
+    MOST_BYTES,
+    MOST_OPERATIONS,
+    AppendDraft,
+    WaitingOperation,
+)
 from kproxy.statelog.operations import ColdSnapshots, Delete, Read, ReadSummary
 from kproxy.statelog.share_coordinator import CoordinatorResult
 from kproxy.statelog.state_records import ShareSnapshot, ShareUpdate
@@ -246,8 +252,8 @@ def test_merged_writes_part_in_the_order_in_which_they_came() -> None:
     writes = [an_acknowledgement(offset) for offset in range(3)]
     tickets = [Ticket() for _ in writes]
     waiting = WaitingOperation(writes[0], tickets[0])
-    waiting.more_writes += writes[1:]
-    waiting.tickets += tickets[1:]
+    for write, ticket in zip(writes[1:], tickets[1:], strict=True):
+        waiting.add(write, ticket)
 
     # When
     earlier, later = waiting.halves(writes[0])
@@ -290,3 +296,44 @@ def test_an_append_takes_no_more_once_its_records_are_large() -> None:
     sizes = [record_size_bytes(record) for record in append.records]
     assert sum(sizes[:-1]) < MOST_BYTES <= sum(sizes)
     assert queue.waiting_count == len(keys)
+
+
+def test_writes_become_one_record_until_it_has_very_many_runs() -> None:
+    # Given
+    queue = a_queue(a_snapshot())
+    offsets = range(0, 2_000, 2)
+    write = a_write(
+        a_delta(0, 0, *(a_batch(offset, offset) for offset in offsets)),
+        an_actor("alice", *((offset, offset) for offset in offsets)),
+    )
+    tickets = [queue.submit(write) for _ in range(20)]
+
+    # When
+    append = next_append(queue)
+    queue.succeeded(queue.fold.applied_offset + 1)
+
+    # Then
+    assert append is not None
+    merged_count = sum(ticket.is_done for ticket in tickets)
+    assert merged_count == MAX_MERGED_RUNS // (2 * len(offsets))
+    assert [ticket.is_done for ticket in tickets] == [True] * merged_count + [False] * (20 - merged_count)
+    append_everything(queue)
+    assert all(ticket.is_done and ticket.refusal is None for ticket in tickets)
+
+
+def test_operations_of_very_many_runs_are_looked_at_some_at_a_time() -> None:
+    # Given
+    keys = [SharePartitionKey(KEY.group_id, KEY.topic_id, number) for number in range(30)]
+    queue = a_queue(*map(a_snapshot, keys))
+    many = tuple(a_batch(2 * index, 2 * index) for index in range(2_000))
+    tickets = [queue.submit(a_write(a_delta(0, 0, *many), ALICE, key=key)) for key in keys]
+
+    # When
+    append = next_append(queue, max_bytes=SMALL_BYTES)
+
+    # Then
+    assert append is None
+    refused = [ticket.is_done for ticket in tickets]
+    assert sum(refused) == 13, "each is as much work as 41 operations"
+    assert refused == sorted(refused, reverse=True)
+    assert queue.waiting_count == len(keys) - sum(refused)
