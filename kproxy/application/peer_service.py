@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kproxy.application.joined_fleet import JoinedFleet
 from kproxy.handlers.administration_bounds import AdministrationBounds
@@ -28,6 +29,9 @@ from kproxy.net.tasks import TaskKeeper
 from kproxy.settings import HostPort, Settings
 from kproxy.telemetry.metrics import Metrics
 
+if TYPE_CHECKING:  # what reads certificates is slow to import: see `tls_parts`
+    from kproxy.net.tls.renewal import RenewedContext
+
 
 def fleet_secret(settings: Settings) -> bytes | None:
     """Return what all processes of the fleet share, None for nothing. Raises SecretUnusable."""
@@ -42,6 +46,7 @@ class PeerService:
         fleet: who serves which group.
         groups: what this process serves.
         secret: what all processes of the fleet share, None for nothing.
+        tls: contexts of connections between processes, None for plaintext.
         bounds: those of administrators' requests.
     """
 
@@ -52,6 +57,7 @@ class PeerService:
         groups: ShareGroups,
         *,
         secret: bytes | None,
+        tls: "RenewedContext | None",
         bounds: AdministrationBounds,
         observer: ShellObserver,
         metrics: Metrics,
@@ -60,9 +66,12 @@ class PeerService:
         self._groups = groups
         self._fleet = fleet
         self._secret = secret
+        self._tls = tls
         self._metrics = metrics
         self._limits = PeerLimits()
-        self.dialler = PeerDialler(lambda: fleet.identity, secret, self._limits)
+        self.dialler = PeerDialler(
+            lambda: fleet.identity, secret, self._limits, None if tls is None else tls.dialling
+        )
         self.twins = PeerTwins(
             fleet, self.dialler, limits=self._limits, measuring=metrics, is_sure=fleet.is_map_current
         )
@@ -87,7 +96,7 @@ class PeerService:
         relayed = peer_relay(relay, (*apis.entries, *apis.partial_entries), self._held_refusals)
         self._sweeper = Sweeper(relayed)
         self._listener = PeerListener(
-            relayed, lambda: self._fleet.identity, self._secret, limits=self._limits
+            relayed, lambda: self._fleet.identity, self._secret, limits=self._limits, tls=self._tls
         )
 
     def show(self, views: Views) -> None:
@@ -98,7 +107,7 @@ class PeerService:
         """Listen from now on; who comes before this process knows its cluster is turned away.
 
         Raises:
-            SecretUnusable: others than this machine could reach the port, and there is no secret.
+            SecretUnusable: others than this machine could reach the port, and there is no secret and no TLS.
             PortUnavailable: it cannot be bound.
         """
         await self._listener.bind(self._settings.fleet_listener)

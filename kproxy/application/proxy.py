@@ -171,6 +171,7 @@ class Proxy:
             metrics=self._metrics,
             tasks=self._tasks,
             secret=fleet_secret(self._settings),
+            fleet_tls=self._tls.fleet,
         )
         self._share = ShareService(
             around, on_change=self._switch_share_groups, on_slot_ready=self._go_on_if_well

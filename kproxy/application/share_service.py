@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kproxy.application.configured_limits import share_group_limits
 from kproxy.application.joined_fleet import FleetSeat, JoinedFleet
@@ -33,6 +34,9 @@ from kproxy.settings import Settings
 from kproxy.telemetry import logs
 from kproxy.telemetry.metrics import Metrics
 
+if TYPE_CHECKING:  # what reads certificates is slow to import: see `tls_parts`
+    from kproxy.net.tls.renewal import RenewedContext
+
 log = logs.logger("application")
 
 
@@ -49,6 +53,8 @@ class Surroundings:
     tasks: TaskKeeper
     secret: bytes | None
     """What all processes of the fleet share; None for nothing."""
+    fleet_tls: "RenewedContext | None"
+    """Of connections between them; None for plaintext."""
 
 
 class ShareService:
@@ -80,6 +86,7 @@ class ShareService:
             self.fleet,
             self.groups,
             secret=around.secret,
+            tls=around.fleet_tls,
             bounds=limits.administration,
             observer=self.observer,
             metrics=around.metrics,

@@ -16,6 +16,7 @@ from kproxy.security.principal import ANONYMOUS
 from kproxy.security.principal_mapping import PrincipalMapping
 from kproxy.settings import Settings
 from kproxy.settings.choices import HostnameCheck
+from kproxy.settings.ssl_kinds import TLS_VERSIONS
 
 if TYPE_CHECKING:
     from kproxy.net.tls.certificates import CertificateFacts
@@ -25,23 +26,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TlsParts:
-    """`listener` is None where no port of kproxy's speaks TLS, `upstream` where brokers are reached in plaintext."""
+    """`listener` is None where no port for clients speaks TLS, `upstream` where brokers are reached in plaintext.
+
+    `fleet` is None where the processes of a fleet are; it both listens and dials.
+    """
 
     listener: "RenewedContext | None" = None
     upstream: "RenewedContext | None" = None
+    fleet: "RenewedContext | None" = None
     principal_of: PrincipalOf = lambda _: ANONYMOUS
 
     def certificates(self) -> Sequence["CertificateFacts"]:
         """Return what is to be told of the certificates in use."""
-        return [
-            each for context in (self.listener, self.upstream) if context for each in context.certificates
-        ]
+        return [each for _, context in self._contexts() for each in context.certificates]
 
     def start(self, tasks: TaskKeeper) -> None:
         """Look after the files from now on."""
-        for role, context in (("listener", self.listener), ("upstream", self.upstream)):
-            if context is not None:
-                tasks.keep_up(context.run, name=f"certificates: {role}")
+        for role, context in self._contexts():
+            tasks.keep_up(context.run, name=f"certificates: {role}")
+
+    def _contexts(self) -> "Sequence[tuple[str, RenewedContext]]":
+        roles = (("listener", self.listener), ("upstream", self.upstream), ("fleet", self.fleet))
+        return [(role, context) for role, context in roles if context is not None]
 
 
 class _Uncounted:
@@ -67,7 +73,7 @@ def tls_parts(settings: Settings, *, wall_ms: Callable[[], int], counting: Count
         KproxyError: files, certificates or rules cannot be used.
     """
     mapping = PrincipalMapping(settings.ssl_principal_mapping_rules)
-    if not (settings.has_tls_ports or settings.upstream_security_protocol.has_tls):
+    if not (settings.has_tls_ports or settings.upstream_security_protocol.has_tls or settings.has_fleet_tls):
         return TlsParts()
     from kproxy.net.tls.peer_names import subject_of  # noqa: PLC0415 - see above
     from kproxy.net.tls.renewal import RenewedContext  # noqa: PLC0415
@@ -75,14 +81,19 @@ def tls_parts(settings: Settings, *, wall_ms: Callable[[], int], counting: Count
     def renewed(role: str, files: Sequence[str], make: "Callable[[int], MadeContext]") -> "RenewedContext":
         return RenewedContext(role, files, make, wall_ms=wall_ms, counting=counting)
 
-    listener = upstream = None
+    listener = upstream = fleet = None
     if settings.has_tls_ports:
         files = _files(settings.ssl_keystore_location, settings.ssl_truststore_location)
         listener = renewed("listener", files, partial(_listener_context, settings))
     if settings.upstream_security_protocol.has_tls:
         files = _files(settings.upstream_ssl_keystore_location, settings.upstream_ssl_truststore_location)
         upstream = renewed("upstream", files, partial(_upstream_context, settings))
-    return TlsParts(listener, upstream, lambda certificate: mapping.principal_of(subject_of(certificate)))
+    if settings.has_fleet_tls:
+        files = _files(settings.fleet_ssl_keystore_location, settings.fleet_ssl_truststore_location)
+        fleet = renewed("fleet", files, partial(_fleet_context, settings))
+    return TlsParts(
+        listener, upstream, fleet, lambda certificate: mapping.principal_of(subject_of(certificate))
+    )
 
 
 def _files(key_files: Sequence[str], trust_file: str) -> list[str]:
@@ -116,3 +127,17 @@ def _upstream_context(settings: Settings, now_ms: int) -> "MadeContext":
     )
     checks_hostname = settings.upstream_ssl_endpoint_identification_algorithm is HostnameCheck.HTTPS
     return upstream_context(terms, now_ms, checks_hostname=checks_hostname)
+
+
+def _fleet_context(settings: Settings, now_ms: int) -> "MadeContext":
+    from kproxy.net.tls.contexts import TlsTerms, fleet_context  # noqa: PLC0415
+
+    terms = TlsTerms(
+        prefix="kproxy.fleet.",
+        key_files=settings.fleet_ssl_keystore_location,
+        key_password=settings.fleet_ssl_key_password.reveal(),
+        trust_file=settings.fleet_ssl_truststore_location,
+        versions=TLS_VERSIONS,
+        cipher_suites=(),
+    )
+    return fleet_context(terms, now_ms)

@@ -155,7 +155,7 @@ class ClientSession:
 
     @property
     def held_frame_bytes(self) -> int:
-        """The full size of a request that is held and not whole yet, and of a held response until it leaves."""
+        """The full size of the frames, of either side, that are held and not whole yet."""
         return self._requests.held_frame_bytes + self._responses.held_frame_bytes
 
     @property

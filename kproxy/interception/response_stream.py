@@ -89,8 +89,8 @@ class ResponseStream:
 
     @property
     def held_frame_bytes(self) -> int:
-        """The full size of a response that is held, until it leaves: also when it is whole, and waits; 0 for none."""
-        return self._held.frame_bytes if self._stuck is None else len(self._stuck[0])
+        """The full size of a response that is held and not whole yet, 0 when there is none."""
+        return self._held.frame_bytes
 
     def receive(self, data: bytes | memoryview) -> None:
         """Take what the broker sent. Raises PeerViolation when it is no answer to what it was asked."""

@@ -1,4 +1,4 @@
-"""Connecting to a backing broker: its name is resolved at each dial, and every address of it is tried.
+"""Connecting to a backing broker, or another kproxy: its name is resolved at each dial, and every address is tried.
 
 With TLS the broker is asked for by its name (SNI), and must prove that name, whatever address it was reached at.
 """
@@ -11,14 +11,14 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from kproxy.net.broker_failures import BrokerFailure
-from kproxy.net.tls.handshakes import failure_with_broker
+from kproxy.net.tls.handshakes import HandshakeFailure, failure_with_broker
 from kproxy.settings.addresses import HostPort
 
 P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 
 class TlsContext(Protocol):
-    """What TLS connections are made with: `RenewedContext`."""
+    """What TLS connections are made with: `RenewedContext`, `DiallingContext`."""
 
     @property
     def context(self) -> ssl.SSLContext:
@@ -26,10 +26,21 @@ class TlsContext(Protocol):
         ...
 
 
+FailureOf = Callable[[BaseException, str], HandshakeFailure]
+"""Returns what it means that a handshake with a host ended in an error."""
+
+
 async def connect(
-    address: HostPort, make_protocol: Callable[[], P], *, timeout_ms: int, tls: TlsContext | None = None
+    address: HostPort,
+    make_protocol: Callable[[], P],
+    *,
+    timeout_ms: int,
+    tls: TlsContext | None = None,
+    failure_of: FailureOf = failure_with_broker,
 ) -> P:
     """Return the protocol of a new connection to `address`, after the handshake if it is to be one with `tls`.
+
+    `failure_of` has the words for a handshake that failed.
 
     Raises:
         BrokerFailure: the text names the address, and says for each address of the name what happened there.
@@ -38,9 +49,17 @@ async def connect(
     try:
         async with asyncio.timeout(timeout_ms / 1000):
             return await _connect_to_any(address, make_protocol, timeout_ms, context)
+    except _HandshakeFailed as failed:
+        failure = failure_of(failed.error, address.host)
+        raise BrokerFailure(failure.reason, f"{address}: {failure.detail}") from failed.error
     except TimeoutError:
         detail = f"{address} cannot be reached within {timeout_ms} ms"
         raise BrokerFailure("connect_timeout", detail) from None
+
+
+class _HandshakeFailed(Exception):
+    def __init__(self, error: OSError) -> None:
+        self.error = error
 
 
 async def _connect_to_any(
@@ -55,14 +74,12 @@ async def _connect_to_any(
             async with asyncio.timeout(timeout_s):
                 return await _connect_to(host, address, family, make_protocol, context)
         except ssl.SSLError as error:
-            raise _tls_failure(
-                error, address
-            ) from error  # every address of the name has the same certificate
+            raise _HandshakeFailed(error) from error  # every address of the name has the same certificate
         except TimeoutError:
             failures.append(f"{host}: no answer within {round(timeout_s * 1000)} ms")
         except OSError as error:
             if context is not None and isinstance(error, ConnectionResetError | BrokenPipeError):
-                raise _tls_failure(error, address) from error
+                raise _HandshakeFailed(error) from error
             failures.append(f"{host}: {_in_words(error)}")
     raise BrokerFailure("unreachable", f"{address} cannot be reached ({'; '.join(failures)})")
 
@@ -83,11 +100,6 @@ async def _connect_to(
 def _tls_name(host: str) -> str:
     """Return the name that a certificate has: without the dot that ends a name which is complete."""
     return host.removesuffix(".")
-
-
-def _tls_failure(error: OSError, address: HostPort) -> BrokerFailure:
-    failure = failure_with_broker(error, address.host)
-    return BrokerFailure(failure.reason, f"{address}: {failure.detail}")
 
 
 async def _resolve(address: HostPort) -> list[tuple[str, int]]:

@@ -89,10 +89,19 @@ def _fleet_contradictions(settings: Settings, said: Callable[[str], str]) -> Ite
             f"others cannot connect to {settings.fleet_advertised_host}: {said('kproxy.fleet.advertised.host')} and "
             f"{said('kproxy.fleet.listener')}; set kproxy.fleet.advertised.host to a name or address of this machine"
         )
-    if not settings.fleet_listener.is_loopback and not settings.fleet_secret_file:
+    keys, trust = settings.fleet_ssl_keystore_location, settings.fleet_ssl_truststore_location
+    if bool(keys) is not bool(trust):
+        given, missing = ("keystore", "truststore") if keys else ("truststore", "keystore")
+        yield (
+            f"{said(f'kproxy.fleet.ssl.{given}.location')} needs kproxy.fleet.ssl.{missing}.location: each process "
+            "shows a certificate, and goes by that of the other one"
+        )
+    is_guarded = bool(settings.fleet_secret_file) or settings.has_fleet_tls
+    if not settings.fleet_listener.is_loopback and not is_guarded:
         yield (
             f"{said('kproxy.fleet.listener')} lets other machines in, and {said('kproxy.fleet.secret.file')} lets "
-            "everybody in who reaches it: name a file with a secret, or listen on 127.0.0.1"
+            "everybody in who reaches it: name a file with a secret, or the files of mutual TLS "
+            "(kproxy.fleet.ssl.keystore.location and kproxy.fleet.ssl.truststore.location), or listen on 127.0.0.1"
         )
 
 

@@ -66,7 +66,7 @@ DECLARATIONS: Final = (
         _COUNTER,
         "Changes of the files of TLS, by whether the new ones could be used.",
         ("role", "result"),
-        tuple((role, result) for role in ("listener", "upstream") for result in ("ok", "failed")),
+        tuple((role, result) for role in ("listener", "upstream", "fleet") for result in ("ok", "failed")),
     ),
     MetricDeclaration(
         "tls_certificate_expiry_timestamp_seconds",

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Final, Self
 
 import pytest
@@ -21,6 +22,7 @@ from tests.real_kafka.session_clusters import ClusterOfSession
 from tests.real_kafka.share_member import AcknowledgeType, ShareMember
 from tests.real_kafka.share_members import MEMBER_KINDS
 from tests.real_kafka.versions import OLDEST, REFERENCE
+from tests.worlds.certificate_authority import CertificateAuthority
 
 PARTITIONS: Final = 4
 RECORDS_EACH: Final = 40
@@ -81,6 +83,29 @@ def test_two_kproxies_in_front_of_the_oldest_kafka_are_one(kafka_cluster: Cluste
     for each in work:
         assert misaccounted(each.deliveries, each.produced) == {}
         assert {delivery.member for delivery in each.deliveries} == {0, 1}
+
+
+def test_two_kproxies_that_speak_mutual_tls_are_one(kafka_cluster: ClusterOfSession, tmp_path: Path) -> None:
+    # Given
+    authority = CertificateAuthority(tmp_path, "fleet")
+    keys = authority.issue("kproxy", hosts=())
+    settings = {
+        "kproxy.fleet.ssl.keystore.location": f"{keys.certificate},{keys.key}",
+        "kproxy.fleet.ssl.truststore.location": str(authority.file),
+    }
+    with kproxy_fleet(kafka_cluster(REFERENCE.version), 2, settings=settings) as fleet:
+        near, owner = fleet.kproxies
+        work = Work(fleet, fleet.new_group_of(owner), [("confluent", near)])
+
+        # When
+        work.do()
+
+        # Then
+        assert misaccounted(work.deliveries, work.produced) == {}
+        for kproxy in fleet.kproxies:
+            assert kproxy.log_events(level="error") == []
+            roles = {certificate["role"] for certificate in kproxy.status()["certificates"]}
+            assert roles == {"fleet", "fleet_trust"}
 
 
 # ---- trouble of one slot is its own

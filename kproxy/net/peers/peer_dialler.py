@@ -11,10 +11,12 @@ from kproxy.fleet.owners import Peer
 from kproxy.fleet.peer_handshake import Credentials, DiallerHandshake
 from kproxy.fleet.peer_hello import NO_CLIENT, NONCE_BYTES, FleetIdentity, Hello, Purpose, RelayedClient
 from kproxy.net.broker_failures import BrokerFailure, PeerFailure
-from kproxy.net.dialing import connect
+from kproxy.net.dialing import TlsContext, connect
 from kproxy.net.peers.dial_turns import DialTurns
 from kproxy.net.peers.peer_limits import PeerLimits
+from kproxy.net.peers.sliced_transport import in_slices, is_tls
 from kproxy.net.peers.sockets import watch_peer
+from kproxy.net.tls.handshakes import failure_with_peer, is_refusal
 from kproxy.settings.addresses import HostPort
 
 KNOWN_REASONS: Final = frozenset(
@@ -47,14 +49,20 @@ class PeerDialler:
         identity: who it is; None as long as it does not know its cluster.
         secret: what all processes of the fleet share, None for none.
         limits: how long it all may take.
+        tls: the context for the next connection, with the certificate of this process; None for plaintext.
     """
 
     def __init__(
-        self, identity: Callable[[], FleetIdentity | None], secret: bytes | None, limits: PeerLimits
+        self,
+        identity: Callable[[], FleetIdentity | None],
+        secret: bytes | None,
+        limits: PeerLimits,
+        tls: TlsContext | None = None,
     ) -> None:
         self._identity = identity
         self._secret = secret
         self._limits = limits
+        self._tls = tls
         self._turns = DialTurns(limits.most_dials)
 
     async def open(
@@ -76,7 +84,13 @@ class PeerDialler:
         try:
             address = HostPort(peer.host, peer.port)
             async with self._turns.turn(address, self._limits.connect_timeout_ms) as left_ms:
-                await connect(address, lambda: introduction, timeout_ms=left_ms)
+                await connect(
+                    address,
+                    lambda: introduction,
+                    timeout_ms=left_ms,
+                    tls=self._tls,
+                    failure_of=failure_with_peer,
+                )
                 async with asyncio.timeout(self._limits.preamble_ms / 1000):
                     return introduction.taken(await introduction.over)
         except BrokerFailure as failure:
@@ -155,10 +169,19 @@ class Introduction(asyncio.Protocol, Generic[P]):
 
     def connection_lost(self, error: Exception | None) -> None:
         if not self.over.done():
-            reason = f": {error}" if error is not None else ""
-            self.over.set_exception(
-                PeerRefused("lost", f"it closed the connection without a welcome{reason}")
-            )
+            self.over.set_exception(PeerRefused("lost", self._why_lost(error)))
+
+    def _why_lost(self, error: Exception | None) -> str:
+        if is_refusal(error):
+            assert error is not None
+            return failure_with_peer(error).detail
+        reason = f": {error}" if error is not None else ""
+        is_secured = self._transport is not None and is_tls(self._transport)
+        hint = "not trust the certificate of this process" if is_secured else "speak TLS"
+        return (
+            f"it closed the connection without a welcome{reason}; it may {hint}: "
+            "all processes of a fleet need the same kproxy.fleet.ssl.*"
+        )
 
     def taken(self, protocol: P) -> P:
         """Take note that somebody has the connection now, and return `protocol`."""
@@ -175,7 +198,7 @@ class Introduction(asyncio.Protocol, Generic[P]):
 def hand_over(transport: asyncio.Transport, protocol: P, rest: bytes) -> P:
     """Let `protocol` have `transport` from now on, and what came on it already."""
     transport.set_protocol(protocol)
-    protocol.connection_made(transport)
+    protocol.connection_made(in_slices(transport))
     if rest and isinstance(protocol, asyncio.Protocol):
         protocol.data_received(rest)
     return protocol

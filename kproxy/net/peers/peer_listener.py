@@ -9,13 +9,15 @@ from weakref import WeakSet
 from kproxy.errors import PeerRefused
 from kproxy.fleet.peer_handshake import Credentials, ListenerHandshake
 from kproxy.fleet.peer_hello import NONCE_BYTES, FleetIdentity, Hello, Purpose
+from kproxy.net.dialing import TlsContext
 from kproxy.net.peers.peer_connection import PeerConnection
 from kproxy.net.peers.peer_limits import PeerLimits
 from kproxy.net.peers.reception import Reception
-from kproxy.net.peers.secret import require_secret
+from kproxy.net.peers.secret import require_guard
+from kproxy.net.peers.secured_port import SecuredPort
 from kproxy.net.peers.views import Views, ViewService
 from kproxy.net.relay.early_ports import BACKLOG
-from kproxy.net.relay.listeners import PortUnavailable
+from kproxy.net.relay.listeners import PortUnavailable, Server, bound_sockets
 from kproxy.net.relay.relay import Relay
 from kproxy.settings.addresses import HostPort
 from kproxy.telemetry import logs
@@ -32,12 +34,14 @@ async def no_views(_path: str) -> tuple[int, bytes]:
 
 
 class PeerListener:
-    """Lets nobody in but processes of the same fleet, which prove the secret if there is one.
+    """Lets nobody in but processes of the same fleet, which show a certificate, or prove the secret, or both.
 
     Args:
         relay: what connections of peers share, see `peer_relay`.
         identity: who this process is; None as long as it does not know its cluster.
-        secret: what all processes of the fleet share; None for none, on a loopback address alone.
+        secret: what all processes of the fleet share, None for none.
+        tls: the context for the next connection, which asks for a certificate; None for plaintext. On anything but a
+            loopback address it needs this or a secret.
         limits: bounds of the preamble.
         views: answers paths of the admin port.
     """
@@ -49,6 +53,7 @@ class PeerListener:
         secret: bytes | None,
         *,
         limits: PeerLimits,
+        tls: TlsContext | None = None,
         views: Views = no_views,
     ) -> None:
         self.relay = relay
@@ -56,7 +61,8 @@ class PeerListener:
         self._identity = identity
         self._secret = secret
         self._limits = limits
-        self._server: asyncio.Server | None = None
+        self._tls = tls
+        self._server: Server | None = None
         self._unproved: dict[Reception, None] = {}  # the oldest first
         self._view_services: WeakSet[ViewService] = WeakSet()
         self._told: dict[tuple[str, str], None] = {}
@@ -76,15 +82,12 @@ class PeerListener:
         """Listen from now on.
 
         Raises:
-            SecretUnusable: others than this machine could reach it, and there is no secret.
+            SecretUnusable: others than this machine could reach it, and there is no secret and no TLS.
             PortUnavailable: it cannot be bound.
         """
-        require_secret(address, has_secret=self._secret is not None)
-        loop = asyncio.get_running_loop()
+        require_guard(address, is_guarded=self._secret is not None or self._tls is not None)
         try:
-            self._server = await loop.create_server(
-                lambda: Reception(self), address.host, address.port, backlog=BACKLOG
-            )
+            self._server = await self._serve(address)
         except (OSError, UnicodeError) as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or error
             raise PortUnavailable(
@@ -100,16 +103,30 @@ class PeerListener:
         for service in tuple(self._view_services):
             service.abort()
 
+    async def _serve(self, address: HostPort) -> Server:
+        if self._tls is None:
+            loop = asyncio.get_running_loop()
+            return await loop.create_server(
+                lambda: Reception(self), address.host, address.port, backlog=BACKLOG
+            )
+        sockets = await bound_sockets(address.host, address.port)
+        secured = SecuredPort(sockets, lambda: Reception(self), self._tls, self.relay.tasks)
+        await secured.start_serving()
+        return secured
+
     # ------------------------------------------------ `Host`: what receptions ask and tell
 
-    def begin(self, reception: Reception) -> ListenerHandshake:
-        """Return the handshake of a connection that was just made. Raises PeerRefused when it cannot be received."""
-        identity = self._identity()
-        if identity is None:
-            raise PeerRefused("starting", "this process does not know yet which cluster it belongs to")
+    def enter(self, reception: Reception) -> None:
+        """Count a connection as one in its preamble."""
         if len(self._unproved) >= self._limits.most_unproved:
             self._make_room()
         self._unproved[reception] = None
+
+    def begin(self) -> ListenerHandshake:
+        """Return the handshake of a connection that can be spoken on. Raises PeerRefused when it cannot be received."""
+        identity = self._identity()
+        if identity is None:
+            raise PeerRefused("starting", "this process does not know yet which cluster it belongs to")
         return ListenerHandshake(Credentials(identity, secrets.token_bytes(NONCE_BYTES), self._secret))
 
     def protocol_for(self, hello: Hello) -> asyncio.Protocol | None:

@@ -33,12 +33,13 @@ def read_secret(path: Path) -> bytes:
     return secret
 
 
-def require_secret(listener: HostPort, *, has_secret: bool) -> None:
-    """Raise SecretUnusable if others than this machine could reach `listener`, and there is no secret."""
-    if not has_secret and not is_loopback(listener.host):
+def require_guard(listener: HostPort, *, is_guarded: bool) -> None:
+    """Raise SecretUnusable if others than this machine could reach `listener`, and there is no secret and no TLS."""
+    if not is_guarded and not is_loopback(listener.host):
         raise SecretUnusable(
             f"kproxy.fleet.listener is {listener}, which other machines may reach, and whoever reaches it is served "
-            "as any client: set kproxy.fleet.secret.file, the same for all processes, or listen on 127.0.0.1"
+            "as any client: set kproxy.fleet.secret.file, the same for all processes, or "
+            "kproxy.fleet.ssl.keystore.location and kproxy.fleet.ssl.truststore.location, or listen on 127.0.0.1"
         )
 
 

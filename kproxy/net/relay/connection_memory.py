@@ -47,9 +47,8 @@ class ConnectionMemory:
 
     @property
     def granted_bytes(self) -> int:
-        """The size of the frame that is being held and whose rest is awaited, once there is room for it; else 0."""
-        is_mid_frame = self._session.is_client_mid_frame or self._session.is_broker_mid_frame
-        return self._account.reserved_bytes if is_mid_frame and not self._account.awaits_grant else 0
+        """The size of the frame that is being held, once there is room for it; else 0."""
+        return 0 if self._account.awaits_grant else self._account.reserved_bytes
 
     def unwritten_bytes(self, client: asyncio.Transport | None, twin: UpstreamTwin | None) -> int:
         """Return how many bytes wait for either peer, with what they keep in memory beside themselves."""

@@ -267,7 +267,7 @@ class Listeners:
     ) -> TlsPort:
         early = self._early.take(self._plan.bind_host, port)
         server = TlsPort(
-            await _bound(self._plan.bind_host, port) if early is None else [early],
+            await bound_sockets(self._plan.bind_host, port) if early is None else [early],
             lambda: secured.connection(self._relay, node_id),
             secured.tls,
             tasks=self._relay.tasks,
@@ -279,7 +279,7 @@ class Listeners:
         return server
 
 
-async def _bound(host: str, port: int) -> list[socket.socket]:
+async def bound_sockets(host: str, port: int) -> list[socket.socket]:
     """Return sockets bound to every address of `host`, as an event loop binds them. Raises OSError."""
     loop = asyncio.get_running_loop()
     server = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)

@@ -20,7 +20,7 @@ _VERIFY_MODES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class TlsTerms:
-    """What one side agrees to. `prefix` stands before the names of its keys: empty, or `upstream.`.
+    """What one side agrees to. `prefix` stands before the names of its keys: empty, `upstream.` or `kproxy.fleet.`.
 
     `key_files` are none, one or two, `trust_file` is empty for the authorities of the operating system.
     """
@@ -39,6 +39,8 @@ class MadeContext:
 
     context: ssl.SSLContext
     certificates: Sequence[CertificateFacts]
+    dialling: ssl.SSLContext | None = None
+    """Where one side both listens and dials: the context for what it dials."""
 
 
 def listener_context(terms: TlsTerms, client_auth: ClientAuth, now_ms: int) -> MadeContext:
@@ -65,6 +67,20 @@ def upstream_context(terms: TlsTerms, now_ms: int, *, checks_hostname: bool) -> 
     if not terms.trust_file:
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
     return _filled(context, terms, "upstream", now_ms)
+
+
+def fleet_context(terms: TlsTerms, now_ms: int) -> MadeContext:
+    """Return contexts for both ends of connections between the processes of a fleet. Raises TlsUnusable.
+
+    Both show a certificate that the trust store has signed. Its names do not count: the trust store is the fleet's own,
+    and processes are dialled at addresses that come and go.
+    """
+    listening = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    listening.verify_mode = ssl.CERT_REQUIRED
+    dialling = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    dialling.check_hostname = False
+    made = _filled(listening, terms, "fleet", now_ms)
+    return MadeContext(made.context, made.certificates, _filled(dialling, terms, "fleet", now_ms).context)
 
 
 def _filled(context: ssl.SSLContext, terms: TlsTerms, role: str, now_ms: int) -> MadeContext:

@@ -21,6 +21,9 @@ _NO_TERMS: Final = "no_common_terms"
 _REFUSED: Final = "certificate_refused"
 _UNTRUSTED: Final = "certificate_untrusted"
 
+_MISSING: Final = "certificate_missing"
+_SAME_KEYS: Final = "all processes of a fleet need kproxy.fleet.ssl.* with certificates of one authority"
+
 _NO_COMMON_TERMS: Final = frozenset(
     {
         "NO_SHARED_CIPHER",
@@ -56,9 +59,7 @@ def failure_with_client(error: BaseException) -> HandshakeFailure:
     if isinstance(error, ssl.SSLCertVerificationError):
         return HandshakeFailure(_UNTRUSTED, f"its certificate is not trusted: {error.verify_message}")
     if name == "PEER_DID_NOT_RETURN_A_CERTIFICATE":
-        return HandshakeFailure(
-            "certificate_missing", "it showed no certificate, and ssl.client.auth is required"
-        )
+        return HandshakeFailure(_MISSING, "it showed no certificate, and ssl.client.auth is required")
     if name in _PLAINTEXT:
         return HandshakeFailure(
             PLAINTEXT_ON_TLS,
@@ -91,6 +92,30 @@ def failure_with_broker(error: BaseException, host: str) -> HandshakeFailure:
     return _with_any_peer(error, name, "upstream.ssl.enabled.protocols and upstream.ssl.cipher.suites")
 
 
+def failure_with_peer(error: BaseException, _host: str = "") -> HandshakeFailure:
+    """Return what it means that a handshake with another kproxy process ended in `error`, whichever dialled."""
+    name = _name(error)
+    if isinstance(error, ssl.SSLCertVerificationError):
+        detail = f"its certificate is not trusted: {error.verify_message}"
+        return HandshakeFailure(_UNTRUSTED, f"{detail}; see kproxy.fleet.ssl.truststore.location")
+    if name == "PEER_DID_NOT_RETURN_A_CERTIFICATE":
+        return HandshakeFailure(_MISSING, f"it showed no certificate: {_SAME_KEYS}")
+    if name in _PLAINTEXT:
+        return HandshakeFailure(PLAINTEXT_ON_TLS, f"it sent plaintext, and TLS is expected: {_SAME_KEYS}")
+    if name in _CERTIFICATE_REFUSED:
+        detail = f"it refused the certificate of this process: {_CERTIFICATE_REFUSED[name]}"
+        return HandshakeFailure(_REFUSED, f"{detail}; see its kproxy.fleet.ssl.truststore.location")
+    is_timeout = isinstance(error, ConnectionAbortedError)
+    if (isinstance(error, ConnectionError) and not is_timeout) or name == "UNEXPECTED_EOF_WHILE_READING":
+        # Event loops send no alert when a handshake fails on their side.
+        return HandshakeFailure(
+            HANDSHAKE_ABANDONED,
+            "it left in the middle of the TLS handshake: it may speak plaintext, or not trust the certificate of this "
+            f"process ({_SAME_KEYS})",
+        )
+    return _with_any_peer(error, name, "the OpenSSL that either was built with")
+
+
 def is_refusal(error: BaseException | None) -> bool:
     """Tell whether a peer ended it with a TLS alert: in TLSv1.3 it judges certificates after the handshake."""
     return isinstance(error, ssl.SSLError)
@@ -121,4 +146,5 @@ def _with_any_peer(error: BaseException, name: str, terms: str) -> HandshakeFail
 
 
 def _name(error: BaseException) -> str:
-    return (error.reason or "") if isinstance(error, ssl.SSLError) else ""
+    reason = getattr(error, "reason", None)  # of an error that OpenSSL did not raise it is not set at all
+    return reason if isinstance(reason, str) else ""

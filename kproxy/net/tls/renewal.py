@@ -32,7 +32,7 @@ class RenewedContext:
     cannot be used are logged and counted once for each change of theirs.
 
     Args:
-        role: `listener` or `upstream`, for logs and the counter.
+        role: `listener`, `upstream` or `fleet`, for logs and the counter.
         files: what it is made of.
         make: makes it.
         wall_ms: the time, in milliseconds since the epoch.
@@ -65,6 +65,16 @@ class RenewedContext:
         return self._made.context
 
     @property
+    def dialling(self) -> "DiallingContext":
+        """What is dialled with, of a side that both listens and dials: always the newest, too."""
+        return DiallingContext(self)
+
+    @property
+    def newest(self) -> MadeContext:
+        """Everything that is in use now."""
+        return self._made
+
+    @property
     def certificates(self) -> Sequence[CertificateFacts]:
         """What is in use."""
         return self._made.certificates
@@ -92,6 +102,20 @@ class RenewedContext:
 
     def _looked_at(self) -> list[_FileMark]:
         return [_mark(file) for file in self._files]
+
+
+class DiallingContext:
+    """A `TlsContext`: the other end of a `RenewedContext` that has two."""
+
+    def __init__(self, renewed: RenewedContext) -> None:
+        self._renewed = renewed
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """The context for a connection that is dialled now."""
+        context = self._renewed.newest.dialling
+        assert context is not None
+        return context
 
 
 def _mark(file: str) -> _FileMark:

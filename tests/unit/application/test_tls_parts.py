@@ -35,6 +35,21 @@ def test_each_side_has_a_context_and_its_certificates_are_told_of() -> None:
     ]
 
 
+def test_a_fleet_has_contexts_for_both_ends_and_its_certificates_are_told_of_once() -> None:
+    # When
+    settings = Settings(
+        fleet_ssl_keystore_location=(str(issued("fleet").both),),
+        fleet_ssl_truststore_location=str(authority().file),
+    )
+    parts = tls_parts(settings, wall_ms=now_ms, counting=CountedThings())
+
+    # Then
+    assert [each.role for each in parts.certificates()] == ["fleet", "fleet_trust"]
+    assert parts.fleet is not None
+    assert parts.fleet.context is not parts.fleet.dialling.context
+    assert (parts.listener, parts.upstream) == (None, None)
+
+
 def test_without_tls_there_are_no_contexts() -> None:
     # When
     parts = tls_parts(Settings(), wall_ms=now_ms, counting=CountedThings())
@@ -62,6 +77,13 @@ def test_brokers_may_be_judged_by_the_authorities_of_the_operating_system() -> N
                 ssl_keystore_location=("/none/tls.pem",),
             ),
             "ssl.keystore.location /none/tls.pem cannot be read",
+        ),
+        (
+            Settings(
+                fleet_ssl_keystore_location=("/none/tls.pem",),
+                fleet_ssl_truststore_location=str(authority().file),
+            ),
+            "kproxy.fleet.ssl.keystore.location /none/tls.pem cannot be read",
         ),
         (Settings(ssl_principal_mapping_rules="default"), "ssl.principal.mapping.rules has 'default'"),
     ],

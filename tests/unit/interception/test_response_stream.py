@@ -168,21 +168,6 @@ def test_nothing_passes_by_a_response_that_begins_or_is_held(received: bytes, *,
     assert not heard.stream.passes(1)
 
 
-def test_a_response_that_is_held_counts_with_its_full_size_until_it_leaves_although_it_is_whole() -> None:
-    heard = Heard(REWRITE, FORWARD, is_stuck=True)
-    held = response(1, bytes(500))
-    sizes = []
-
-    for part in (held[:100], held[100:], response(2, b"y")):
-        heard.stream.receive(part)
-        sizes.append(heard.stream.held_frame_bytes)
-    heard.is_stuck = False
-    heard.stream.release()
-
-    assert sizes == [len(held)] * 3
-    assert heard.stream.held_frame_bytes == 0
-
-
 def test_what_comes_behind_a_stuck_response_waits_and_leaves_after_it() -> None:
     heard = Heard(REWRITE, FORWARD, is_stuck=True)
     heard.stream.receive(response(1, b"x") + response(2, b"y"))

@@ -12,6 +12,7 @@ from kproxy.fleet.peer_handshake import Credentials, ListenerHandshake
 from kproxy.fleet.peer_hello import NONCE_BYTES, FleetIdentity
 from kproxy.handlers.registry import ServedApi
 from kproxy.net.broker_failures import PeerFailure
+from kproxy.net.dialing import TlsContext
 from kproxy.net.peers.peer_connection import peer_relay
 from kproxy.net.peers.peer_dialler import PeerDialler
 from kproxy.net.peers.peer_limits import PeerLimits
@@ -85,14 +86,19 @@ class OwnerUnderTest:
         secret: bytes | None = None,
         identity: FleetIdentity | None = None,
         limits: PeerLimits | None = None,
+        tls: TlsContext | None = None,
+        bind_host: str = BIND_HOST,
         **relay_limits: int,
     ) -> None:
+        self._bind_host = bind_host
         self._base = RelayUnderTest(1, **relay_limits)
         self.identity: FleetIdentity | None = identity or replace(IDENTITY, token=f"token-{name}", name=name)
         self.apis: ParkedApis = self._base.apis
         self.counted = self._base.counted
         self.relay = peer_relay(self._base.relay, share_entries(), self.apis)
-        self.listener = PeerListener(self.relay, lambda: self.identity, secret, limits=limits or PeerLimits())
+        self.listener = PeerListener(
+            self.relay, lambda: self.identity, secret, limits=limits or PeerLimits(), tls=tls
+        )
         self.sweeper = Sweeper(self.relay)
         self._name = name
 
@@ -103,7 +109,7 @@ class OwnerUnderTest:
         return Peer(token, self._name, BIND_HOST, self.listener.port)
 
     async def __aenter__(self) -> Self:
-        await self.listener.bind(HostPort(BIND_HOST, 0))
+        await self.listener.bind(HostPort(self._bind_host, 0))
         self._base.tasks.keep_up(self.sweeper.run, name="sweeper")
         return self
 
@@ -113,10 +119,16 @@ class OwnerUnderTest:
         await self._base.tasks.close()
 
 
-def dialler(*, secret: bytes | None = None, limits: PeerLimits | None = None, **identity: Any) -> PeerDialler:
+def dialler(
+    *,
+    secret: bytes | None = None,
+    limits: PeerLimits | None = None,
+    tls: TlsContext | None = None,
+    **identity: Any,
+) -> PeerDialler:
     """Return what dials for the process that relays, of an identity that may differ."""
     own = replace(IDENTITY, **identity)
-    return PeerDialler(lambda: own, secret, limits or PeerLimits())
+    return PeerDialler(lambda: own, secret, limits or PeerLimits(), tls)
 
 
 class RelayingProcess(RelayUnderTest):
@@ -128,6 +140,7 @@ class RelayingProcess(RelayUnderTest):
         *,
         limits: PeerLimits | None = None,
         secret: bytes | None = None,
+        tls: TlsContext | None = None,
         **relay_limits: int,
     ) -> None:
         super().__init__(upstream_port, **relay_limits)
@@ -135,7 +148,7 @@ class RelayingProcess(RelayUnderTest):
         self.measured = MeasuredThings()
         self.twins = PeerTwins(
             self.owners,
-            dialler(secret=secret, limits=limits),
+            dialler(secret=secret, limits=limits, tls=tls),
             limits=limits or PeerLimits(),
             measuring=self.measured,
             is_sure=lambda: self.owners.is_sure,

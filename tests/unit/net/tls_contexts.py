@@ -4,7 +4,7 @@ import ssl
 import time
 from dataclasses import dataclass, replace
 
-from kproxy.net.tls.contexts import MadeContext, TlsTerms, listener_context, upstream_context
+from kproxy.net.tls.contexts import MadeContext, TlsTerms, fleet_context, listener_context, upstream_context
 from kproxy.settings.choices import ClientAuth
 from kproxy.settings.ssl_kinds import TLS_VERSIONS
 from tests.worlds.certificates import authority, issued
@@ -57,3 +57,30 @@ def dialling(terms: TlsTerms | None = None, *, checks_hostname: bool = True) -> 
     return Fixed(
         upstream_context(terms or upstream_terms(), now_ms(), checks_hostname=checks_hostname).context
     )
+
+
+@dataclass(frozen=True, slots=True)
+class FleetTls:
+    """Both ends of a process of a fleet: `context` is that of its listener."""
+
+    context: ssl.SSLContext
+    dialling: Fixed
+
+
+def fleet_tls(name: str = "kproxy", *, by: str = "fleet", trusts: str = "fleet") -> FleetTls:
+    """Return what a process has whose certificate, of that name, the authority `by` signed, and that trusts another."""
+    keys = authority(by).issue(f"{name}-of-{by}", hosts=())
+    terms = replace(
+        PLAIN_TERMS,
+        prefix="kproxy.fleet.",
+        key_files=(str(keys.both),),
+        trust_file=str(authority(trusts).file),
+    )
+    made = fleet_context(terms, now_ms())
+    assert made.dialling is not None
+    return FleetTls(made.context, Fixed(made.dialling))
+
+
+def nameless_in_fleet() -> Fixed:
+    """Return what dials processes of the fleet, and has no certificate to show."""
+    return dialling(replace(upstream_terms(), trust_file=str(authority("fleet").file)), checks_hostname=False)

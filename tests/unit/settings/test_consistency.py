@@ -1,7 +1,14 @@
+from typing import Any
+
 import pytest
 
 from kproxy.settings import HostPort, Settings
 from kproxy.settings.consistency import contradictions
+
+FLEET_TLS: dict[str, Any] = {
+    "fleet_ssl_keystore_location": ("/etc/kproxy/fleet.pem",),
+    "fleet_ssl_truststore_location": "/etc/kproxy/fleet-ca.pem",
+}
 
 
 def problems_with(**changes: object) -> list[str]:
@@ -122,13 +129,27 @@ def test_an_address_that_no_other_process_can_connect_to_is_not_told_to_them(hos
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.7", "kproxy-0.svc"])
-def test_other_machines_are_let_in_with_a_secret_only(host: str) -> None:
+def test_other_machines_are_let_in_with_a_secret_or_mutual_tls_only(host: str) -> None:
     listening = {"fleet_listener": HostPort(host, 19093), "fleet_advertised_host": "kproxy-0.svc"}
     assert problems_with(**listening, fleet_secret_file="/run/secrets/fleet") == []
+    assert problems_with(**listening, **FLEET_TLS) == []
+    assert problems_with(**listening, **FLEET_TLS, fleet_secret_file="/run/secrets/fleet") == []
     assert problems_with(**listening) == [
         (
             "<kproxy.fleet.listener> lets other machines in, and <kproxy.fleet.secret.file> lets everybody in who "
-            "reaches it: name a file with a secret, or listen on 127.0.0.1"
+            "reaches it: name a file with a secret, or the files of mutual TLS (kproxy.fleet.ssl.keystore.location and "
+            "kproxy.fleet.ssl.truststore.location), or listen on 127.0.0.1"
+        )
+    ]
+
+
+@pytest.mark.parametrize(("given", "missing"), [("keystore", "truststore"), ("truststore", "keystore")])
+def test_mutual_tls_of_a_fleet_needs_both_stores(given: str, missing: str) -> None:
+    name = f"fleet_ssl_{given}_location"
+    assert problems_with(**{name: FLEET_TLS[name]}) == [
+        (
+            f"<kproxy.fleet.ssl.{given}.location> needs kproxy.fleet.ssl.{missing}.location: each process shows a "
+            "certificate, and goes by that of the other one"
         )
     ]
 

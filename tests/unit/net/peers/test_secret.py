@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kproxy.net.peers.secret import SecretUnusable, is_loopback, read_secret, require_secret
+from kproxy.net.peers.secret import SecretUnusable, is_loopback, read_secret, require_guard
 from kproxy.settings import HostPort
 
 
@@ -57,11 +57,11 @@ def test_what_is_not_a_loopback_address_needs_a_secret(host: str, is_local: bool
     listener = HostPort(host, 19_099)
 
     assert is_loopback(host) is is_local
-    require_secret(listener, has_secret=True)
+    require_guard(listener, is_guarded=True)
     if is_local:
-        require_secret(listener, has_secret=False)
+        require_guard(listener, is_guarded=False)
     else:
         with pytest.raises(
             SecretUnusable, match=r"which other machines may reach.*set kproxy.fleet.secret.file"
         ):
-            require_secret(listener, has_secret=False)
+            require_guard(listener, is_guarded=False)

@@ -14,9 +14,7 @@ from kproxy.interception.routing import RoutingTable
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.connection_memory import ConnectionMemory
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES
-from kproxy.wire.codecs import encode_request
-from kproxy.wire.messages.describe_cluster_request import DescribeClusterRequest
-from tests.unit.net.relaying import SERVED, request, response, share_fetch
+from tests.unit.net.relaying import SERVED, request, share_fetch
 
 IDLE: Final = 500
 MOST_IDLE_BYTES: Final = 2_500
@@ -78,24 +76,6 @@ def test_requests_behind_an_answer_count() -> None:
     held.session.receive_from_client(share_fetch(1) + request(2, bytes(1000)))
 
     assert held.tell() == len(request(2, bytes(1000)))
-
-
-def test_an_answer_that_is_held_keeps_its_room_until_its_long_turn_and_is_missed_no_more_when_it_is_whole() -> (
-    None
-):
-    held = Held(1 << 20)
-    held.session.receive_from_client(b"".join(encode_request(60, 0, 7, "c", DescribeClusterRequest())))
-    held.session.take_for_broker()
-    frame = response(7, bytes(300_000))
-
-    held.session.receive_from_broker(frame[:1000])
-    begun = held.tell(), held.memory.granted_bytes
-    held.session.receive_from_broker(frame[1000:])
-    whole = held.tell(), held.memory.granted_bytes
-
-    assert held.session.has_long_answer
-    assert begun == (len(frame), len(frame))
-    assert whole == (len(frame), 0)
 
 
 def test_who_holds_its_share_of_too_much_has_to_let_its_client_take_all_before_more_is_read() -> None:

@@ -4,7 +4,12 @@ import ssl
 
 import pytest
 
-from kproxy.net.tls.handshakes import failure_with_broker, failure_with_client, is_refusal
+from kproxy.net.tls.handshakes import (
+    failure_with_broker,
+    failure_with_client,
+    failure_with_peer,
+    is_refusal,
+)
 
 
 def ssl_error(reason: str) -> ssl.SSLError:
@@ -63,3 +68,28 @@ def test_an_alert_behind_the_handshake_is_a_refusal_and_a_reset_is_none() -> Non
     assert is_refusal(ssl_error("TLSV13_ALERT_CERTIFICATE_REQUIRED"))
     assert not is_refusal(ConnectionResetError())
     assert not is_refusal(None)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "word"),
+    [
+        (ssl_error("WRONG_VERSION_NUMBER"), "plaintext_on_tls", "kproxy.fleet.ssl.*"),
+        (ssl_error("PEER_DID_NOT_RETURN_A_CERTIFICATE"), "certificate_missing", "kproxy.fleet.ssl.*"),
+        (ssl.SSLCertVerificationError(1, "words"), "certificate_untrusted", "kproxy.fleet.ssl.truststore"),
+        (ssl_error("TLSV1_ALERT_UNKNOWN_CA"), "certificate_refused", "see its kproxy.fleet.ssl.truststore"),
+        (ssl_error("UNSUPPORTED_PROTOCOL"), "no_common_terms", "no version or cipher suite"),
+        (ConnectionResetError(), "handshake_abandoned", "may speak plaintext"),
+        (ConnectionAbortedError(), "handshake_timeout", "took too long"),
+    ],
+)
+def test_a_handshake_between_processes_fails_for_a_reason(error: Exception, reason: str, word: str) -> None:
+    # Given: set by OpenSSL when it verifies
+    if isinstance(error, ssl.SSLCertVerificationError):
+        error.verify_message = "self-signed certificate"
+
+    # When
+    failure = failure_with_peer(error)
+
+    # Then
+    assert failure.reason == reason
+    assert word in failure.detail
