@@ -5,6 +5,7 @@ buffer it does not count; what the buffer of OpenSSL once grew to it keeps as lo
 """
 
 import asyncio
+import select
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -14,6 +15,12 @@ SLICE_BYTES: Final = 64 * 1024
 
 _SLICES_A_TURN: Final = 4
 """What is encrypted without letting others go on, however fast the peer is."""
+
+LOOK_SECONDS: Final = 0.1
+"""After close_notify: how often is looked whether the peer's socket takes bytes."""
+
+_MOST_LOOKS: Final = 10
+"""After so many looks in a row at which it did nothing is left to send, and the peer's own close_notify not awaited."""
 
 
 class PacedTransport(asyncio.Transport):
@@ -32,6 +39,8 @@ class PacedTransport(asyncio.Transport):
         "_high_bytes",
         "_is_closing",
         "_is_full",
+        "_look",
+        "_looks",
         "_low_bytes",
         "_on_full",
         "_on_taken",
@@ -53,6 +62,8 @@ class PacedTransport(asyncio.Transport):
         self._high_bytes, self._low_bytes = SLICE_BYTES, SLICE_BYTES // 4
         self._is_full = self._is_closing = False
         self._turn: asyncio.Handle | None = None
+        self._look: asyncio.TimerHandle | None = None
+        self._looks = 0
         tls.set_write_buffer_limits(high=1, low=0)
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
@@ -111,14 +122,17 @@ class PacedTransport(asyncio.Transport):
         return False
 
     def close(self) -> None:
-        """Read nothing more, and close once all that waits has been taken, however long that takes."""
+        """Read nothing more, and close once all that waits has been taken, however long that takes.
+
+        A peer that does not answer close_notify, as clients that are busy do not, is let go a second after it.
+        """
         if self.is_closing():
             return
         self._is_closing = True
         if self._queue:
             self._tls.pause_reading()
         else:
-            self._tls.close()
+            self._close_tls()
 
     def abort(self) -> None:
         """Close now; what waits is lost."""
@@ -136,12 +150,14 @@ class PacedTransport(asyncio.Transport):
         self._is_closing = True
         self._drop()
         self._on_full = self._on_taken = None
+        if self._look is not None:
+            self._look.cancel()
 
     def end(self) -> None:
         """Drop what waits, and close: the peer has said that it wants nothing more."""
         self._drop()
         self._is_closing = True
-        self._tls.close()
+        self._close_tls()
 
     # ------------------------------------------------ private
 
@@ -158,7 +174,32 @@ class PacedTransport(asyncio.Transport):
             if self._queue:
                 self._turn = asyncio.get_running_loop().call_soon(self._next_turn)
         if self._is_closing and not self._queue and not self._tls.is_closing():
-            self._tls.close()
+            self._close_tls()
+
+    def _close_tls(self) -> None:
+        self._tls.close()
+        if self._look is None:
+            self._look_later()
+
+    def _look_later(self) -> None:
+        self._look = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look_whether_all_left)
+
+    def _look_whether_all_left(self) -> None:
+        """Abort after enough looks: the transport beneath has sent what it held whenever its socket took bytes."""
+        is_taking = not self._tls.get_write_buffer_size() and self._takes_bytes()
+        self._looks = self._looks + 1 if is_taking else 0
+        if self._looks >= _MOST_LOOKS:
+            self._tls.abort()
+        else:
+            self._look_later()
+
+    def _takes_bytes(self) -> bool:
+        own_end = self._tls.get_extra_info("socket")
+        if own_end is None or own_end.fileno() < 0:
+            return True
+        looking = select.poll()
+        looking.register(own_end.fileno(), select.POLLOUT)
+        return bool(looking.poll(0))
 
     def _next_turn(self) -> None:
         self._turn = None

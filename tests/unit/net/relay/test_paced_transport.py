@@ -7,6 +7,7 @@ from typing import cast
 
 import pytest
 
+from kproxy.net.relay import paced_transport
 from kproxy.net.relay.paced_transport import SLICE_BYTES, PacedTransport
 from tests.event_loops import BOTH_LOOPS, async_fixture
 from tests.unit.net.tls_contexts import dialling, listening
@@ -170,6 +171,23 @@ async def test_a_peer_that_wants_nothing_more_gets_what_was_encrypted_and_the_en
 
     assert 0 < len(await pair.other.read()) < LARGE_BYTES
     await until(lambda: "lost" in pair.own.calls)
+
+
+async def test_all_that_was_encrypted_for_a_peer_that_reads_late_arrives(
+    pair: Pair, paced: PacedTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.setattr(paced_transport, "LOOK_SECONDS", 0.001)
+    paced.write(bytes(LARGE_BYTES))
+    await until(lambda: pair.own.tls.get_write_buffer_size() > 0)
+    encrypted_bytes = LARGE_BYTES - paced.get_write_buffer_size() + pair.own.tls.get_write_buffer_size()
+
+    # When
+    paced.end()
+    await asyncio.sleep(0.1)  # time itself is what this is about
+
+    # Then: of what OpenSSL holds as well the overhead is no part of what is written
+    assert encrypted_bytes - SLICE_BYTES <= len(await pair.other.read()) <= encrypted_bytes
 
 
 async def test_the_tls_transport_beneath_is_asked_for_the_rest(pair: Pair, paced: PacedTransport) -> None:

@@ -5,7 +5,7 @@ import ssl
 
 import pytest
 
-from kproxy.net.relay import tls_port
+from kproxy.net.relay import paced_transport, tls_port
 from kproxy.net.relay.listeners import SecuredPorts
 from kproxy.net.relay.relay import Relay
 from kproxy.net.relay.secured_connection import PrincipalOf, SecuredConnection, SecuredConnectionBeside
@@ -197,6 +197,24 @@ async def test_an_answer_that_its_client_does_not_take_counts_and_the_client_is_
         stands_still = under_test.counted.of("connection_errors", "client", "stands_still")
         assert stands_still + under_test.counted.of("connections_expired", "idle") == 1
         writer.transport.abort()
+
+
+async def test_a_client_that_does_not_answer_the_end_holds_up_no_drain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(paced_transport, "LOOK_SECONDS", 0.01)
+    async with ScriptedBroker() as broker, SecuredRelayUnderTest(broker.port, ports()) as under_test:
+        end = await HalfOpenClient.connected(under_test.listeners.bound_ports[-1])
+        await until(lambda: bool(under_test.relay.connections))
+
+        # When
+        async with asyncio.timeout(5):
+            await under_test.sweeper.drain()
+
+        # Then
+        assert not under_test.relay.connections
+        end.close()
 
 
 async def test_a_client_that_is_slow_gets_all_of_an_answer_behind_which_its_connection_is_closed(
