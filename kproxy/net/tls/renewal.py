@@ -17,6 +17,9 @@ log = logs.logger("net.tls")
 LOOK_SECONDS: Final = 1.0
 """How often files are looked at. Kubernetes itself takes up to a minute to renew a mounted secret."""
 
+LOOKS_AFTER_FAILURE: Final = 10
+"""After how many looks files that could not be used are tried again, unchanged: the reason may have passed."""
+
 _FileMark = tuple[int, int, int, int]
 _GONE: Final[_FileMark] = (0, 0, 0, 0)
 
@@ -29,7 +32,7 @@ class RenewedContext:
     """A context that follows its files, through symbolic links too, which Kubernetes swaps.
 
     New connections get the newest context whose files were good; those that are open stay as they are. Files that
-    cannot be used are logged and counted once for each change of theirs.
+    cannot be used are tried again every ten looks, and logged and counted when they change, or what is said of them.
 
     Args:
         role: `listener`, `upstream` or `fleet`, for logs and the counter.
@@ -58,6 +61,8 @@ class RenewedContext:
         self._counting = counting
         self._marks = self._looked_at()
         self._made = make(wall_ms())
+        self._looks_to_retry = 0
+        self._said = ""
 
     @property
     def context(self) -> ssl.SSLContext:
@@ -86,19 +91,34 @@ class RenewedContext:
             self.look()
 
     def look(self) -> None:
-        """Make a new context if a file changed since the last look."""
+        """Make a new context if a file changed since the last look, or could not be used ten looks ago."""
         marks = self._looked_at()
-        if marks == self._marks:
+        if marks != self._marks:
+            self._said = ""
+        elif not self._is_retry_due():
             return
         self._marks = marks
         try:
             self._made = self._make(self._wall_ms())
         except TlsUnusable as unusable:
-            self._counting.count("tls_renewals", 1, self._role, "failed")
-            log.error("certificates_unusable", role=self._role, kept="those before", err=unusable)  # noqa: TRY400 - the words say it all
+            self._looks_to_retry = LOOKS_AFTER_FAILURE
+            self._note_failure(str(unusable))
             return
+        self._looks_to_retry = 0
         self._counting.count("tls_renewals", 1, self._role, "ok")
         log.info("certificates_renewed", role=self._role, files=", ".join(self._files))
+
+    def _is_retry_due(self) -> bool:
+        if not self._looks_to_retry:
+            return False
+        self._looks_to_retry -= 1
+        return not self._looks_to_retry
+
+    def _note_failure(self, words: str) -> None:
+        if words != self._said:
+            self._said = words
+            self._counting.count("tls_renewals", 1, self._role, "failed")
+            log.error("certificates_unusable", role=self._role, kept="those before", err=words)
 
     def _looked_at(self) -> list[_FileMark]:
         return [_mark(file) for file in self._files]

@@ -5,7 +5,8 @@ import shutil
 from pathlib import Path
 
 from kproxy.net.tls.contexts import MadeContext, listener_context
-from kproxy.net.tls.renewal import RenewedContext
+from kproxy.net.tls.pem_files import TlsUnusable
+from kproxy.net.tls.renewal import LOOKS_AFTER_FAILURE, RenewedContext
 from kproxy.settings.choices import ClientAuth
 from tests.unit.net.tls_contexts import PLAIN_TERMS, now_ms
 from tests.worlds.backing import CountedThings
@@ -18,6 +19,7 @@ class Watched:
     def __init__(self, file: Path) -> None:
         self.file = file
         self.counted = CountedThings()
+        self.failing_for = 0
         if not file.exists():
             self.put("old")
         self.renewed = RenewedContext(
@@ -31,6 +33,9 @@ class Watched:
         fresh.replace(self.file)
 
     def _make(self, at_ms: int) -> MadeContext:
+        if self.failing_for:
+            self.failing_for -= 1
+            raise TlsUnusable("too many open files")
         terms = PLAIN_TERMS.__class__("", [str(self.file)], "", "", PLAIN_TERMS.versions, ())
         return listener_context(terms, ClientAuth.NONE, at_ms)
 
@@ -99,6 +104,36 @@ def test_a_broken_file_leaves_the_old_context_and_is_counted_once(tmp_path: Path
     # Then
     assert watched.renewed.context is before
     assert watched.subject == "CN=old"
+    assert watched.counted.of("tls_renewals", "listener", "failed") == 1
+
+
+def test_a_file_that_could_not_be_used_for_a_passing_reason_is_tried_again(tmp_path: Path) -> None:
+    # Given
+    watched = Watched(tmp_path / "tls.pem")
+    watched.put("new")
+    watched.failing_for = 1
+    watched.renewed.look()
+    assert watched.subject == "CN=old"
+
+    # When
+    for _ in range(LOOKS_AFTER_FAILURE):
+        watched.renewed.look()
+
+    # Then
+    assert watched.subject == "CN=new"
+    assert watched.counted.of("tls_renewals", "listener", "ok") == 1
+
+
+def test_a_file_that_stays_broken_is_said_and_counted_once(tmp_path: Path) -> None:
+    # Given
+    watched = Watched(tmp_path / "tls.pem")
+    watched.file.write_text("broken")
+
+    # When
+    for _ in range(3 * LOOKS_AFTER_FAILURE):
+        watched.renewed.look()
+
+    # Then
     assert watched.counted.of("tls_renewals", "listener", "failed") == 1
 
 
