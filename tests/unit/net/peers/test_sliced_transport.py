@@ -20,10 +20,14 @@ class Writer(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
         self.is_paused = False
         self.made = asyncio.Event()
+        self.lost = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = in_slices(cast("asyncio.Transport", transport))
         self.made.set()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self.lost.set()
 
     def pause_writing(self) -> None:
         self.is_paused = True
@@ -62,6 +66,11 @@ async def test_all_of_a_large_answer_but_a_slice_is_counted_as_waiting_and_comes
     assert bytes(came) == b"head" + bytes(LARGE) + b"tail"
     server.close()
     writer.close()
+    async with asyncio.timeout(
+        10
+    ):  # a loop of uvloop may wait for ever for a connection that is about to close
+        await writer.wait_closed()
+        await end.lost.wait()
 
 
 async def test_a_connection_in_plaintext_is_left_as_it_is() -> None:
