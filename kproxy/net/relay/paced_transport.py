@@ -5,7 +5,9 @@ buffer it does not count; what the buffer of OpenSSL once grew to it keeps as lo
 """
 
 import asyncio
-import select
+import fcntl
+import struct
+import termios
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -17,10 +19,10 @@ _SLICES_A_TURN: Final = 4
 """What is encrypted without letting others go on, however fast the peer is."""
 
 LOOK_SECONDS: Final = 0.1
-"""After close_notify: how often is looked whether the peer's socket takes bytes."""
+"""After close_notify: how often is looked whether the peer's host has acknowledged all that was sent."""
 
 _MOST_LOOKS: Final = 10
-"""After so many looks in a row at which it did nothing is left to send, and the peer's own close_notify not awaited."""
+"""After so many looks in a row at which it had nothing is left to send, and its own close_notify is not awaited."""
 
 
 class PacedTransport(asyncio.Transport):
@@ -185,21 +187,20 @@ class PacedTransport(asyncio.Transport):
         self._look = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look_whether_all_left)
 
     def _look_whether_all_left(self) -> None:
-        """Abort after enough looks: the transport beneath has sent what it held whenever its socket took bytes."""
-        is_taking = not self._tls.get_write_buffer_size() and self._takes_bytes()
-        self._looks = self._looks + 1 if is_taking else 0
+        """Abort after enough looks: what the transport beneath holds it would have sent to a socket that is empty."""
+        is_quiet = not self._tls.get_write_buffer_size() and self._has_peer_all()
+        self._looks = self._looks + 1 if is_quiet else 0
         if self._looks >= _MOST_LOOKS:
             self._tls.abort()
         else:
             self._look_later()
 
-    def _takes_bytes(self) -> bool:
+    def _has_peer_all(self) -> bool:
         own_end = self._tls.get_extra_info("socket")
         if own_end is None or own_end.fileno() < 0:
             return True
-        looking = select.poll()
-        looking.register(own_end.fileno(), select.POLLOUT)
-        return bool(looking.poll(0))
+        unsent = fcntl.ioctl(own_end.fileno(), termios.TIOCOUTQ, b"\0" * struct.calcsize("i"))
+        return struct.unpack("i", unsent) == (0,)
 
     def _next_turn(self) -> None:
         self._turn = None
