@@ -75,13 +75,16 @@ def _run(options: argparse.Namespace, folder: Path) -> dict[str, object]:
         for number, name in enumerate(names, start=1):
             _happen(name, fleet, load, chance, story)
             _say(f"{number} of {len(names)}: {story.told[-1]}")
+        untold = load.acceptances.take_what_landed()
         load.acceptances.wait_until_calm()
         _require_order(load, story)
+        assert not untold or options.producers == "expiring", f"written twice: {sorted(untold)}"
         return {
             "seed": options.seed,
             "producers": options.producers,
             "misfortunes": dict(Counter(names)),
             "records produced": len(load.acceptances.production.produced),
+            "records written twice": len(untold),
             "acceptances answered": len(load.acceptances.answers()),
             "records answered for to two": len(_answered_twice(load)),
             "errors of members": dict(load.acceptances.errors()),

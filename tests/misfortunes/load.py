@@ -18,7 +18,7 @@ from tests.real_kafka.administration import unique_name
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.share_member import ShareMember
 from tests.real_kafka.share_members import MEMBER_KINDS
-from tests.real_kafka.steady_production import SteadyProduction
+from tests.real_kafka.steady_production import RECORDS_AT_ONCE, SteadyProduction
 
 PARTITIONS: Final = 2
 PATIENT_ERRORS: Final = 1_000
@@ -69,17 +69,22 @@ class Load:
 
 
 @contextmanager
-def under_load(fleet: Fleet, folder: Path, *, groups: int, kinds: Sequence[str]) -> Iterator[Load]:
+def under_load(
+    fleet: Fleet, folder: Path, *, groups: int, kinds: Sequence[str], records_at_once: int = RECORDS_AT_ONCE
+) -> Iterator[Load]:
     """Yield groups at work, each with a member behind every kproxy; `kinds` of members take turns.
 
-    Each group lives in another slot.
+    Each group lives in another slot. The fewer records come at once, the more often each group has some to accept:
+    as many are produced in all (`SteadyProduction`).
     """
     cluster, kproxies = fleet.cluster, fleet.kproxies
     names = _names_in_different_slots(groups)
     topics = {name: _new_topic(cluster) for name in names}
     partitions = [(topic, number) for number in range(PARTITIONS) for topic in topics.values()]
     with ExitStack() as stack:
-        production = SteadyProduction(cluster.bootstrap_servers, partitions, in_turn=True)
+        production = SteadyProduction(
+            cluster.bootstrap_servers, partitions, in_turn=True, records_at_once=records_at_once
+        )
         stack.enter_context(production)
         load = Load(Acceptances(cluster, STATE_TOPIC, list(topics.values()), [], production))
         for number, (name, topic) in enumerate(topics.items()):

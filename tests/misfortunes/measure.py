@@ -16,6 +16,9 @@ longer one as often as the other. So the line says how many windows were above, 
 (`Comparison.chance_of_as_many`): a few per cent or more, and the run shows no effect; 0.1 % or less, and it shows one.
 25 rounds give 100 windows of groups that a kill did not move. A run with other load on the machine takes nothing away
 from that, for both windows of a pair have it.
+
+**What is in every gap.** A group that gets no record accepts none, so records come one at a time, and each group gets
+one every 48 ms: a gap is longer by that than what the fleet made of it, and by what the client waits for beside.
 """
 
 import argparse
@@ -110,7 +113,7 @@ def _measure(rounds: int, folder: Path) -> Measured:
     cluster = KafkaCluster(brokers=BROKERS, host=BROKERS_ADDRESS)
     with (
         running_fleet(cluster, folder, kproxies=KPROXIES) as fleet,
-        under_load(fleet, folder, groups=GROUPS, kinds=("confluent",)) as load,
+        under_load(fleet, folder, groups=GROUPS, kinds=("confluent",), records_at_once=1) as load,
     ):
         load.wait_for_answers(since=time.monotonic(), timeout_seconds=ANSWERS_SECONDS)
         for number in range(rounds):

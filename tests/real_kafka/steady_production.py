@@ -2,7 +2,7 @@
 
 import random
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Final, Self, TypeAlias
 
@@ -17,23 +17,36 @@ RecordId: TypeAlias = tuple[str, int, int]
 
 
 class SteadyProduction:
-    """Small batches, from `__enter__` to `__exit__`; `produced` is what landed.
+    """Small batches, from `__enter__` to `__exit__`; `produced` is what landed, as its producer was told.
 
-    They go to partitions by chance, or `in_turn`, which leaves none without records for long.
+    They go to partitions by chance, or `in_turn`, which leaves none without records for long; however many go
+    `records_at_once` to one partition, as many are produced in a second.
     """
 
     def __init__(
-        self, bootstrap_servers: str, partitions: Sequence[tuple[str, int]], *, in_turn: bool = False
+        self,
+        bootstrap_servers: str,
+        partitions: Sequence[tuple[str, int]],
+        *,
+        in_turn: bool = False,
+        records_at_once: int = RECORDS_AT_ONCE,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
+        """Produce nothing yet; `settings` are librdkafka's, over those that are chosen here."""
         self.produced: set[RecordId] = set()
         self.refused: list[str] = []
         self._partitions = list(partitions)
         self._in_turn = in_turn
-        self._producer = Producer(
-            {"bootstrap.servers": bootstrap_servers, "enable.idempotence": True, "linger.ms": 2}
-        )
+        self._records_at_once = records_at_once
+        chosen = {"bootstrap.servers": bootstrap_servers, "enable.idempotence": True, "linger.ms": 2}
+        self._producer = Producer({**chosen, **(settings or {})})
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="steady production")
+
+    @property
+    def partitions(self) -> Sequence[tuple[str, int]]:
+        """Where records go, each named once."""
+        return self._partitions
 
     def add(self, topic: str, partition: int = 0) -> None:
         """Produce to this partition, too."""
@@ -57,14 +70,16 @@ class SteadyProduction:
         traceback: TracebackType | None,
     ) -> None:
         self.stop()
+        del self._producer  # which closes its connections
 
     def _run(self) -> None:
         chance = random.Random(5)
         number = 0
-        while not self._is_over.wait(INTERVAL_SECONDS):
-            turn = number // RECORDS_AT_ONCE % len(self._partitions)
+        pause_seconds = INTERVAL_SECONDS / RECORDS_AT_ONCE * self._records_at_once
+        while not self._is_over.wait(pause_seconds):
+            turn = number // self._records_at_once % len(self._partitions)
             topic, partition = self._partitions[turn] if self._in_turn else chance.choice(self._partitions)
-            for _ in range(RECORDS_AT_ONCE):
+            for _ in range(self._records_at_once):
                 number += 1
                 self._producer.produce(topic, f"{number}", partition=partition, on_delivery=self._note)
             self._producer.poll(0)
