@@ -89,6 +89,7 @@ class ScriptedStateLog(ScriptedCluster):
         creation_error, description_error, deletion_error: what these requests are answered with.
         controller_id, coordinator_id: the only broker that creates topics; the one that gives out producer ids.
         configs: of topics, by name.
+        latest_date_ms: the last moment that appends may be dated with (`message.timestamp.after.max.ms`).
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class ScriptedStateLog(ScriptedCluster):
         self.creation_error = self.description_error = self.deletion_error = ErrorCode.NONE
         self.controller_id = self.coordinator_id = node_ids[0]
         self.configs: dict[str, dict[str, str]] = {}
+        self.latest_date_ms: int | None = None
         self._producers: dict[TopicIdPartition, ProducerStates] = {}
         self._producer_epochs: dict[str, tuple[int, int]] = {}
         self._append_errors: dict[TopicIdPartition, deque[tuple[ErrorCode, bool]]] = {}
@@ -234,6 +236,8 @@ class ScriptedStateLog(ScriptedCluster):
             if lands:
                 self._land(key, batch)
             return _refusal(key, error_code)
+        if self.latest_date_ms is not None and BatchHead.of(batch).timestamp_ms > self.latest_date_ms:
+            return _refusal(key, ErrorCode.INVALID_TIMESTAMP)
         return self._land(key, batch)
 
     def _land(self, key: TopicIdPartition, batch: bytes) -> PartitionProduceResponse:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from kproxy.handlers.ports import TopicDescription
+from kproxy.net.state_log.append_dates import AppendDates
 from kproxy.net.state_log.append_outcome import AppendOutcome
 from kproxy.net.state_log.log_appender import LogAppender
 from kproxy.net.state_log.partition_writer import AppendQueue, ClaimedPartition, Doubt, PartitionWriter
@@ -63,7 +64,7 @@ def held_writer(
         ClaimedPartition(TopicDescription(STATE_ID, STATE, 2), number, ProducerIdentity(7, 0), CLAIM_EPOCH),
         queue,
         appender=cast("LogAppender", appends),
-        wall_clock=ManualClock(NOW_MS),
+        dates=AppendDates(ManualClock(NOW_MS)),
         max_batch_bytes=1_000_000,
         observer=SlotReports(MeasuredThings()),
         tasks=tasks,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from kproxy.net.state_log.append_dates import AppendDates
 from kproxy.net.state_log.partition_writer import ClaimedPartition, Doubt, PartitionWriter
 from kproxy.net.state_log.producer_identities import ProducerIdentity
 from kproxy.share.identifiers import StateEpoch
@@ -40,7 +41,7 @@ class Written:
             ClaimedPartition(topics.state, 0, ProducerIdentity(7, 0), 0),
             self.commit,
             appender=self.backing.appender,
-            wall_clock=self.backing.wall_clock,
+            dates=AppendDates(self.backing.wall_clock),
             max_batch_bytes=100_000,
             observer=self.backing.reports,
             tasks=self.backing.tasks,

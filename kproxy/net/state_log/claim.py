@@ -15,6 +15,7 @@ from kproxy.errors import (
 from kproxy.handlers.ports import TopicDescription, WallClock
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.state_log.allocation import ClaimLost
+from kproxy.net.state_log.append_dates import AppendDates
 from kproxy.net.state_log.append_outcome import AppendFate, AppendOutcome
 from kproxy.net.state_log.loading import ClaimedSlot, LoadedSlot, SlotLoading
 from kproxy.net.state_log.log_appender import LogAppender
@@ -88,7 +89,7 @@ class SlotClaims:
         self._appender = appender
         self._loader = loader
         self._replay = SlotLoading(topics, loader, on_corrupt=policy.on_corrupt, limits=policy.coordinator)
-        self._wall_clock = wall_clock
+        self._dates = AppendDates(wall_clock)
         self._observer = observer
         self._tasks = tasks
 
@@ -163,16 +164,28 @@ class SlotClaims:
     async def _append_claim(
         self, topic: TopicDescription, partition: int, identity: ProducerIdentity, record: Record
     ) -> ClaimedPartition:
-        batch = build_batch(
-            (record,),
-            producer_id=identity.producer_id,
-            producer_epoch=identity.producer_epoch,
-            base_sequence=0,
-            timestamp_ms=self._wall_clock.now_ms(),
-        )
-        outcome = await self._appender.append(topic, partition, batch)
+        outcome = await self._append_dated(topic, partition, identity, record)
         _require_claimed(outcome, f"{topic.name}-{partition}")
         return ClaimedPartition(topic, partition, identity, outcome.base_offset)
+
+    async def _append_dated(
+        self, topic: TopicDescription, partition: int, identity: ProducerIdentity, record: Record
+    ) -> AppendOutcome:
+        """Append a claim record, again with another date while it is refused because of that alone."""
+        while True:
+            date_ms = self._dates.date_ms()
+            batch = build_batch(
+                (record,),
+                producer_id=identity.producer_id,
+                producer_epoch=identity.producer_epoch,
+                base_sequence=0,
+                timestamp_ms=date_ms,
+            )
+            outcome = await self._appender.append(topic, partition, batch)
+            if outcome.fate is AppendFate.DURABLE:
+                self._dates.taken(date_ms)
+            if not self._dates.is_refused(outcome, date_ms):
+                return outcome
 
     def writer(
         self, claimed: ClaimedPartition, queue: AppendQueue, on_doubt: Callable[[Doubt, str], None]
@@ -182,7 +195,7 @@ class SlotClaims:
             claimed,
             queue,
             appender=self._appender,
-            wall_clock=self._wall_clock,
+            dates=self._dates,
             max_batch_bytes=self._topics.max_message_bytes - BATCH_OVERHEAD_BYTES,
             observer=self._observer,
             tasks=self._tasks,

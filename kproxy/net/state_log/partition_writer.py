@@ -2,7 +2,8 @@
 
 A queue of `kproxy.statelog` decides what is written; this sends it, and compares what came back with what was to
 come back. What is certainly not in the log is sent again for as long as a leader may take, and then refused, or
-refused at once where no later try would help: the sequence numbers are used again, and nothing is in doubt. Whatever
+refused at once where no later try would help: the sequence numbers are used again, and nothing is in doubt. What was
+refused because of its date alone is sent again with another one (`append_dates`). Whatever
 else comes back ends this writer: its owner finds out what is true from the log itself.
 
 Many records are made, and taken in, one append of all partitions in a turn of the event loop
@@ -11,7 +12,7 @@ meanwhile finds nothing sent, or nothing taken in.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -20,7 +21,8 @@ from typing import Final, Protocol
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, StateNotWritten, StateRefused
 from kproxy.handlers.live.pauses import MOST_AT_FIRST, let_other_appends_go_on
-from kproxy.handlers.ports import TopicDescription, WallClock
+from kproxy.handlers.ports import TopicDescription
+from kproxy.net.state_log.append_dates import AppendDates
 from kproxy.net.state_log.append_outcome import AppendFate, AppendOutcome
 from kproxy.net.state_log.every_step import take_every_step
 from kproxy.net.state_log.log_appender import LogAppender
@@ -29,6 +31,7 @@ from kproxy.net.tasks import TaskKeeper
 from kproxy.statelog.tickets import Append
 from kproxy.telemetry import logs
 from kproxy.wire.record_batch_builder import build_batch
+from kproxy.wire.records import Record
 from kproxy.wording import counted
 
 log = logs.logger("net.state_log.partition_writer")
@@ -112,11 +115,16 @@ class ClaimedPartition:
 
 @dataclass(frozen=True, slots=True)
 class _Flight:
-    """An append under way. `began` is in seconds of the loop's clock."""
+    """An append under way. `date_ms` is the timestamp of its batch, `began` is in seconds of the loop's clock."""
 
-    record_count: int
+    records: Sequence[Record]
     batch: bytes
+    date_ms: int
     began: float
+
+    @property
+    def record_count(self) -> int:
+        return len(self.records)
 
 
 class PartitionWriter:
@@ -125,6 +133,7 @@ class PartitionWriter:
     Args:
         claimed: where, and under which claim.
         queue: what to write.
+        dates: what appends are dated with.
         max_batch_bytes: how large a batch may become.
         tasks: what is long waits there until the long appends of other partitions have gone on.
         on_doubt: called once, with the reason, when an append did not end as it had to. The queue is left as it
@@ -137,7 +146,7 @@ class PartitionWriter:
         queue: AppendQueue,
         *,
         appender: LogAppender,
-        wall_clock: WallClock,
+        dates: AppendDates,
         max_batch_bytes: int,
         observer: AppendObserver,
         tasks: TaskKeeper,
@@ -146,7 +155,7 @@ class PartitionWriter:
         self._claimed = claimed
         self._queue = queue
         self._appender = appender
-        self._wall_clock = wall_clock
+        self._dates = dates
         self._max_batch_bytes = max_batch_bytes
         self._observer = observer
         self._tasks = tasks
@@ -205,21 +214,22 @@ class PartitionWriter:
             self.wake()
 
     def _next_flight(self) -> _Flight | None:
-        now_ms = self._wall_clock.now_ms()
-        claimed = self._claimed
         append = self._queue.next_append(
-            now_ms, max_bytes=self._max_batch_bytes, claim_epoch=claimed.claim_epoch
+            self._dates.now_ms(), max_bytes=self._max_batch_bytes, claim_epoch=self._claimed.claim_epoch
         )
-        if append is None:
-            return None
+        return None if append is None else self._flight(append.records, self._loop.time())
+
+    def _flight(self, records: Sequence[Record], began: float) -> _Flight:
+        date_ms = self._dates.date_ms()
+        identity = self._claimed.identity
         batch = build_batch(
-            append.records,
-            producer_id=claimed.identity.producer_id,
-            producer_epoch=claimed.identity.producer_epoch,
+            records,
+            producer_id=identity.producer_id,
+            producer_epoch=identity.producer_epoch,
             base_sequence=self._next_sequence,
-            timestamp_ms=now_ms,
+            timestamp_ms=date_ms,
         )
-        return _Flight(len(append.records), batch, self._loop.time())
+        return _Flight(records, batch, date_ms, began)
 
     def _send(self, flight: _Flight) -> None:
         if self._is_ended:
@@ -235,6 +245,8 @@ class PartitionWriter:
                 self._landed(flight)
             case AppendFate.NOT_APPENDED if self._has_time_left(flight):
                 self._loop.call_later(RETRY_PAUSE_SECONDS, self._send, flight)
+            case AppendFate.REFUSED if self._dates.is_refused(outcome, flight.date_ms):
+                self._send(self._flight(flight.records, flight.began))
             case AppendFate.NOT_APPENDED | AppendFate.REFUSED:
                 self._refuse(outcome, flight)
             case _:
@@ -284,6 +296,7 @@ class PartitionWriter:
         self._is_busy = False
         self._next_offset += flight.record_count
         self._next_sequence = (self._next_sequence + flight.record_count) % SEQUENCE_COUNT
+        self._dates.taken(flight.date_ms)
         try:
             self._queue.succeeded(base_offset)
         except Exception as fault:  # noqa: BLE001 - the top of a callback; what was written must be read to be known

@@ -26,7 +26,7 @@ from kproxy.net.state_log.producer_identities import ProducerIdentities, slot_tr
 from kproxy.net.state_log.readiness import LogReadiness
 from kproxy.net.state_log.reports import SlotReports
 from kproxy.net.state_log.served_claim import SlotListener
-from kproxy.net.state_log.signs_of_life import SignsOfLife, require_no_other_fleet
+from kproxy.net.state_log.signs_of_life import OtherFleets, SignsOfLife
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.net.state_log.slots import StateSlots
 from kproxy.net.state_log.state_topic_facts import require_recorded_facts
@@ -257,6 +257,12 @@ class StateLogService:
     async def _find_topics(self) -> SlotTopics:
         topics = StateTopics(self._plan.topics, metadata=self._cluster.metadata)
         loader, backoff = LogScan(self._cluster.reader), self._backoff()
+        others = OtherFleets(
+            self._fleet.fleet_group,
+            self._cluster.reader,
+            wall_clock=self._cluster.wall_clock,
+            clock=self._cluster.clock,
+        )
         said_from = asyncio.get_running_loop().time() + GRACE_SECONDS
         while True:
             try:
@@ -265,9 +271,7 @@ class StateLogService:
                     await await_leaders(self._cluster.reader, found)
                 else:
                     await require_recorded_facts(loader, found)
-                    await require_no_other_fleet(
-                        found, self._fleet.fleet_group, self._cluster.reader, self._cluster.wall_clock
-                    )
+                    await others.require_none(found)
             except StateTopicUnusable as unusable:
                 self._say(str(unusable), is_permanent=True)
                 await asyncio.sleep(UNUSABLE_RETRY_SECONDS)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kproxy.errors import ApiError, BrokerUnavailable, CorruptStateRecord
-from kproxy.handlers.ports import PartitionReader, WallClock
+from kproxy.handlers.ports import Clock, PartitionReader, WallClock
 from kproxy.net.state_log.allocation import FACTS_SLOT
 from kproxy.net.state_log.durable_state_log import Settlement
 from kproxy.net.state_log.log_scan import LogScan, LogTruncated
@@ -99,38 +99,64 @@ class _Owner:
         return Outcome.APPLIED
 
 
-async def require_no_other_fleet(
-    topics: SlotTopics, fleet_group: str, reader: PartitionReader, wall_clock: WallClock
-) -> None:
-    """See, before anything is claimed, that no other fleet wrote to the log less than `ALIVE_MS` ago and did not leave.
+class OtherFleets:
+    """Sees that no other fleet serves from a log, before anything of it is claimed.
 
-    It takes two requests, and at most `PATIENCE_SECONDS`; a log that cannot be looked at is no reason to wait.
+    Whose clock says that a sign of life is of the last two minutes, or still to come, need not be right: a log to which
+    nobody wrote for that long, by a clock that does not jump, is nobody's.
 
-    Raises:
-        StateTopicUnusable: one did.
+    Args:
+        fleet_group: the fleet of this process.
+        reader: reads the log.
+        wall_clock: what the dates of signs are compared with.
+        clock: what silence is counted by.
     """
-    owner = _Owner()
-    try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            await _look(topics, reader, wall_clock.now_ms() - ALIVE_MS, owner.take)
-    except (BrokerUnavailable, TimeoutError) as failure:
-        log.debug("other_fleet_not_looked_for", detail=failure)
-        return
-    if owner.has_left or owner.fleet_group in {"", fleet_group}:
-        return
-    seconds = max(0, wall_clock.now_ms() - owner.seen_ms) // 1000
-    raise StateTopicUnusable(
-        f"another fleet serves from {topics.groups.name}: {owner.name}, of group {owner.fleet_group!r}, wrote to it "
-        f"{seconds} s ago, and this kproxy's group is {fleet_group!r}; give both the same kproxy.fleet.group, or each "
-        "its own topics"
-    )
 
+    def __init__(
+        self, fleet_group: str, reader: PartitionReader, *, wall_clock: WallClock, clock: Clock
+    ) -> None:
+        self._fleet_group = fleet_group
+        self._reader = reader
+        self._wall_clock = wall_clock
+        self._clock = clock
+        self._log_end = -1
+        self._ends_there_since_ms = 0
 
-async def _look(
-    topics: SlotTopics, reader: PartitionReader, since_ms: int, take: Callable[[Record], Outcome]
-) -> None:
-    groups, loader = topics.groups, LogScan(reader)
-    log_end = await loader.log_end(groups, FACTS_SLOT)
-    first_offset = await reader.find_offset(groups.topic_id, FACTS_SLOT, since_ms)
-    with suppress(LogTruncated):  # it was deleted since: nobody is there
-        await loader.look(groups, FACTS_SLOT, first_offset=first_offset, last_offset=log_end - 1, take=take)
+    async def require_none(self, topics: SlotTopics) -> None:
+        """See that no other fleet wrote to the log less than `ALIVE_MS` ago and did not leave.
+
+        It takes two requests, and at most `PATIENCE_SECONDS`; a log that cannot be looked at is no reason to wait.
+
+        Raises:
+            StateTopicUnusable: one did.
+        """
+        owner = _Owner()
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await self._look(topics, owner.take)
+        except (BrokerUnavailable, TimeoutError) as failure:
+            log.debug("other_fleet_not_looked_for", detail=failure)
+            return
+        if owner.has_left or owner.fleet_group in {"", self._fleet_group} or self._is_silent():
+            return
+        seconds = max(0, self._wall_clock.now_ms() - owner.seen_ms) // 1000
+        raise StateTopicUnusable(
+            f"another fleet serves from {topics.groups.name}: {owner.name}, of group {owner.fleet_group!r}, wrote to "
+            f"it {seconds} s ago, and this kproxy's group is {self._fleet_group!r}; give both the same "
+            "kproxy.fleet.group, or each its own topics"
+        )
+
+    async def _look(self, topics: SlotTopics, take: Callable[[Record], Outcome]) -> None:
+        groups, loader = topics.groups, LogScan(self._reader)
+        log_end = await loader.log_end(groups, FACTS_SLOT)
+        if log_end != self._log_end:
+            self._log_end, self._ends_there_since_ms = log_end, self._clock.now_ms()
+        since_ms = self._wall_clock.now_ms() - ALIVE_MS
+        first_offset = await self._reader.find_offset(groups.topic_id, FACTS_SLOT, since_ms)
+        with suppress(LogTruncated):  # it was deleted since: nobody is there
+            await loader.look(
+                groups, FACTS_SLOT, first_offset=first_offset, last_offset=log_end - 1, take=take
+            )
+
+    def _is_silent(self) -> bool:
+        return self._clock.now_ms() - self._ends_there_since_ms > ALIVE_MS

@@ -7,6 +7,7 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
 from kproxy.net.state_log.allocation import ClaimLost
+from kproxy.net.state_log.append_dates import NO_DATE
 from kproxy.net.state_log.claim import SlotClaims
 from kproxy.net.state_log.producer_identities import ProducerIdentity
 from kproxy.share.identifiers import TopicIdPartition
@@ -21,7 +22,7 @@ from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import Fate, ScriptedStateLog
 from tests.in_memory.written_log import a_claim
 from tests.worlds.slot_allocations import EPOCH, FLEET
-from tests.worlds.state_logs import GROUPS, STATE, StateLogBacking, groups_log, state_log
+from tests.worlds.state_logs import GROUPS, NOW_MS, STATE, StateLogBacking, groups_log, state_log
 from tests.worlds.waiting import until
 
 SLOT_0 = f"{STATE}-0"
@@ -105,6 +106,20 @@ async def test_a_claim_whose_outcome_is_unknown_is_no_claim(
     # When / Then
     with pytest.raises(BrokerUnavailable, match="cannot be claimed"):
         await claims.claim(0, EPOCH, FLEET)
+
+
+async def test_a_slot_is_claimed_by_a_process_whose_clock_is_where_leaders_take_no_dates(
+    cluster: ScriptedStateLog, claims: SlotClaims
+) -> None:
+    # Given
+    cluster.latest_date_ms = NOW_MS - 5 * 3_600_000
+
+    # When
+    claimed = await claims.claim(0, EPOCH, FLEET)
+
+    # Then
+    assert (claimed.state.claim_epoch, claimed.groups.claim_epoch) == (0, 0)
+    assert [record.timestamp_ms for record in cluster.records(state_log())] == [NO_DATE]
 
 
 async def test_a_leader_that_moved_is_looked_up_before_claiming(

@@ -12,7 +12,7 @@ from kproxy.statelog.state_queue import StateQueue
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.records import Record
 from tests.in_memory.scripted_state_log import Fate
-from tests.worlds.state_logs import STATE, acknowledged, alarms, state_log
+from tests.worlds.state_logs import NOW_MS, STATE, acknowledged, alarms, state_log
 from tests.worlds.waiting import until
 from tests.worlds.written_partition import BEGINNING, KEY, OTHER_BEGINNING, Written
 
@@ -135,6 +135,26 @@ async def test_landing_before_the_expected_offset_says_that_the_log_was_truncate
     # Then
     doubt, detail = await written.doubt()
     assert (doubt, detail) == (Doubt.TRUNCATED, f"{STATE}-0: an append landed at offset 1, not 2")
+
+
+@pytest.mark.parametrize("jump_ms", [5 * 3_600_000, -5 * 3_600_000])
+async def test_an_append_lands_although_the_clock_jumped_to_where_the_leader_takes_no_dates(
+    written: Written, jump_ms: int
+) -> None:
+    """Brokers take no date an hour after theirs, since Kafka 4.0 by default; no acknowledgement waits for that."""
+    # Given
+    await written.settled(BEGINNING)
+    written.cluster.latest_date_ms = NOW_MS + 3_600_000
+    written.backing.wall_clock.advance(jump_ms)
+
+    # When
+    tickets = await written.settled(acknowledged(KEY, 0, 4), acknowledged(KEY, 5, 9))
+
+    # Then
+    assert [ticket.refusal for ticket in tickets] == [None, None]
+    assert written.doubts == []
+    dates_ms = [record.timestamp_ms for record in written.cluster.records(state_log())][2:]
+    assert all(date_ms <= NOW_MS + 3_600_000 for date_ms in dates_ms)
 
 
 async def test_after_a_doubt_nothing_more_is_sent(written: Written) -> None:

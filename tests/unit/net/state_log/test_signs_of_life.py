@@ -7,9 +7,10 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.net.state_log import signs_of_life
-from kproxy.net.state_log.signs_of_life import ALIVE_MS, SignsOfLife, require_no_other_fleet
+from kproxy.net.state_log.signs_of_life import ALIVE_MS, OtherFleets, SignsOfLife
 from kproxy.net.state_log.state_topics import StateTopicUnusable
 from kproxy.statelog.group_records import RecoveryPoint, SignOfLife, decode_group_record
+from tests.in_memory.manual_clock import ManualClock
 from tests.in_memory.scripted_state_log import ScriptedStateLog
 from tests.worlds.slot_allocations import FLEET
 from tests.worlds.state_log_process import Process
@@ -27,7 +28,15 @@ def signs(cluster: ScriptedStateLog) -> list[SignOfLife]:
 
 async def look(backing: StateLogBacking, fleet_group: str = FLEET) -> None:
     """Do what a start of a process of this fleet does before it joins."""
-    await require_no_other_fleet(await backing.found(), fleet_group, backing.reader, backing.wall_clock)
+    await others(backing, fleet_group).require_none(await backing.found())
+
+
+def others(
+    backing: StateLogBacking, fleet_group: str = FLEET, clock: ManualClock | None = None
+) -> OtherFleets:
+    return OtherFleets(
+        fleet_group, backing.reader, wall_clock=backing.wall_clock, clock=clock or ManualClock()
+    )
 
 
 async def test_a_first_start_finds_nobody(backing: StateLogBacking) -> None:
@@ -188,4 +197,43 @@ async def test_a_log_that_cannot_be_looked_at_holds_up_no_start(
 ) -> None:
     topics = await backing.found()
     cluster.refuse(GROUPS_ID, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    await require_no_other_fleet(topics, FLEET, backing.reader, backing.wall_clock)
+    await others(backing).require_none(topics)
+
+
+async def test_who_starts_with_a_clock_that_is_hours_behind_is_held_up_no_longer_than_a_fleet_may_be_silent(
+    backing: StateLogBacking,
+) -> None:
+    """What the other fleet wrote last is still to come by this clock, and it was killed: nobody else will write."""
+    # Given
+    await Process(backing, fleet_group=OTHER_FLEET).serves()
+    backing.wall_clock.advance(-5 * 3_600_000)
+    clock, topics = ManualClock(), await backing.found()
+    starting = others(backing, clock=clock)
+    with pytest.raises(StateTopicUnusable, match="wrote to it 0 s ago"):
+        await starting.require_none(topics)
+
+    # When
+    clock.advance(ALIVE_MS + 1)
+
+    # Then
+    await starting.require_none(topics)
+
+
+async def test_another_fleet_that_goes_on_writing_is_alive_whatever_the_clock_says(
+    backing: StateLogBacking,
+) -> None:
+    # Given
+    await Process(backing, fleet_group=OTHER_FLEET).serves()
+    backing.wall_clock.advance(-5 * 3_600_000)
+    clock, topics = ManualClock(), await backing.found()
+    starting = others(backing, clock=clock)
+    with pytest.raises(StateTopicUnusable):
+        await starting.require_none(topics)
+    clock.advance(ALIVE_MS + 1)
+
+    # When
+    await Process(backing, "kproxy at host-2", fleet_group=OTHER_FLEET).serves()
+
+    # Then
+    with pytest.raises(StateTopicUnusable, match="kproxy at host-2"):
+        await starting.require_none(topics)
