@@ -17,6 +17,7 @@ from tests.real_kafka.administration import unique_name
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.kproxy_process import KproxyProcess
 from tests.real_kafka.raw_connection import RawConnection
+from tests.real_kafka.watched_memory import watched_memory
 
 MIB: Final = 1024 * 1024
 RECORD_BYTES: Final = MIB // 2
@@ -47,7 +48,7 @@ def test_a_slow_reader_beside_ten_fast_ones_costs_less_than_64_mib(roomy_cluster
         kproxy.wait_until_ready()
         idle_bytes = kproxy.resident_bytes()
         with (
-            _watched_memory(kproxy) as seen_bytes,
+            watched_memory(kproxy) as seen_bytes,
             _slow_reader(kproxy, topic) as slowly_read_bytes,
             ThreadPoolExecutor(STREAMING_CLIENTS) as threads,
         ):
@@ -113,25 +114,6 @@ def _slow_reader(kproxy: KproxyProcess, topic: str) -> Iterator[list[int]]:
         loop = threads.submit(read)
         try:
             yield read_bytes
-        finally:
-            is_over.set()
-            loop.result()
-
-
-@contextmanager
-def _watched_memory(kproxy: KproxyProcess) -> Iterator[list[int]]:
-    """Look at the memory of kproxy every 20 ms until the block ends; the bytes of each look."""
-    seen_bytes: list[int] = []
-    is_over = threading.Event()
-
-    def watch() -> None:
-        while not is_over.wait(0.02):
-            seen_bytes.append(kproxy.resident_bytes())
-
-    with ThreadPoolExecutor() as threads:
-        loop = threads.submit(watch)
-        try:
-            yield seen_bytes
         finally:
             is_over.set()
             loop.result()

@@ -26,8 +26,9 @@ class RawConnection:
         receive_buffer_bytes: int | None = None,
         client_id: str = CLIENT_ID,
         own_host: str = "",
+        timeout_seconds: float = ANSWER_TIMEOUT_SECONDS,
     ) -> None:
-        """Connect to `HOST:PORT`, from `own_host` if one is given.
+        """Connect to `HOST:PORT`, from `own_host` if one is given. Nothing is waited for longer than `timeout_seconds`.
 
         A small receive buffer makes a slow reader felt at the other end.
         """
@@ -36,7 +37,7 @@ class RawConnection:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         if receive_buffer_bytes is not None:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
-        self._socket.settimeout(ANSWER_TIMEOUT_SECONDS)
+        self._socket.settimeout(timeout_seconds)
         try:
             if own_host:
                 self._socket.bind((own_host, 0))

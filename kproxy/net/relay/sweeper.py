@@ -39,10 +39,13 @@ class Sweeper:
             self.loop_lag_seconds = max(0.0, loop.time() - due)
             self._relay.traffic.report(self._relay.counting, self._relay.routes)
             self._relay.budget.take(self, self._standing_bytes())
-            now_ms = int(loop.time() * 1000)
-            for connection in tuple(self._relay.connections):
-                self._sweep(connection, now_ms)
+            self._sweep_all(int(loop.time() * 1000))
             self._close_outdated()
+
+    def _sweep_all(self, now_ms: int) -> None:
+        # Not in `run`, which goes on: its variables would keep the last connection when that has ended.
+        for connection in tuple(self._relay.connections):
+            self._sweep(connection, now_ms)
 
     def _sweep(self, connection: OpenConnection, now_ms: int) -> None:
         try:

@@ -1,6 +1,7 @@
 """What time does to relayed connections: silence, stalls, and the way out."""
 
 import asyncio
+import gc
 import struct
 import time
 from contextlib import suppress
@@ -31,6 +32,12 @@ def answer_versions(data: bytes) -> bytes:
 def large_search_begun() -> bytes:
     """Return the beginning of a request of 200 kB that kproxy holds until it is whole."""
     return struct.pack(">ihhi", 200_000, 10, 4, 1) + b"\xff\xff"
+
+
+def connections_in_memory() -> int:
+    """Return how many client connections are kept by anybody."""
+    gc.collect()
+    return sum(isinstance(each, ClientConnection) for each in gc.get_objects())
 
 
 async def drain(under_test: RelayUnderTest, seconds: float) -> int:
@@ -360,3 +367,25 @@ async def test_what_stands_in_memory_for_clients_counts_for_the_budget_of_all() 
         under_test.tasks.keep_up(sweeper.run, name="another sweeper")
 
         await until(lambda: under_test.relay.budget.held_bytes == 12_345)
+
+
+async def test_a_connection_that_was_looked_at_is_not_kept_when_it_has_ended() -> None:
+    # Given
+    async with (
+        ScriptedBroker(answer_versions) as broker,
+        RelayUnderTest(broker.port, keepalive_ms=100) as under_test,
+    ):
+        kept_before = connections_in_memory()
+        reader, writer = await under_test.connect()
+        writer.write(share_fetch(1))
+        under_test.apis.may_answer.set()
+        await until(lambda: under_test.counted.of("keepalives") > 0)
+
+        # When
+        writer.write_eof()
+        await ended(reader)
+        writer.close()
+        under_test.apis.contexts.clear()
+
+        # Then
+        await until(lambda: connections_in_memory() == kept_before)
