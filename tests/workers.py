@@ -22,6 +22,7 @@ LONGEST_FIRST: Final = (
     SPARK,
     "tests/misfortunes/test_misfortunes.py",
     "tests/compatibility/test_matrix.py",
+    "tests/faults/test_faults.py",
     "tests/kafka/test_share_accounting.py",
     "tests/kafka/test_share_semantics.py",
     "tests/conformance/test_conformance.py",

@@ -26,14 +26,19 @@ def own_credentials(settings: Settings, clock: Clock) -> Credentials | None:
     if mechanism is None or not settings.upstream_security_protocol.has_sasl:
         return None
     if mechanism is SaslMechanism.OAUTHBEARER:
-        return TokenCredentials(_tokens(settings, clock))
-    read_password = _secret(
+        return TokenCredentials(own_tokens(settings, clock))
+    return PasswordCredentials(mechanism, settings.upstream_sasl_username, own_password(settings))
+
+
+def own_password(settings: Settings) -> Callable[[], str]:
+    """Return what reads the password as it is at that moment, and raises AuthenticationRefused if it cannot be read."""
+    return _secret(
         "upstream.sasl.password.file", settings.upstream_sasl_password_file, settings.upstream_sasl_password
     )
-    return PasswordCredentials(mechanism, settings.upstream_sasl_username, read_password)
 
 
-def _tokens(settings: Settings, clock: Clock) -> Tokens:
+def own_tokens(settings: Settings, clock: Clock) -> Tokens:
+    """Return where tokens come from, with OAUTHBEARER."""
     url = settings.upstream_sasl_oauthbearer_token_endpoint_url
     if url.lower().startswith("file:"):
         return FileTokens(URL_KEY, Path(unquote(urlsplit(url).path)))

@@ -36,7 +36,6 @@ from kproxy.errors import KproxyError
 from kproxy.handlers.held_refusals import HeldRefusals
 from kproxy.handlers.ports import BrokerEndpoint
 from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddresses
-from kproxy.interception.closed_topics import ClosedTopics
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import RoutingTable
 from kproxy.net.authentication.broker_access import BrokerAccess
@@ -181,8 +180,7 @@ class Proxy:
         settings, clock, groups = self._settings, self._clock, self._share.groups
         timed, waits = TimedApis(self._share.peers.apis, self._metrics), HeldRequests(clock)
         self._held_refusals = HeldRefusals(timed, waits, sessions=groups.sessions, clock=clock)
-        closed = ClosedTopics((settings.state_topic_name, settings.groups_topic_name))
-        closed.on_refused = self._share.observer.closed_topic
+        closed = self._share.closed_topics
         self._metadata.on_topics.append(lambda _: closed.know(self._state_topic_ids()))
         self._routes = RoutingTable({}, self._share.peers.known_ids, closed)
         self._share.fleet.on_map = self._follow_map

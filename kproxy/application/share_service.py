@@ -13,6 +13,7 @@ from kproxy.application.topic_changes import TopicChanges
 from kproxy.fleet.member_metadata import MemberProfile
 from kproxy.handlers.share_groups import ShareGroupLimits, ShareGroupPorts, ShareGroups
 from kproxy.handlers.share_state_store import ShareStateStore
+from kproxy.interception.closed_topics import ClosedTopics
 from kproxy.net.authorization.acl_watch import AclTiming, AclWatch
 from kproxy.net.background import BackgroundTasks
 from kproxy.net.cluster.broker_connections import BrokerConnections
@@ -73,6 +74,7 @@ class ShareService:
         self._on_change = on_change
         self._on_slot_ready = on_slot_ready
         self.observer = ShellObserver(around.metrics)
+        self.closed_topics = self._closed_topics()
         self._reader = BrokerPartitionReader(metadata=around.metadata, connections=around.connections)
         plan = state_log_plan(around.settings)
         self.fleet = self._joined_fleet(plan)
@@ -99,6 +101,12 @@ class ShareService:
             tasks=around.tasks,
             interval_ms=around.settings.topics_look_interval_ms,
         )
+
+    def _closed_topics(self) -> ClosedTopics:
+        settings = self._around.settings
+        closed = ClosedTopics((settings.state_topic_name, settings.groups_topic_name))
+        closed.on_refused = self.observer.closed_topic
+        return closed
 
     def _joined_fleet(self, plan: StateLogPlan) -> JoinedFleet:
         around, claims = self._around, plan.claims
@@ -174,6 +182,7 @@ class ShareService:
                 background=BackgroundTasks(around.tasks),
                 readiness=state_log.readiness,
                 authorizer=self.authorizer,
+                closed_topics=self.closed_topics,
                 waits=HeldRequests(around.clock),
                 namespace=ClusterGroupNamespace(metadata=metadata, connections=connections),
                 offset_store=state_log.states,

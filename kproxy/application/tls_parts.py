@@ -87,7 +87,7 @@ def tls_parts(settings: Settings, *, wall_ms: Callable[[], int], counting: Count
         listener = renewed("listener", files, partial(_listener_context, settings))
     if settings.upstream_security_protocol.has_tls:
         files = _files(settings.upstream_ssl_keystore_location, settings.upstream_ssl_truststore_location)
-        upstream = renewed("upstream", files, partial(_upstream_context, settings))
+        upstream = renewed("upstream", files, partial(upstream_tls, settings))
     if settings.has_fleet_tls:
         files = _files(settings.fleet_ssl_keystore_location, settings.fleet_ssl_truststore_location)
         fleet = renewed("fleet", files, partial(_fleet_context, settings))
@@ -114,7 +114,8 @@ def _listener_context(settings: Settings, now_ms: int) -> "MadeContext":
     return listener_context(terms, settings.ssl_client_auth, now_ms)
 
 
-def _upstream_context(settings: Settings, now_ms: int) -> "MadeContext":
+def upstream_tls(settings: Settings, now_ms: int) -> "MadeContext":
+    """Return the context for connections to brokers. Raises KproxyError: files cannot be used."""
     from kproxy.net.tls.contexts import TlsTerms, upstream_context  # noqa: PLC0415
 
     terms = TlsTerms(

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeVar
 import click
 
 from kproxy.cli.admin_port import DEFAULT_ADMIN_URL
+from kproxy.cli.cluster_access import COMMAND_CONFIG, Security, security_of
+from kproxy.cli.setting_options import CONFIG_FILE, OVERRIDE, loaded_settings
 
 if TYPE_CHECKING:
     from kproxy.clients.cluster.cluster_client import ClusterClient
@@ -36,16 +38,17 @@ class Cluster:
 
     bootstrap_servers: tuple["HostPort", ...]
     timeout_ms: int
+    security: Security
 
     @contextmanager
     def connected(self) -> Iterator["ClusterClient"]:
-        """Give a client for the length of the block. Raises ClientFailed."""
+        """Give a client for the length of the block. Raises ClientFailed, SettingsError."""
         from kproxy.clients.cluster.cluster_client import connected_cluster
         from kproxy.clients.cluster.connection import BrokerAddress
         from kproxy.clients.cluster.deadline import Deadline
 
         addresses = [BrokerAddress(server.host, server.port) for server in self.bootstrap_servers]
-        with connected_cluster(addresses, Deadline(self.timeout_ms)) as client:
+        with connected_cluster(addresses, Deadline(self.timeout_ms), self.security.access()) as client:
             yield client
 
 
@@ -75,7 +78,8 @@ def with_source(command: Callable[Concatenate[AdminPort | Cluster, P], R]) -> Ca
     @wraps(command)
     def with_options(*arguments: P.args, **options: P.kwargs) -> R:
         admin_url, servers = options.pop("admin_url"), options.pop("bootstrap_servers")
-        return command(_source(admin_url, servers, options.pop("timeout_ms")), *arguments, **options)
+        source = _source(admin_url, servers, options.pop("timeout_ms"), _SecurityOptions.taken_from(options))
+        return command(source, *arguments, **options)
 
     admin_url = click.option(
         "--admin-url",
@@ -83,7 +87,7 @@ def with_source(command: Callable[Concatenate[AdminPort | Cluster, P], R]) -> Ca
         help=f"Ask the admin port of a running kproxy; default {DEFAULT_ADMIN_URL}.",
     )
     servers = _servers_option("Instead, ask any cluster with share groups: kproxy, or Kafka from 4.2 on.")
-    return admin_url(servers(_timeout_option(None)(with_options)))
+    return admin_url(servers(_security_options(_timeout_option(None)(with_options))))
 
 
 def with_cluster(command: Callable[Concatenate[Cluster, P], R]) -> Callable[P, R]:
@@ -92,24 +96,57 @@ def with_cluster(command: Callable[Concatenate[Cluster, P], R]) -> Callable[P, R
     @wraps(command)
     def with_options(*arguments: P.args, **options: P.kwargs) -> R:
         servers, timeout_ms = options.pop("bootstrap_servers"), options.pop("timeout_ms")
+        security = _SecurityOptions.taken_from(options).security()
         assert isinstance(servers, tuple)
         assert isinstance(timeout_ms, int)
-        return command(Cluster(servers, timeout_ms), *arguments, **options)
+        return command(Cluster(servers, timeout_ms, security), *arguments, **options)
 
     servers = _servers_option("A cluster with share groups: kproxy, or Kafka from 4.2 on.", is_required=True)
-    return servers(_timeout_option(DEFAULT_TIMEOUT_MS)(with_options))
+    return servers(_security_options(_timeout_option(DEFAULT_TIMEOUT_MS)(with_options)))
 
 
-def _source(admin_url: object, servers: object, timeout_ms: object) -> AdminPort | Cluster:
+@dataclass(frozen=True, slots=True)
+class _SecurityOptions:
+    """What the options say of how brokers are reached."""
+
+    command_config: object
+    config_file: object
+    overrides: object
+
+    @staticmethod
+    def taken_from(options: dict[str, object]) -> "_SecurityOptions":
+        """Return them; `options` are without them then."""
+        return _SecurityOptions(
+            options.pop("command_config"), options.pop("config_file"), options.pop("overrides")
+        )
+
+    def __bool__(self) -> bool:
+        return self.command_config is not None or self.config_file is not None or bool(self.overrides)
+
+    def security(self) -> Security:
+        """Return what they say, with the environment. Raises SettingsError."""
+        return security_of(loaded_settings(self.config_file, self.overrides).settings, self.command_config)
+
+
+def _source(
+    admin_url: object, servers: object, timeout_ms: object, security: _SecurityOptions
+) -> AdminPort | Cluster:
     if isinstance(servers, tuple):
         if admin_url is not None:
             raise click.UsageError("give --admin-url or --bootstrap-server, not both: each is another answer")
-        return Cluster(servers, timeout_ms if isinstance(timeout_ms, int) else DEFAULT_TIMEOUT_MS)
+        timeout_ms = timeout_ms if isinstance(timeout_ms, int) else DEFAULT_TIMEOUT_MS
+        return Cluster(servers, timeout_ms, security.security())
     if timeout_ms is not None:
         raise click.UsageError(
             "--timeout goes with --bootstrap-server: the admin port answers in 10 s or not at all"
         )
+    if security:
+        raise click.UsageError("--command-config, --config and -X go with --bootstrap-server")
     return AdminPort(DEFAULT_ADMIN_URL if admin_url is None else str(admin_url))
+
+
+def _security_options(command: F) -> F:
+    return COMMAND_CONFIG(CONFIG_FILE(OVERRIDE(command)))
 
 
 def _servers_option(text: str, *, is_required: bool = False) -> Callable[[F], F]:

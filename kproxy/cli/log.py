@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
+from kproxy.cli.backing_cluster import BackingCluster, with_backing_cluster
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.output import with_table_form
 from kproxy.cli.progress import progress
-from kproxy.cli.setting_options import with_backing_cluster
 from kproxy.clients.failures import TopicNotThere
 from kproxy.clients.log_ranges import LogRange
 from kproxy.clients.tables import paged_table_lines, table_lines
-from kproxy.settings import HostPort, LoadedSettings
 from kproxy.wording import counted
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ The exit code is 3 when there is no such topic, or no record of the group, 4 whe
 @_with_range
 @with_table_form("jsonl", "table", default="jsonl")
 @with_backing_cluster
-def dump(loaded: LoadedSettings, /, output: str, *, no_headers: bool, **wanted: object) -> None:
+def dump(cluster: BackingCluster, /, output: str, *, no_headers: bool, **wanted: object) -> None:
     """Print the records of the state log.
 
     Key and value have Kafka's field names. Claims, tombstones and headers are shown as well; who acknowledged stands in
@@ -124,7 +123,7 @@ def dump(loaded: LoadedSettings, /, output: str, *, no_headers: bool, **wanted: 
 
     # A bar between the lines of a dump would only be in the way.
     lines = counted(
-        _lines(loaded, _wanted(wanted), is_watched=sys.stderr.isatty() and not sys.stdout.isatty())
+        _lines(cluster, _wanted(wanted), is_watched=sys.stderr.isatty() and not sys.stdout.isatty())
     )
     if output == "table":
         rows = (row_of(line) for line in lines)
@@ -150,14 +149,14 @@ The exit codes are those of kproxy log dump.
 @_with_range
 @with_table_form("jsonl", "table", default="table")
 @with_backing_cluster
-def stats(loaded: LoadedSettings, /, output: str, *, no_headers: bool, **wanted: object) -> None:
+def stats(cluster: BackingCluster, /, output: str, *, no_headers: bool, **wanted: object) -> None:
     """Count the records of the state log, by partition and type."""
     from kproxy.cli.log_statistics import TABLE_HEADER, PartitionStatistics, json_of, row_of
     from kproxy.clients.log_lines import LogTopic
 
     asked = _wanted(wanted)
     found: dict[int, PartitionStatistics] = {}
-    for line in _lines(loaded, asked, is_watched=None):
+    for line in _lines(cluster, asked, is_watched=None):
         if line.partition not in found:
             found[line.partition] = PartitionStatistics(LogTopic(asked.topic), line.partition)
         found[line.partition].add(line)
@@ -175,14 +174,14 @@ def _wanted(options: dict[str, object]) -> Wanted:
     return Wanted(**options)  # type: ignore[arg-type]  # click checked what it parsed
 
 
-def _lines(loaded: LoadedSettings, wanted: Wanted, *, is_watched: bool | None) -> Iterator["LogLine"]:
+def _lines(cluster: BackingCluster, wanted: Wanted, *, is_watched: bool | None) -> Iterator["LogLine"]:
     """Yield the records that are wanted, partition after partition."""
     from kproxy.clients.log_lines import LogTopic, line_of
 
-    settings = loaded.ready_to_run()
+    settings = cluster.settings
     kind = LogTopic(wanted.topic)
     topic = settings.state_topic_name if kind is LogTopic.STATE else settings.groups_topic_name
-    with _opened(settings.bootstrap_servers, topic) as reader:
+    with _opened(cluster, topic) as reader:
         ranges = _ranges(reader, topic, kind, wanted)
         total = sum(part.length for part in ranges)
         with progress(topic, total, is_watched=is_watched) as advance:
@@ -204,13 +203,15 @@ def _lines(loaded: LoadedSettings, wanted: Wanted, *, is_watched: bool | None) -
 
 
 @contextmanager
-def _opened(bootstrap_servers: Sequence[HostPort], topic: str) -> Iterator["TopicReader"]:
+def _opened(cluster: BackingCluster, topic: str) -> Iterator["TopicReader"]:
     """Connect to a topic for the length of the block."""
     from kproxy.clients import topic_reader
 
+    cluster.require_access()
+    options = {**_CLIENT_OPTIONS, **cluster.security.reader_options()}
     try:
         with topic_reader.connected(
-            [str(server) for server in bootstrap_servers], _CLIENT_OPTIONS
+            [str(each) for each in cluster.settings.bootstrap_servers], options
         ) as consumer:
             yield topic_reader.TopicReader(consumer, topic)
     except TopicNotThere as failure:

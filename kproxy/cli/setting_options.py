@@ -59,6 +59,33 @@ FLAGS: Final = (
 )
 
 
+OVERRIDE: Final = click.option(
+    "-X", "overrides", multiple=True, metavar="KEY=VALUE", help="Set any key; may be given several times."
+)
+CONFIG_FILE: Final = click.option(
+    "-c",
+    "--config",
+    "config_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A .toml or a .properties file.",
+)
+
+
+def loaded_settings(
+    file: object, overrides: object, assignments: Sequence[Assignment] = ()
+) -> LoadedSettings:
+    """Return the settings by the values of `CONFIG_FILE` and `OVERRIDE`, of other flags, and by the environment.
+
+    Raises:
+        SettingsError: lists everything that is wrong.
+    """
+    assert file is None or isinstance(file, Path)
+    assert isinstance(overrides, tuple)
+    said = [*assignments, *(assignment_of_override(override) for override in overrides)]
+    return load_settings(file=file, environment=os.environ, command_line=said)
+
+
 def with_settings(command: Callable[Concatenate[LoadedSettings, P], R]) -> Callable[P, R]:
     """Give `command` the options that set keys, and call it with the settings loaded from them first.
 
@@ -68,7 +95,7 @@ def with_settings(command: Callable[Concatenate[LoadedSettings, P], R]) -> Calla
     return _with_settings(command, FLAGS)
 
 
-def with_backing_cluster(command: Callable[Concatenate[LoadedSettings, P], R]) -> Callable[P, R]:
+def with_cluster_settings(command: Callable[Concatenate[LoadedSettings, P], R]) -> Callable[P, R]:
     """Do the same for a command that only wants to find the backing cluster: `-b`, `-c` and `-X`."""
     return _with_settings(command, FLAGS[:1])
 
@@ -78,34 +105,18 @@ def _with_settings(
 ) -> Callable[P, R]:
     @wraps(command)
     def with_options(*arguments: P.args, **options: P.kwargs) -> R:
-        file = options.pop("config_file")
-        overrides = options.pop("overrides")
-        assert file is None or isinstance(file, Path)
-        assert isinstance(overrides, tuple)
+        file, overrides = options.pop("config_file"), options.pop("overrides")
         said = [(flag, options.pop(flag.parameter)) for flag in flags]
         assignments = [
             Assignment(flag.key, str(text), flag.names[-1]) for flag, text in said if text is not None
         ]
-        assignments += [assignment_of_override(override) for override in overrides]
-        loaded = load_settings(file=file, environment=os.environ, command_line=assignments)
-        return command(loaded, *arguments, **options)
+        return command(loaded_settings(file, overrides, assignments), *arguments, **options)
 
     return _with_click_options(with_options, flags)
 
 
 def _with_click_options(command: Callable[P, R], flags: Sequence[Flag]) -> Callable[P, R]:
-    override = click.option(
-        "-X", "overrides", multiple=True, metavar="KEY=VALUE", help="Set any key; may be given several times."
-    )
-    file = click.option(
-        "-c",
-        "--config",
-        "config_file",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="A .toml or a .properties file.",
-    )
-    decorated = file(override(command))
+    decorated = CONFIG_FILE(OVERRIDE(command))
     for flag in reversed(flags):
         decorated = click.option(*flag.names, metavar=flag.metavar, help=flag.help)(decorated)
     return decorated

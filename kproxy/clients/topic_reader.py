@@ -22,6 +22,7 @@ with warnings.catch_warnings():
         KafkaTimeoutError,
         OffsetOutOfRangeError,
     )
+    from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from kproxy.clients.failures import (
     CannotConnect,
@@ -181,11 +182,28 @@ def connected(bootstrap_servers: Sequence[str], options: Mapping[str, object]) -
     except (AssertionError, KafkaConfigurationError, ValueError) as failure:
         raise WrongClientOption(_said(failure)) from failure
     except (KafkaError, OSError) as failure:
-        raise _unreachable(bootstrap_servers, _said(failure)) from failure
+        # Somebody took a connection: a broker that expects another protocol closes it, and does not say why.
+        advice = (
+            "" if "security_protocol" in options else "; it may expect TLS or SASL: set security.protocol"
+        )
+        raise _unreachable(bootstrap_servers, _said(failure) + advice) from failure
     try:
         yield consumer
     finally:
         consumer.close()
+
+
+def token_provider(token: Callable[[], str]) -> object:
+    """Return the option `sasl_oauth_token_provider`: `token` gives a token that is valid now."""
+    return _Tokens(token)
+
+
+class _Tokens(AbstractTokenProvider):  # type: ignore[misc]  # the client publishes no types
+    def __init__(self, token: Callable[[], str]) -> None:
+        self._token = token
+
+    def token(self) -> str:
+        return self._token()
 
 
 def _require_somebody(bootstrap_servers: Sequence[str]) -> None:

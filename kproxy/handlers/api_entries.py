@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.handlers.apis.delete_groups import DeleteGroupsHandler, refuse_deletions
+from kproxy.handlers.apis.find_share_coordinator import find_share_coordinator
 from kproxy.handlers.apis.group_config_apis import group_config_apis
 from kproxy.handlers.apis.group_id_guard import guarded_apis
 from kproxy.handlers.apis.list_groups import ListGroupsHandler, refuse_listing
@@ -95,6 +96,7 @@ def partial_apis(parts: ApiParts) -> tuple[ServedApi, ...]:
         *group_config_apis(parts.configs, ports.group_log, ports.observer, authorization),
         *_group_apis(parts),
         *guarded_apis(ports.coordinators, authorization),
+        find_share_coordinator(authorization),
     )
 
 

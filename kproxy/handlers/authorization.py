@@ -16,6 +16,7 @@ from kproxy.errors import (
 )
 from kproxy.handlers.ports import ClusterMetadata
 from kproxy.handlers.request_context import RequestContext
+from kproxy.interception.closed_topics import ClosedTopics
 from kproxy.security.acls import CLUSTER_NAME, AclOperation, ResourceType
 from kproxy.security.principal import Principal
 from kproxy.share.identifiers import TopicId
@@ -23,6 +24,8 @@ from kproxy.share.identifiers import TopicId
 GROUP_DENIED: Final = "Not authorized to access group: Group authorization failed."
 TOPIC_DENIED: Final = "Topic authorization failed."
 CLUSTER_DENIED: Final = "Cluster authorization failed."
+
+NO_CLOSED_TOPICS: Final = ClosedTopics()
 
 GROUP_OPERATIONS: Final = (
     AclOperation.READ,
@@ -107,14 +110,18 @@ ALLOW_ALL: Final = AllowAll()
 class Authorization:
     """What the served APIs ask of `authorizer` about a request; `metadata` name its topics.
 
-    Everything here raises CoordinatorNotAvailable when it cannot be told what the sender may do.
+    Topics that are `closed` to clients are as topics to which nobody has any right. Everything here raises
+    CoordinatorNotAvailable when it cannot be told what the sender may do.
     """
 
-    __slots__ = ("_authorizer", "_metadata")
+    __slots__ = ("_authorizer", "_closed", "_metadata")
 
-    def __init__(self, authorizer: Authorizer, metadata: ClusterMetadata) -> None:
+    def __init__(
+        self, authorizer: Authorizer, metadata: ClusterMetadata, closed: ClosedTopics = NO_CLOSED_TOPICS
+    ) -> None:
         self._authorizer = authorizer
         self._metadata = metadata
+        self._closed = closed
 
     def of(self, context: RequestContext) -> Permissions:
         """Return what the sender of a request may do at this moment."""
@@ -127,9 +134,9 @@ class Authorization:
 
     def require_topics(self, context: RequestContext, operation: AclOperation, names: Iterable[str]) -> None:
         """Return if the sender may do `operation` on all these topics. Raises TopicAuthorizationFailed."""
-        permissions = self.of(context)
-        if permissions is not EVERYTHING and not all(
-            permissions.allows(operation, ResourceType.TOPIC, name) for name in names
+        permissions, closed = self.of(context), self._closed.names
+        if not all(
+            name not in closed and permissions.allows(operation, ResourceType.TOPIC, name) for name in names
         ):
             raise TopicAuthorizationFailed(TOPIC_DENIED)
 
@@ -144,7 +151,8 @@ class Authorization:
 
     def allows_topic(self, context: RequestContext, operation: AclOperation, name: str) -> bool:
         """Tell whether the sender may do `operation` on a topic."""
-        return self.of(context).allows(operation, ResourceType.TOPIC, name)
+        may_do = self.of(context).allows(operation, ResourceType.TOPIC, name)
+        return may_do and name not in self._closed.names
 
     async def readable_topics(
         self, context: RequestContext, topic_ids: Callable[[], Iterable[TopicId]]
@@ -155,12 +163,13 @@ class Authorization:
             return self.of(context)
 
         if permissions() is EVERYTHING:
-            return ReadableTopics(permissions, {})
+            return ReadableTopics(permissions, {}, self._closed)
         try:
             found = await self._metadata.topics_with_ids(set(topic_ids()))
         except BrokerUnavailable:
             found = {}
-        return ReadableTopics(permissions, {topic_id: topic.name for topic_id, topic in found.items()})
+        names = {topic_id: topic.name for topic_id, topic in found.items()}
+        return ReadableTopics(permissions, names, self._closed)
 
     def group_operations(self, context: RequestContext, group_id: str) -> int:
         """Return what the sender may do to a group, a bit for each operation by its number."""
@@ -176,22 +185,31 @@ class ReadableTopics:
     """Which topics of one request its sender may read, by id. It is asked of each partition before each delivery.
 
     `permissions` are those of the sender at the moment, and raise CoordinatorNotAvailable as everything here does then.
-    Where everybody may do everything that costs one comparison. A topic that has no name in `names` is not readable.
+    Where everybody may do everything that costs a look-up. A topic that has no name in `names` is not readable, nor is
+    one that is `closed`.
     """
 
-    __slots__ = ("_names", "_permissions")
+    __slots__ = ("_closed", "_names", "_permissions")
 
-    def __init__(self, permissions: Callable[[], Permissions], names: Mapping[TopicId, str]) -> None:
+    def __init__(
+        self,
+        permissions: Callable[[], Permissions],
+        names: Mapping[TopicId, str],
+        closed: ClosedTopics = NO_CLOSED_TOPICS,
+    ) -> None:
         self._permissions = permissions
         self._names = names
+        self._closed = closed
 
     @property
     def is_everything(self) -> bool:
-        """Whether nothing is forbidden to anybody."""
+        """Whether nothing is forbidden to anybody but what is closed to all."""
         return self._permissions() is EVERYTHING
 
     def may_read(self, topic_id: TopicId) -> bool:
         """Tell whether its records may be delivered now."""
+        if topic_id in self._closed.ids:
+            return False
         permissions = self._permissions()
         if permissions is EVERYTHING:
             return True
@@ -200,9 +218,14 @@ class ReadableTopics:
 
     def denied(self, topic_ids: Iterable[TopicId]) -> Collection[TopicId]:
         """Return those that there are and that must not be read."""
+        closed = self._closed.ids
         if self.is_everything:
-            return ()
-        return {each for each in set(topic_ids) if each in self._names and not self.may_read(each)}
+            return {each for each in topic_ids if each in closed} if closed else ()
+        return {
+            each
+            for each in set(topic_ids)
+            if each in closed or (each in self._names and not self.may_read(each))
+        }
 
 
 ALL_READABLE: Final = ReadableTopics(lambda: EVERYTHING, {})

@@ -6,6 +6,7 @@ from typing import Final, Protocol
 from kproxy.handlers.callers import PATIENT_CALLER, Caller
 from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.security.principal import ANONYMOUS, Principal
+from kproxy.wire.codecs import Message
 
 
 class AnswerBudget(Protocol):
@@ -60,6 +61,8 @@ class RequestContext:
     """Whether its client knows other ports: those of the process that relays it, or those with TLS beside plaintext."""
     principal: Principal = ANONYMOUS
     """Who the client proved to be, at the moment it sent this."""
+    answer_if_allowed: Message | None = None
+    """What is answered if the client may ask for it, where that is known before anybody looks at its rights."""
     refusal: str = ""
     """Why it is to be refused whatever it asks, with COORDINATOR_NOT_AVAILABLE: the process that serves its group was
     asked, and gave no answer. Empty for a request that is to be served."""

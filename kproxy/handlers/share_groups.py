@@ -14,7 +14,7 @@ from kproxy.errors import ApiError
 from kproxy.handlers.administration_bounds import AdministrationBounds
 from kproxy.handlers.api_entries import ApiParts, partial_apis, served_apis
 from kproxy.handlers.apis.share_group_heartbeat import HeartbeatPorts
-from kproxy.handlers.authorization import ALLOW_ALL, Authorization, Authorizer
+from kproxy.handlers.authorization import ALLOW_ALL, NO_CLOSED_TOPICS, Authorization, Authorizer
 from kproxy.handlers.backlog import Backlogs
 from kproxy.handlers.callers import Waits
 from kproxy.handlers.groups.effective_limits import EffectiveLimits
@@ -53,6 +53,7 @@ from kproxy.handlers.ports import (
 from kproxy.handlers.readiness import AlwaysReady, Readiness
 from kproxy.handlers.registry import InternalErrorCallback, ServedApis
 from kproxy.handlers.share_state_store import ShareStateStore
+from kproxy.interception.closed_topics import ClosedTopics
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.share.limits import GroupLimits, ShareLimits
@@ -105,6 +106,8 @@ class ShareGroupPorts:
     backlogs: Backlogs
     readiness: Readiness = field(default_factory=AlwaysReady)
     authorizer: Authorizer = ALLOW_ALL
+    closed_topics: ClosedTopics = NO_CLOSED_TOPICS
+    """Topics that no share group may consume, whatever the authorizer says."""
     share_state_store: ShareStateStore | None = None
     """The share coordinator, where it is served on the wire (API keys 83 to 87); None where it is not."""
 
@@ -141,7 +144,7 @@ class ShareGroups:
             counters=ShareCounters(ports.observer),
             state_log=ports.state_log,
             group_log=ports.group_log,
-            authorization=Authorization(ports.authorizer, ports.metadata),
+            authorization=Authorization(ports.authorizer, ports.metadata, ports.closed_topics),
             reader=ports.reader,
             availability=self.availability,
             clock=ports.clock,

@@ -7,7 +7,7 @@ from kproxy.errors import MalformedMessage, PeerViolation
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.wire import codecs, group_ids
-from kproxy.wire.codecs import DecodedRequest
+from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.frames import RequestHead
 
 DECODED_TIMES: Final = 26
@@ -27,6 +27,8 @@ class Call:
     is_large: bool = False
     """Whether it takes a turn of the loop to decode, and another one to look through."""
     frame_bytes: int = 0
+    answer: Message | None = None
+    """What it is answered if its sender may ask for that; None where that has yet to be found out."""
 
     @property
     def memory_bytes(self) -> int:

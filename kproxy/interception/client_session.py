@@ -308,9 +308,9 @@ class ClientSession:
 
     def _follow(self, decided: HeldDecision, head: RequestHead, frame: memoryview) -> bool:
         match decided:
-            case Served(request, disposition):
+            case Served(request, disposition, answer):
                 slot = ResponseSlot(SlotKind.LOCAL, *head)
-                self._call = Call(slot, request, disposition, is_large(frame), len(frame))
+                self._call = Call(slot, request, disposition, is_large(frame), len(frame), answer)
                 self._slots.append(slot)
                 return True
             case Relayed(kind):

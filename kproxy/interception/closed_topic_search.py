@@ -8,7 +8,8 @@ from contextlib import suppress
 from typing import Final
 
 from kproxy.errors import PeerViolation
-from kproxy.interception.closed_topics import CLOSED_KEYS, REASON
+from kproxy.interception.closed_requests import CLOSED_KEYS
+from kproxy.interception.closed_topics import REASON
 from kproxy.interception.produce_topics import ProduceTopics, names_any
 from kproxy.interception.routing import RoutingTable
 from kproxy.wire.api_keys import ApiKey

@@ -1,7 +1,9 @@
 """Topics of the backing cluster that clients must not touch: those in which kproxy keeps its own state.
 
 A request that names one is answered as for a topic without rights (TOPIC_AUTHORIZATION_FAILED), topic by topic; what
-else it asks for goes to the broker. `closed_topic_search` finds them; a large Produce that turns out to name one when a
+else it asks for goes to the broker; transactions have `closed_transactions`. What only tells of topics passes, and so
+does what is asked of the cluster about all of them: elections of leaders, reassignments of replicas, log directories.
+`closed_topic_search` finds them; a large Produce that turns out to name one when a
 part of it has gone out ends the connection: the broker drops what is not whole.
 """
 
@@ -17,6 +19,7 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages import alter_configs_response as legacy_response
 from kproxy.wire.messages import create_partitions_response as creation
+from kproxy.wire.messages import create_topics_response as made
 from kproxy.wire.messages import delete_records_response as truncation
 from kproxy.wire.messages import delete_topics_response as deletion
 from kproxy.wire.messages import fetch_response as fetched
@@ -78,6 +81,11 @@ class ClosedTopics:
             if pattern in content:
                 return True
         return False
+
+    def has_transaction(self, transactional_id: str) -> bool:
+        """Tell whether a slot of the state log is claimed under an id: the name of a topic, and the slot's number."""
+        name, _, slot = transactional_id.rpartition("-")
+        return name in self.names and slot.isdecimal()
 
     def has(self, topic: Any) -> bool:
         """Tell whether an element of a request, or a name, is about one of them."""
@@ -147,6 +155,10 @@ def _deleted(topic: Any) -> Any:
     return deletion.DeletableTopicResult(topic.name, topic.topic_id, DENIED, WORDS)
 
 
+def _made(topic: Any) -> Any:
+    return made.CreatableTopicResult(topic.name, error_code=DENIED, error_message=WORDS)
+
+
 def _extended(topic: Any) -> Any:
     return creation.CreatePartitionsTopicResult(topic.name, DENIED, WORDS)
 
@@ -168,6 +180,7 @@ _APIS: Final[Mapping[int, _Api]] = {
     ApiKey.FETCH: _Api("topics", "responses", fetched.FetchResponse, _fetched),
     ApiKey.LIST_OFFSETS: _Api("topics", "topics", offsets.ListOffsetsResponse, _listed),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: _Api("topics", "topics", epochs.OffsetForLeaderEpochResponse, _ended),
+    ApiKey.CREATE_TOPICS: _Api("topics", "topics", made.CreateTopicsResponse, _made),
     ApiKey.DELETE_RECORDS: _Api("topics", "topics", truncation.DeleteRecordsResponse, _truncated),
     ApiKey.DELETE_TOPICS: _Api("topics", "responses", deletion.DeleteTopicsResponse, _deleted),
     ApiKey.CREATE_PARTITIONS: _Api("topics", "results", creation.CreatePartitionsResponse, _extended),
@@ -179,8 +192,8 @@ _APIS: Final[Mapping[int, _Api]] = {
     ),
 }
 
-CLOSED_KEYS: Final = frozenset(map(int, _APIS))
-"""The requests in which such topics are looked for: those that read, write, end or configure them."""
+TOPIC_KEYS: Final = frozenset(map(int, _APIS))
+"""The requests that read, write, make, end or configure topics."""
 
 _LAST_WITH_NAMES: Final = 5
 """Of DeleteTopics: up to here topics are plain names, in a field of their own."""
@@ -197,7 +210,7 @@ class Denied:
 
 
 def deny_closed_topics(request: DecodedRequest, closed: ClosedTopics) -> Denied | None:
-    """Return what becomes of a request of `CLOSED_KEYS`; None when it names no closed topic after all.
+    """Return what becomes of a request of `TOPIC_KEYS`; None when it names no closed topic after all.
 
     Raises:
         PeerViolation: it wants no answer (a Produce with acks=0), so there is no other way to refuse.

@@ -8,9 +8,13 @@ from typing import Final, TypeAlias
 
 from kproxy.errors import MalformedMessage, PeerViolation
 from kproxy.interception.broker_addresses import BrokerAddresses
-from kproxy.interception.closed_topics import CLOSED_KEYS, deny_closed_topics
+from kproxy.interception.closed_requests import CLOSED_KEYS, deny_closed
 from kproxy.interception.response_slots import SlotKind
-from kproxy.interception.rewrites.find_coordinator import SHARE_KEY_TYPE, answer_share_coordinator
+from kproxy.interception.rewrites.find_coordinator import (
+    FIRST_WITH_SHARE_KEYS,
+    SHARE_KEY_TYPE,
+    answer_share_coordinator,
+)
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.rewrites.shared_apis import is_shared
 from kproxy.interception.routing import Disposition, RoutingTable
@@ -60,10 +64,11 @@ class Translated:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """kproxy answers it, perhaps together with the broker."""
+    """kproxy answers it, perhaps together with the broker; with `answer`, if its sender may ask for that."""
 
     request: DecodedRequest
     disposition: Disposition
+    answer: Message | None = None
 
 
 HeldDecision: TypeAlias = Relayed | AnsweredAtOnce | Translated | Served
@@ -114,8 +119,8 @@ def decide_held_request(
         return Served(request, disposition) if is_served else Relayed(SlotKind.FORWARD)
     if head.api_key == ApiKey.FIND_COORDINATOR:
         addresses = rewriter.addresses if ApiKey.READ_SHARE_GROUP_STATE in routes.served else None
-        if (answer := _share_coordinator(head, frame, addresses, broker_version)) is not None:
-            return AnsweredAtOnce(answer)
+        if (found := _share_coordinator(head, frame, addresses, broker_version)) is not None:
+            return found
     if LOWEST_TRANSLATED[head.api_key] <= broker_version < head.api_version:
         return _translated(decode_held(head, frame), rewriter, broker_version)
     names_brokers = head.api_key in {ApiKey.FIND_COORDINATOR, ApiKey.METADATA}
@@ -137,7 +142,7 @@ def _open_or_closed(
     """Return what becomes of a request that may name a closed topic; None when it does not, and is held anyway."""
     if routes.closed_topics.may_be_in(frame, head.api_key, head.api_version):
         request = decode_held(head, frame)
-        denied = deny_closed_topics(request, routes.closed_topics)
+        denied = deny_closed(request, routes.closed_topics)
         if denied is not None:
             if denied.left is None:
                 return AnsweredAtOnce(denied.answer)
@@ -147,15 +152,20 @@ def _open_or_closed(
 
 def _share_coordinator(
     head: RequestHead, frame: memoryview, addresses: BrokerAddresses | None, broker_version: int
-) -> Message | None:
-    """Return the answer to who seeks a share coordinator, None to everybody else.
+) -> Served | AnsweredAtOnce | None:
+    """Return what becomes of who seeks a share coordinator, None of everybody else.
 
-    `addresses` is where it is found, None when it is not served on the wire.
+    `addresses` is where it is found, None when it is not served on the wire. That everybody may know, and which
+    versions have no such key type.
     """
-    sought = decode_held(head, frame).message
+    request = decode_held(head, frame)
+    sought = request.message
     assert isinstance(sought, FindCoordinatorRequest)
     _refuse_many_keys(sought, broker_version)
-    return answer_share_coordinator(sought, head.api_version, addresses)
+    answer = answer_share_coordinator(sought, head.api_version, addresses)
+    if answer is None or addresses is None or head.api_version < FIRST_WITH_SHARE_KEYS:
+        return None if answer is None else AnsweredAtOnce(answer)
+    return Served(request, Disposition.SERVE, answer)
 
 
 def _refuse_many_keys(sought: FindCoordinatorRequest, broker_version: int) -> None:

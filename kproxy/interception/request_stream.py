@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from kproxy.errors import PeerViolation
+from kproxy.interception.closed_requests import CLOSED_KEYS
 from kproxy.interception.closed_topic_search import ClosedTopicSearch
-from kproxy.interception.closed_topics import CLOSED_KEYS
 from kproxy.interception.held_frame import HeldFrame
 from kproxy.interception.known_versions import SHARE_KEYS
 from kproxy.interception.request_backlog import RequestBacklog

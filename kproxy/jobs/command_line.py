@@ -105,7 +105,7 @@ COMMON_OPTIONS: Final = (
         ["-K", "--kafka-option"],
         multiple=True,
         metavar="KEY=VALUE",
-        help="A property of Kafka clients, such as security.protocol; may be given several times.",
+        help="A property of Kafka's clients as Java's have it, such as security.protocol; may be given several times.",
     ),
     click.Option(
         ["--source"],

@@ -26,6 +26,7 @@ UNKNOWN_TO_KIO = {
 SPECIAL: dict[str, st.SearchStrategy[Any]] = {
     "error_code": st.sampled_from([int(code) for code in ErrorCode]),
     "acknowledge_error_code": st.sampled_from([int(code) for code in ErrorCode]),
+    "partition_error_code": st.sampled_from([int(code) for code in ErrorCode]),
     "log_append_time_ms": st.integers(-1, 2**41),
     "session_lifetime_ms": st.integers(0, 2**41),
 }

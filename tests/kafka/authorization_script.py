@@ -10,7 +10,6 @@ from kproxy.wire.codecs import Message
 from kproxy.wire.message_schema import MessagePart
 from kproxy.wire.messages import alter_share_group_offsets_request as alterations
 from kproxy.wire.messages import describe_share_group_offsets_request as descriptions
-from kproxy.wire.messages import read_share_group_state_request as state_reads
 from kproxy.wire.messages import share_acknowledge_request, share_fetch_request
 from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
 from kproxy.wire.messages.delete_share_group_offsets_request import (
@@ -32,6 +31,12 @@ from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribe
 from kproxy.wire.messages.share_group_describe_response import ShareGroupDescribeResponse
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kproxy.wire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
+from tests.kafka.share_state_requests import (
+    FIRST_WITH_SEVERAL_KEYS,
+    SHARE_KEY_TYPE,
+    share_coordinator_keys,
+    state_requests,
+)
 from tests.real_kafka.raw_connection import RawConnection
 
 DENIALS: Final = frozenset(
@@ -39,6 +44,7 @@ DENIALS: Final = frozenset(
         ErrorCode.TOPIC_AUTHORIZATION_FAILED,
         ErrorCode.GROUP_AUTHORIZATION_FAILED,
         ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     }
 )
 GROUP_RESOURCE: Final = 32
@@ -70,6 +76,11 @@ def _denials(part: MessagePart, path: tuple[str, ...], names: Mapping[bytes, str
                     yield from _denials(element, path, names)
 
 
+def other_group(group: str) -> str:
+    """Another share group, whose id begins with something else."""
+    return f"crew-beside-{group}"
+
+
 class Client:
     """One principal at one target; its requests are about one group."""
 
@@ -78,12 +89,16 @@ class Client:
         self.group = group
         self.topics = topics
         self.outcome: dict[str, object] = {}
-        self._names = {topic_id: name for name, topic_id in topics.items()}
+
+    @property
+    def two_groups(self) -> list[str]:
+        """The group, behind one that other rights are about."""
+        return [other_group(self.group), self.group]
 
     def ask(self, label: str, api_key: int, version: int, message: Message) -> Message:
         """Ask, note what was denied, and return the answer."""
         answer = self.connection.ask(api_key, version, message, Message)
-        self.outcome[label] = denials_in(answer, self._names)
+        self.outcome[label] = denials_in(answer, {topic_id: name for name, topic_id in self.topics.items()})
         return answer
 
     def heartbeat(
@@ -133,6 +148,12 @@ class Client:
         assert isinstance(described, ShareGroupDescribeResponse)
         self.outcome["operations"] = described.groups[0].authorized_operations
         self.outcome["members shown"] = len(described.groups[0].members)
+        self.ask(
+            "describe two groups",
+            ApiKey.SHARE_GROUP_DESCRIBE,
+            1,
+            ShareGroupDescribeRequest(self.two_groups),
+        )
         for names in (("orders",), ("orders", "payments")):
             joined = self.heartbeat(f"join for {names}", "joiner", JOIN, *names)
             if joined.error_code == ErrorCode.NONE:
@@ -144,10 +165,22 @@ class Client:
 
     def about_states(self) -> None:
         """Ask what brokers and administrators ask."""
-        topic = state_reads.ReadStateData(self.topics["orders"], [state_reads.PartitionData(0, 0)])
-        request = state_reads.ReadShareGroupStateRequest(self.group, [topic])
-        self.ask("read state", ApiKey.READ_SHARE_GROUP_STATE, 0, request)
+        topic_id = self.topics["orders"]
+        for label, api_key, version, request in state_requests(f"states-{self.group}", topic_id):
+            self.ask(label, api_key, version, request)
+        for label, version, key in share_coordinator_keys(self.group, topic_id):
+            search = FindCoordinatorRequest(key, SHARE_KEY_TYPE)
+            if version >= FIRST_WITH_SEVERAL_KEYS:
+                search = FindCoordinatorRequest(key_type=SHARE_KEY_TYPE, coordinator_keys=[key])
+            self.ask(label, ApiKey.FIND_COORDINATOR, version, search)
         wanted = [descriptions.DescribeShareGroupOffsetsRequestTopic(name, [0]) for name in self.topics]
+        both = [descriptions.DescribeShareGroupOffsetsRequestGroup(name, wanted) for name in self.two_groups]
+        self.ask(
+            "offsets of two groups",
+            ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+            0,
+            descriptions.DescribeShareGroupOffsetsRequest(both),
+        )
         for label, named in (("named offsets", wanted), ("all offsets", None)):
             group = descriptions.DescribeShareGroupOffsetsRequestGroup(self.group, named)
             answer = self.ask(
@@ -161,11 +194,14 @@ class Client:
 
     def about_configs(self) -> None:
         """Ask what may be configured."""
-        asked = DescribeConfigsResource(GROUP_RESOURCE, self.group, ["share.session.timeout.ms"])
-        self.ask("describe configs", ApiKey.DESCRIBE_CONFIGS, 4, DescribeConfigsRequest([asked]))
+        asked = [
+            DescribeConfigsResource(GROUP_RESOURCE, name, ["share.session.timeout.ms"])
+            for name in self.two_groups
+        ]
+        self.ask("describe configs", ApiKey.DESCRIBE_CONFIGS, 4, DescribeConfigsRequest(asked))
         change = AlterableConfig("share.record.lock.duration.ms", 0, "30000")
-        altered = AlterConfigsResource(GROUP_RESOURCE, self.group, [change])
-        request = IncrementalAlterConfigsRequest([altered], validate_only=True)
+        altered = [AlterConfigsResource(GROUP_RESOURCE, name, [change]) for name in self.two_groups]
+        request = IncrementalAlterConfigsRequest(altered, validate_only=True)
         self.ask("alter configs", ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
         self.ask(
             "list config resources",
@@ -186,7 +222,7 @@ class Client:
         topics = [DeleteShareGroupOffsetsRequestTopic(name) for name in self.topics]
         deletion = DeleteShareGroupOffsetsRequest(self.group, topics)
         self.ask("delete offsets", ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, deletion)
-        self.ask("delete group", ApiKey.DELETE_GROUPS, 2, DeleteGroupsRequest([self.group]))
+        self.ask("delete groups", ApiKey.DELETE_GROUPS, 2, DeleteGroupsRequest(self.two_groups))
 
     def keep(self, member_id: str) -> int:
         """Join with every topic, and stay until there is an assignment; the member's epoch."""

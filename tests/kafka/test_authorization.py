@@ -23,10 +23,15 @@ from confluent_kafka.admin import (
 )
 
 from kproxy.error_codes import ErrorCode
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.codecs import Message
+from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
+from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
 from kproxy.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kproxy.wire.messages.metadata_response import MetadataResponse
 from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
-from tests.kafka.authorization_script import LEAVE, OPEN, Client, Outcome
+from tests.kafka import closed_topic_requests
+from tests.kafka.authorization_script import LEAVE, OPEN, Client, Outcome, denials_in, other_group
 from tests.real_kafka import administration
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.kproxy_process import KproxyProcess, state_topic_settings
@@ -140,9 +145,9 @@ def begin(cluster: KafkaCluster) -> AdminClient:
     return client
 
 
-def topic_ids(address: str) -> dict[str, bytes]:
+def topic_ids(address: str, *names: str) -> dict[str, bytes]:
     with RawConnection(address) as connection:
-        asked = MetadataRequest([MetadataRequestTopic(name=name) for name in TOPICS])
+        asked = MetadataRequest([MetadataRequestTopic(name=name) for name in names or TOPICS])
         answer = connection.ask(3, 12, asked, MetadataResponse)
     return {str(topic.name): topic.topic_id for topic in answer.topics}
 
@@ -169,16 +174,18 @@ def targets() -> Iterator[tuple[Target, Target]]:
 
 
 def played(target: Target, host: str, group: str) -> Outcome:
-    """The whole script, with a group that an administrator made and empties half way."""
-    administrator = target.client(ADMINISTRATOR, group)
-    administrator.keep("keeper")
+    """The whole script, with two groups that an administrator made and empties half way."""
+    administrators = [target.client(ADMINISTRATOR, name) for name in (group, other_group(group))]
+    for administrator in administrators:
+        administrator.keep("keeper")
     client = target.client(host, group)
     client.about_members()
     client.about_states()
     client.about_configs()
-    administrator.heartbeat("leave", "keeper", LEAVE)
+    for administrator in administrators:
+        administrator.heartbeat("leave", "keeper", LEAVE)
     client.about_empty_group()
-    for each in (client, administrator):
+    for each in (client, *administrators):
         each.close()
     return client.outcome
 
@@ -278,3 +285,44 @@ def test_the_topics_of_the_state_log_are_closed_to_clients_who_may_everything(
     assert read.error() is not None
     assert read.error().code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
     assert refusal.value.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+
+
+@pytest.mark.parametrize("api_key", closed_topic_requests.REQUESTS, ids=lambda key: ApiKey(key).kafka_name)
+def test_every_request_that_would_touch_the_state_log_is_denied_in_every_version(
+    targets: tuple[Target, Target], api_key: int
+) -> None:
+    # Given
+    _, kproxy = targets
+    topic = closed_topic_requests.Closed(
+        kproxy.state_topic, topic_ids(kproxy.address, kproxy.state_topic)[kproxy.state_topic]
+    )
+    with RawConnection(kproxy.address) as connection:
+        offered = connection.ask(18, 3, ApiVersionsRequest("test", "1"), ApiVersionsResponse)
+        newest = {each.api_key: each.max_version for each in offered.api_keys}[api_key]
+
+        for version in closed_topic_requests.versions(api_key):
+            if version > newest:
+                continue
+            # When
+            asked = closed_topic_requests.request(api_key, version, topic)
+            answer = connection.ask(api_key, version, asked, Message)
+
+            # Then
+            assert denials_in(answer, {}), (version, answer)
+
+
+def test_no_share_group_is_given_records_of_the_state_log(targets: tuple[Target, Target]) -> None:
+    # Given: a member of a group that may everything, and the id of the topic, which metadata tells
+    _, kproxy = targets
+    client = kproxy.client(ADMINISTRATOR, "team-curious")
+    client.topics = topic_ids(kproxy.address, kproxy.state_topic)
+    assert client.heartbeat("join", "fetcher", 0, "orders").error_code == ErrorCode.NONE
+
+    # When
+    client.fetch("open", OPEN, max_wait_ms=500)
+    client.acknowledge("acknowledge", 1)
+
+    # Then
+    for label, field in (("open", "error_code"), ("acknowledge", "error_code")):
+        assert client.outcome[label] == {(kproxy.state_topic, "0", field, "TOPIC_AUTHORIZATION_FAILED")}
+    client.close()

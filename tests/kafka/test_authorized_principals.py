@@ -8,14 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin import AclOperation, AdminClient, ResourceType
 
 from kproxy.error_codes import ErrorCode
 from kproxy.wire.messages.sasl_authenticate_request import SaslAuthenticateRequest
@@ -27,42 +20,24 @@ from tests.real_kafka import administration
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.kproxy_process import KproxyProcess, state_topic_settings
 from tests.real_kafka.sasl_users import BROKER_SETTINGS, PASSWORDS, client_settings
+from tests.real_kafka.secured_cluster import (
+    BROKERS_USER,
+    DESCRIBE_CLUSTER,
+    LITERAL,
+    Rights,
+    allow,
+    own_rights,
+)
 
 ADMINISTRATOR: Final = {
     **client_settings("PLAIN"),
-    "sasl.username": "broker",
-    "sasl.password": "secret",
+    **BROKERS_USER,
 }
 """The broker's own user may everything."""
 AUTHORIZER: Final = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:broker;User:ANONYMOUS",
 }
-LITERAL, PREFIXED = ResourcePatternType.LITERAL, ResourcePatternType.PREFIXED
-Rights = tuple[ResourceType, str, ResourcePatternType, tuple[AclOperation, ...]]
-
-STATE_TOPICS: Final = (
-    AclOperation.READ,
-    AclOperation.WRITE,
-    AclOperation.CREATE,
-    AclOperation.ALTER,
-    AclOperation.DELETE,
-    AclOperation.DESCRIBE_CONFIGS,
-    AclOperation.ALTER_CONFIGS,
-)
-OWN_RIGHTS: Final[tuple[Rights, ...]] = (
-    (ResourceType.TOPIC, "__kproxy_share", PREFIXED, STATE_TOPICS),
-    (ResourceType.TOPIC, "orders", LITERAL, (AclOperation.READ,)),
-    (ResourceType.GROUP, "__kproxy_share", PREFIXED, (AclOperation.READ,)),
-    (ResourceType.GROUP, "*", LITERAL, (AclOperation.DESCRIBE,)),
-    (ResourceType.TRANSACTIONAL_ID, "__kproxy_share", PREFIXED, (AclOperation.WRITE,)),
-)
-DESCRIBE_CLUSTER: Final[Rights] = (
-    ResourceType.BROKER,
-    "kafka-cluster",
-    LITERAL,
-    (AclOperation.DESCRIBE,),
-)
 
 
 @dataclass(slots=True)
@@ -73,13 +48,7 @@ class Secured:
     kproxy: KproxyProcess
 
     def allow(self, user: str, *rights: Rights) -> None:
-        bindings = [
-            AclBinding(kind, name, pattern, f"User:{user}", "*", operation, AclPermissionType.ALLOW)
-            for kind, name, pattern, operations in rights
-            for operation in operations
-        ]
-        for made in self.administration.create_acls(bindings).values():
-            made.result(30)
+        allow(self.administration, user, *rights)
 
     def member(self, user: str) -> Client:
         """A client that has authenticated."""
@@ -112,7 +81,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         client = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, **ADMINISTRATOR})
         kproxy = KproxyProcess(cluster.bootstrap_servers, settings={**state_topic_settings(), **own})
         found = Secured(client, owned.enter_context(kproxy))
-        found.allow("kproxy", *OWN_RIGHTS)
+        found.allow("kproxy", *own_rights("orders", LITERAL))
         yield found
 
 

@@ -3,7 +3,6 @@
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -11,111 +10,34 @@ import pytest
 
 from tests.real_kafka import administration
 from tests.real_kafka.administration import unique_name
+from tests.real_kafka.certificates import Certificates, issue_certificates, librdkafka_files
 from tests.real_kafka.cluster import KafkaCluster
 from tests.real_kafka.kproxy_process import KproxyProcess
-from tests.real_kafka.node_settings import CLIENT_LISTENER, CONTROLLER_LISTENER
 from tests.real_kafka.ports import ReservedPort
 from tests.real_kafka.share_member import AcknowledgeType
 from tests.real_kafka.share_members import MEMBER_KINDS
 from tests.real_kafka.tools import console_consumer, console_producer
-from tests.real_kafka.versions import OLDEST, REFERENCE
-from tests.worlds.certificate_authority import CertificateAuthority, Issued
+from tests.real_kafka.versions import OLDEST, REFERENCE, WITHOUT_SHARE_GROUPS
 
 EARLIEST: Final = {"share.auto.offset.reset": "earliest"}
 
 
-@dataclass(frozen=True, slots=True)
-class Certificates:
-    """Everybody's, signed by one authority for the brokers' side and one for the clients'."""
-
-    brokers: CertificateAuthority
-    clients: CertificateAuthority
-    broker: Issued
-    kproxy_to_brokers: Issued
-    kproxy_to_clients: Issued
-    client: Issued
-
-    def broker_settings(self) -> dict[str, str]:
-        """What a broker needs that lets nobody in without a certificate."""
-        return {
-            "listener.security.protocol.map": f"{CLIENT_LISTENER}:SSL,{CONTROLLER_LISTENER}:PLAINTEXT",
-            # Kafka 2.8 wants a password for a key in a file, and none for one that stands here.
-            "ssl.keystore.type": "PEM",
-            "ssl.keystore.key": self.broker.key.read_text(),
-            "ssl.keystore.certificate.chain": self.broker.certificate.read_text(),
-            "ssl.truststore.type": "PEM",
-            "ssl.truststore.certificates": self.brokers.file.read_text(),
-            "ssl.client.auth": "required",
-        }
-
-    def kproxy_settings(self) -> dict[str, str]:
-        """What a kproxy needs between both."""
-        return {
-            "kproxy.listener.security.protocol": "SSL",
-            "ssl.keystore.location": f"{self.kproxy_to_clients.certificate},{self.kproxy_to_clients.key}",
-            "ssl.truststore.location": str(self.clients.file),
-            "ssl.client.auth": "required",
-            **self.upstream_settings(),
-        }
-
-    def upstream_settings(self) -> dict[str, str]:
-        """What a kproxy needs towards the brokers."""
-        return {
-            "upstream.security.protocol": "SSL",
-            "upstream.ssl.truststore.location": str(self.brokers.file),
-            "upstream.ssl.keystore.location": str(self.kproxy_to_brokers.both),
-        }
-
-    def java_client(self) -> dict[str, str]:
-        """What Java's clients need at kproxy's ports."""
-        return {"security.protocol": "SSL", **_java_stores(self.client, self.clients)}
-
-    def librdkafka_client(self) -> dict[str, str]:
-        """What librdkafka's clients need at kproxy's ports."""
-        return _librdkafka(self.client, self.clients)
-
-    def of_members(self, kind: str) -> dict[str, str]:
-        """What share consumers of a kind need."""
-        return self.java_client() if kind == "java" else self.librdkafka_client()
-
-
-def _java_stores(issued: Issued, trusted: CertificateAuthority) -> dict[str, str]:
-    return {
-        "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": str(issued.both),
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(trusted.file),
-    }
-
-
-def _librdkafka(issued: Issued, trusted: CertificateAuthority) -> dict[str, str]:
-    return {
-        "security.protocol": "SSL",
-        "ssl.ca.location": str(trusted.file),
-        "ssl.certificate.location": str(issued.certificate),
-        "ssl.key.location": str(issued.key),
-    }
-
-
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    folder = tmp_path_factory.mktemp("certificates")
-    brokers = CertificateAuthority(folder, "brokers")
-    clients = CertificateAuthority(folder, "clients")
-    return Certificates(
-        brokers=brokers,
-        clients=clients,
-        broker=brokers.issue("broker"),
-        kproxy_to_brokers=brokers.issue("kproxy-to-brokers", subject="CN=kproxy,O=Acme"),
-        kproxy_to_clients=clients.issue("kproxy-to-clients"),
-        client=clients.issue("client", subject="CN=alice,OU=Orders,O=Acme"),
-    )
+    return issue_certificates(tmp_path_factory.mktemp("certificates"))
 
 
-@pytest.fixture(scope="module", params=[REFERENCE.version, OLDEST.version])
+@pytest.fixture(
+    scope="module",
+    params=[
+        REFERENCE.version,
+        pytest.param(WITHOUT_SHARE_GROUPS.version, marks=pytest.mark.soak),
+        OLDEST.version,
+    ],
+)
 def secured_cluster(request: pytest.FixtureRequest, certificates: Certificates) -> Iterator[KafkaCluster]:
     """Its broker lets nobody in without a certificate."""
-    client_settings = _librdkafka(certificates.kproxy_to_brokers, certificates.brokers)
+    client_settings = librdkafka_files(certificates.kproxy_to_brokers, certificates.brokers)
     with KafkaCluster(
         request.param, broker_settings=certificates.broker_settings(), client_settings=client_settings
     ) as cluster:

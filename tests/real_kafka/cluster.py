@@ -49,6 +49,7 @@ class KafkaCluster:
         jvm_options: Sequence[str] = QUICK_START_OPTIONS,
         first_port: int = 0,
         data_folder: Path | None = None,
+        proxied_host: str = "",
     ) -> None:
         """Describe a cluster; nothing is started.
 
@@ -56,7 +57,9 @@ class KafkaCluster:
         at that port, broker 2 at the next one. What is in `data_folder` stays, and a later cluster of the same
         kind goes on with it. `broker_settings` overrides and adds to every broker's settings,
         `settings_by_node` to those of single brokers by node id. `client_settings` are what a librdkafka
-        client needs to be let in where those settings ask for it.
+        client needs to be let in where those settings ask for it. With a `proxied_host` each broker has a second
+        listener, at `proxied_addresses`, whose clients are told to come to the same port of that host: whoever listens
+        there stands between them and all brokers.
         Raises `UnknownVersion`, and `ValueError` for what the version cannot be asked.
         """
         release = release_of(version)
@@ -76,6 +79,7 @@ class KafkaCluster:
             jvm_options=(f"-Xmx{heap}", *jvm_options),
             first_port=first_port,
             data_folder=None if data_folder is None else data_folder.resolve(),
+            proxied_host=proxied_host,
         )
         self._client_settings = dict(client_settings or {})
         self._layout: ClusterLayout | None = None
@@ -123,6 +127,15 @@ class KafkaCluster:
     def broker_address(self, node_id: int) -> str:
         """`HOST:PORT` of one broker; stays the same while it is stopped and started."""
         return self._running().ports[node_id].client.address
+
+    @property
+    def proxied_addresses(self) -> dict[int, tuple[str, int]]:
+        """Host and port of each broker's second listener, by node id; empty without a `proxied_host`."""
+        return {
+            node_id: (ports.proxied.host, ports.proxied.number)
+            for node_id, ports in self._running().ports.items()
+            if ports.proxied is not None
+        }
 
     def broker_process_id(self, node_id: int) -> int:
         """The id of a broker's `java` process."""

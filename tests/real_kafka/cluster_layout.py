@@ -15,6 +15,7 @@ from tests.real_kafka.node_settings import (
     BrokerPorts,
     Settings,
     kraft_settings,
+    proxied_listener_settings,
     write_settings,
     zookeeper_broker_settings,
     zookeeper_settings,
@@ -50,6 +51,8 @@ class ClusterPlan:
     """The client port of the first broker, the next one's is one more; 0 for any free ones."""
     data_folder: Path | None = None
     """Where the data is to stay; None for a folder that goes with the cluster."""
+    proxied_host: str = ""
+    """The host that clients of a second listener are told; empty if there is no such listener."""
 
     @property
     def kind(self) -> ClusterKind:
@@ -82,6 +85,8 @@ class ClusterLayout:
         for ports in self.ports.values():
             ports.client.release()
             ports.controller.release()
+            if ports.proxied is not None:
+                ports.proxied.release()
         if self.zookeeper_port is not None:
             self.zookeeper_port.release()
 
@@ -119,6 +124,7 @@ def _reserve_ports(plan: ClusterPlan) -> dict[int, BrokerPorts]:
                 node_id,
                 reserved.enter_context(plan.client_port(node_id)),
                 reserved.enter_context(ReservedPort(plan.host)),
+                reserved.enter_context(ReservedPort(plan.host)) if plan.proxied_host else None,
             )
             for node_id in plan.node_ids
         }
@@ -160,6 +166,8 @@ def _broker_node(
         settings = kraft_settings(own, every, data)
     else:
         settings = zookeeper_broker_settings(own, every, data, zookeeper_port)
+    if own.proxied is not None:
+        settings |= proxied_listener_settings(settings, own.proxied, plan.proxied_host)
     name = f"broker-{node_id}"
     settings_path = run.logs / f"{name}.properties"
     more_settings = {**plan.broker_settings, **plan.settings_by_node.get(node_id, {})}

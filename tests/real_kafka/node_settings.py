@@ -11,6 +11,7 @@ Settings: TypeAlias = Mapping[str, str | int]
 
 CLIENT_LISTENER: Final = "CLIENTS"
 CONTROLLER_LISTENER: Final = "CONTROLLER"
+PROXIED_LISTENER: Final = "PROXIED"
 INTERNAL_TOPIC_PARTITIONS: Final = 4
 INTERNAL_TOPIC_REPLICAS: Final = 3
 ZOOKEEPER_SESSION_TIMEOUT_MS: Final = 6_000
@@ -23,6 +24,8 @@ class BrokerPorts:
     node_id: int
     client: ReservedPort
     controller: ReservedPort
+    proxied: ReservedPort | None = None
+    """Of a listener whose clients are told another host."""
 
 
 def kraft_settings(own: BrokerPorts, every: Sequence[BrokerPorts], data: Path) -> dict[str, str | int]:
@@ -57,6 +60,17 @@ def zookeeper_broker_settings(
         "listener.security.protocol.map": f"{CLIENT_LISTENER}:PLAINTEXT",
         "zookeeper.connect": zookeeper.address,
         "zookeeper.session.timeout.ms": ZOOKEEPER_SESSION_TIMEOUT_MS,
+    }
+
+
+def proxied_listener_settings(settings: Settings, port: ReservedPort, host: str) -> dict[str, str]:
+    """Settings of a broker that also listens on `port`, and tells who comes there to come to that port of `host`."""
+    return {
+        "listeners": f"{settings['listeners']},{PROXIED_LISTENER}://{port.address}",
+        "advertised.listeners": f"{settings['advertised.listeners']},{PROXIED_LISTENER}://{host}:{port.number}",
+        "listener.security.protocol.map": (
+            f"{settings['listener.security.protocol.map']},{PROXIED_LISTENER}:PLAINTEXT"
+        ),
     }
 
 

@@ -47,9 +47,11 @@ BROKER_SETTINGS: Final[Mapping[str, str | int]] = {
 }
 
 
-def client_settings(mechanism: str, user: str = "alice") -> dict[str, str]:
+def client_settings(
+    mechanism: str, user: str = "alice", *, protocol: str = "SASL_PLAINTEXT"
+) -> dict[str, str]:
     """Return what librdkafka needs to be `user`."""
-    settings = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": mechanism}
+    settings = {"security.protocol": protocol, "sasl.mechanism": mechanism}
     if mechanism == "OAUTHBEARER":
         return {
             **settings,
@@ -59,7 +61,9 @@ def client_settings(mechanism: str, user: str = "alice") -> dict[str, str]:
     return {**settings, "sasl.username": user, "sasl.password": PASSWORDS[user]}
 
 
-def java_client_settings(mechanism: str, user: str = "alice") -> dict[str, str]:
+def java_client_settings(
+    mechanism: str, user: str = "alice", *, protocol: str = "SASL_PLAINTEXT"
+) -> dict[str, str]:
     """Return what Java's clients need to be `user`."""
     module, said = f"{_MODULES}.plain.PlainLoginModule", f'username="{user}" password="{PASSWORDS[user]}"'
     if mechanism == "OAUTHBEARER":
@@ -70,7 +74,7 @@ def java_client_settings(mechanism: str, user: str = "alice") -> dict[str, str]:
     elif mechanism.startswith("SCRAM"):
         module = f"{_MODULES}.scram.ScramLoginModule"
     return {
-        "security.protocol": "SASL_PLAINTEXT",
+        "security.protocol": protocol,
         "sasl.mechanism": mechanism,
         "sasl.jaas.config": f"{module} required {said};",
     }
@@ -87,9 +91,11 @@ def unsecured_token(user: str) -> str:
     return ".".join((*parts, ""))
 
 
-def add_scram_users(cluster: KafkaCluster) -> None:
-    """Let the users authenticate by SCRAM, too; returns when they can."""
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, **client_settings("PLAIN")})
+def add_scram_users(cluster: KafkaCluster, settings: Mapping[str, str] | None = None) -> None:
+    """Let the users authenticate by SCRAM, too; returns when they can. `settings` are those of who may do that."""
+    admin = AdminClient(
+        {"bootstrap.servers": cluster.bootstrap_servers, **(settings or client_settings("PLAIN"))}
+    )
     for mechanism in _SCRAM.values():  # a broker alters the credentials of one user once in a request
         info = ScramCredentialInfo(mechanism, _SCRAM_ITERATIONS)
         upsertions = [

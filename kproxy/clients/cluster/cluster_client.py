@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from kproxy.clients.cluster.access import IN_PLAINTEXT, ClusterAccess
 from kproxy.clients.cluster.connection import BrokerAddress, BrokerConnection, ConnectionLost
 from kproxy.clients.cluster.deadline import Deadline
 from kproxy.clients.cluster.refusals import TryAgain, require_success
@@ -45,9 +46,15 @@ class ClusterClient:
     Every method raises ClientFailed; ConnectionLost when a broker cannot be reached or does not answer.
     """
 
-    def __init__(self, bootstrap_servers: Sequence[BrokerAddress], deadline: Deadline) -> None:
+    def __init__(
+        self,
+        bootstrap_servers: Sequence[BrokerAddress],
+        deadline: Deadline,
+        access: ClusterAccess = IN_PLAINTEXT,
+    ) -> None:
         self._bootstrap_servers = tuple(bootstrap_servers)
         self._deadline = deadline
+        self._access = access
         self._connections: dict[BrokerAddress, BrokerConnection] = {}
         self._brokers: Mapping[int, Broker] = {}
         self._coordinators: dict[str, Broker] = {}
@@ -152,16 +159,16 @@ class ClusterClient:
     def _connected(self, address: BrokerAddress) -> BrokerConnection:
         known = self._connections.get(address)
         if known is None or not known.is_open:
-            known = self._connections[address] = BrokerConnection(address, self._deadline)
+            known = self._connections[address] = BrokerConnection(address, self._deadline, self._access)
         return known
 
 
 @contextmanager
 def connected_cluster(
-    bootstrap_servers: Sequence[BrokerAddress], deadline: Deadline
+    bootstrap_servers: Sequence[BrokerAddress], deadline: Deadline, access: ClusterAccess = IN_PLAINTEXT
 ) -> Iterator[ClusterClient]:
     """Give a client for the length of the block that some broker has answered. Raises CannotConnect, ClientFailed."""
-    client = ClusterClient(bootstrap_servers, deadline)
+    client = ClusterClient(bootstrap_servers, deadline, access)
     try:
         client.brokers()
         yield client

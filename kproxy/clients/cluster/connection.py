@@ -1,11 +1,13 @@
 """One connection to one broker: a request, then its response, and no byte more than that."""
 
 import socket
+import ssl
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from kproxy import __version__
+from kproxy.clients.cluster.access import IN_PLAINTEXT, ClusterAccess, authenticate
 from kproxy.clients.cluster.deadline import Deadline
 from kproxy.clients.failures import CannotConnect, ClientFailed
 from kproxy.error_codes import ErrorCode
@@ -23,6 +25,7 @@ R = TypeVar("R", bound=Message)
 CLIENT_ID: Final = "kproxy-groups"
 MOST_RESPONSE_BYTES: Final = 104_857_600
 """What a response may have, inclusive: as much as a broker takes for a request (`socket.request.max.bytes`)."""
+SECURITY_PROTOCOL: Final = "security.protocol (--command-config; upstream.security.protocol of kproxy's own)"
 _CONNECT_TIMEOUT_S: Final = 5.0
 _READ_BYTES: Final = 1 << 20
 _API_VERSIONS_VERSION: Final = 3
@@ -48,19 +51,31 @@ class BrokerAddress:
 class BrokerConnection:
     """An open connection; whoever made it closes it. Any error closes it, too."""
 
-    def __init__(self, address: BrokerAddress, deadline: Deadline) -> None:
-        """Connect, and learn what the broker speaks. Raises as `ask`."""
+    def __init__(
+        self, address: BrokerAddress, deadline: Deadline, access: ClusterAccess = IN_PLAINTEXT
+    ) -> None:
+        """Connect, learn what the broker speaks, and authenticate.
+
+        Raises as `ask`, CannotConnect when there is no TLS with the broker, NotAllowed when it does not let this client
+        in.
+        """
         self.address: Final = address
         self._deadline = deadline
+        self._access = access
         self._correlation_id = 0
         self._version_ranges: dict[int, tuple[int, int]] = {}
         self._socket = _dialed(address, deadline)
         self.is_open = True
         try:
-            self._learn_versions()
+            self._begin()
         except ClientFailed:
             self.close()
             raise
+
+    @property
+    def peer(self) -> str:
+        """Where the broker listens, for people."""
+        return str(self.address)
 
     def close(self) -> None:
         """Close it. May be called again."""
@@ -76,6 +91,26 @@ class BrokerConnection:
         """
         api_key = ApiKey(type(request).SCHEMA.api_key or 0)
         return self._exchange(request, response_class, self._version_of(api_key, oldest, newest))
+
+    def _begin(self) -> None:
+        if self._access.tls is not None:
+            self._socket = self._secured(self._access.tls)
+        self._learn_versions()
+        if self._access.new_login is not None:
+            authenticate(self, self._access.new_login())
+
+    def _secured(self, context: ssl.SSLContext) -> ssl.SSLSocket:
+        try:
+            self._limit_to_deadline()
+            # A certificate has names without the dot that ends one which is complete.
+            return context.wrap_socket(self._socket, server_hostname=self.address.host.removesuffix("."))
+        except TimeoutError as late:
+            raise ConnectionLost(f"{self.address}: the TLS handshake took too long") from late
+        except (OSError, ValueError) as failure:
+            raise CannotConnect(f"{self.address}: {self._words_of(failure)}") from failure
+
+    def _words_of(self, failure: Exception) -> str:
+        return self._access.words_of(failure, self.address.host)
 
     def _learn_versions(self) -> None:
         request = ApiVersionsRequest(CLIENT_ID, __version__)
@@ -101,7 +136,7 @@ class BrokerConnection:
         except PeerViolation as violation:
             self.close()
             raise ClientFailed(
-                f"{self.address} is no Kafka broker in plaintext: {violation.detail}"
+                f"{self.address} is no Kafka broker{self._kind}: {violation.detail}"
             ) from violation
         except MalformedMessage as failure:
             self.close()
@@ -138,11 +173,26 @@ class BrokerConnection:
                 f"{self.address} had not answered {api_key.kafka_name} "
                 f"when the {self._deadline.timeout_ms} ms of --timeout were over"
             ) from late
+        except ssl.SSLError as failure:
+            # In TLSv1.3 a certificate is judged after the handshake.
+            raise CannotConnect(f"{self.address}: {self._words_of(failure)}") from failure
         except OSError as failure:
             raise ConnectionLost(
-                f"{self.address} closed the connection before it answered {api_key.kafka_name} ({_said(failure)}): "
-                "kproxy groups speaks plaintext, without TLS and SASL"
+                f"{self.address} closed the connection before it answered {api_key.kafka_name} "
+                f"({_said(failure)}){self._advice}"
             ) from failure
+
+    @property
+    def _kind(self) -> str:
+        return "" if self._access.tls else " in plaintext"
+
+    @property
+    def _advice(self) -> str:
+        """What brokers that are spoken to in another way than they expect leave to be guessed."""
+        lacking = ["SASL"] * (self._access.new_login is None) + ["TLS"] * (self._access.tls is None)
+        if not lacking:
+            return ""
+        return f": it may expect {' or '.join(lacking)}, of which {SECURITY_PROTOCOL} says nothing"
 
     def _received(self, count: int) -> memoryview:
         """Return exactly `count` bytes; memory grows with what has come, not with what was announced."""
@@ -163,7 +213,7 @@ class BrokerConnection:
 
 
 def _dialed(address: BrokerAddress, deadline: Deadline) -> socket.socket:
-    """Return a connected socket: the one place where TLS and SASL belong."""
+    """Return a connected socket."""
     timeout_s = min(_CONNECT_TIMEOUT_S, deadline.remaining_s) or 0.001
     try:
         dialed = socket.create_connection((address.host, address.port), timeout=timeout_s)

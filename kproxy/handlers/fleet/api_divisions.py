@@ -1,7 +1,7 @@
 """Which APIs are divided by owner, and how.
 
-Not divided are those whose answers are the same whichever process is asked: AlterConfigs (33), which is refused, and
-what the guard of group ids refuses.
+Not divided are those whose answers are the same whichever process is asked: AlterConfigs (33), which is refused, what
+the guard of group ids refuses, and where share coordinators are (FindCoordinator, 10).
 """
 
 from collections.abc import Mapping

@@ -52,14 +52,14 @@ def unauthorized(
         CoordinatorNotAvailable: it cannot be told what the sender may do.
     """
     refused = {} if all_but is None else dict(all_but)
-    if readable.is_everything:
-        return refused
-    if all_but is not None:
+    if all_but is not None and not readable.is_everything:
         left = (each for each in partitions if each not in refused)
         return refused | {each: _METADATA_AWAY for each in left if not readable.may_read(each.topic_id)}
     named = tuple(partitions)
     denied = readable.denied(each.topic_id for each in named)
-    return {each: UNAUTHORIZED for each in named if each.topic_id in denied}
+    if not denied:
+        return refused
+    return refused | {each: UNAUTHORIZED for each in named if each.topic_id in denied}
 
 
 def undeliverable(readable: ReadableTopics, topic_id: TopicId) -> PartitionRefusal | None:

@@ -14,7 +14,7 @@ from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
 
 SHARE_KEY_TYPE: Final = 2
-_FIRST_WITH_SHARE_KEYS: Final = 6
+FIRST_WITH_SHARE_KEYS: Final = 6
 _FIRST_BATCHED: Final = 4
 _TOPIC_ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
 _PARTITION: Final = re.compile(r"[0-9]{1,10}", re.ASCII)
@@ -49,7 +49,7 @@ def answer_share_coordinator(
 
 
 def _place(key: str, api_version: int, addresses: BrokerAddresses | None) -> Coordinator:
-    if api_version < _FIRST_WITH_SHARE_KEYS:
+    if api_version < FIRST_WITH_SHARE_KEYS:
         text = f"key type 2 (SHARE) needs version 6, this is version {api_version}"
         return _nowhere(key, ErrorCode.INVALID_REQUEST, text)
     if not _is_share_partition(key):

@@ -5,6 +5,7 @@ from typing import Final
 
 from kproxy.errors import ExitCode
 from kproxy.jobs.failures import JobFailed
+from kproxy.jobs.sources.security_properties import is_of_java, security_options
 
 _OF_THE_JOB: Final = frozenset(
     {
@@ -23,10 +24,17 @@ _WHOLE_NUMBERS: Final = frozenset({"receive_buffer_bytes", "send_buffer_bytes"})
 def client_options(properties: Mapping[str, str], known: Mapping[str, object]) -> dict[str, object]:
     """Return `properties` as keywords of a client whose defaults are `known`, each of the type of its default.
 
+    What Java's clients say of TLS and SASL is translated.
+
     Raises JobFailed: USAGE for a name that the client does not know or that the job sets itself, and for a value of
     another type.
     """
-    return {name.replace(".", "_"): _value(name, text, known) for name, text in properties.items()}
+    own = {
+        name.replace(".", "_"): _value(name, text, known)
+        for name, text in properties.items()
+        if not is_of_java(name)
+    }
+    return {**own, **security_options(properties)}
 
 
 def _value(name: str, text: str, known: Mapping[str, object]) -> object:

@@ -116,6 +116,8 @@ async def answer_call(connection: Answered, call: Call, apis: Apis, budget: Answ
     if call.disposition is Disposition.EXAMINE:
         await _answer_together(connection, call, apis, context)
         return 0
+    if call.answer is not None:
+        context = replace(context, answer_if_allowed=call.answer)
     response = await apis.serve(call.request, context)
     if call.request.api_key not in _BRIEFLY_ANSWERED:
         await let_others_go_on()  # an answer may have tens of thousands of parts, and they are encoded next

@@ -7,6 +7,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from kproxy.wire.message_schema import Message
+from kproxy.wire.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
+from kproxy.wire.messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
+from kproxy.wire.messages.add_partitions_to_txn_request import AddPartitionsToTxnRequest
+from kproxy.wire.messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
 from kproxy.wire.messages.alter_configs_request import AlterConfigsRequest
 from kproxy.wire.messages.alter_configs_response import AlterConfigsResponse
 from kproxy.wire.messages.alter_share_group_offsets_request import AlterShareGroupOffsetsRequest
@@ -39,6 +43,8 @@ from kproxy.wire.messages.describe_groups_request import DescribeGroupsRequest
 from kproxy.wire.messages.describe_groups_response import DescribeGroupsResponse
 from kproxy.wire.messages.describe_share_group_offsets_request import DescribeShareGroupOffsetsRequest
 from kproxy.wire.messages.describe_share_group_offsets_response import DescribeShareGroupOffsetsResponse
+from kproxy.wire.messages.end_txn_request import EndTxnRequest
+from kproxy.wire.messages.end_txn_response import EndTxnResponse
 from kproxy.wire.messages.fetch_request import FetchRequest
 from kproxy.wire.messages.fetch_response import FetchResponse
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
@@ -93,6 +99,8 @@ from kproxy.wire.messages.txn_offset_commit_request import TxnOffsetCommitReques
 from kproxy.wire.messages.txn_offset_commit_response import TxnOffsetCommitResponse
 from kproxy.wire.messages.write_share_group_state_request import WriteShareGroupStateRequest
 from kproxy.wire.messages.write_share_group_state_response import WriteShareGroupStateResponse
+from kproxy.wire.messages.write_txn_markers_request import WriteTxnMarkersRequest
+from kproxy.wire.messages.write_txn_markers_response import WriteTxnMarkersResponse
 
 REQUEST_CLASSES: Final[Mapping[int, type[Message]]] = {
     0: ProduceRequest,
@@ -114,6 +122,10 @@ REQUEST_CLASSES: Final[Mapping[int, type[Message]]] = {
     21: DeleteRecordsRequest,
     22: InitProducerIdRequest,
     23: OffsetForLeaderEpochRequest,
+    24: AddPartitionsToTxnRequest,
+    25: AddOffsetsToTxnRequest,
+    26: EndTxnRequest,
+    27: WriteTxnMarkersRequest,
     28: TxnOffsetCommitRequest,
     29: DescribeAclsRequest,
     32: DescribeConfigsRequest,
@@ -161,6 +173,10 @@ RESPONSE_CLASSES: Final[Mapping[int, type[Message]]] = {
     21: DeleteRecordsResponse,
     22: InitProducerIdResponse,
     23: OffsetForLeaderEpochResponse,
+    24: AddPartitionsToTxnResponse,
+    25: AddOffsetsToTxnResponse,
+    26: EndTxnResponse,
+    27: WriteTxnMarkersResponse,
     28: TxnOffsetCommitResponse,
     29: DescribeAclsResponse,
     32: DescribeConfigsResponse,

@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from kproxy.cli.setting_options import FLAGS, with_backing_cluster, with_settings
+from kproxy.cli.setting_options import FLAGS, with_cluster_settings, with_settings
 from kproxy.settings import KEYS, HostPort, LoadedSettings
 
 
@@ -73,7 +73,7 @@ def test_a_command_that_only_finds_the_cluster_has_no_flag_for_anything_else() -
     loaded: list[LoadedSettings] = []
 
     @click.command()
-    @with_backing_cluster
+    @with_cluster_settings
     def command(settings: LoadedSettings) -> None:
         loaded.append(settings)
 

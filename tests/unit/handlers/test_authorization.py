@@ -10,8 +10,9 @@ from kproxy.errors import (
     GroupAuthorizationFailed,
     TopicAuthorizationFailed,
 )
-from kproxy.handlers.authorization import ALLOW_ALL, EVERYTHING, NOTHING, Authorization
+from kproxy.handlers.authorization import ALLOW_ALL, EVERYTHING, NOTHING, Authorization, Authorizer
 from kproxy.handlers.request_context import RequestContext
+from kproxy.interception.closed_topics import ClosedTopics
 from kproxy.security.acls import AclOperation, ResourceType
 from kproxy.security.principal import ANONYMOUS
 from kproxy.share.identifiers import TopicId
@@ -116,3 +117,30 @@ async def test_while_nobody_knows_what_anybody_may_do_nothing_is_served() -> Non
         authorization.require_group(CONTEXT, AclOperation.READ, "g")
     with pytest.raises(CoordinatorNotAvailable):
         await authorization.readable_topics(CONTEXT, lambda: (ORDERS,))
+
+
+@pytest.mark.parametrize(
+    "authorizer", [ALLOW_ALL, ScriptedAuthorizer()], ids=["everybody may all", "by lists"]
+)
+async def test_topics_that_are_closed_are_nobodys_whatever_the_authorizer_says(
+    authorizer: Authorizer,
+) -> None:
+    # Given
+    if isinstance(authorizer, ScriptedAuthorizer):
+        for name in ("orders", "payments"):
+            authorizer.allow_topic(AclOperation.READ, name)
+    closed = ClosedTopics(("payments",))
+    closed.know([PAYMENTS])
+    authorization = Authorization(authorizer, a_cluster(), closed)
+
+    # When
+    readable = await authorization.readable_topics(CONTEXT, lambda: (ORDERS, PAYMENTS))
+
+    # Then
+    assert [readable.may_read(topic_id) for topic_id in (ORDERS, PAYMENTS)] == [True, False]
+    assert readable.denied([ORDERS, PAYMENTS]) == {PAYMENTS}
+    assert not authorization.allows_topic(CONTEXT, AclOperation.READ, "payments")
+    assert authorization.allows_topic(CONTEXT, AclOperation.READ, "orders")
+    authorization.require_topics(CONTEXT, AclOperation.DESCRIBE, ["orders"])
+    with pytest.raises(TopicAuthorizationFailed):
+        authorization.require_topics(CONTEXT, AclOperation.DESCRIBE, ["orders", "payments"])

@@ -7,11 +7,12 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import PeerViolation
-from kproxy.interception.closed_topics import CLOSED_KEYS, ClosedTopics, deny_closed_topics
+from kproxy.interception.closed_topics import TOPIC_KEYS, ClosedTopics, deny_closed_topics
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages import alter_configs_request as legacy
 from kproxy.wire.messages import create_partitions_request as creation
+from kproxy.wire.messages import create_topics_request as making
 from kproxy.wire.messages import delete_records_request as truncation
 from kproxy.wire.messages import delete_topics_request as deletion
 from kproxy.wire.messages import fetch_request as fetch
@@ -153,6 +154,13 @@ BOTH: Final[dict[str, tuple[int, int, Message, str, str]]] = {
         "topics",
         "results",
     ),
+    "new topics": (
+        ApiKey.CREATE_TOPICS,
+        7,
+        making.CreateTopicsRequest([making.CreatableTopic(STATE), making.CreatableTopic("orders")]),
+        "topics",
+        "topics",
+    ),
     "configs": (
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
         1,
@@ -228,7 +236,7 @@ def test_a_request_that_names_no_closed_topic_after_all_goes_on(case: str) -> No
 
 
 def test_every_api_that_is_looked_into_is_here() -> None:
-    assert {api_key for api_key, *_ in BOTH.values()} == CLOSED_KEYS
+    assert {api_key for api_key, *_ in BOTH.values()} == TOPIC_KEYS
 
 
 def test_a_produce_that_wants_no_answer_ends_its_connection() -> None:

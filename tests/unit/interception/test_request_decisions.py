@@ -5,6 +5,7 @@ import struct
 import pytest
 
 from kproxy.errors import PeerViolation
+from kproxy.interception.calls import Call
 from kproxy.interception.request_decisions import MAX_COORDINATOR_KEYS, MAX_KEYS_ONE_BY_ONE
 from kproxy.wire import codecs
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
@@ -12,7 +13,7 @@ from kproxy.wire.messages.api_versions_response import ApiVersion, ApiVersionsRe
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.find_coordinator_response import FindCoordinatorResponse
-from tests.worlds.conversing import Conversation, joined, request, response
+from tests.worlds.conversing import SERVED, Conversation, joined, request, response
 
 
 def test_a_coordinator_of_a_group_is_sought_at_the_broker_and_named_by_its_virtual_address() -> None:
@@ -76,6 +77,30 @@ def test_a_share_coordinator_is_never_sought_at_the_broker() -> None:
     assert isinstance(message, FindCoordinatorResponse)
     assert to_broker == b""
     assert [(entry.key, entry.error_code, entry.node_id) for entry in message.coordinators] == [(key, 15, -1)]
+
+
+@pytest.mark.parametrize(("version", "is_asked_for_rights"), [(5, False), (6, True)])
+def test_where_a_share_coordinator_is_served_it_is_found_for_who_may_ask(
+    version: int, *, is_asked_for_rights: bool
+) -> None:
+    # Given
+    conversation = Conversation(served={**SERVED, 84: (0, 0)})
+    key = "g:AAAAAAAAAAAAAAAAAAAAAQ:0"
+    search = FindCoordinatorRequest(key_type=2, coordinator_keys=[key])
+
+    # When
+    to_broker = conversation.client_sends(request(10, version, 1, search))
+
+    # Then: no version before 6 has share coordinators, and everybody may know that
+    assert to_broker == b""
+    call = conversation.session.take_call()
+    assert (call is not None) is is_asked_for_rights
+    if call is None:
+        return
+    assert isinstance(call, Call)
+    assert call.request.message == search
+    assert isinstance(call.answer, FindCoordinatorResponse)
+    assert [(each.key, each.node_id, each.port) for each in call.answer.coordinators] == [(key, 1, 19101)]
 
 
 def test_configs_of_topics_pass_and_those_of_groups_are_handed_over() -> None:

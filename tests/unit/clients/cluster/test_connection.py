@@ -1,12 +1,14 @@
 """A connection to a broker that says what a real one never does."""
 
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 
+from kproxy.clients.cluster.access import ClusterAccess
 from kproxy.clients.cluster.connection import (
     MOST_RESPONSE_BYTES,
     BrokerAddress,
@@ -14,14 +16,17 @@ from kproxy.clients.cluster.connection import (
     ConnectionLost,
 )
 from kproxy.clients.cluster.deadline import Deadline
-from kproxy.clients.failures import ClientFailed
+from kproxy.clients.failures import CannotConnect, ClientFailed
 from kproxy.errors import ExitCode
+from kproxy.security.logins import PlainLogin
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest
 from kproxy.wire.messages.api_versions_response import ApiVersionsResponse
 from kproxy.wire.messages.list_groups_request import ListGroupsRequest
 from kproxy.wire.messages.list_groups_response import ListedGroup, ListGroupsResponse
 from kproxy.wire.messages.metadata_response import MetadataResponse
+from kproxy.wire.messages.sasl_authenticate_response import SaslAuthenticateResponse
+from kproxy.wire.messages.sasl_handshake_response import SaslHandshakeResponse
 from tests.in_memory.answering_broker import AnsweringBroker, Reply, response_bytes
 from tests.in_memory.loop_in_a_thread import loop_in_a_thread
 
@@ -159,8 +164,64 @@ def test_a_peer_that_closes_instead_of_answering_is_a_lost_connection(said: byte
         BrokerConnection(address, Deadline(10_000))
 
     assert "closed the connection before it answered ApiVersions" in str(lost.value)
-    assert "without TLS and SASL" in str(lost.value)
+    assert "it may expect SASL or TLS, of which security.protocol" in str(lost.value)
     assert lost.value.exit_code is ExitCode.CANNOT_CONNECT
+
+
+def test_a_peer_without_tls_is_told_of_in_the_words_of_whoever_made_the_context() -> None:
+    # Given
+    access = ClusterAccess(
+        ssl.create_default_context(), words_of=lambda failure, host: f"{type(failure).__name__} with {host}"
+    )
+
+    # When
+    with peer_that_says(b"HTTP/1.1 400 Bad Request\r\n") as address, pytest.raises(CannotConnect) as refusal:
+        BrokerConnection(address, Deadline(10_000), access)
+
+    # Then: to try again would not help
+    assert str(refusal.value) == f"{address}: SSLError with {HERE}"
+    assert not isinstance(refusal.value, ConnectionLost)
+
+
+def test_a_tls_handshake_costs_no_more_than_the_timeout() -> None:
+    access = ClusterAccess(ssl.create_default_context())
+    with (
+        socket.create_server((HERE, 0)) as silent,
+        pytest.raises(ConnectionLost, match="the TLS handshake took too long"),
+    ):
+        BrokerConnection(BrokerAddress(HERE, silent.getsockname()[1]), Deadline(50), access)
+
+
+def test_who_the_client_is_is_proved_before_anything_is_asked() -> None:
+    # Given
+    asked: list[DecodedRequest] = []
+
+    def answer(request: DecodedRequest) -> Reply:
+        asked.append(request)
+        return {
+            ApiKey.SASL_HANDSHAKE: SaslHandshakeResponse(mechanisms=["PLAIN"]),
+            ApiKey.SASL_AUTHENTICATE: SaslAuthenticateResponse(),
+        }.get(ApiKey(request.api_key), GROUPS)
+
+    keys = (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.LIST_GROUPS)
+    ranges: dict[int, tuple[int, int]] = {
+        ApiKey.SASL_HANDSHAKE: (0, 1),
+        ApiKey.SASL_AUTHENTICATE: (0, 2),
+        ApiKey.LIST_GROUPS: (0, 5),
+    }
+    broker = AnsweringBroker(dict.fromkeys(keys, answer), version_ranges=ranges)
+    access = ClusterAccess(new_login=lambda: PlainLogin("alice", "wonderland"))
+
+    # When
+    with loop_in_a_thread() as loop:
+        loop.run(broker.start())
+        connection = BrokerConnection(BrokerAddress(HERE, broker.address.port), Deadline(10_000), access)
+        connection.ask(ListGroupsRequest(), ListGroupsResponse)
+        connection.close()
+        loop.run(broker.stop())
+
+    # Then
+    assert [(request.api_key, request.api_version) for request in asked] == [(17, 1), (36, 2), (16, 5)]
 
 
 def test_a_broker_that_does_not_answer_costs_no_more_than_the_timeout() -> None:

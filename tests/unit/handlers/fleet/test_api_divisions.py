@@ -37,7 +37,8 @@ UNAVAILABLE: Final = ErrorCode.COORDINATOR_NOT_AVAILABLE
 async def test_every_served_api_is_divided_but_those_that_are_refused_whoever_is_asked() -> None:
     apis = DividedFleet(1, {}).processes[0].groups.apis
     served = {entry.api_key for entry in (*apis.entries, *apis.partial_entries)}
-    assert served - divisions(AdministrationBounds()).keys() == GUARDED_KEYS | {ApiKey.ALTER_CONFIGS}
+    alike_everywhere = GUARDED_KEYS | {ApiKey.ALTER_CONFIGS, ApiKey.FIND_COORDINATOR}
+    assert served - divisions(AdministrationBounds()).keys() == alike_everywhere
     assert divisions(AdministrationBounds()).keys() <= served
 
 
