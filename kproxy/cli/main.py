@@ -42,6 +42,7 @@ COMMANDS: Final[Mapping[str, LazyCommand]] = {
     "replay": LazyCommand(
         "kproxy.cli.replay", "replay", "Ask the history of every share group: Spark replays the state log."
     ),
+    "decode": LazyCommand("kproxy.cli.decode", "decode", "Show Kafka frames by name and field."),
     "config": LazyCommand("kproxy.cli.config", "config", "Show or validate the configuration."),
     "completion": LazyCommand(
         "kproxy.cli.completion", "completion", "Print the completion script of a shell."

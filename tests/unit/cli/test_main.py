@@ -20,6 +20,7 @@ NAMES = (
     "in-flight",
     "log",
     "replay",
+    "decode",
     "config",
     "completion",
     "version",

@@ -1,0 +1,1 @@
+"""Frames that somebody recorded: how they are found in hex, files and captures, and shown by name and field."""
