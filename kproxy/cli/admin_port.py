@@ -1,5 +1,6 @@
 """How commands say which kproxy they ask, and when its answer is not the whole truth."""
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
@@ -8,6 +9,8 @@ import click
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
 
 DEFAULT_ADMIN_URL: Final = "http://127.0.0.1:9644"
+ADMIN_URL_VARIABLE: Final = "KPROXY_ADMIN_URL"
+"""The environment's variable that stands for `--admin-url`. `kproxy run` passes over it."""
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -16,8 +19,15 @@ with_admin_url: Callable[[F], F] = click.option(
     metavar="URL",
     default=DEFAULT_ADMIN_URL,
     show_default=True,
+    envvar=ADMIN_URL_VARIABLE,
+    show_envvar=True,
     help="The admin port of the running kproxy.",
 )
+
+
+def default_admin_url() -> str:
+    """Return the URL that stands where none is given: that of the environment, or the port that kproxy opens."""
+    return os.environ.get(ADMIN_URL_VARIABLE) or DEFAULT_ADMIN_URL
 
 
 def require_whole(answer: Mapping[str, object]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeVar
 
 import click
 
-from kproxy.cli.admin_port import DEFAULT_ADMIN_URL
+from kproxy.cli.admin_port import ADMIN_URL_VARIABLE, DEFAULT_ADMIN_URL, default_admin_url
 from kproxy.cli.cluster_access import COMMAND_CONFIG, Security, security_of
 from kproxy.cli.setting_options import CONFIG_FILE, OVERRIDE, loaded_settings
 
@@ -84,7 +84,7 @@ def with_source(command: Callable[Concatenate[AdminPort | Cluster, P], R]) -> Ca
     admin_url = click.option(
         "--admin-url",
         metavar="URL",
-        help=f"Ask the admin port of a running kproxy; default {DEFAULT_ADMIN_URL}.",
+        help=f"Ask the admin port of a running kproxy; default ${ADMIN_URL_VARIABLE}, or {DEFAULT_ADMIN_URL}.",
     )
     servers = _servers_option("Instead, ask any cluster with share groups: kproxy, or Kafka from 4.2 on.")
     return admin_url(servers(_security_options(_timeout_option(None)(with_options))))
@@ -142,7 +142,7 @@ def _source(
         )
     if security:
         raise click.UsageError("--command-config, --config and -X go with --bootstrap-server")
-    return AdminPort(DEFAULT_ADMIN_URL if admin_url is None else str(admin_url))
+    return AdminPort(default_admin_url() if admin_url is None else str(admin_url))
 
 
 def _security_options(command: F) -> F:

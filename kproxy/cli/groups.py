@@ -16,6 +16,7 @@ from kproxy.cli.group_deletions import delete, delete_offsets
 from kproxy.cli.group_resets import reset_offsets
 from kproxy.cli.group_source import AdminPort, Cluster, with_source
 from kproxy.cli.output import Column, Output, partitions_text, with_output
+from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import Item, answer_of, items_of
 from kproxy.wording import counted
 
@@ -113,6 +114,7 @@ def groups() -> None:
     multiple=True,
     help="Of groups in this state only; may be repeated.",
 )
+@with_watch
 @with_source
 @with_output
 def list_(source: AdminPort | Cluster, /, states: Sequence[str], output: str, *, no_headers: bool) -> None:
@@ -148,6 +150,7 @@ The exit code is 3 when there is no such group; of several, the others are shown
 @click.option("--offsets", "aspect", flag_value="offsets", default=True, help="Share-partitions (default).")
 @click.option("--members", "aspect", flag_value="members", help="Members and what they are assigned.")
 @click.option("--state", "aspect", flag_value="state", help="State, epochs and number of members.")
+@with_watch
 @with_source
 @with_output
 def describe(
@@ -172,6 +175,7 @@ def describe(
 
 @groups.command(epilog="As kproxy groups describe --members.")
 @with_groups
+@with_watch
 @with_source
 @with_output
 def members(
@@ -183,6 +187,7 @@ def members(
 
 @groups.command(epilog="As kproxy groups describe --offsets.")
 @with_groups
+@with_watch
 @with_source
 @with_output
 def offsets(

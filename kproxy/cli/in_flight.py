@@ -4,6 +4,7 @@ import click
 
 from kproxy.cli.admin_port import require_whole, with_admin_url
 from kproxy.cli.output import Column, Output, with_output
+from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import answer_of, items_of
 
 _COLUMNS = (
@@ -44,6 +45,7 @@ The exit code is 3 when there is no such group, topic or partition; one without 
 @click.option("-g", "--group", metavar="GROUP", help="Of this group only.")
 @click.option("-t", "--topic", metavar="TOPIC", help="Of this topic only: its name, or its id.")
 @click.option("-p", "--partition", type=click.IntRange(0, 2**31 - 1), help="Of these partitions only.")
+@with_watch
 @with_admin_url
 @with_output
 def list_(

@@ -1,9 +1,11 @@
-"""How lists are printed: as a table, as a wider one, or as the JSON that was answered; and the options that say so."""
+"""How lists are printed: for people in columns, for scripts as they like it; and the options that say so."""
 
+import csv
+import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import click
 
@@ -11,6 +13,9 @@ from kproxy.clients.admin_port import Item
 from kproxy.clients.tables import cell_text, table_lines
 
 F = TypeVar("F", bound=Callable[..., object])
+
+LIST_FORMS: Final = ("table", "wide", "json", "jsonl", "yaml", "csv", "name")
+"""Of lists: columns, more columns, the whole answer (json, yaml), a line for each item (jsonl, csv), names alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +42,35 @@ class Output:
     with_headers: bool
 
     def show(self, answer: Mapping[str, object], items: Sequence[Item], columns: Sequence[Column]) -> None:
-        """Print `items` in `columns`, or with `-o json` the whole `answer`."""
-        if self.form == "json":
-            click.echo(json.dumps(answer, indent=2))
-            return
+        """Print `items` in `columns`, or with `-o json` and `yaml` the whole `answer`.
+
+        `csv` has every column, and `name` what stands in the first one, of each item once.
+        """
+        match self.form:
+            case "json":
+                click.echo(json.dumps(answer, indent=2))
+            case "yaml":
+                click.echo(_yaml(answer), nl=False)
+            case "jsonl":
+                for item in items:
+                    click.echo(json.dumps(item))
+            case "csv":
+                click.echo(self._csv(items, columns), nl=False)
+            case "name":
+                for name in dict.fromkeys(columns[0].cell(item) for item in items):
+                    click.echo(name)
+            case _:
+                self._table(items, columns)
+
+    def _csv(self, items: Sequence[Item], columns: Sequence[Column]) -> str:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if self.with_headers:
+            writer.writerow([column.title for column in columns])
+        writer.writerows([[column.cell(item) for column in columns] for item in items])
+        return text.getvalue()
+
+    def _table(self, items: Sequence[Item], columns: Sequence[Column]) -> None:
         chosen = [column for column in columns if self.form == "wide" or not column.is_wide]
         rows = [[column.cell(item) for column in chosen] for item in items]
         for line in table_lines([column.title for column in chosen], rows, with_header=self.with_headers):
@@ -69,7 +99,13 @@ def with_table_form(*forms: str, default: str, note: str = "") -> Callable[[F], 
 
 def with_output(command: F) -> F:
     """Give `command` the options that `Output` is made of."""
-    return with_table_form("table", "wide", "json", default="table", note="; wide appends columns")(command)
+    return with_table_form(*LIST_FORMS, default="table", note="; wide appends columns")(command)
+
+
+def _yaml(answer: Mapping[str, object]) -> str:
+    import yaml
+
+    return str(yaml.safe_dump(answer, sort_keys=False))
 
 
 def partitions_text(topics: Sequence[Item]) -> str:

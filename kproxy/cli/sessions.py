@@ -4,6 +4,7 @@ import click
 
 from kproxy.cli.admin_port import require_whole, with_admin_url
 from kproxy.cli.output import Column, Output, partitions_text, with_output
+from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import answer_of, items_of
 
 _COLUMNS = (
@@ -37,6 +38,7 @@ The exit code is 3 when there is no such group or member; a group without share 
 )
 @click.option("-g", "--group", metavar="GROUP", help="Of this group only.")
 @click.option("-m", "--member", metavar="MEMBER", help="Of this member only.")
+@with_watch
 @with_admin_url
 @with_output
 def list_(group: str | None, member: str | None, admin_url: str, output: str, *, no_headers: bool) -> None:

@@ -9,6 +9,7 @@ from kproxy.cli.admin_port import with_admin_url
 from kproxy.cli.exit_codes import CommandFailed, ExitCode
 from kproxy.cli.fleet_lines import fleet_facts
 from kproxy.cli.output import with_form
+from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import Item, answer_of, items_of
 from kproxy.clients.tables import cell_text, table_lines
 
@@ -24,6 +25,7 @@ The exit code is 0 when it is ready and share groups are on, or off for good, 5 
 not-ready, draining) or share groups are unavailable, and 4 when nobody answers.
 """
 )
+@with_watch
 @with_admin_url
 @with_form("table", "json", default="table")
 def status(admin_url: str, output: str) -> None:

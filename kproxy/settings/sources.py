@@ -16,8 +16,8 @@ from kproxy.settings.properties_format import read_properties
 
 ENVIRONMENT_PREFIX: Final = "KPROXY_"
 
-SWITCHES: Final = frozenset({"KPROXY_CODEC"})
-"""Variables with the prefix that are no keys: switches for tests."""
+SWITCHES: Final = frozenset({"KPROXY_ADMIN_URL", "KPROXY_CODEC"})
+"""Variables with the prefix that are no keys: where commands find a running kproxy, and a switch for tests."""
 
 _VARIABLES_WITHOUT_EFFECT: Final = {
     f"{ENVIRONMENT_PREFIX}{key.replace('.', '_').upper()}": reason

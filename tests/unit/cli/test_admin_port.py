@@ -48,3 +48,17 @@ def test_a_group_that_is_not_known_while_share_groups_are_unavailable_is_not_sai
     # Then
     assert (result.exit_code, result.stdout) == (ExitCode.FAILED, "")
     assert result.stderr == f"Error: nothing of that is known: {TAKEN_OVER}\n"
+
+
+@pytest.mark.parametrize("command", [["sessions", "list"], ["groups", "list"], ["status"]])
+def test_the_environment_may_say_which_kproxy_is_asked(
+    command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.setenv("KPROXY_ADMIN_URL", "http://127.0.0.1:1")
+
+    # When
+    result = CliRunner().invoke(cli, command)
+
+    # Then
+    assert (result.exit_code, "http://127.0.0.1:1/" in result.output) == (4, True), result.output

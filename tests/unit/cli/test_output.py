@@ -1,6 +1,7 @@
 import json
 
 import click
+import yaml
 from click.testing import CliRunner
 
 from kproxy.cli.output import Column, Output, partitions_text, with_output
@@ -48,6 +49,26 @@ def test_the_titles_can_be_left_out() -> None:
 
 def test_json_is_the_whole_answer() -> None:
     assert json.loads("\n".join(lines_of("-o", "json"))) == ANSWER
+
+
+def test_yaml_is_the_whole_answer() -> None:
+    assert yaml.safe_load("\n".join(lines_of("-o", "yaml"))) == ANSWER
+
+
+def test_jsonl_has_a_line_for_each_item() -> None:
+    assert [json.loads(line) for line in lines_of("-o", "jsonl")] == ITEMS
+
+
+def test_csv_has_every_column() -> None:
+    assert lines_of("-o", "csv") == ["GROUP,STATE,EPOCH", "workers,STABLE,7", "g,-,-"]
+
+
+def test_csv_may_do_without_titles() -> None:
+    assert lines_of("-o", "csv", "--no-headers") == ["workers,STABLE,7", "g,-,-"]
+
+
+def test_names_stand_alone() -> None:
+    assert lines_of("-o", "name") == ["workers", "g"]
 
 
 def test_partitions_are_written_as_kafkas_tools_write_them() -> None:
