@@ -23,6 +23,7 @@ from kproxy.admin.share_views import (
     group_description,
     group_summary,
     in_flight_views,
+    is_wanted,
     session_view,
 )
 from kproxy.admin.state_log_views import StateLogSlots, doubt_of_slots, durable_state_view
@@ -35,6 +36,9 @@ from kproxy.share.identifiers import GroupId, SharePartitionKey, topic_id_text
 from kproxy.share.share_session import ShareSessionCache
 from kproxy.statelog.partitioning import group_partition
 from kproxy.statelog.slot_status import SlotStatus
+
+_OF_RUNS: Final = frozenset({"state", "member", "deliveries", "held"})
+"""Parameters that choose among the runs of a share-partition; whoever held one may be gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +171,8 @@ class LocalAnswers:
             group = self._inspected.coordinator.describe(group_id)
         except GroupIdNotFound as gone:
             raise NothingThere(str(gone)) from gone
-        return Told(
-            "ShareGroup", [item(group_description(group))], {}, ("sharePartitions", map(item, progress))
-        )
+        described = group_description(group, now_ms=self._inspected.clock.now_ms())
+        return Told("ShareGroup", [item(described)], {}, ("sharePartitions", map(item, progress)))
 
     # ------------------------------------------------ sessions
 
@@ -195,10 +198,23 @@ class LocalAnswers:
     # ------------------------------------------------ records in flight
 
     async def _in_flight(self, question: Question) -> Told:
-        self._known.require(question.wanted)
-        return Told("InFlightRecords", self._runs(self._keys_of(question.wanted)))
+        places = {name: value for name, value in question.wanted.items() if name not in _OF_RUNS}
+        self._known.require(places)
+        member = question.wanted.get("member")
+        if member is not None and not any(self._holds(key, member) for key in self._keys_of(places)):
+            self._known.require(
+                {name: value for name, value in question.wanted.items() if name in {"group", "member"}}
+            )
+        return Told("InFlightRecords", self._runs(self._keys_of(places), question.wanted))
 
-    def _runs(self, keys: Iterable[SharePartitionKey]) -> Iterator[JsonObject]:
+    def _holds(self, key: SharePartitionKey, member_id: str) -> bool:
+        """Tell whether somebody of this id, in the group or gone, holds records of a live share-partition."""
+        share_partition = self._inspected.directory.find(key)
+        return share_partition is not None and any(
+            run.member_id == member_id for run in share_partition.view().ranges
+        )
+
+    def _runs(self, keys: Iterable[SharePartitionKey], wanted: Mapping[str, str]) -> Iterator[JsonObject]:
         inspected = self._inspected
         for key in keys:
             share_partition = inspected.directory.find(key)
@@ -207,7 +223,8 @@ class LocalAnswers:
             name = inspected.topic_name(key.topic_id)
             window = share_partition.view()
             for view in in_flight_views(window, name, inspected.client_id, now_ms=inspected.clock.now_ms()):
-                yield item(view)
+                if is_wanted(view, wanted):
+                    yield item(view)
 
     def _keys_of(self, wanted: Mapping[str, str]) -> list[SharePartitionKey]:
         """Return the live share-partitions that are asked for, in order."""

@@ -19,7 +19,8 @@ class SharePartitionWindow:
     """What kproxy itself knows of a share-partition, at one moment.
 
     Offsets from `start_offset` (SPSO) to `end_offset` (SPEO), both inclusive, are in flight; they are equal when
-    nothing is. `delivery_complete_count` of them are done with. None is not known; `reason` says why.
+    nothing is. `delivery_complete_count` of them are done with. None is not known; `reason` says why. Of a live one
+    `in_flight_limit` says how many records may be in flight (`group.share.partition.max.record.locks`).
     """
 
     key: SharePartitionKey
@@ -30,18 +31,19 @@ class SharePartitionWindow:
     in_flight_count: int = 0
     delivery_complete_count: int | None = None
     reason: str = ""
+    in_flight_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SharePartitionProgress:
     """A share-partition of `/api/v1/groups/{g}`.
 
-    `start_offset`, `end_offset`, `in_flight_count` and `delivery_complete_count` are those of `SharePartitionWindow`;
-    `is_live` tells whether it is in memory. `log_end_offset` is the high watermark, exclusive, and `lag` Kafka's:
-    `log_end_offset` less `start_offset` and `delivery_complete_count` (KIP-1226). `oldest_age_ms` is how long ago, by
-    the timestamps of its records, the first record was written that is not done with; unless `is_oldest_age_exact` it
-    is at least that long. None is not known or, of an age, that there is no such record; `reason` says why something is
-    not known, and is empty if nothing is to be said.
+    `start_offset`, `end_offset`, `in_flight_count`, `in_flight_limit` and `delivery_complete_count` are those of
+    `SharePartitionWindow`; `is_live` tells whether it is in memory. `log_end_offset` is the high watermark,
+    exclusive, and `lag` Kafka's: `log_end_offset` less `start_offset` and `delivery_complete_count` (KIP-1226).
+    `oldest_age_ms` is how long ago, by the timestamps of its records, the first record was written that is not done
+    with; unless `is_oldest_age_exact` it is at least that long. None is not known or, of an age, that there is no
+    such record; `reason` says why something is not known, and is empty if nothing is to be said.
     """
 
     topic_id: str
@@ -51,6 +53,7 @@ class SharePartitionProgress:
     start_offset: int | None
     end_offset: int | None
     in_flight_count: int
+    in_flight_limit: int | None
     delivery_complete_count: int | None
     log_end_offset: int | None
     lag: int | None
@@ -69,6 +72,7 @@ def live_window(share_partition: SharePartition, topic_name: str | None) -> Shar
         end_offset=share_partition.last_offset,
         in_flight_count=share_partition.in_flight_count,
         delivery_complete_count=share_partition.delivery_complete_count,
+        in_flight_limit=share_partition.limits.partition_max_record_locks,
     )
 
 
@@ -128,6 +132,7 @@ def progress_view(window: SharePartitionWindow, backlog: Backlog, now_ms: int) -
         start_offset=window.start_offset,
         end_offset=window.end_offset,
         in_flight_count=window.in_flight_count,
+        in_flight_limit=window.in_flight_limit,
         delivery_complete_count=window.delivery_complete_count,
         log_end_offset=backlog.log_end_offset,
         lag=_lag(window, backlog),

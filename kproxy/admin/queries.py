@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from kproxy.errors import KproxyError
+from kproxy.share.record_state import RecordState
 
 _MAX_NUMBER: Final = 2**31 - 1
 _NAMES_SHOWN: Final = 10
@@ -63,6 +64,14 @@ def number(name: str, text: str) -> int:
     if not is_number or int(text) > _MAX_NUMBER:
         raise RefusedQuery(f"{name}={text!r}: expected a number from 0 to {_MAX_NUMBER}")
     return int(text)
+
+
+def record_state(name: str, text: str) -> str:
+    """Return the state of records in flight, in whatever case. Raises RefusedQuery for other words."""
+    states = [state.name.lower() for state in RecordState]
+    if text.lower() not in states:
+        raise RefusedQuery(f"{name}={text!r}: expected {', '.join(states[:-1])} or {states[-1]}")
+    return text
 
 
 def truth(name: str, text: str) -> bool:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from kproxy.admin.queries import NothingThere, RefusedQuery, number, parameters, truth
+from kproxy.admin.queries import NothingThere, RefusedQuery, number, parameters, record_state, truth
 
 _END: Final = "end"
 _SCOPES: Final = ("fleet", "local")
@@ -28,7 +28,7 @@ _PARAMETERS: Final[Mapping[Endpoint, tuple[str, ...]]] = {
     Endpoint.GROUPS: ("lag",),
     Endpoint.GROUP: ("lag",),
     Endpoint.SESSIONS: ("group", "member"),
-    Endpoint.IN_FLIGHT: ("group", "topic", "partition"),
+    Endpoint.IN_FLIGHT: ("group", "topic", "partition", "state", "member", "deliveries", "held"),
     Endpoint.STATE_LOG: (),
     Endpoint.SLOT_STATES: ("at",),
 }
@@ -110,5 +110,8 @@ def _accept(_name: str, _text: str) -> None:
 _CHECKS: Final[Mapping[str, Callable[[str, str], object]]] = {
     "lag": truth,
     "partition": number,
+    "state": record_state,
+    "deliveries": number,
+    "held": number,
     "at": _require_end,
 }

@@ -3,7 +3,7 @@
 A topic's name is None when the cluster's metadata, as cached, does not know its id (any more).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kproxy.admin.group_lag import GroupLag
@@ -56,7 +56,10 @@ class TopicPartitionsView:
 
 @dataclass(frozen=True, slots=True)
 class MemberView:
-    """A member, with the fields of ShareGroupDescribe."""
+    """A member, with the fields of ShareGroupDescribe.
+
+    `last_heartbeat_age_ms` is how long ago its last heartbeat came; None when none came since the group was loaded.
+    """
 
     member_id: str
     rack_id: str | None
@@ -65,6 +68,7 @@ class MemberView:
     client_host: str
     subscribed_topic_names: tuple[str, ...]
     assignment: tuple[TopicPartitionsView, ...]
+    last_heartbeat_age_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +107,11 @@ class SessionView:
 class InFlightView:
     """An item of `/api/v1/in-flight`: a run of offsets, both ends inclusive, that share everything else.
 
-    `member_id`, `client_id` and `lock_remaining_ms` are None unless it is Acquired. The latter is not negative: a lock
-    that has ended may stand for some milliseconds more. `client_id` is empty when nobody knows it.
+    `member_id`, `client_id` and the times of the lock are None unless it is Acquired. `lock_remaining_ms` is not
+    negative: a lock that has ended may stand for some milliseconds more. `lock_duration_ms` is how long the group's
+    locks last, so that the member has held it, or renewed it, for the difference. `client_id` is empty when nobody
+    knows it. After `delivery_count_limit` attempts a record is archived. `blocked_by` is the first offset that is not
+    done with, which the start offset cannot pass; None for the run that begins with it.
     """
 
     group_id: str
@@ -115,9 +122,19 @@ class InFlightView:
     last_offset: int
     state: str
     delivery_count: int
+    delivery_count_limit: int
     member_id: str | None
     client_id: str | None
     lock_remaining_ms: int | None
+    lock_duration_ms: int | None
+    blocked_by: int | None
+
+    @property
+    def held_ms(self) -> int | None:
+        """How long ago it was acquired, or renewed; None unless it is Acquired."""
+        if self.lock_duration_ms is None or self.lock_remaining_ms is None:
+            return None
+        return max(0, self.lock_duration_ms - self.lock_remaining_ms)
 
 
 def group_summary(group: ShareGroupView, lag: GroupLag, *, now_ms: int) -> ShareGroupSummary:
@@ -137,8 +154,8 @@ def group_summary(group: ShareGroupView, lag: GroupLag, *, now_ms: int) -> Share
     )
 
 
-def group_description(group: ShareGroupView) -> ShareGroupDescription:
-    """Return what is known of a group as a whole, and of its members."""
+def group_description(group: ShareGroupView, *, now_ms: int) -> ShareGroupDescription:
+    """Return what is known of a group as a whole, and of its members. `now_ms` is of the clock of the heartbeats."""
     return ShareGroupDescription(
         group_id=group.group_id,
         state=group.state.value,
@@ -146,7 +163,7 @@ def group_description(group: ShareGroupView) -> ShareGroupDescription:
         assignment_epoch=group.assignment_epoch,
         assignor_name=group.assignor_name,
         member_count=len(group.members),
-        members=tuple(_member(member) for member in group.members),
+        members=tuple(_member(member, now_ms) for member in group.members),
     )
 
 
@@ -186,17 +203,34 @@ def in_flight_views(
             last_offset=run.last_offset,
             state=run.state.name.capitalize(),
             delivery_count=run.delivery_count,
+            delivery_count_limit=window.limits.delivery_count_limit,
             member_id=run.member_id,
             client_id=None if run.member_id is None else clients(window.key.group_id, run.member_id),
             lock_remaining_ms=_remaining_ms(run, now_ms),
+            lock_duration_ms=None if run.lock_deadline_ms is None else window.limits.record_lock_duration_ms,
+            blocked_by=None if run.first_offset == window.start_offset else window.start_offset,
         )
+
+
+def is_wanted(run: InFlightView, wanted: Mapping[str, str]) -> bool:
+    """Tell whether a run is what the parameters of `/api/v1/in-flight` ask for.
+
+    `state` in any case, `member`, at least so many `deliveries`, and `held`, since a renewal, for at least so many ms.
+    """
+    if wanted.get("state", run.state).lower() != run.state.lower():
+        return False
+    if wanted.get("member", run.member_id) != run.member_id:
+        return False
+    if run.delivery_count < int(wanted.get("deliveries", 0)):
+        return False
+    return "held" not in wanted or (run.held_ms is not None and run.held_ms >= int(wanted["held"]))
 
 
 def _remaining_ms(run: InFlightRangeView, now_ms: int) -> int | None:
     return None if run.lock_deadline_ms is None else max(0, run.lock_deadline_ms - now_ms)
 
 
-def _member(member: ShareGroupMemberView) -> MemberView:
+def _member(member: ShareGroupMemberView, now_ms: int) -> MemberView:
     return MemberView(
         member_id=member.member_id,
         rack_id=member.rack_id,
@@ -208,4 +242,5 @@ def _member(member: ShareGroupMemberView) -> MemberView:
             TopicPartitionsView(topic_id_text(topic.topic_id), topic.topic_name, topic.partitions)
             for topic in member.assignment
         ),
+        last_heartbeat_age_ms=None if member.heard_ms is None else max(0, now_ms - member.heard_ms),
     )

@@ -51,7 +51,7 @@ from kproxy.share.share_group_member import ShareGroupMember
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupMemberView:
-    """One member, as ShareGroupDescribe shows it."""
+    """One member, as ShareGroupDescribe shows it. Its last heartbeat came at `heard_ms`; None: before a load."""
 
     member_id: MemberId
     rack_id: str | None
@@ -60,6 +60,7 @@ class ShareGroupMemberView:
     client_host: str
     subscribed_topic_names: tuple[str, ...]
     assignment: tuple[AssignedTopic, ...]
+    heard_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ class GroupCoordinator:
         for member in group.members.values():
             known = None if replaced is None else replaced.members.get(member.member_id)
             if known is not None:
-                member.session_deadline_ms = known.session_deadline_ms
+                member.session_deadline_ms, member.heard_ms = known.session_deadline_ms, known.heard_ms
                 member.session_check_ms = known.session_check_ms  # which stands in the heap for this one, too
             if known is not None and not known.is_present:
                 group.lose(member.member_id, now_ms)
@@ -395,4 +396,5 @@ def _view(group: ShareGroup, member: ShareGroupMember) -> ShareGroupMemberView:
         client_host=member.client_host,
         subscribed_topic_names=tuple(sorted(member.subscribed_topic_names)),
         assignment=group.assignment_of(member),
+        heard_ms=member.heard_ms,
     )

@@ -21,6 +21,8 @@ class ShareGroupMember:
     assigned: frozenset[TopicIdPartition] = frozenset()
     session_deadline_ms: int = 0
     session_check_ms: int | None = None
+    heard_ms: int | None = None
+    """When its last heartbeat came; None if none came since it was put back from what is durable."""
     is_present: bool = False
     """Whether it can be counted on to consume what it was told: it was heard, and its connection did not close."""
     relied_on: frozenset[TopicIdPartition] = frozenset()

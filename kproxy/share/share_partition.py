@@ -296,6 +296,7 @@ class SharePartition:
             last_offset=self.last_offset,
             in_flight_count=self.in_flight_count,
             delivery_complete_count=self.delivery_complete_count,
+            limits=self.limits,
             ranges=tuple(view_of(run) for run in self._ranges),
         )
 

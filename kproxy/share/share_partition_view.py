@@ -1,10 +1,14 @@
 """What is shown of a share-partition: frozen pictures, for the admin port and for whoever writes down who did what."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from kproxy.share.identifiers import MemberId, SharePartitionKey
+from kproxy.share.limits import ShareLimits
 from kproxy.share.offset_ranges import InFlightRange
 from kproxy.share.record_state import RecordState
+
+_USUAL: Final = ShareLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +25,7 @@ class InFlightRangeView:
 
 @dataclass(frozen=True, slots=True)
 class SharePartitionView:
-    """A frozen picture of a share-partition. `last_offset` is that of `SharePartition`."""
+    """A frozen picture of a share-partition. `last_offset` is that of `SharePartition`; limits are those of now."""
 
     key: SharePartitionKey
     start_offset: int
@@ -29,6 +33,7 @@ class SharePartitionView:
     in_flight_count: int
     delivery_complete_count: int
     ranges: tuple[InFlightRangeView, ...]
+    limits: ShareLimits = _USUAL
 
 
 def view_of(run: InFlightRange) -> InFlightRangeView:

@@ -17,6 +17,7 @@ def a_share_partition(
         start_offset=0,
         end_offset=0,
         in_flight_count=0,
+        in_flight_limit=None,
         delivery_complete_count=0,
         log_end_offset=None,
         lag=lag,

@@ -117,7 +117,8 @@ def test_records_in_flight_are_listed_as_runs_of_offsets() -> None:
 
     # Then
     of_partition = {"groupId": "workers", "topicId": ORDERS_TEXT, "topicName": "orders", "partition": 0}
-    held_by_nobody = {"memberId": None, "clientId": None, "lockRemainingMs": None}
+    held_by_nobody = {"memberId": None, "clientId": None, "lockRemainingMs": None, "lockDurationMs": None}
+    of_window = {"deliveryCountLimit": 5, "blockedBy": 100}
     assert answer.body["kind"] == "InFlightRecords"
     assert answer.items == [
         {
@@ -127,6 +128,8 @@ def test_records_in_flight_are_listed_as_runs_of_offsets() -> None:
             "state": "Available",
             "deliveryCount": 2,
             **held_by_nobody,
+            **of_window,
+            "blockedBy": None,
         },
         {
             **of_partition,
@@ -135,6 +138,7 @@ def test_records_in_flight_are_listed_as_runs_of_offsets() -> None:
             "state": "Acknowledged",
             "deliveryCount": 1,
             **held_by_nobody,
+            **of_window,
         },
         {
             **of_partition,
@@ -145,8 +149,51 @@ def test_records_in_flight_are_listed_as_runs_of_offsets() -> None:
             "memberId": "alice",
             "clientId": "client-1",
             "lockRemainingMs": 29_000,
+            "lockDurationMs": 30_000,
+            **of_window,
         },
     ]
+
+
+@pytest.mark.parametrize(
+    ("query", "first_offsets"),
+    [
+        ("?state=acquired", [106]),
+        ("?state=Available", [100]),
+        ("?member=alice", [106]),
+        ("?deliveries=2", [100]),
+        ("?held=1000", [106]),
+        ("?held=1001", []),
+        ("?deliveries=1&state=acknowledged", [105]),
+    ],
+)
+def test_runs_are_chosen_by_state_member_deliveries_and_for_how_long_they_are_held(
+    query: str, first_offsets: list[int]
+) -> None:
+    # Given
+    inspectable = Inspectable()
+    share_partition = inspectable.share_partition(
+        StateBatch(100, 104, RecordState.AVAILABLE, 2), StateBatch(105, 105, RecordState.ACKNOWLEDGED, 1)
+    )
+    acquire(share_partition, "alice", 106, 109)
+
+    # When
+    answer = answer_to(inspectable, f"/api/v1/in-flight{query}")
+
+    # Then
+    assert [run["firstOffset"] for run in answer.items] == first_offsets
+
+
+def test_a_member_that_holds_nothing_and_is_in_no_group_is_not_there() -> None:
+    # Given
+    inspectable = Inspectable()
+    acquire(inspectable.share_partition(), "alice", 100, 109)
+
+    # When
+    answer = answer_to(inspectable, "/api/v1/in-flight?member=bob")
+
+    # Then
+    assert answer.status == 404
 
 
 def test_a_lock_that_has_ended_already_remains_for_nothing() -> None:
@@ -209,7 +256,7 @@ def test_records_in_flight_can_be_narrowed(query: str, found: list[tuple[str, st
         ("/api/v1/sessions?topic=orders", "unknown query parameter 'topic'; known: group, member, scope"),
         (
             "/api/v1/in-flight?groups=g",
-            "unknown query parameter 'groups'; known: group, topic, partition, scope",
+            "unknown query parameter 'groups'; known: group, topic, partition, state, member, deliveries, held, scope",
         ),
         ("/api/v1/in-flight?partition=x", "partition='x': expected a number from 0 to 2147483647"),
         ("/api/v1/in-flight?group=a&group=b", "query parameter 'group' is given more than once"),

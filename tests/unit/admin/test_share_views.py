@@ -29,7 +29,7 @@ def test_a_summary_says_the_same_as_the_description() -> None:
     group = inspectable.coordinator.describe(GroupId("workers"))
 
     # When
-    summary, description = group_summary(group, NOT_ASKED_FOR, now_ms=0), group_description(group)
+    summary, description = group_summary(group, NOT_ASKED_FOR, now_ms=0), group_description(group, now_ms=0)
 
     # Then
     names = ("group_id", "state", "group_epoch", "assignment_epoch", "assignor_name", "member_count")
@@ -171,6 +171,7 @@ def test_a_group_is_described_with_its_members_and_its_share_partitions() -> Non
             "clientHost": "/10.0.0.7",
             "subscribedTopicNames": ["orders"],
             "assignment": [{"topicId": ORDERS_TEXT, "topicName": "orders", "partitions": [0, 1]}],
+            "lastHeartbeatAgeMs": 1_000,
         }
     ]
     of_topic = {"topicId": ORDERS_TEXT, "topicName": "orders"}
@@ -182,6 +183,7 @@ def test_a_group_is_described_with_its_members_and_its_share_partitions() -> Non
             "startOffset": 100,
             "endOffset": 109,
             "inFlightCount": 10,
+            "inFlightLimit": 2_000,
             "deliveryCompleteCount": 0,
             "logEndOffset": 5000,
             "lag": 4900,
@@ -196,6 +198,7 @@ def test_a_group_is_described_with_its_members_and_its_share_partitions() -> Non
             "startOffset": None,
             "endOffset": None,
             "inFlightCount": 0,
+            "inFlightLimit": None,
             "deliveryCompleteCount": None,
             "logEndOffset": None,
             "lag": None,

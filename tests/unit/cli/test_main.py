@@ -16,6 +16,7 @@ NAMES = (
     "run",
     "status",
     "groups",
+    "why",
     "sessions",
     "in-flight",
     "log",

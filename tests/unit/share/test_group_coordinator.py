@@ -298,6 +298,7 @@ def test_a_description_shows_members_epochs_and_assignments() -> None:
                 client_host="/10.0.0.1",
                 subscribed_topic_names=("paid", "sent"),
                 assignment=ALL_OF_PAID,
+                heard_ms=0,
             ),
         ),
     )
