@@ -3,6 +3,8 @@
 import click
 
 from kproxy.cli.admin_port import require_whole, with_admin_url
+from kproxy.cli.in_flight_record import show
+from kproxy.cli.in_flight_window import window
 from kproxy.cli.output import Column, Output, with_output
 from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import answer_of, items_of
@@ -18,7 +20,12 @@ _COLUMNS = (
     Column("CONSUMER-ID", "memberId"),
     Column("CLIENT-ID", "clientId"),
     Column("LOCK-MS", "lockRemainingMs"),
+    Column("LOCK-DURATION-MS", "lockDurationMs", is_wide=True),
+    Column("DELIVERY-LIMIT", "deliveryCountLimit", is_wide=True),
+    Column("BLOCKED-BY", "blockedBy", is_wide=True),
 )
+
+STATES = ("Available", "Acquired", "Acknowledged", "Archiving", "Archived")
 
 _NOTHING = (
     "Nothing of that is in flight: nobody fetches from it now, or all that was fetched is done with. "
@@ -37,7 +44,8 @@ def in_flight() -> None:
 
 \b
   kproxy in-flight list -g orders-workers -t orders -p 0
-  kproxy in-flight list -o json | jq '.items[] | select(.deliveryCount >= 3)'
+  kproxy in-flight list --state Acquired --held 60000
+  kproxy in-flight list --deliveries 3 -o json | jq '.items[].firstOffset'
 
 The exit code is 3 when there is no such group, topic or partition; one without records in flight is an empty table.
 """,
@@ -45,16 +53,26 @@ The exit code is 3 when there is no such group, topic or partition; one without 
 @click.option("-g", "--group", metavar="GROUP", help="Of this group only.")
 @click.option("-t", "--topic", metavar="TOPIC", help="Of this topic only: its name, or its id.")
 @click.option("-p", "--partition", type=click.IntRange(0, 2**31 - 1), help="Of these partitions only.")
+@click.option("-m", "--member", metavar="MEMBER", help="Held by this member only.")
+@click.option("--state", type=click.Choice(STATES, case_sensitive=False), help="In this state only.")
+@click.option("--deliveries", type=click.IntRange(0, 2**15 - 1), help="Tried at least so often.")
+@click.option(
+    "--held", "held_ms", type=click.IntRange(0, 2**31 - 1), metavar="MS", help="Held at least so long."
+)
 @with_watch
 @with_admin_url
 @with_output
-def list_(
+def list_(  # noqa: PLR0913 - one for each option
+    *,
     group: str | None,
     topic: str | None,
     partition: int | None,
+    member: str | None,
+    state: str | None,
+    deliveries: int | None,
+    held_ms: int | None,
     admin_url: str,
     output: str,
-    *,
     no_headers: bool,
 ) -> None:
     """List runs of offsets between start offset and end offset of live share-partitions.
@@ -63,10 +81,22 @@ def list_(
     still be held. When its lock has ended a record is Available, and held by nobody: DELIVERIES goes on to tell how
     often it was tried, and kproxy replay audit --offset N who had it.
     """
-    query = {"group": group, "topic": topic, "partition": partition}
+    query = {
+        "group": group,
+        "topic": topic,
+        "partition": partition,
+        "member": member,
+        "state": state,
+        "deliveries": deliveries,
+        "held": held_ms,
+    }
     answer = answer_of(admin_url, "in-flight", query=query)
     runs = items_of(answer)
     Output(output, not no_headers).show(answer, runs, _COLUMNS)
     require_whole(answer)
     if not runs:
         click.echo(_NOTHING, err=True)
+
+
+for _command in (show, window):
+    in_flight.add_command(_command)

@@ -59,6 +59,21 @@ def finding(group: Item, share_partition: Item, runs: Sequence[Item], sessions: 
     return Finding(share_partition, verdict, facts)
 
 
+def next_of_run(run: Item) -> str:
+    """Return what happens next to records in flight, if nobody does anything but fetch."""
+    match run["state"]:
+        case "Acquired":
+            return _after_lock(run)
+        case "Available":
+            last = ", the last one" if run["deliveryCount"] + 1 >= run["deliveryCountLimit"] else ""
+            attempt = f"attempt {run['deliveryCount'] + 1} of {run['deliveryCountLimit']}{last}"
+            return f"the next fetch of this partition gets it: {attempt}"
+        case _ if run["blockedBy"] is None:
+            return "the start offset passes it"
+        case _:
+            return f"the start offset passes it when offset {run['blockedBy']} is done with, and all between"
+
+
 def _nothing_held(group: Item, share_partition: Item, fetchers: Sequence[Item]) -> str:
     if not group["members"]:
         return "nobody consumes: the group has no members"

@@ -112,3 +112,15 @@ def test_a_known_group_without_any_is_an_empty_table_and_says_where_to_look() ->
     # Then
     assert (result.exit_code, result.stdout) == (0, "")
     assert "kproxy groups describe shows what waits" in result.stderr
+
+
+def test_runs_are_chosen_by_state_member_attempts_and_how_long_they_are_held() -> None:
+    # When
+    result = run(
+        records_in_flight(),
+        *("--state", "acquired", "--member", "alice", "--deliveries", "1", "--held", "1000"),
+        *("-o", "csv", "--no-headers"),
+    )
+
+    # Then
+    assert result.stdout == "workers,orders,0,105,109,Acquired,1,alice,client-1,29000,30000,5,100\n"

@@ -1,0 +1,34 @@
+"""The one share-partition that `kproxy in-flight show` and `window` look at."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from kproxy.clients.admin_port import Item, answer_of, items_of
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def one_share_partition(command: F) -> F:
+    """Give `command` the options that name one share-partition; it is called with group, topic and partition."""
+    group = click.option("-g", "--group", required=True, metavar="GROUP", help="The share group.")
+    topic = click.option(
+        "-t", "--topic", required=True, metavar="TOPIC", help="The topic: its name, or its id."
+    )
+    partition = click.option(
+        "-p",
+        "--partition",
+        required=True,
+        type=click.IntRange(0, 2**31 - 1),
+        help="Of these partitions only.",
+    )
+    return group(topic(partition(command)))
+
+
+def runs_of(
+    admin_url: str, group: str, topic: str, partition: int
+) -> tuple[Mapping[str, Any], Sequence[Item]]:
+    """Return the answer, and its runs in flight by rising offset. Raises NotThere, ClientFailed."""
+    answer = answer_of(admin_url, "in-flight", query={"group": group, "topic": topic, "partition": partition})
+    return answer, items_of(answer)

@@ -1,0 +1,77 @@
+"""`kproxy in-flight show`: one record, who has it, and what happens next."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from kproxy.cli.admin_port import require_whole, with_admin_url
+from kproxy.cli.exit_codes import CommandFailed, ExitCode
+from kproxy.cli.in_flight_place import one_share_partition, runs_of
+from kproxy.cli.output import with_form
+from kproxy.cli.watch import with_watch
+from kproxy.clients.admin_port import Item
+from kproxy.clients.diagnosis import next_of_run
+from kproxy.clients.tables import cell_text
+
+
+@click.command(
+    epilog="""Examples:
+
+\b
+  kproxy in-flight show -g orders-workers -t orders -p 0 4711
+  kproxy in-flight show -g orders-workers -t orders -p 0 4711 -o json
+
+The exit code is 3 when the record is not in flight: it is done with, or nobody has fetched it yet. Who had it before
+is in the state log: kproxy replay audit -g GROUP -t TOPIC -p PARTITION --offset OFFSET.
+"""
+)
+@one_share_partition
+@click.argument("offset", type=click.IntRange(0, 2**63 - 1))
+@with_watch
+@with_admin_url
+@with_form("text", "json", default="text")
+def show(group: str, topic: str, partition: int, offset: int, admin_url: str, output: str) -> None:
+    """Show one record: its state, who has it, at which attempt, until when, and what happens next."""
+    answer, runs = runs_of(admin_url, group, topic, partition)
+    found = next((run for run in runs if run["firstOffset"] <= offset <= run["lastOffset"]), None)
+    if found is None:
+        require_whole(answer)
+        raise CommandFailed(_absent(runs, offset), ExitCode.NOT_FOUND)
+    record = {**found, "offset": offset, "next": next_of_run(found)}
+    if output == "json":
+        click.echo(json.dumps({**answer, "items": [record]}, indent=2))
+    else:
+        facts = list(_facts(record))
+        width = max(len(name) for name, _ in facts) + 1
+        for name, text in facts:
+            click.echo(f"{name + ':':<{width}}  {cell_text(text)}")
+    require_whole(answer)
+
+
+def _absent(runs: Sequence[Item], offset: int) -> str:
+    if not runs:
+        return f"offset {offset} is not in flight: nothing of this share-partition is"
+    start, end = runs[0]["firstOffset"], runs[-1]["lastOffset"]
+    where = (
+        "it is done with: kproxy replay audit has its history"
+        if offset < start
+        else "nobody has fetched it yet"
+    )
+    return f"offset {offset} is not in flight, {start} to {end} are: {where}"
+
+
+def _facts(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "offset", f"{record['offset']}, in a run of {record['firstOffset']} to {record['lastOffset']}"
+    yield "state", record["state"]
+    yield "attempt", f"{record['deliveryCount']} of {record['deliveryCountLimit']}"
+    if record["memberId"] is not None:
+        client = f" ({record['clientId']})" if record["clientId"] else ""
+        yield "held by", f"{record['memberId']}{client}"
+        held_ms = max(0, record["lockDurationMs"] - record["lockRemainingMs"])
+        left = f"{record['lockRemainingMs'] / 1000:.1f} of {record['lockDurationMs'] / 1000:.1f} s left"
+        yield "lock", f"acquired or renewed {held_ms / 1000:.1f} s ago, {left}"
+    blocked_by = record["blockedBy"]
+    yield "blocked by", "nothing: it is the first one" if blocked_by is None else f"offset {blocked_by}"
+    yield "next", record["next"]

@@ -1,0 +1,99 @@
+"""`kproxy in-flight window`: the strip of one share-partition, from start offset to end offset."""
+
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import click
+
+from kproxy.cli.admin_port import require_whole, with_admin_url
+from kproxy.cli.in_flight_place import one_share_partition, runs_of
+from kproxy.cli.watch import with_watch
+from kproxy.clients.admin_port import Item
+from kproxy.clients.tables import cell_text
+from kproxy.clients.window_strip import GLYPHS, PLAIN_GLYPHS, Cell, Strip, strip_of
+from kproxy.wording import counted
+
+MOST_ROWS: Final = 8
+_NARROWEST: Final = 20
+_COLOURS: Final[Mapping[str, str]] = {
+    "Overdue": "red",
+    "Acquired": "yellow",
+    "Available": "blue",
+    "Archived": "magenta",
+    "Archiving": "magenta",
+    "Acknowledged": "green",
+}
+
+
+@click.command(
+    epilog="""Examples:
+
+\b
+  kproxy in-flight window -g orders-workers -t orders -p 0
+  kproxy in-flight window -g orders-workers -t orders -p 0 --watch 1
+
+The exit code is 3 when there is no such group, topic or partition.
+"""
+)
+@one_share_partition
+@with_watch
+@with_admin_url
+def window(group: str, topic: str, partition: int, admin_url: str) -> None:
+    """Draw the records in flight of one share-partition as a strip, from its start offset to its end offset.
+
+    A character stands for one offset, or for several in a long window: then for what somebody still waits for. The
+    number beneath it is how often a record was tried that is not the first time. The first character blocks all others.
+    """
+    answer, runs = runs_of(admin_url, group, topic, partition)
+    encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
+    glyphs = GLYPHS if encoding.startswith("utf") else PLAIN_GLYPHS
+    for line in _lines(runs, glyphs, width=shutil.get_terminal_size().columns):
+        click.echo(line)
+    require_whole(answer)
+
+
+def _lines(runs: Sequence[Item], glyphs: Mapping[str, str], *, width: int) -> Iterator[str]:
+    if not runs:
+        yield "nothing is in flight"
+        return
+    start, end = runs[0]["firstOffset"], runs[-1]["lastOffset"]
+    label = len(str(end)) + 2
+    strip = strip_of(runs, width=max(_NARROWEST, width - label), most_rows=MOST_ROWS)
+    each = f", {strip.offsets_per_cell} to a character" if strip.offsets_per_cell > 1 else ""
+    yield f"{counted(end + 1 - start, 'offset')} in flight, {start} to {end}{each}"
+    for first_offset, row in zip(strip.first_offsets, strip.rows, strict=True):
+        yield f"{first_offset:>{label - 2}}  {''.join(_drawn(cell, glyphs) for cell in row)}"
+        if tries := "".join(_tries(cell) for cell in row).rstrip():
+            yield f"{'':{label}}{tries}"
+    yield "  ".join(_legend(strip, glyphs))
+    yield _first_unfinished(runs)
+
+
+def _drawn(cell: Cell, glyphs: Mapping[str, str]) -> str:
+    return click.style(glyphs[cell.state], fg=_COLOURS[cell.state])
+
+
+def _tries(cell: Cell) -> str:
+    is_again = cell.delivery_count > 1 and cell.state in {"Overdue", "Acquired", "Available"}
+    return (str(cell.delivery_count) if cell.delivery_count <= 9 else "+") if is_again else " "
+
+
+def _legend(strip: Strip, glyphs: Mapping[str, str]) -> Iterator[str]:
+    for state, number in strip.counts.items():
+        yield f"{click.style(glyphs[state], fg=_COLOURS[state])} {state} {number}"
+
+
+def _first_unfinished(runs: Sequence[Item]) -> str:
+    first = next((run for run in runs if run["state"] in {"Acquired", "Available"}), None)
+    if first is None:
+        return "all of it is done with"
+    attempt = f"attempt {first['deliveryCount']} of {first['deliveryCountLimit']}"
+    if first["memberId"] is None:
+        return f"offset {first['firstOffset']} blocks the start offset: held by nobody, {attempt}"
+    holder = cell_text(first["memberId"]) + (
+        f" ({cell_text(first['clientId'])})" if first["clientId"] else ""
+    )
+    left = f"lock ends in {first['lockRemainingMs'] / 1000:.1f} s"
+    return f"offset {first['firstOffset']} blocks the start offset: held by {holder}, {attempt}, {left}"

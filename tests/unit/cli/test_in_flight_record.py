@@ -1,0 +1,73 @@
+"""`kproxy in-flight show` against a real admin port."""
+
+import json
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kproxy.cli.main import cli
+from kproxy.share.record_state import RecordState
+from kproxy.share.state_batches import StateBatch
+from tests.in_memory.inspectable import Inspectable, acquire, serving
+
+
+def run(*arguments: str) -> Result:
+    inspectable = Inspectable()
+    inspectable.join("alice")
+    share_partition = inspectable.share_partition(
+        StateBatch(100, 101, RecordState.AVAILABLE, 4), StateBatch(102, 109, RecordState.ACKNOWLEDGED, 1)
+    )
+    acquire(share_partition, "alice", 100, 100)
+    place = ["-g", "workers", "-t", "orders", "-p", "0"]
+    with serving(inspectable.server()) as url:
+        return CliRunner().invoke(cli, ["in-flight", "show", *place, *arguments, "--admin-url", url])
+
+
+def test_a_record_that_is_held_is_told_with_its_holder_its_lock_and_what_comes_next() -> None:
+    # When
+    result = run("100")
+
+    # Then
+    assert result.stdout.splitlines() == [
+        "offset:      100, in a run of 100 to 100",
+        "state:       Acquired",
+        "attempt:     5 of 5",
+        "held by:     alice (client-1)",
+        "lock:        acquired or renewed 1.0 s ago, 29.0 of 30.0 s left",
+        "blocked by:  nothing: it is the first one",
+        "next:        its lock ends in 29.0 s, then it is archived: this is its last attempt",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("offset", "coming"),
+    [
+        ("101", "the next fetch of this partition gets it: attempt 5 of 5, the last one"),
+        ("105", "the start offset passes it when offset 100 is done with, and all between"),
+    ],
+)
+def test_what_comes_next_goes_by_the_state(offset: str, coming: str) -> None:
+    # When
+    result = run(offset, "-o", "json")
+
+    # Then
+    [record] = json.loads(result.stdout)["items"]
+    assert (record["offset"], record["next"]) == (int(offset), coming)
+
+
+@pytest.mark.parametrize(
+    ("offset", "why"),
+    [
+        ("99", "it is done with: kproxy replay audit has its history"),
+        ("110", "nobody has fetched it yet"),
+    ],
+)
+def test_a_record_that_is_not_in_flight_is_exit_code_3(offset: str, why: str) -> None:
+    # When
+    result = run(offset)
+
+    # Then
+    assert (result.exit_code, result.stderr) == (
+        3,
+        f"Error: offset {offset} is not in flight, 100 to 109 are: {why}\n",
+    )
