@@ -43,6 +43,7 @@ COMMANDS: Final[Mapping[str, LazyCommand]] = {
     "replay": LazyCommand(
         "kproxy.cli.replay", "replay", "Ask the history of every share group: Spark replays the state log."
     ),
+    "doctor": LazyCommand("kproxy.cli.doctor", "doctor", "Look for what stands in the way of kproxy."),
     "decode": LazyCommand("kproxy.cli.decode", "decode", "Show Kafka frames by name and field."),
     "config": LazyCommand("kproxy.cli.config", "config", "Show or validate the configuration."),
     "completion": LazyCommand(

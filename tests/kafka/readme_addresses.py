@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 ANSWER_TIMEOUT_SECONDS: Final = 10.0
-ASKING_THE_ADMIN_PORT: Final = (["status"], ["groups"], ["sessions"], ["in-flight"], ["replay", "verify"])
+ASKING_THE_ADMIN_PORT: Final = (
+    ["why"],
+    ["doctor"],
+    ["status"],
+    ["groups"],
+    ["sessions"],
+    ["in-flight"],
+    ["replay", "verify"],
+)
 """How the arguments of commands begin that take `--admin-url`, which README.md leaves at its default."""
 
 

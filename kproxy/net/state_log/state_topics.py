@@ -84,6 +84,15 @@ class StateTopicPlan:
         """Return the settings without which each topic is refused."""
         return {self.state_name: _DEMANDS_OF_STATE, self.groups_name: _DEMANDS_OF_GROUPS}
 
+    def required_acls(self) -> str:
+        """Return what kproxy's principal must be allowed to do, in the words of kafka-acls."""
+        return (
+            "Create, Describe, DescribeConfigs, Read, Write and Delete on the topics "
+            f"{self.state_name} and {self.groups_name}, "
+            f"Describe and Write on the transactional ids with prefix {self.state_name}-, "
+            "and IdempotentWrite on the cluster"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class SlotTopics:
@@ -188,7 +197,7 @@ class StateTopics:
             raise StateTopicUnusable(self._too_few_brokers(result.name))
         if code in _DENIED:
             raise StateTopicUnusable(
-                f"kproxy may not create topic {result.name}: allow its principal {self.required_acls()}, "
+                f"kproxy may not create topic {result.name}: allow its principal {self._plan.required_acls()}, "
                 "or create the topic yourself"
             )
         if code in {ErrorCode.POLICY_VIOLATION, ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_TOPIC_EXCEPTION}:
@@ -206,15 +215,6 @@ class StateTopics:
             f"{counted(len(self._metadata.brokers), 'broker')}: set "
             "share.coordinator.state.topic.replication.factor and share.coordinator.state.topic.min.isr to what "
             "the cluster can hold (1 and 1 on a single broker)"
-        )
-
-    def required_acls(self) -> str:
-        """Return what kproxy's principal must be allowed to do, in the words of kafka-acls."""
-        topics = f"topics {self._plan.state_name} and {self._plan.groups_name}"
-        return (
-            f"Create, Describe, DescribeConfigs, Read, Write and Delete on the {topics}, "
-            f"Describe and Write on the transactional ids with prefix {self._plan.state_name}-, "
-            "and IdempotentWrite on the cluster"
         )
 
     # ------------------------------------------------ checking

@@ -21,6 +21,7 @@ NAMES = (
     "in-flight",
     "log",
     "replay",
+    "doctor",
     "decode",
     "config",
     "completion",

@@ -1,0 +1,158 @@
+"""`kproxy doctor`: what stands in the way between this place, kproxy and its cluster, with the remedy."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from kproxy.cli.admin_port import with_admin_url
+from kproxy.cli.backing_cluster import BackingCluster, with_backing_cluster
+from kproxy.cli.exit_codes import CommandFailed, ExitCode
+from kproxy.cli.output import with_form
+from kproxy.clients.checkup.checks import Check, Outcome, Subject
+from kproxy.clients.failures import ClientFailed
+from kproxy.clients.tables import cell_text
+from kproxy.wording import counted
+
+if TYPE_CHECKING:
+    from kproxy.clients.checkup.cluster_checks import StateTopicWishes
+    from kproxy.clients.cluster.access import ClusterAccess
+    from kproxy.clients.cluster.cluster_client import ClusterClient
+    from kproxy.clients.cluster.connection import BrokerAddress
+
+_TIMEOUT_MS: Final = 30_000
+_SIGNS: Final[Mapping[Outcome, tuple[str, str]]] = {
+    Outcome.OK: ("ok", "green"),
+    Outcome.WARNING: ("warning", "yellow"),
+    Outcome.FAILED: ("FAILED", "red"),
+    Outcome.SKIPPED: ("skipped", "bright_black"),
+}
+_UNREACHABLE: Final = (
+    "brokers have to listen there for kproxy: look at bootstrap.servers, firewalls, advertised.listeners"
+)
+
+
+@click.command(
+    epilog="""Examples:
+
+\b
+  kproxy doctor -c kproxy.toml
+  kproxy doctor -b broker1:9092,broker2:9092 --admin-url http://127.0.0.1:9644
+  kproxy doctor -c kproxy.toml -o json | jq '.items[] | select(.outcome == "failed")'
+
+Nothing is changed: of topics that are missing the cluster is asked whether it would make them. The exit code is 5
+when a check failed. How far the clocks of brokers are off no request tells; kproxy's own is compared with this host's.
+"""
+)
+@with_backing_cluster
+@with_admin_url
+@with_form("text", "json", default="text")
+def doctor(cluster: BackingCluster, admin_url: str, output: str) -> None:
+    """Look for what stands in the way of kproxy: each failure with its remedy.
+
+    Names, connections, TLS, logins and versions of the brokers, at their bootstrap addresses and where they advertise
+    themselves; the topics of the state log and kproxy's rights; the running kproxy, its clock, and whether clients here
+    can reach the addresses that it advertises.
+    """
+    found: list[Check] = []
+    for check in _checks(cluster, admin_url):
+        found.append(check)
+        if output == "text":
+            _print(check, is_new_subject=len(found) < 2 or found[-2].subject != check.subject)
+    if output == "json":
+        click.echo(
+            json.dumps(
+                {"apiVersion": "kproxy/v1", "kind": "Checks", "items": [_json_of(each) for each in found]},
+                indent=2,
+            )
+        )
+    failed = sum(each.outcome is Outcome.FAILED for each in found)
+    if failed:
+        raise CommandFailed(f"{counted(failed, 'check')} of {len(found)} failed", ExitCode.CHECK_FAILED)
+    if output == "text":
+        click.echo(f"\nall is well: {counted(len(found), 'check')}")
+
+
+def _json_of(check: Check) -> dict[str, str]:
+    return {
+        "subject": check.subject,
+        "check": check.name,
+        "outcome": check.outcome.value,
+        "detail": check.detail,
+        "remedy": check.remedy,
+    }
+
+
+def _print(check: Check, *, is_new_subject: bool) -> None:
+    sign, colour = _SIGNS[check.outcome]
+    if is_new_subject:
+        click.echo(f"\n{cell_text(check.subject)}")
+    click.echo(f"  {click.style(f'{sign:<7}', fg=colour)}  {check.name}: {cell_text(check.detail)}")
+    if check.remedy:
+        click.echo(f"           -> {cell_text(check.remedy)}")
+
+
+def _checks(cluster: BackingCluster, admin_url: str) -> Iterator[Check]:
+    from kproxy.clients.checkup.proxy_checks import proxy_checks
+    from kproxy.clients.checkup.reachability import broker_checks
+    from kproxy.clients.cluster.connection import BrokerAddress
+    from kproxy.net.deadlines import SystemWallClock
+
+    access = cluster.security.access()
+    servers = [BrokerAddress(each.host, each.port) for each in cluster.settings.bootstrap_servers]
+    for address in servers:
+        yield from broker_checks(Subject(str(address)), address, access, remedy=_UNREACHABLE)
+    yield from _of_the_cluster(cluster, servers, access)
+    yield from proxy_checks(Subject(f"kproxy at {admin_url}"), admin_url, SystemWallClock().now_ms)
+
+
+def _of_the_cluster(
+    cluster: BackingCluster, servers: list["BrokerAddress"], access: "ClusterAccess"
+) -> Iterator[Check]:
+    from kproxy.clients.cluster.cluster_client import connected_cluster
+    from kproxy.clients.cluster.deadline import Deadline
+
+    subject = Subject("the cluster")
+    try:
+        with connected_cluster(servers, Deadline(_TIMEOUT_MS), access) as client:
+            yield from _asked(cluster, client, subject, servers, access)
+    except ClientFailed as failure:
+        yield subject.failed(
+            "answers", str(failure), "without a broker that answers nothing else can be looked at"
+        )
+
+
+def _asked(
+    cluster: BackingCluster,
+    client: "ClusterClient",
+    subject: Subject,
+    servers: list["BrokerAddress"],
+    access: "ClusterAccess",
+) -> Iterator[Check]:
+    from kproxy.clients.checkup.cluster_checks import rights_checks, topic_checks, version_checks
+    from kproxy.clients.checkup.reachability import broker_checks
+
+    yield from version_checks(subject, client)
+    yield from rights_checks(subject, client)
+    for wishes in _wishes(cluster):
+        yield from topic_checks(Subject(f"topic {wishes.name}"), client, wishes)
+    for broker in client.brokers():
+        if broker.address not in servers:
+            advertised = Subject(f"{broker.address} (advertised by broker {broker.node_id})")
+            yield from broker_checks(advertised, broker.address, access, remedy=_UNREACHABLE)
+
+
+def _wishes(cluster: BackingCluster) -> Iterator["StateTopicWishes"]:
+    from kproxy.application.state_log_plan import state_log_plan
+    from kproxy.clients.checkup.cluster_checks import StateTopicWishes
+
+    plan = state_log_plan(cluster.settings).topics
+    for name, demands in plan.demands().items():
+        yield StateTopicWishes(
+            name,
+            demands,
+            plan.partition_count,
+            plan.replication_factor,
+            plan.required_acls(),
+        )

@@ -1,0 +1,67 @@
+"""Whether a running kproxy is well, and whether clients at this place can reach what it advertises."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from kproxy.clients.admin_port import answer_of, items_of
+from kproxy.clients.checkup.checks import Check, Outcome, Subject
+from kproxy.clients.checkup.reachability import connection_check, name_check
+from kproxy.clients.cluster.connection import BrokerAddress
+from kproxy.clients.failures import ClientFailed
+
+_MOST_SKEW_MS: Final = 1_000
+
+
+def proxy_checks(subject: Subject, admin_url: str, now_ms: Callable[[], int]) -> Iterator[Check]:
+    """Yield how the kproxy behind an admin port is. `now_ms` counts from the epoch, by this host's clock."""
+    try:
+        answer = answer_of(admin_url, "status")
+        (status,) = items_of(answer)
+    except ClientFailed as failure:
+        yield subject.skipped("admin port", str(failure))
+        return
+    yield _clock_check(subject, str(answer.get("asOf", "")), now_ms())
+    problems = "; ".join(f"{each['check']}: {each['detail']}" for each in status.get("problems") or [])
+    if status.get("state") == "ready":
+        yield subject.ok("state", "ready")
+    else:
+        yield subject.failed("state", f"{status.get('state')}: {problems}", "what it says is what to mend")
+    yield _share_groups_check(subject, status.get("shareGroups") or {})
+    for broker in status.get("brokers") or []:
+        yield from _advertised_checks(broker)
+
+
+def _clock_check(subject: Subject, as_of: str, now_ms: int) -> Check:
+    try:
+        theirs_ms = int(datetime.fromisoformat(as_of).timestamp() * 1000)
+    except ValueError:
+        return subject.skipped("clock", f"it says {as_of!r}")
+    skew_ms = theirs_ms - now_ms
+    if abs(skew_ms) > _MOST_SKEW_MS:
+        ahead = "ahead of" if skew_ms > 0 else "behind"
+        return subject.warning(
+            "clock", f"{abs(skew_ms) / 1000:.1f} s {ahead} this host's", "let both keep time (chrony, ntpd)"
+        )
+    return subject.ok("clock", f"within {_MOST_SKEW_MS} ms of this host's")
+
+
+def _share_groups_check(subject: Subject, share_groups: dict[str, Any]) -> Check:
+    state, reason = share_groups.get("state", "unknown"), share_groups.get("reason", "")
+    if state == "unavailable":
+        return subject.failed("share groups", f"unavailable: {reason}", "what it says is what to mend")
+    return subject.ok("share groups", f"{state}: {reason}" if reason else str(state))
+
+
+def _advertised_checks(broker: dict[str, Any]) -> Iterator[Check]:
+    host, _, port = str(broker["advertised"]).rpartition(":")
+    address = BrokerAddress(host.strip("[]"), int(port))
+    subject = Subject(f"{broker['advertised']} (advertised for broker {broker['nodeId']})")
+    name = name_check(subject, address)
+    yield name
+    if name.outcome is Outcome.OK:
+        yield connection_check(
+            subject,
+            address,
+            remedy="clients here cannot use it: set kproxy.advertised.host to what they reach, and open the port",
+        )

@@ -1,0 +1,87 @@
+"""A running kproxy is asked how it is, and its advertised addresses are tried from here."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+from kproxy.clients.checkup.checks import Outcome, Subject
+from kproxy.clients.checkup.proxy_checks import proxy_checks
+
+SUBJECT = Subject("kproxy")
+NOON_MS = 1_795_262_400_000
+
+
+@contextmanager
+def admin_port(**status: Any) -> Iterator[str]:
+    answer = {"asOf": "2026-11-21T12:00:00.000Z", "items": [{"state": "ready", **status}]}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(answer).encode())
+
+        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the base class calls it so
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def outcomes(now_ms: int = NOON_MS, **status: Any) -> dict[str, Outcome]:
+    with admin_port(**status) as url:
+        return {check.name: check.outcome for check in proxy_checks(SUBJECT, url, lambda: now_ms)}
+
+
+def test_one_that_is_ready_and_can_be_reached_is_well() -> None:
+    # Given
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        broker = {"nodeId": 1, "advertised": f"127.0.0.1:{listener.getsockname()[1]}"}
+
+        # When
+        found = outcomes(shareGroups={"state": "on"}, brokers=[broker])
+
+    # Then
+    assert found == dict.fromkeys(["clock", "state", "share groups", "name", "connection"], Outcome.OK)
+
+
+def test_an_advertised_address_that_cannot_be_reached_is_told_with_the_key_to_set() -> None:
+    # Given
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+
+    # When
+    with admin_port(brokers=[{"nodeId": 1, "advertised": f"127.0.0.1:{port}"}]) as url:
+        last = list(proxy_checks(SUBJECT, url, lambda: NOON_MS))[-1]
+
+    # Then
+    assert (last.outcome, "kproxy.advertised.host" in last.remedy) == (Outcome.FAILED, True)
+    assert last.subject == f"127.0.0.1:{port} (advertised for broker 1)"
+
+
+def test_clocks_that_differ_are_told() -> None:
+    assert outcomes(NOON_MS - 5_000)["clock"] is Outcome.WARNING
+
+
+def test_what_is_not_ready_or_not_served_fails() -> None:
+    # When
+    found = outcomes(state="not-ready", shareGroups={"state": "unavailable", "reason": "no topic"})
+
+    # Then
+    assert (found["state"], found["share groups"]) == (Outcome.FAILED, Outcome.FAILED)
+
+
+def test_where_no_kproxy_runs_nothing_is_said_to_be_wrong() -> None:
+    # When
+    checks = list(proxy_checks(SUBJECT, "http://127.0.0.1:1", lambda: NOON_MS))
+
+    # Then
+    assert [check.outcome for check in checks] == [Outcome.SKIPPED]
