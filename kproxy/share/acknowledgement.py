@@ -5,7 +5,7 @@ Source: KIP-932, "Acknowledge"; KIP-1222 (RENEW); `SharePartition.acknowledge`,
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Protocol
@@ -262,73 +262,59 @@ def state_after_attempt(run: InFlightRange, limits: ShareLimits) -> RecordState:
 
 
 @dataclass(slots=True)
-class EndedAttempts:
-    """What was held, and came back unsettled: as it was `before`, and as it is `after`; both empty when nothing was."""
-
-    before: list[InFlightRange]
-    after: list[InFlightRange]
-
-
-def end_attempts(
-    ranges: OffsetRanges,
-    first_offset: int,
-    last_offset: int,
-    is_ended: Callable[[AcquisitionLock], bool],
-    limits: ShareLimits,
-) -> EndedAttempts:
-    """Take back, in `ranges`, what is held from first to last offset, inclusive, under a lock that `is_ended`."""
-    ended = EndedAttempts([], [])
-    if first_offset > last_offset:
-        return ended
-    rewritten: list[InFlightRange] = []
-    for run in ranges.clipped(first_offset, last_offset):
-        if run.lock is None or not is_ended(run.lock):
-            rewritten.append(run)
-            continue
-        state = state_after_attempt(run, limits)
-        ended.before.append(run)
-        ended.after.append(InFlightRange(run.first_offset, run.last_offset, state, run.delivery_count, None))
-        rewritten.append(ended.after[-1])
-    if ended.after:
-        ranges.replace(rewritten)
-    return ended
-
-
-@dataclass(slots=True)
 class Reversal:
     """What a change has to be undone with.
 
-    `runs` are the offsets that it changed, as they were before it, none if it stays changed; `passed_batches` the first
-    offsets of the delivery batches that the start offset passed by it, and of the one behind them; `start_offset` is
-    the one from before.
+    `runs` are the offsets that it changed, as they were before it, none if it stays changed. The start offset, that
+    from before is `start_offset`, passed `passed_runs` by it, as they are after it, and delivery batches that began at
+    `passed_batches`, which have the one behind them, too.
     """
 
     start_offset: int
     runs: Sequence[InFlightRange]
+    passed_runs: Sequence[InFlightRange]
     passed_batches: Sequence[int]
+
+    @property
+    def run_count(self) -> int:
+        """What to undo it costs."""
+        return len(self.runs) + len(self.passed_runs)
 
 
 def undo(reversal: Reversal, ranges: OffsetRanges, batches: DeliveryBatches) -> list[AcquisitionLock]:
     """Put back what `reversal` says, and return the locks under which records are held again, each once.
 
-    What somebody acquired meanwhile, or renewed, stays as it is. What else was passed below the start offset is done
-    with, as it was. Source: `SharePartition.rollbackOrProcessStateUpdates`.
+    What was acquired or renewed meanwhile stays as it is, also if that lock has ended. What else was passed below the
+    start offset is done with, as it was. Source: `SharePartition.rollbackOrProcessStateUpdates`.
     """
     if not reversal.runs:
         return []
-    passed_last = ranges.start_offset - 1
-    if reversal.start_offset <= passed_last:
-        ranges.prepend(InFlightRange(reversal.start_offset, passed_last, _ARCHIVED, 0, None))
+    if reversal.start_offset < ranges.start_offset:
+        ranges.prepend(_passed_below(ranges.start_offset, reversal))
     batches.begin_again(reversal.passed_batches)
     locks: dict[AcquisitionLock, None] = {}
     for before in reversal.runs:
         runs = ranges.clipped(before.first_offset, before.last_offset)
-        ranges.replace(
-            [run if run.lock is not None else before.part(run.first_offset, run.last_offset) for run in runs]
-        )
+        ranges.replace([run if _is_later(run, before) else _as_in(before, run) for run in runs])
         if before.lock is not None:
             locks[before.lock] = None
     return list(locks)
+
+
+def _passed_below(start_offset: int, reversal: Reversal) -> Iterator[InFlightRange]:
+    """Yield what lies between: records that were passed later, by what is not undone, are archived."""
+    yield from reversal.passed_runs
+    first_left = reversal.passed_runs[-1].last_offset + 1 if reversal.passed_runs else reversal.start_offset
+    if first_left < start_offset:
+        yield InFlightRange(first_left, start_offset - 1, _ARCHIVED, 1, None)
+
+
+def _is_later(run: InFlightRange, before: InFlightRange) -> bool:
+    return run.lock is not None or run.delivery_count > before.delivery_count
+
+
+def _as_in(before: InFlightRange, run: InFlightRange) -> InFlightRange:
+    return before.part(run.first_offset, run.last_offset)
 
 
 @dataclass(slots=True)

@@ -1,9 +1,13 @@
-"""`AcquisitionLocks`: when the locks of a share-partition end, in order of time."""
+"""`AcquisitionLocks`: when the locks of a share-partition end, and what becomes of its records then."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-from kproxy.share.offset_ranges import AcquisitionLock, OffsetRanges
+from kproxy.share.acknowledgement import state_after_attempt
+from kproxy.share.limits import ShareLimits
+from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRanges
 
 _MOST_VOID_LOCKS: Final = 64
 """So many locks may be remembered of which nothing is held any more, or as many as there are runs of offsets."""
@@ -56,3 +60,36 @@ class AcquisitionLocks:
         while self._heap and self._heap[0][0] <= now_ms:
             ended.append(heappop(self._heap)[-1])
         return ended
+
+
+@dataclass(slots=True)
+class EndedAttempts:
+    """What was held, and came back unsettled: as it was `before`, and as it is `after`; both empty when nothing was."""
+
+    before: list[InFlightRange]
+    after: list[InFlightRange]
+
+
+def end_attempts(
+    ranges: OffsetRanges,
+    first_offset: int,
+    last_offset: int,
+    is_ended: Callable[[AcquisitionLock], bool],
+    limits: ShareLimits,
+) -> EndedAttempts:
+    """Take back, in `ranges`, what is held from first to last offset, inclusive, under a lock that `is_ended`."""
+    ended = EndedAttempts([], [])
+    if first_offset > last_offset:
+        return ended
+    rewritten: list[InFlightRange] = []
+    for run in ranges.clipped(first_offset, last_offset):
+        if run.lock is None or not is_ended(run.lock):
+            rewritten.append(run)
+            continue
+        state = state_after_attempt(run, limits)
+        ended.before.append(run)
+        ended.after.append(InFlightRange(run.first_offset, run.last_offset, state, run.delivery_count, None))
+        rewritten.append(ended.after[-1])
+    if ended.after:
+        ranges.replace(rewritten)
+    return ended

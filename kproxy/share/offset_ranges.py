@@ -8,6 +8,7 @@ arrays, a plain list with bisection and one slice assignment per change is the f
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, MemberId
@@ -157,10 +158,10 @@ class OffsetRanges:
         self._substitute(low, len(self._ranges), joined((*self._ranges[low:], added)))
         self.end_offset = added.last_offset + 1
 
-    def prepend(self, added: InFlightRange) -> None:
-        """Add a run that ends right before `start_offset`, with which the window begins then."""
+    def prepend(self, added: Iterable[InFlightRange]) -> None:
+        """Add runs of which the last ends right before `start_offset`, and with which the window begins then."""
         high = min(len(self._ranges), 1)
-        self._substitute(0, high, joined((added, *self._ranges[:high])))
+        self._substitute(0, high, joined((*added, *self._ranges[:high])))
 
     def drop_below(self, offset: int) -> None:
         """Let the window begin at `offset`, which is inside it or its end; what lies below is forgotten."""
@@ -173,13 +174,12 @@ class OffsetRanges:
         cut = self._ranges[index]
         self._substitute(0, index + 1, [cut.part(offset, cut.last_offset)])
 
-    def drop_terminal_prefix(self) -> None:
-        """Let the window begin at its first offset that is not done with."""
-        for run in self._ranges:
-            if run.state is _AVAILABLE or run.state is _ACQUIRED:
-                self.drop_below(run.first_offset)
-                return
-        self.drop_below(self.end_offset)
+    def drop_terminal_prefix(self) -> Sequence[InFlightRange]:
+        """Let the window begin at its first offset that is not done with; return the runs below that."""
+        dropped = list(takewhile(_is_done_with, self._ranges))
+        if dropped:
+            self._substitute(0, len(dropped), [])
+        return dropped
 
     def _substitute(self, low: int, high: int, ranges: list[InFlightRange]) -> None:
         self._count(self._ranges[low:high], -1)
@@ -198,6 +198,10 @@ class OffsetRanges:
                 self._available_from = min(self._available_from, run.first_offset)
             else:
                 self.terminal_count += offset_count
+
+
+def _is_done_with(run: InFlightRange) -> bool:
+    return run.state is not _AVAILABLE and run.state is not _ACQUIRED
 
 
 def joined(ranges: Iterable[InFlightRange]) -> list[InFlightRange]:

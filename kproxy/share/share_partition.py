@@ -19,12 +19,11 @@ from kproxy.share.acknowledgement import (
     AcknowledgementBatch,
     CutWindow,
     Reversal,
-    end_attempts,
     first_new_offset,
     undo,
 )
 from kproxy.share.acquisition import AcquiredRange, NewOffsets
-from kproxy.share.acquisition_locks import AcquisitionLocks
+from kproxy.share.acquisition_locks import AcquisitionLocks, end_attempts
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, MemberId, SharePartitionKey
 from kproxy.share.limits import ShareLimits
 from kproxy.share.offset_ranges import AcquisitionLock, InFlightRange, OffsetRanges, joined
@@ -239,7 +238,7 @@ class SharePartition:
     def take_back(self, refused: StateDelta) -> None:
         """Undo an acknowledgement or a release: it is certain that it is not durable, nor anything that changed since.
 
-        The records are held again until their locks end, unless somebody acquired them; the first refused goes first.
+        The records are held again until their locks end, unless somebody acquired them. Of several the last goes first.
         Locks that ended have ended, and what the log lost is lost, as at a broker: the next write tells of the start.
         """
         self._refuse_if_fenced()
@@ -374,24 +373,24 @@ class SharePartition:
         """
         start_offset = self._ranges.start_offset
         complete_count = min(self._ranges.terminal_count, LARGEST_COUNT)
-        passed_batches = self._pass_terminal_prefix()
+        passed = self._pass_terminal_prefix()
         self._forget_void_locks()
         batches = tuple(
             StateBatch(run.first_offset, run.last_offset, run.state, run.delivery_count)
             for run in joined(changed)
         )
-        reversal = Reversal(start_offset, before, passed_batches)
+        reversal = Reversal(start_offset, before, *passed)
         return StateDelta(start_offset, complete_count, batches, reversal)
 
     def _forget_void_locks(self) -> None:
         if self.in_flight_count == self._ranges.available_count + self._ranges.terminal_count:
             self._locks.clear()
 
-    def _pass_terminal_prefix(self) -> list[int]:
-        """Return where delivery batches began that were passed."""
+    def _pass_terminal_prefix(self) -> tuple[Sequence[InFlightRange], Sequence[int]]:
+        """Return what was passed, and where delivery batches began that were."""
         ranges = self._ranges
-        ranges.drop_terminal_prefix()
-        return self._batches.drop_below(ranges.start_offset, end_offset=ranges.end_offset)
+        passed = ranges.drop_terminal_prefix()
+        return passed, self._batches.drop_below(ranges.start_offset, end_offset=ranges.end_offset)
 
     def _keep(self, lock: AcquisitionLock) -> None:
         """Remember when `lock` ends; forget those of which nothing is held, the oldest at once."""

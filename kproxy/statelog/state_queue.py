@@ -150,15 +150,19 @@ class StateQueue:
         self._settle_cold_runs()
 
     def fail(self, error: ApiError) -> None:
-        """Refuse everything in flight and waiting with `error`, and forget it."""
+        """Refuse everything in flight and waiting with `error`, and forget it.
+
+        Of one share-partition the last goes first, for whoever takes back in that turn what was refused.
+        """
         in_flight = [] if self._in_flight is None else self._in_flight.waiting
         waiting, cold = [*in_flight, *self._queue], [*self._cold]
         self._in_flight = None
         self._queue.clear()
         self._latest.clear()
         self._cold.clear()
-        for refused in waiting:
-            self._refuse(refused, error)
+        for refused in reversed(waiting):
+            self._waiting_count -= len(refused.tickets)
+            refuse_all(reversed(refused.tickets), error)
         for run in cold:
             self._waiting_count -= 1
             run.ticket.refuse(error)

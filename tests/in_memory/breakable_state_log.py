@@ -105,8 +105,11 @@ class BreakableStateLog:
         return write.end()
 
     def refuse_held_writes(self, failure: ApiError) -> None:
-        """Refuse every write that is held, now, whether anybody waits for it or not, and hold them no longer."""
-        for write in self._late_writes:
+        """Refuse every write that is held, now, whether anybody waits for it or not, and hold them no longer.
+
+        The last goes first, as in the queue of the state log.
+        """
+        for write in reversed(self._late_writes):
             write.refuse(failure)
         self._late_writes.clear()
 

@@ -68,7 +68,7 @@ class OrderedStateLog(BreakableStateLog):
     def _end_hold(self, failure: ApiError | None) -> None:
         self._is_holding = False
         queue, self._queue = self._queue, []
-        for queued in queue:
+        for queued in queue if failure is None else reversed(queue):
             refusal = failure or self.memory.run(queued.write).refusal
             if refusal is None:
                 queued.outcome.set_result(None)

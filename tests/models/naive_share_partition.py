@@ -1,7 +1,7 @@
 """The rules of a share-partition offset by offset, as slow and as plain as they can be: an oracle."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from kproxy.errors import ApiError, InvalidRecordState, InvalidRequest
 from kproxy.share.acknowledgement import AcknowledgementBatch
@@ -63,10 +63,11 @@ class Record:
 
 @dataclass(frozen=True)
 class Undo:
-    """The start offset before a change, and what changed as it was."""
+    """The start offset before a change, what changed as it was, and what it let the start offset pass."""
 
     start: int
     records: dict[int, Record]
+    passed: dict[int, Record] = field(default_factory=dict)
 
 
 class NaiveSharePartition:
@@ -339,11 +340,13 @@ class NaiveSharePartition:
         """Records are held again, unless somebody holds them; what else was passed is done with."""
         if not undo.records:
             return  # it stays as it is
-        passed = {offset: Record(ARCHIVED, 0, (offset, offset)) for offset in range(undo.start, self.start)}
-        self.records = {**passed, **self.records}
+        for offset in range(undo.start, self.start):
+            self.records[offset] = undo.passed.get(offset) or Record(ARCHIVED, 1, (offset, offset))
+        self.records = dict(sorted(self.records.items()))
         self.start = min(self.start, undo.start)
         for offset, record in undo.records.items():
-            if self.records[offset].member is None:
+            now = self.records[offset]
+            if now.member is None and now.count <= record.count:
                 self.records[offset] = replace(record)
 
     def move_start(self, log_start: int) -> None:

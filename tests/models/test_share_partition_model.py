@@ -229,7 +229,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
             assert self.naive.renewed or self.partition.view() == before
         else:
             delta = self.partition.acknowledge(member, batches, node_id=node_id, now_ms=self.now_ms)
-            self.changed(delta, expected, start, Undo(start, {o: records[o] for o in expected}))
+            self.changed(delta, expected, start, self.undo_of(expected, start, records))
             has_passed = any(batch.first_offset < start for batch in batches)
             assert delta.is_empty == (not expected and not has_passed)
 
@@ -238,7 +238,12 @@ class SharePartitionMachine(RuleBasedStateMachine):
         start, records = self.naive.start, self.naive.copied_records()
         delta = self.partition.release(member, node_id=node_id)
         expected = self.naive.take_back(session=(member, node_id))
-        self.changed(delta, expected, start, Undo(start, {o: records[o] for o in expected}))
+        self.changed(delta, expected, start, self.undo_of(expected, start, records))
+
+    def undo_of(self, changed: dict[int, Record], start: int, before: dict[int, Record]) -> Undo:
+        """Return how the naive one undoes what `changed`, with the records and the start offset `before`."""
+        passed = {offset: changed.get(offset, before[offset]) for offset in range(start, self.naive.start)}
+        return Undo(start, {offset: before[offset] for offset in changed}, passed)
 
     @rule(duration_ms=st.integers(1, LOCK_MS))
     def let_time_pass(self, duration_ms: int) -> None:
@@ -278,7 +283,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
         deltas, undos = self.unanswered[:], self.undos[:]
         self.unanswered.clear()
         self.undos.clear()
-        for delta, undo in zip(deltas, undos, strict=True):
+        for delta, undo in reversed(list(zip(deltas, undos, strict=True))):
             self.partition.take_back(delta)
             self.naive.undo(undo)
         self.states.clear()

@@ -122,11 +122,83 @@ def test_of_several_refused_changes_each_is_taken_back() -> None:
     refused.append(share_partition.acknowledge(ALICE, say(3, 4, ACCEPT), now_ms=0))
 
     # When
-    for delta in refused:
+    for delta in reversed(refused):
         share_partition.take_back(delta)
 
     # Then
     assert share_partition.view() == before
+
+
+def test_records_that_went_from_hand_to_hand_stay_with_whoever_had_them_last() -> None:
+    # Given
+    share_partition = a_share_partition()
+    fetch(share_partition, ALICE, (0, 4))
+    refused = [share_partition.acknowledge(ALICE, say(0, 4, RELEASE), now_ms=0)]
+    fetch(share_partition, BOB, (0, 4))
+    before = share_partition.view()
+    refused.append(share_partition.acknowledge(BOB, say(0, 4, ACCEPT), now_ms=0))
+
+    # When
+    for delta in reversed(refused):
+        share_partition.take_back(delta)
+
+    # Then
+    assert share_partition.view() == before
+
+
+def test_no_attempt_is_forgotten_of_records_that_another_member_let_go_of_meanwhile() -> None:
+    # Given
+    share_partition = a_share_partition()
+    fetch(share_partition, ALICE, (0, 4), now_ms=0)
+    refused = share_partition.acknowledge(ALICE, say(0, 4, RELEASE), now_ms=0)
+    fetch(share_partition, BOB, (0, 4), now_ms=1)
+    share_partition.expire_locks(30_001)
+
+    # When
+    share_partition.take_back(refused)
+
+    # Then
+    assert fetch(share_partition, BOB, (0, 4)) == [AcquiredRange(0, 4, 3)]
+
+
+def test_records_that_were_done_with_before_a_refused_acknowledgement_are_not_taken_for_a_hole() -> None:
+    # Given
+    share_partition = a_share_partition()
+    fetch(share_partition, ALICE, (0, 9))
+    share_partition.acknowledge(ALICE, say(5, 9, ACCEPT), now_ms=0)
+    before = share_partition.view()
+    refused = share_partition.acknowledge(ALICE, say(0, 4, ACCEPT), now_ms=0)
+
+    # When
+    share_partition.take_back(refused)
+
+    # Then
+    assert share_partition.view() == before
+    with pytest.raises(InvalidRecordState):
+        share_partition.acknowledge(ALICE, say(5, 9, ACCEPT), now_ms=0)
+
+
+def test_records_that_were_passed_by_locks_that_ended_are_not_taken_for_a_hole() -> None:
+    # Given
+    share_partition = a_share_partition(limits=ShareLimits(delivery_count_limit=2))
+    for _ in range(2):
+        fetch(share_partition, ALICE, (0, 4), now_ms=0)
+        if share_partition.view().ranges[0].delivery_count < 2:
+            share_partition.release(ALICE)
+    fetch(share_partition, BOB, (5, 9), now_ms=10)
+    refused = share_partition.acknowledge(BOB, say(5, 9, ACCEPT), now_ms=10)
+    share_partition.expire_locks(30_000)
+
+    # When
+    share_partition.take_back(refused)
+
+    # Then
+    holders = [
+        (run.first_offset, run.last_offset, run.state, run.member_id) for run in share_partition.view().ranges
+    ]
+    assert holders == [(0, 4, RecordState.ARCHIVED, None), (5, 9, RecordState.ACQUIRED, BOB)]
+    with pytest.raises(InvalidRecordState):
+        share_partition.acknowledge(ALICE, say(0, 4, ACCEPT), now_ms=30_001)
 
 
 def test_what_another_member_acquired_meanwhile_stays_with_it() -> None:

@@ -118,7 +118,7 @@ def test_a_window_may_begin_again_further_down(*, is_empty: bool) -> None:
         ranges.append(InFlightRange(10, 14, RecordState.ARCHIVED, 0, None))
 
     # When
-    ranges.prepend(InFlightRange(5, 9, RecordState.ARCHIVED, 0, None))
+    ranges.prepend([InFlightRange(5, 9, RecordState.ARCHIVED, 0, None)])
 
     # Then
     assert (ranges.start_offset, ranges.end_offset) == (5, 10 if is_empty else 15)

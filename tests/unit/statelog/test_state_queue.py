@@ -9,6 +9,7 @@ from kproxy.errors import (
     FencedLeaderEpoch,
     FencedStateEpoch,
     InvalidRequest,
+    StateNotWritten,
 )
 from kproxy.share.identifiers import LeaderEpoch, StateEpoch
 from kproxy.statelog.append_draft import MAX_MERGED_WRITES
@@ -353,3 +354,33 @@ def test_tickets_are_settled_in_order_when_everything_is_replayed() -> None:
 
     # Then
     assert seen == [("first", 4), ("second", 4)]
+
+
+def test_what_fails_together_is_refused_last_first() -> None:
+    """Whoever takes back what was refused finds everything as it was right after that."""
+    # Given
+    queue = a_queue(a_snapshot(KEY), a_snapshot(OTHER_KEY))
+    seen: list[str] = []
+
+    def submit(operation: Operation, name: str) -> None:
+        queue.submit(operation).on_done = lambda _: seen.append(name)
+
+    submit(an_acknowledgement(5), "first in flight")
+    submit(an_acknowledgement(6), "second in flight")
+    next_append(queue)
+    submit(an_acknowledgement(7), "first that waits")
+    submit(an_acknowledgement(8), "second that waits")
+    submit(Load(KEY), "third that waits")
+
+    # When
+    queue.fail(StateNotWritten("too late"))
+
+    # Then
+    assert seen == [
+        "third that waits",
+        "second that waits",
+        "first that waits",
+        "second in flight",
+        "first in flight",
+    ]
+    assert queue.waiting_count == 0
