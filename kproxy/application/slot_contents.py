@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 
 from kproxy.handlers.share_groups import ShareGroups
 from kproxy.net.state_log.durable_state_log import SlotDirectory
@@ -79,7 +80,7 @@ class SlotContents:
 def _by_slot(generation: object, groups: ShareGroups, slots: StateSlots) -> _BySlot:
     slot_of = cache(lambda group_id: slots.slot_of_group(group_id).number)
     keys: dict[int, list[SharePartitionKey]] = defaultdict(list)
-    for key in {**groups.directory.known_keys(), **groups.availability.listened_keys()}:
+    for key in dict.fromkeys(chain(groups.directory.known_keys(), groups.availability.listened_keys())):
         keys[slot_of(key.group_id)].append(key)
     group_ids: dict[int, list[str]] = defaultdict(list)
     for group_id in dict.fromkeys((*groups.coordinator.group_ids, *groups.configs.group_ids)):

@@ -234,9 +234,9 @@ class ShareGroups:
         if self.coordinator.being_deleted():
             self._ports.background.begin(self._group_deletions.tend, name="interrupted deletions of groups")
 
-    def _look_again(self, group_id: str) -> None:
-        """Let fetches that wait go by what their group has configured now."""
-        self.availability.signal_all(lambda key: key.group_id == group_id)
+    def _look_again(self, group_ids: Collection[str]) -> None:
+        """Let fetches that wait go by what their groups have configured now."""
+        self.availability.signal_groups(group_ids)
 
     def forget_groups(self, group_ids: Iterable[str]) -> None:
         """Forget groups of a slot that was lost, or failed and is to be loaded again, and what they have configured.

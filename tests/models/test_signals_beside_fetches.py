@@ -123,7 +123,7 @@ async def test_what_is_discarded_while_a_fetch_looks_at_very_many_partitions_is_
     """Others go on in the middle of such a look."""
     # Given
     world, task = await a_fetch_asleep(MOST_AT_ONCE + 1)
-    world.groups.configs.on_altered("g")
+    world.groups.configs.on_altered(["g"])
     await until_all_wait(turn_count)
 
     # When

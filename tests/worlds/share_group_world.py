@@ -136,8 +136,7 @@ class ShareGroupWorld:
         return next(self._connection_ids)
 
     def log(self, topic_id: TopicId = ORDERS, partition: int = 0) -> InMemoryLog:
-        log = self.reader.log(topic_id, partition)
-        self.backlogs.logs[TopicIdPartition(topic_id, partition)] = log
+        log = self.backlogs.logs[TopicIdPartition(topic_id, partition)] = self.reader.log(topic_id, partition)
         return log
 
     def produce(
@@ -167,8 +166,9 @@ class ShareGroupWorld:
 
     def configure(self, name: str, value: str, *, group_id: str = "g") -> None:
         """Set a configuration of a group."""
-        changes = [ConfigChange(name, ConfigOperation.SET, value)]
-        self.groups.configs.alter(group_id, changes, validate_only=False)
+        configs, change = self.groups.configs, ConfigChange(name, ConfigOperation.SET, value)
+        configs.alter(group_id, [change], validate_only=False)
+        configs.tell_altered()
 
     def member(self, member_id: str = "alice", *, group_id: str = "g", node_id: int = 1) -> "Member":
         return Member(self, member_id, group_id=group_id, node_id=node_id)

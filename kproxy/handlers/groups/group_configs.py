@@ -87,24 +87,25 @@ class GroupConfigEntry:
 
 
 class GroupConfigs:
-    """The `share.` configurations of all groups. `on_altered` is told of each group whose values were altered.
+    """The `share.` configurations of all groups. `on_altered` is told of groups whose values were altered.
 
     A number that was set under other bounds is brought within those of today whenever it is used.
     """
 
-    __slots__ = ("_bounds", "_values", "generation", "on_altered")
+    __slots__ = ("_bounds", "_untold", "_values", "generation", "on_altered")
 
     def __init__(
-        self, bounds: GroupConfigBounds, *, on_altered: Callable[[str], None] = lambda _group_id: None
+        self, bounds: GroupConfigBounds, *, on_altered: Callable[[Collection[str]], None] = lambda _ids: None
     ) -> None:
         self.on_altered = on_altered
         self._bounds = bounds
+        self._untold: dict[str, None] = {}
         self._values: dict[str, dict[str, str]] = {}
         self.generation = 0
         """Another number whenever a group may have set something else; not when what it set was forgotten."""
 
     def alter(self, group_id: str, changes: Sequence[ConfigChange], *, validate_only: bool) -> None:
-        """Apply all of `changes`, or none. With `validate_only` nothing is applied.
+        """Apply all of `changes`, or none. With `validate_only` nothing is applied. `tell_altered` is to follow.
 
         Raises:
             InvalidRequest: no group is named, a key is named twice, or a value to set is null.
@@ -125,7 +126,13 @@ class GroupConfigs:
         self._values[group_id] = values
         if not values:
             del self._values[group_id]
-        self.on_altered(group_id)
+        self._untold[group_id] = None
+
+    def tell_altered(self) -> None:
+        """Tell of all groups that were altered since this was called last: once for as many as a request is about."""
+        if self._untold:
+            untold, self._untold = self._untold, {}
+            self.on_altered(untold)
 
     @property
     def group_ids(self) -> Collection[str]:

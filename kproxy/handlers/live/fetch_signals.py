@@ -10,12 +10,13 @@ would have them wake each other, and the caller itself, without end.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import chain
 from typing import Final, TypeVar
 
 from kproxy.handlers.isolation_levels import IsolationLevel
 from kproxy.handlers.live.wake_keys import wake_key
 from kproxy.handlers.ports import Availability
-from kproxy.share.identifiers import SharePartitionKey
+from kproxy.share.identifiers import GroupId, SharePartitionKey
 from kproxy.share.share_session import ShareSessionKey
 
 _MOST_CALLS: Final = 3
@@ -133,17 +134,17 @@ class HeardAvailability:
 
     def __init__(self, availability: Availability) -> None:
         self._availability = availability
-        self._listeners: dict[SharePartitionKey, set[FetchSignals]] = {}
+        self._listeners: dict[GroupId, dict[SharePartitionKey, set[FetchSignals]]] = {}
         self._of_sessions: dict[ShareSessionKey, set[FetchSignals]] = {}
         self.generation = 0
         """Another number whenever some fetch listens to more than was listened to."""
 
-    def listened_keys(self) -> Mapping[SharePartitionKey, object]:
+    def listened_keys(self) -> Iterable[SharePartitionKey]:
         """Return the keys of all share-partitions that some fetch listens to."""
-        return self._listeners
+        return chain.from_iterable(self._listeners.values())
 
     def listen(self, keys: Collection[SharePartitionKey], session_key: ShareSessionKey) -> FetchSignals:
-        """Return what notes the signals of `keys` from now on, for a fetch of the session.
+        """Return what notes the signals of `keys` from now on, for a fetch of the session; they are of its group.
 
         `silence` must be called in the end.
         """
@@ -151,8 +152,10 @@ class HeardAvailability:
         signals.is_listening = True
         self.generation += 1
         self._of_sessions.setdefault(session_key, set()).add(signals)
-        for key in keys:
-            self._listeners.setdefault(key, set()).add(signals)
+        if keys:
+            of_group = self._listeners.setdefault(session_key.group_id, {})
+            for key in keys:
+                of_group.setdefault(key, set()).add(signals)
         return signals
 
     def silence(
@@ -161,8 +164,12 @@ class HeardAvailability:
         """End what `listen` began for the same `keys` and session, and call whoever is owed a call."""
         signals.is_listening = False
         _take_out(self._of_sessions, session_key, signals)
-        for key in keys:
-            _take_out(self._listeners, key, signals)
+        if keys:
+            of_group = self._listeners[session_key.group_id]
+            for key in keys:
+                _take_out(of_group, key, signals)
+            if not of_group:
+                del self._listeners[session_key.group_id]
         for key in signals.owed_keys:
             self.call_next(signals, key)
 
@@ -201,14 +208,21 @@ class HeardAvailability:
 
     def signal(self, key: SharePartitionKey) -> None:
         """Wake who waits for `key`, and let those hear of it who listen."""
-        for signals in self._listeners.get(key, ()):
+        of_group = self._listeners.get(key.group_id)
+        for signals in () if of_group is None else of_group.get(key, ()):
             signals.hear(key)
         self._availability.signal(key)
 
     def signal_all(self, belongs: Callable[[SharePartitionKey], bool]) -> None:
         """Signal every share-partition that some fetch listens to and that `belongs`: there is news of its slot."""
-        for key in [key for key in self._listeners if belongs(key)]:
+        for key in [key for key in self.listened_keys() if belongs(key)]:
             self.signal(key)
+
+    def signal_groups(self, group_ids: Collection[str]) -> None:
+        """Signal every share-partition of these groups that some fetch listens to; others cost nothing."""
+        for group_id in group_ids:
+            for key in tuple(self._listeners.get(GroupId(group_id), ())):
+                self.signal(key)
 
 
 def _take_out(listeners: dict[K, set[FetchSignals]], key: K, signals: FetchSignals) -> None:

@@ -55,7 +55,10 @@ class IncrementalAlterConfigsHandler:
         """
         require_few_groups(request.resources)
         report = RefusalReport(self._observer, context)
-        outcomes = await self._begin_all(request, context)
+        try:
+            outcomes = await self._begin_all(request, context)
+        finally:
+            self._configs.tell_altered()
         responses: list[AlterConfigsResourceResponse] = []
         for resource, outcome in zip(request.resources, outcomes, strict=True):
             result = AlterConfigsResourceResponse(
@@ -110,6 +113,7 @@ class IncrementalAlterConfigsHandler:
         """Let what is durable be in effect again. In doubt about the whole slot the shell restores it instead."""
         with suppress(ApiError):
             self._configs.restore(group_id, self._group_log.durable_configs(group_id))
+            self._configs.on_altered((group_id,))
 
 
 async def _refusal_of(outcome: _Outcome) -> ApiError | None:

@@ -88,17 +88,20 @@ def test_a_group_may_read_committed_records_and_go_back() -> None:
     assert configs.isolation_level("g") is IsolationLevel.READ_UNCOMMITTED
 
 
-def test_who_wants_to_know_is_told_of_each_group_that_was_altered() -> None:
+def test_who_wants_to_know_is_told_once_of_all_groups_that_were_altered() -> None:
     # Given
-    altered = list[str]()
-    configs = GroupConfigs(GroupConfigBounds(), on_altered=altered.append)
-
-    # When
+    altered = list[list[str]]()
+    configs = GroupConfigs(GroupConfigBounds(), on_altered=lambda group_ids: altered.append([*group_ids]))
     configs.alter("g", [ConfigChange(LOCK, SET, "15000")], validate_only=False)
     configs.alter("h", [ConfigChange(LOCK, SET, "15000")], validate_only=True)
+    configs.alter("i", [ConfigChange(LOCK, SET, "15000")], validate_only=False)
+
+    # When
+    configs.tell_altered()
+    configs.tell_altered()
 
     # Then
-    assert altered == ["g"]
+    assert altered == [["g", "i"]]
 
 
 def test_a_value_stands_as_it_will_be_read() -> None:

@@ -83,6 +83,22 @@ def test_news_of_a_slot_reaches_those_who_listen_to_what_belongs_to_it_asleep_or
     assert port.signalled == [THERE]
 
 
+def test_news_of_a_group_reaches_its_fetches_and_costs_others_nothing() -> None:
+    # Given
+    availability, port = an_availability()
+    of_group = availability.listen([HERE, THERE], SESSION)
+    elsewhere = HERE._replace(group_id=GroupId("h"))
+    of_other = availability.listen([elsewhere], ShareSessionKey(1, GroupId("h"), MemberId("alice")))
+
+    # When
+    availability.signal_groups(["g", "unheard of"])
+
+    # Then
+    assert (of_group.is_news, of_other.is_news) == (True, False)
+    assert port.signalled == [HERE, THERE]
+    assert set(availability.listened_keys()) == {HERE, THERE, elsewhere}
+
+
 def test_a_look_at_everything_makes_old_whatever_was_signalled() -> None:
     # Given
     availability, _ = an_availability()

@@ -195,6 +195,36 @@ async def test_very_many_groups_are_altered_bit_by_bit() -> None:
     assert list(dict.fromkeys(seen)) == [MOST_AT_FIRST, MOST_AT_FIRST + MOST_AT_ONCE, len(resources)]
 
 
+async def test_whoever_goes_by_configurations_is_told_once_of_all_groups_of_a_request() -> None:
+    # Given
+    told = list[int]()
+    configs = GroupConfigs(GroupConfigBounds(), on_altered=lambda group_ids: told.append(len(group_ids)))
+    handler = IncrementalAlterConfigsHandler(
+        configs, BreakableGroupLog(), RecordingObserver(), authorization=EVERYBODY_MAY
+    )
+    resources = [a_resource(f"g{number}", "15000") for number in range(MOST_GROUPS_PER_REQUEST)]
+
+    # When
+    await handler.serve(IncrementalAlterConfigsRequest(resources), CONTEXT)
+
+    # Then
+    assert told == [MOST_GROUPS_PER_REQUEST]
+
+
+async def test_whoever_goes_by_configurations_is_told_when_they_are_taken_back() -> None:
+    # Given
+    told, log = list[list[str]](), BreakableGroupLog()
+    configs = GroupConfigs(GroupConfigBounds(), on_altered=lambda group_ids: told.append([*group_ids]))
+    handler = IncrementalAlterConfigsHandler(configs, log, RecordingObserver(), authorization=EVERYBODY_MAY)
+    log.persist_failure = StateNotWritten("the append was refused")
+
+    # When
+    await handler.serve(IncrementalAlterConfigsRequest([a_resource("g", "20000")]), CONTEXT)
+
+    # Then
+    assert told == [["g"], ["g"]]
+
+
 async def test_dead_letters_are_not_served_yet_and_the_answer_says_so() -> None:
     # Given
     handler = IncrementalAlterConfigsHandler(
