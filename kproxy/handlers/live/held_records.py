@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from kproxy.handlers.live.pauses import Pace, let_others_go_on, work_on
+from kproxy.handlers.live.pauses import Pace, SharedStart, let_others_go_on, work_on
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.state_writes import StateWrites
 from kproxy.handlers.live.write_actors import Client, released_by
@@ -12,12 +12,13 @@ from kproxy.share.share_session import ShareSession
 
 
 class ReleasesUnderWay:
-    """How many of `HeldRecords` are being taken back at this moment: what they begin with takes as long as of one."""
+    """How many of `HeldRecords` are being taken back at this moment, and what they begin with together."""
 
-    __slots__ = ("count",)
+    __slots__ = ("count", "start")
 
     def __init__(self) -> None:
         self.count = 0
+        self.start = SharedStart()
 
 
 class _Holder(NamedTuple):
@@ -59,7 +60,7 @@ class HeldRecords:
         """
         left = self._share_partitions()
         self._under_way.count += 1
-        pace = Pace(sharers=self._under_way.count)
+        pace = Pace(start=self._under_way.start)
         try:
             while self._release_some(left, writes, pace):
                 await let_others_go_on()

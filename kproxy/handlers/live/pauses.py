@@ -70,23 +70,46 @@ def _wait_in(line: _Line) -> Generator[None, None, None]:
         places.remove(place)
 
 
+class SharedStart:
+    """What is done before the first pause of each (`Pace`) by all together who do the same kind of work.
+
+    Very many may begin in the same turn with little each: `MOST_AT_FIRST` is theirs, and one piece each beyond that,
+    until one of them, or of others with long work, has gone on in another turn.
+    """
+
+    __slots__ = ("_left", "_seen_count")
+
+    def __init__(self) -> None:
+        self._left = MOST_AT_FIRST
+        self._seen_count = 0
+
+    def is_over(self, work: int) -> bool:
+        """Count `work`; tell whether there is no more for anybody."""
+        if _long_work.gone_on_count != self._seen_count:
+            self._left, self._seen_count = MOST_AT_FIRST, _long_work.gone_on_count
+        self._left -= work
+        return self._left <= 0
+
+
 class Pace:
     """Tells whoever goes through very many share-partitions when it is time for a pause: `let_others_go_on`.
 
     The first one is due soon (`MOST_AT_FIRST`), for others may have begun in the same turn; then one after each
-    `MOST_AT_ONCE`. Where `sharers` are known to begin in the same turns, each begins with its share; what `is_alone`
+    `MOST_AT_ONCE`. Those who may begin in the same turn by the hundred have a `start` in common; what `is_alone`
     in what it does begins with as much as it goes on with.
     """
 
-    __slots__ = ("_left",)
+    __slots__ = ("_left", "_start")
 
-    def __init__(self, *, sharers: int = 1, is_alone: bool = False) -> None:
-        self._left = MOST_AT_ONCE if is_alone else max(min(MOST_AT_FIRST, MOST_AT_ONCE) // sharers, 1)
+    def __init__(self, *, start: SharedStart | None = None, is_alone: bool = False) -> None:
+        self._start = start
+        self._left = MOST_AT_ONCE if is_alone else min(MOST_AT_FIRST, MOST_AT_ONCE)
 
     def is_pause_due(self, work: int = 1) -> bool:
         """Count `work`, about as much as so many share-partitions; tell whether others should go on now."""
         self._left -= work
-        if self._left > 0:
+        is_over = self._start is not None and self._start.is_over(work)
+        if self._left > 0 and not is_over:
             return False
-        self._left = MOST_AT_ONCE
+        self._left, self._start = MOST_AT_ONCE, None
         return True

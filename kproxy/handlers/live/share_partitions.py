@@ -8,6 +8,7 @@ then available again, which merely ends locks early.
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 
 from kproxy.errors import (
     BrokerUnavailable,
@@ -16,11 +17,12 @@ from kproxy.errors import (
     ShareStateNotInitialized,
     ShareStateStillLoading,
 )
+from kproxy.handlers.live.group_index import GroupIndex
 from kproxy.handlers.live.load_failures import told_to_clients
 from kproxy.handlers.live.load_queue import LoadQueue, LoadUnderWay
 from kproxy.handlers.live.lock_deadlines import LockDeadlines
 from kproxy.handlers.live.offset_reset import OffsetReset
-from kproxy.handlers.live.pauses import Pace, let_others_go_on
+from kproxy.handlers.live.pauses import Pace, SharedStart, let_others_go_on
 from kproxy.handlers.live.read_sizes import ReadSize
 from kproxy.handlers.live.unused_choices import StartChoice, UnusedChoices
 from kproxy.handlers.offset_store import ShareOffsetStore
@@ -96,6 +98,7 @@ class SharePartitionDirectory:
 
     __slots__ = (
         "_deadlines",
+        "_index",
         "_is_wanted",
         "_limits_of",
         "_live",
@@ -103,6 +106,7 @@ class SharePartitionDirectory:
         "_loads",
         "_offset_reset_of",
         "_ports",
+        "_unloads",
         "_unused_choices",
         "generation",
         "unsettled_runs",
@@ -121,6 +125,8 @@ class SharePartitionDirectory:
         self._limits_of = limits_of
         self._offset_reset_of = offset_reset_of
         self._live: dict[SharePartitionKey, _Live] = {}
+        self._index = GroupIndex()
+        self._unloads = SharedStart()
         self._loading: dict[SharePartitionKey, LoadUnderWay] = {}
         self._loads = LoadQueue(self._begin_load)
         self._deadlines = LockDeadlines()
@@ -205,6 +211,7 @@ class SharePartitionDirectory:
             return
         live.share_partition.fence()
         del self._live[key]
+        self._index.remove(key)
         self._deadlines.forget(key)
         # Fetches that wait for it have to look again: the next one loads it.
         self._ports.availability.signal(key)
@@ -220,8 +227,8 @@ class SharePartitionDirectory:
             return
         for key in self._loads.drop(unwanted):
             self._loading.pop(key).end(ShareStateStillLoading(f"nobody fetches for {key} any more"))
-        pace = Pace()
-        for key in [key for key in self._live if key.group_id in unwanted]:
+        pace = Pace(start=self._unloads)
+        for key in chain.from_iterable(map(self._index.of, unwanted)):
             if (live := self._live.get(key)) is not None:
                 live.is_unwanted = True
                 self._drop_if_unwanted(key)
@@ -292,6 +299,7 @@ class SharePartitionDirectory:
             load.require_up_to_date(key)
             self._require_wanted(key)
             self._live[key] = live
+            self._index.add(key)
             self.generation += 1
         except Exception as raised:  # noqa: BLE001 - the fetches that wait are told
             failure = raised

@@ -7,7 +7,13 @@ from itertools import pairwise
 import pytest
 
 from kproxy.error_codes import ErrorCode
-from kproxy.handlers.live.pauses import MOST_AT_FIRST, MOST_AT_ONCE, Pace, let_others_go_on, work_on
+from kproxy.handlers.live.pauses import (
+    MOST_AT_FIRST,
+    MOST_AT_ONCE,
+    Pace,
+    let_others_go_on,
+    work_on,
+)
 from kproxy.statelog.actors import Cause
 from tests.worlds.share_group_world import (
     ORDERS,
@@ -44,8 +50,8 @@ async def test_others_have_a_turn() -> None:
 
 @pytest.mark.parametrize(
     ("pace", "first"),
-    [(Pace(), MOST_AT_FIRST), (Pace(sharers=10), MOST_AT_FIRST // 10), (Pace(is_alone=True), MOST_AT_ONCE)],
-    ids=["beside others", "shared", "alone"],
+    [(Pace(), MOST_AT_FIRST), (Pace(is_alone=True), MOST_AT_ONCE)],
+    ids=["beside others", "alone"],
 )
 def test_a_pause_is_due_soon_and_then_after_so_much_work_again_and_again(pace: Pace, first: int) -> None:
     # When
