@@ -17,9 +17,9 @@ MAX_MERGED_WRITES: Final = 256
 """How many writes become one record at most: each leaves headers that name its actors."""
 
 MAX_MERGED_RUNS: Final = 10_000
-"""How many runs of offsets, those of actors counted, a record of several writes has at most: some 4 ms to make it."""
+"""How many runs of offsets, those of actors counted, a record of several writes has at most: some 20 ms to make it."""
 
-_RUNS_OF_ONE: Final = 50
+_RUNS_OF_ONE: Final = 20
 """So many runs of offsets are as much work as another operation."""
 
 MOST_OPERATIONS: Final = 500

@@ -13,21 +13,19 @@ from kproxy.errors import ApiError, UnwritableStateRecord
 from kproxy.share.identifiers import GroupEpoch, GroupId
 from kproxy.share.share_group_image import ShareGroupImage, StateTopics
 from kproxy.statelog.claims import Claim
+from kproxy.statelog.group_append import GroupAppend, WaitingGroup
 from kproxy.statelog.group_log_fold import GroupLogFold, RecordPlace, place_of
 from kproxy.statelog.group_parts import GroupMetadata, GroupPart, StatePartitionMetadata, parts_of
 from kproxy.statelog.group_records import (
-    DecodedGroupRecord,
     GroupConfigs,
     GroupRecord,
     GroupTombstone,
     RecoveryPoint,
     StateTopicFacts,
-    encode_group_record,
-    encode_group_tombstone,
 )
 from kproxy.statelog.group_values import PART_RECORD_TYPES
 from kproxy.statelog.state_log_fold import Outcome
-from kproxy.statelog.tickets import Append, Ticket, refuse_all, settle_all, size_within
+from kproxy.statelog.tickets import Append, Ticket, refuse_all, settle_all
 from kproxy.wire.records import Record
 
 
@@ -65,91 +63,10 @@ GroupOperation: TypeAlias = (
     ImageWrite | GroupRemoval | ConfigWrite | RecoveryPoint | StateTopicFacts | DisplacedRecords
 )
 
-MOST_RECORDS: Final = 500
-"""How many records an append takes. It is made, and taken in, in one turn each: some 10 ms."""
-
-MOST_BYTES: Final = 2**18
-"""How large an append becomes that has several records: larger ones are more work."""
-
 _TOPICS_OF_ONE: Final = 50
 """So many topics of a member, or partitions, are as much work as another record."""
 
 _WRITING_ORDER: Final = tuple(PART_RECORD_TYPES.values())
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """A record to be written, and what it says."""
-
-    record: Record
-    says: GroupRecord | GroupTombstone
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """The latest operation on one subject, and everybody who waits for it or for one that it took the place of.
-
-    `left` yields, from its first append to its last, what is not in any yet: nothing else writes of its subject
-    meanwhile. `no_room` is what is encoded and had no room in the last one.
-    """
-
-    operation: GroupOperation
-    left: Iterator[GroupRecord | GroupTombstone]
-    tickets: list[Ticket]
-    no_room: _Change | None = None
-
-    def next_change(self, claim_epoch: int) -> _Change | None:
-        """Return what goes into an append next, None when nothing is left. Raises UnwritableStateRecord."""
-        change, self.no_room = self.no_room, None
-        if change is None and (says := next(self.left, None)) is not None:
-            change = _Change(_encoded(says, claim_epoch), says)
-        return change
-
-
-class _Flight:
-    """An append in the making, then under way, and who is to be told of its end."""
-
-    __slots__ = ("_bytes_left", "_claim_epoch", "_max_bytes", "changes", "tickets")
-
-    def __init__(self, max_bytes: int, claim_epoch: int) -> None:
-        self._max_bytes = max_bytes
-        self._claim_epoch = claim_epoch
-        self._bytes_left = min(max_bytes, MOST_BYTES)
-        self.changes: list[_Change] = []
-        self.tickets: list[Ticket] = []
-
-    def takes(self, waiting: _Waiting, subject: str) -> bool:
-        """Add what is left of `waiting` as far as there is room; tell whether that was all of it.
-
-        Raises:
-            UnwritableStateRecord: a record is too large for any append; none of `waiting` is in this one.
-        """
-        count, bytes_left = len(self.changes), self._bytes_left
-        try:
-            while (change := waiting.next_change(self._claim_epoch)) is not None:
-                if not self._has_room_for(change, subject):
-                    waiting.no_room = change
-                    return False
-                self.changes.append(change)
-        except UnwritableStateRecord:
-            del self.changes[count:]
-            self._bytes_left = bytes_left
-            raise
-        return True
-
-    def _has_room_for(self, change: _Change, subject: str) -> bool:
-        size_bytes = size_within(change.record, max_bytes=self._max_bytes, subject=subject)
-        if self.changes and (size_bytes > self._bytes_left or len(self.changes) >= MOST_RECORDS):
-            return False
-        self._bytes_left -= size_bytes
-        return True
-
-    def replay_into(self, fold: GroupLogFold, base_offset: int) -> None:
-        """Let `fold` be as the log is, with this in it from `base_offset` on."""
-        for offset, change in enumerate(self.changes, base_offset):
-            decoded = DecodedGroupRecord(change.says, self._claim_epoch)
-            outcome = fold.replay_decoded(decoded, key=change.record.key or b"", offset=offset)
-            assert outcome is Outcome.APPLIED, f"our own record at offset {offset} was {outcome.value}"
 
 
 class GroupQueue:
@@ -159,8 +76,8 @@ class GroupQueue:
 
     def __init__(self, *, on_corrupt: Literal["stop", "skip"] = "stop") -> None:
         self._fold = GroupLogFold(on_corrupt=on_corrupt)
-        self._queue: dict[tuple[str, str], _Waiting] = {}
-        self._in_flight: _Flight | None = None
+        self._queue: dict[tuple[str, str], WaitingGroup] = {}
+        self._in_flight: GroupAppend | None = None
 
     # ------------------------------------------------ what is durable
 
@@ -237,10 +154,17 @@ class GroupQueue:
         in_flight = 0 if self._in_flight is None else len(self._in_flight.tickets)
         return in_flight + sum(len(waiting.tickets) for waiting in self._queue.values())
 
-    @property
-    def waiting_work(self) -> int:
-        """About how many records may have to be compared or written for what waits, large ones counted for several."""
-        return sum(self._work_on(waiting.operation) for waiting in self._queue.values())
+    def waiting_work(self, at_most: int) -> int:
+        """Return about how many records have to be compared or written for what waits, large ones counted for several.
+
+        Counting ends above `at_most`.
+        """
+        work = 0
+        for waiting in self._queue.values():
+            if work > at_most:
+                break
+            work += waiting.work
+        return work
 
     def submit(self, operation: GroupOperation) -> Ticket:
         """Queue `operation`; its ticket is settled when it, or what took its place, is durable.
@@ -253,7 +177,7 @@ class GroupQueue:
         before = self._queue.get(subject)
         tickets = [] if before is None else before.tickets
         tickets.append(ticket)
-        self._queue[subject] = _Waiting(operation, self._sayings(operation), tickets)
+        self._queue[subject] = WaitingGroup(self._work_on(operation), self._sayings(operation), tickets)
         return ticket
 
     def next_append(self, now_ms: int, *, max_bytes: int, claim_epoch: int) -> Append | None:
@@ -261,18 +185,20 @@ class GroupQueue:
 
         Records are taken in order, up to `max_bytes` by `record_size_bytes`; `MOST_RECORDS` and `MOST_BYTES` of them,
         unless a single one is larger. An operation with more than that is written in several appends, and settled with
-        the last; one record more than it takes is encoded at most. One that needs no record is settled here. One of
-        which a single record is above `max_bytes` is refused here, and nothing of it is in this append; what is in
-        appends before this one stays, and makes a group.
+        the last; one record more than it takes is encoded at most. Once it has filled an append others go before it.
+        One that needs no record is settled here. One of which a single record is above `max_bytes` is refused here, and
+        nothing of it is in this append; what is in appends before this one stays, and makes a group.
         """
         del now_ms  # nothing here has a time
         assert self._in_flight is None, "the end of an append is told before the next one"
         # From here on `fail` finds its tickets, whatever goes wrong.
-        flight = self._in_flight = _Flight(max_bytes, claim_epoch)
+        flight = self._in_flight = GroupAppend(max_bytes, claim_epoch)
         for subject, waiting in list(self._queue.items()):
             try:
                 count_before = len(flight.changes)
                 if not flight.takes(waiting, " ".join(subject).strip()):
+                    if not count_before:
+                        self._let_others_go_first(subject)
                     break
             except UnwritableStateRecord as refusal:
                 del self._queue[subject]
@@ -304,14 +230,16 @@ class GroupQueue:
         self._queue.clear()
         refuse_all(refused, error)
 
+    def _let_others_go_first(self, subject: tuple[str, str]) -> None:
+        """Put what has filled an append behind all others: whoever changes it again and again would hold them up."""
+        if subject[0] != DisplacedRecords.__name__:
+            self._queue[subject] = self._queue.pop(subject)
+
     def _work_on(self, operation: GroupOperation) -> int:
         match operation:
             case ImageWrite(image):
-                topic_count = sum(
-                    len(member.subscribed_topic_names) + len(member.assigned)
-                    for member in image.members.values()
-                )
-                return 3 + 2 * len(image.members) + len(image.target) + topic_count // _TOPICS_OF_ONE
+                record_count = 3 + 2 * len(image.members) + len(image.target)
+                return record_count + _topic_count(image) // _TOPICS_OF_ONE
             case GroupRemoval(group_id):
                 return 1 + len(self._fold.parts(group_id))
             case DisplacedRecords():
@@ -364,12 +292,6 @@ class GroupQueue:
             yield GroupTombstone(stored[place].key, *place)
 
 
-def _encoded(says: GroupRecord | GroupTombstone, claim_epoch: int) -> Record:
-    if isinstance(says, GroupTombstone):
-        return encode_group_tombstone(says.key, claim_epoch=claim_epoch)
-    return encode_group_record(says, claim_epoch=claim_epoch)
-
-
 def _subject(operation: GroupOperation) -> tuple[str, str]:
     match operation:
         case ImageWrite(image):
@@ -380,6 +302,19 @@ def _subject(operation: GroupOperation) -> tuple[str, str]:
             return "configs", group_id
         case _:
             return type(operation).__name__, ""
+
+
+def _topic_count(image: ShareGroupImage) -> int:
+    """Return how many topics and partitions stand in all its records."""
+    of_members = sum(
+        len(member.subscribed_topic_names) + len(member.assigned) for member in image.members.values()
+    )
+    of_states = sum(
+        len(topic.partitions)
+        for topics in (image.initializing, image.initialized, image.deleting)
+        for topic in topics.values()
+    )
+    return of_members + sum(map(len, image.target.values())) + of_states
 
 
 def _writing_order(place: RecordPlace) -> int:

@@ -81,10 +81,17 @@ class StateQueue:
         """How many operations wait for an append or are in one."""
         return self._waiting_count
 
-    @property
-    def waiting_work(self) -> int:
-        """About how many records may have to be made of what waits."""
-        return self._waiting_count
+    def waiting_work(self, at_most: int) -> int:
+        """Return about how many operations the work is that waits, those of many runs counted for several.
+
+        Counting ends above `at_most`.
+        """
+        work = sum(len(self.fold.states) if run.keys is None else len(run.keys) for run in self._cold)
+        for waiting in self._queue:
+            if work > at_most:
+                break
+            work += waiting.work
+        return work
 
     def submit(self, operation: Operation) -> Ticket:
         """Queue `operation`. A write that no state could take, or that finds the queue full, is refused at once.

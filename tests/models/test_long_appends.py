@@ -7,7 +7,11 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import FencedLeaderEpoch
-from kproxy.handlers.live.pauses import MOST_AT_FIRST, let_other_appends_go_on, let_others_go_on
+from kproxy.handlers.live.pauses import (
+    MOST_AT_FIRST,
+    let_other_appends_go_on,
+    let_others_go_on,
+)
 from kproxy.net.state_log.append_outcome import AppendOutcome
 from kproxy.net.state_log.partition_writer import Doubt
 from kproxy.net.tasks import TaskKeeper

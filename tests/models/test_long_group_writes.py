@@ -9,18 +9,12 @@ from kproxy.errors import UnwritableStateRecord
 from kproxy.handlers.live.pauses import let_other_appends_go_on
 from kproxy.net.state_log.partition_writer import Doubt
 from kproxy.net.tasks import TaskKeeper
-from kproxy.share.identifiers import GroupEpoch, MemberId
-from kproxy.share.share_group_image import ShareGroupImage
+from kproxy.share.identifiers import GroupEpoch, GroupId, MemberId, TopicId
+from kproxy.share.share_group_image import ShareGroupImage, StatePartitions
 from kproxy.share.share_group_member import ShareGroupMember
-from kproxy.statelog import group_queue
-from kproxy.statelog.group_queue import (
-    MOST_RECORDS,
-    ConfigWrite,
-    GroupOperation,
-    GroupQueue,
-    GroupRemoval,
-    ImageWrite,
-)
+from kproxy.statelog import group_append
+from kproxy.statelog.group_append import MOST_RECORDS
+from kproxy.statelog.group_queue import ConfigWrite, GroupOperation, GroupQueue, GroupRemoval, ImageWrite
 from kproxy.statelog.group_records import GroupRecord, encode_group_record
 from kproxy.wire.records import Record
 from tests.in_memory.group_images import ALICE, GROUP
@@ -37,12 +31,15 @@ def a_large_group(member_count: int, *topic_names: str, epoch: int = 1) -> Share
     return replace(EMPTY, group_epoch=GroupEpoch(epoch), members=members)
 
 
+MANY_STATES = {TopicId(bytes(16)): StatePartitions("orders", frozenset(range(5_000)))}
+
+
 class CountedEncoding:
     """Counts the records that a queue encodes."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
-        monkeypatch.setattr(group_queue, "encode_group_record", self._encode)
+        monkeypatch.setattr(group_append, "encode_group_record", self._encode)
 
     def _encode(self, record: GroupRecord, *, claim_epoch: int | None) -> Record:
         self.count += 1
@@ -96,6 +93,7 @@ def test_a_picture_that_takes_the_place_of_one_that_is_half_written_is_written_f
         (ImageWrite(EMPTY), 3),
         (ImageWrite(a_large_group(200)), 403),
         (ImageWrite(a_large_group(1, *map(str, range(5_000)))), 105),
+        (ImageWrite(replace(EMPTY, initialized=MANY_STATES)), 103),
         (GroupRemoval(GROUP), 1),
         (ConfigWrite(GROUP, {"k": "v"}), 1),
     ],
@@ -110,7 +108,40 @@ def test_work_that_waits_grows_with_the_members_of_a_group_and_their_topics(
     log.store.submit(operation)
 
     # Then
-    assert log.store.waiting_work == work
+    assert log.store.waiting_work(1_000) == work
+
+
+def test_counting_ends_where_it_is_enough() -> None:
+    # Given
+    log = GroupQueueLog()
+    for number in range(3):
+        log.store.submit(ImageWrite(replace(a_large_group(10), group_id=GroupId(f"g{number}"))))
+
+    # When
+    work = log.store.waiting_work(20)
+
+    # Then
+    assert work == 23
+
+
+def test_a_group_that_is_changed_again_and_again_does_not_hold_up_others() -> None:
+    # Given
+    log = GroupQueueLog()
+    large, small = a_large_group(2 * MOST_RECORDS), replace(EMPTY, group_id=GroupId("small"))
+    tickets = [log.store.submit(ImageWrite(large)), log.store.submit(ImageWrite(small))]
+
+    # When
+    for epoch in (2, 3):
+        log.land(log.draft())
+        large = a_large_group(2 * MOST_RECORDS, epoch=epoch)
+        tickets.append(log.store.submit(ImageWrite(large)))
+
+    # Then
+    assert [ticket.is_done for ticket in tickets] == [False, True, False, False]
+    while (append := log.draft()) is not None:
+        log.land(append)
+    assert [ticket.is_done for ticket in tickets] == [True] * 4
+    assert log.replayed().durable_images() == {GROUP: large, small.group_id: small}
 
 
 def test_a_removal_is_as_much_work_as_there_are_records_of_the_group() -> None:
@@ -122,7 +153,7 @@ def test_a_removal_is_as_much_work_as_there_are_records_of_the_group() -> None:
     log.store.submit(GroupRemoval(GROUP))
 
     # Then
-    assert log.store.waiting_work == len(log.records)
+    assert log.store.waiting_work(1_000) == len(log.records)
 
 
 def test_a_group_of_which_a_record_cannot_be_behind_those_that_are_written_stays_a_group() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
+from kproxy.handlers.live.pauses import SharedStart, short_appends
 from kproxy.handlers.ports import TopicDescription
 from kproxy.net.state_log.append_dates import AppendDates
 from kproxy.net.state_log.append_outcome import AppendOutcome
@@ -57,7 +58,13 @@ class HeldAppends:
 
 
 def held_writer(
-    queue: AppendQueue, appends: HeldAppends, tasks: TaskKeeper, doubts: list[Doubt], *, number: int = 0
+    queue: AppendQueue,
+    appends: HeldAppends,
+    tasks: TaskKeeper,
+    doubts: list[Doubt],
+    *,
+    number: int = 0,
+    start: SharedStart | None = None,
 ) -> PartitionWriter:
     """Return what writes `queue` by `appends`, and adds to `doubts` what ends it."""
     return PartitionWriter(
@@ -68,6 +75,7 @@ def held_writer(
         max_batch_bytes=1_000_000,
         observer=SlotReports(MeasuredThings()),
         tasks=tasks,
+        short_appends=start or short_appends(),
         on_doubt=lambda doubt, _: doubts.append(doubt),
     )
 
@@ -75,12 +83,12 @@ def held_writer(
 class HeldPartition:
     """A claimed partition of the state topic, its queue and its writer."""
 
-    def __init__(self, tasks: TaskKeeper, number: int = 0) -> None:
+    def __init__(self, tasks: TaskKeeper, number: int = 0, *, start: SharedStart | None = None) -> None:
         self.appends = HeldAppends()
         self.doubts: list[Doubt] = []
         self.queue = StateQueue(ShareCoordinator(StateLogFold(), CoordinatorLimits()))
         self.queue.fold.apply(replace(a_claim(), offset=CLAIM_EPOCH, timestamp_ms=NOW_MS))
-        self.writer = held_writer(self.queue, self.appends, tasks, self.doubts, number=number)
+        self.writer = held_writer(self.queue, self.appends, tasks, self.doubts, number=number, start=start)
 
     def submit(self, operations: Sequence[Operation]) -> list[Ticket]:
         """Queue operations and wake the writer after each."""

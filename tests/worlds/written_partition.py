@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from kproxy.handlers.live.pauses import short_appends
 from kproxy.net.state_log.append_dates import AppendDates
 from kproxy.net.state_log.partition_writer import ClaimedPartition, Doubt, PartitionWriter
 from kproxy.net.state_log.producer_identities import ProducerIdentity
@@ -45,6 +46,7 @@ class Written:
             max_batch_bytes=100_000,
             observer=self.backing.reports,
             tasks=self.backing.tasks,
+            short_appends=short_appends(),
             on_doubt=lambda doubt, detail: self.doubts.append((doubt, detail)),
         )
         return self

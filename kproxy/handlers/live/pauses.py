@@ -74,21 +74,27 @@ class SharedStart:
     """What is done before the first pause of each (`Pace`) by all together who do the same kind of work.
 
     Very many may begin in the same turn with little each: `MOST_AT_FIRST` is theirs, and one piece each beyond that,
-    until one of them, or of others with long work, has gone on in another turn.
+    until one of them, or of others in the same line, has gone on in another turn.
     """
 
-    __slots__ = ("_left", "_seen_count")
+    __slots__ = ("_left", "_line", "_most", "_seen_count")
 
-    def __init__(self) -> None:
-        self._left = MOST_AT_FIRST
+    def __init__(self, most: int = MOST_AT_FIRST, *, line: _Line = _long_work) -> None:
+        self._most = self._left = most
+        self._line = line
         self._seen_count = 0
 
     def is_over(self, work: int) -> bool:
         """Count `work`; tell whether there is no more for anybody."""
-        if _long_work.gone_on_count != self._seen_count:
-            self._left, self._seen_count = MOST_AT_FIRST, _long_work.gone_on_count
+        if self._line.gone_on_count != self._seen_count:
+            self._left, self._seen_count = self._most, self._line.gone_on_count
         self._left -= work
         return self._left <= 0
+
+
+def short_appends() -> SharedStart:
+    """Return what all writers of a process share who make, or take in, short appends: `MOST_AT_ONCE` in a turn."""
+    return SharedStart(MOST_AT_ONCE, line=_appends)
 
 
 class Pace:

@@ -12,6 +12,7 @@ from kproxy.errors import (
     BrokerUnavailable,
     CorruptStateRecord,
 )
+from kproxy.handlers.live.pauses import short_appends
 from kproxy.handlers.ports import TopicDescription, WallClock
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.state_log.allocation import ClaimLost
@@ -92,6 +93,7 @@ class SlotClaims:
         self._dates = AppendDates(wall_clock)
         self._observer = observer
         self._tasks = tasks
+        self._short_appends = short_appends()
 
     # ------------------------------------------------ claiming
 
@@ -199,6 +201,7 @@ class SlotClaims:
             max_batch_bytes=self._topics.max_message_bytes - BATCH_OVERHEAD_BYTES,
             observer=self._observer,
             tasks=self._tasks,
+            short_appends=self._short_appends,
             on_doubt=on_doubt,
         )
 

@@ -7,8 +7,8 @@ refused because of its date alone is sent again with another one (`append_dates`
 else comes back ends this writer: its owner finds out what is true from the log itself.
 
 Many records are made, and taken in, one append of all partitions in a turn of the event loop
-(`let_other_appends_go_on`). Until then all is as if the turn, or the answer, had come later: who ends the writer
-meanwhile finds nothing sent, or nothing taken in.
+(`let_other_appends_go_on`), and so are few where those of all partitions are many. Until then all is as if the turn,
+or the answer, had come later: who ends the writer meanwhile finds nothing sent, or nothing taken in.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from typing import Final, Protocol
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, StateNotWritten, StateRefused
-from kproxy.handlers.live.pauses import MOST_AT_FIRST, let_other_appends_go_on
+from kproxy.handlers.live.pauses import MOST_AT_FIRST, SharedStart, let_other_appends_go_on
 from kproxy.handlers.ports import TopicDescription
 from kproxy.net.state_log.append_dates import AppendDates
 from kproxy.net.state_log.append_outcome import AppendFate, AppendOutcome
@@ -69,9 +69,8 @@ class AppendQueue(Protocol):
         """How many operations wait for an append or are in one."""
         ...
 
-    @property
-    def waiting_work(self) -> int:
-        """About how many records the work is that has to be done for what waits."""
+    def waiting_work(self, at_most: int) -> int:
+        """Return about how many records the work is that has to be done for what waits; more than `at_most` is much."""
         ...
 
     def next_append(self, now_ms: int, *, max_bytes: int, claim_epoch: int) -> Append | None:
@@ -136,6 +135,7 @@ class PartitionWriter:
         dates: what appends are dated with.
         max_batch_bytes: how large a batch may become.
         tasks: what is long waits there until the long appends of other partitions have gone on.
+        short_appends: what is short goes on at once, as long as that of all partitions is not much in one turn.
         on_doubt: called once, with the reason, when an append did not end as it had to. The queue is left as it
             is; from then on this writer sends nothing and takes nothing in.
     """
@@ -150,6 +150,7 @@ class PartitionWriter:
         max_batch_bytes: int,
         observer: AppendObserver,
         tasks: TaskKeeper,
+        short_appends: SharedStart,
         on_doubt: Callable[[Doubt, str], None],
     ) -> None:
         self._claimed = claimed
@@ -159,6 +160,7 @@ class PartitionWriter:
         self._max_batch_bytes = max_batch_bytes
         self._observer = observer
         self._tasks = tasks
+        self._short_appends = short_appends
         self._on_doubt = on_doubt
         self._next_offset = claimed.claim_epoch + 1
         self._next_sequence = 1
@@ -183,7 +185,8 @@ class PartitionWriter:
         if self._is_busy or self._is_ended:
             return
         self._is_busy = True
-        if self._queue.waiting_work > MOST_AT_FIRST:
+        work = self._queue.waiting_work(MOST_AT_FIRST)
+        if self._short_appends.is_over(work) or work > MOST_AT_FIRST:
             self._after_other_writers(self._write)
         else:
             self._write()
@@ -259,7 +262,8 @@ class PartitionWriter:
 
     def _landed(self, flight: _Flight) -> None:
         take_in = partial(self._take_in, flight, self._loop.time() - flight.began)
-        if flight.record_count > MOST_AT_FIRST or len(flight.batch) > FEW_BYTES:
+        is_much = flight.record_count > MOST_AT_FIRST or len(flight.batch) > FEW_BYTES
+        if self._short_appends.is_over(flight.record_count) or is_much:
             self._after_other_writers(take_in)
         else:
             take_in()
