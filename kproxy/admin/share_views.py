@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kproxy.admin.group_lag import GroupLag
-from kproxy.share.group_coordinator import ShareGroupMemberView, ShareGroupView
+from kproxy.share.group_coordinator import ShareGroupView
 from kproxy.share.identifiers import GroupId, MemberId, TopicId, topic_id_text
+from kproxy.share.share_group_member import ShareGroupMemberView
 from kproxy.share.share_partition_view import InFlightRangeView, SharePartitionView
 from kproxy.share.share_session import ShareSession
 

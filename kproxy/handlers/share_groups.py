@@ -32,7 +32,7 @@ from kproxy.handlers.live.fetch_signals import HeardAvailability
 from kproxy.handlers.live.leadership import Leadership
 from kproxy.handlers.live.member_clients import MemberClients, clients_in_heartbeats
 from kproxy.handlers.live.parked_fetches import ParkedFetches
-from kproxy.handlers.live.pauses import let_others_go_on
+from kproxy.handlers.live.pauses import MOST_AT_ONCE, let_others_go_on
 from kproxy.handlers.live.releases import Released, Releases
 from kproxy.handlers.live.share_counters import ShareCounters
 from kproxy.handlers.live.share_partitions import DirectoryPorts, SharePartitionDirectory
@@ -203,12 +203,12 @@ class ShareGroups:
     def expire(self, now_ms: int) -> Coroutine[object, object, None]:
         """End acquisition locks and every membership that ran out by `now_ms` (Clock); look at assignments.
 
-        When there are very many locks some are left, and `next_deadline_ms` has come still: others have a turn first.
+        When there are very many of any some are left, and `next_deadline_ms` has come still: others have a turn first.
         It has happened when this returns. What it returns is to be awaited, by whoever has the time:
         it is over when all is durable, or discarded and forgotten.
         """
-        expired = self.coordinator.expire_sessions(now_ms)
-        self.coordinator.assign(now_ms)
+        expired = self.coordinator.expire_sessions(now_ms, at_most=MOST_AT_ONCE)
+        self.coordinator.assign(now_ms, at_most=max(MOST_AT_ONCE - len(expired), 1))
         self._held.follow()
         for member in expired:
             self._held.forget(member.group_id, member.member_id)

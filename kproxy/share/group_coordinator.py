@@ -17,16 +17,17 @@ records come back through their share session, their lock, or an acknowledgement
 Source: KIP-932, "Group coordinator"; `GroupMetadataManager.java`.
 """
 
+import sys
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import Final
 
 from kproxy.errors import CoordinatorLoadInProgress, CoordinatorNotAvailable, GroupIdNotFound, NonEmptyGroup
 from kproxy.share.assignor import ASSIGNOR_NAME
 from kproxy.share.heartbeat import (
     LEAVE_EPOCH,
     MAX_SUBSCRIBED_TOPICS,
-    AssignedTopic,
     Heartbeat,
     HeartbeatAnswer,
     HeldHeartbeat,
@@ -37,7 +38,6 @@ from kproxy.share.identifiers import (
     AssignmentEpoch,
     GroupEpoch,
     GroupId,
-    MemberEpoch,
     MemberId,
     SharePartitionKey,
     StateEpoch,
@@ -46,21 +46,13 @@ from kproxy.share.identifiers import (
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group import ShareGroup
 from kproxy.share.share_group_image import ShareGroupImage, ShareGroupState
-from kproxy.share.share_group_member import ShareGroupMember
+from kproxy.share.share_group_member import ShareGroupMember, ShareGroupMemberView
 
+UNBOUNDED: Final = sys.maxsize
+"""As many as there are."""
 
-@dataclass(frozen=True, slots=True)
-class ShareGroupMemberView:
-    """One member, as ShareGroupDescribe shows it. Its last heartbeat came at `heard_ms`; None: before a load."""
-
-    member_id: MemberId
-    rack_id: str | None
-    member_epoch: MemberEpoch
-    client_id: str
-    client_host: str
-    subscribed_topic_names: tuple[str, ...]
-    assignment: tuple[AssignedTopic, ...]
-    heard_ms: int | None = None
+_PARTITIONS_OF_ONE: Final = 16
+"""So many partitions of a group are as much work, when they are assigned, as another group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,15 +241,19 @@ class GroupCoordinator:
             group.lose(member_id, now_ms)
             self._note_round(group)
 
-    def assign(self, now_ms: int) -> None:
-        """Look at the assignment of every group for which that is due."""
-        while self._round_checks and self._round_checks[0][0] <= now_ms:
+    def assign(self, now_ms: int, *, at_most: int = UNBOUNDED) -> None:
+        """Look at the assignment of every group for which that is due, or of some.
+
+        What is left after work like that on `at_most` groups without many partitions is due still (`next_deadline_ms`).
+        """
+        while self._round_checks and self._round_checks[0][0] <= now_ms and at_most > 0:
             check_ms, group_id = heappop(self._round_checks)
             group = self._groups.get(group_id)
             if group is not None and group.round_check_ms == check_ms:
                 group.round_check_ms = None
                 group.assign(now_ms)
                 self._note_round(group)
+                at_most -= 1 + group.topics.state_partitions.partition_count // _PARTITIONS_OF_ONE
 
     def take_called(self) -> tuple[tuple[GroupId, MemberId], ...]:
         """Return, once, the members whose held heartbeats are to be answered now."""
@@ -265,10 +261,14 @@ class GroupCoordinator:
         self._called.clear()
         return called
 
-    def expire_sessions(self, now_ms: int) -> tuple[ExpiredMember, ...]:
-        """Remove and return every member that was silent for its session timeout."""
+    def expire_sessions(self, now_ms: int, *, at_most: int = UNBOUNDED) -> tuple[ExpiredMember, ...]:
+        """Remove and return every member that was silent for its session timeout.
+
+        After looks at `at_most` members some may be left, for which it is due still (`next_deadline_ms`).
+        """
         expired: list[ExpiredMember] = []
-        while self._session_checks and self._session_checks[0][0] <= now_ms:
+        while self._session_checks and self._session_checks[0][0] <= now_ms and at_most > 0:
+            at_most -= 1
             check_ms, candidate = heappop(self._session_checks)
             group = self._groups.get(candidate.group_id)
             member = None if group is None else group.members.get(candidate.member_id)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kproxy.share.heartbeat import JOIN_EPOCH, LEAVE_EPOCH
+from kproxy.share.heartbeat import JOIN_EPOCH, LEAVE_EPOCH, AssignedTopic
 from kproxy.share.identifiers import MemberEpoch, MemberId, TopicIdPartition
 from kproxy.share.share_group_image import MemberImage
 
@@ -58,3 +58,17 @@ class ShareGroupMember:
             assigned=image.assigned,
             session_deadline_ms=session_deadline_ms,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ShareGroupMemberView:
+    """One member, as ShareGroupDescribe shows it. Its last heartbeat came at `heard_ms`; None: before a load."""
+
+    member_id: MemberId
+    rack_id: str | None
+    member_epoch: MemberEpoch
+    client_id: str
+    client_host: str
+    subscribed_topic_names: tuple[str, ...]
+    assignment: tuple[AssignedTopic, ...]
+    heard_ms: int | None = None

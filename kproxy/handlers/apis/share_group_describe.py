@@ -20,8 +20,9 @@ from kproxy.handlers.ports import GroupLog, Observer
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.request_context import RequestContext
 from kproxy.security.acls import AclOperation
-from kproxy.share.group_coordinator import GroupCoordinator, ShareGroupMemberView, ShareGroupView
+from kproxy.share.group_coordinator import GroupCoordinator, ShareGroupView
 from kproxy.share.identifiers import GroupId
+from kproxy.share.share_group_member import ShareGroupMemberView
 from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kproxy.wire.messages.share_group_describe_response import (
     Assignment,

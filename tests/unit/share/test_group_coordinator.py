@@ -15,13 +15,13 @@ from kproxy.errors import (
 from kproxy.share.group_coordinator import (
     ExpiredMember,
     GroupCoordinator,
-    ShareGroupMemberView,
     ShareGroupView,
 )
 from kproxy.share.heartbeat import AssignedTopic, Heartbeat, HeartbeatAnswer, TopicPartitions
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_image import ShareGroupState
+from kproxy.share.share_group_member import ShareGroupMemberView
 from tests.worlds.share_builders import ALICE, BOB, ORDERS, OTHER_TOPIC, TOPIC, keys_of
 
 TOPICS: Mapping[str, TopicPartitions | None] = {"paid": TopicPartitions(TOPIC, 2)}

@@ -1,0 +1,79 @@
+"""What falls due for very many groups in the same moment is done in several turns."""
+
+import pytest
+
+from kproxy.handlers import share_groups
+from kproxy.handlers.live.pauses import MOST_AT_ONCE
+from kproxy.share.group_coordinator import GroupCoordinator
+from kproxy.share.heartbeat import JOIN_EPOCH, Heartbeat, TopicPartitions
+from kproxy.share.identifiers import GroupId
+from kproxy.share.limits import GroupLimits
+from tests.worlds.share_builders import ALICE, TOPIC, keys_of
+from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
+
+GROUPS = [GroupId(f"g{number}") for number in range(5)]
+
+
+def of_members(coordinator: GroupCoordinator, *, partition_count: int) -> GroupCoordinator:
+    """Let a member join each group."""
+    topics = {"orders": TopicPartitions(TOPIC, partition_count)}
+    for group_id in GROUPS:
+        heartbeat = Heartbeat(group_id, ALICE, JOIN_EPOCH, None, ("orders",), "app", "/127.0.0.1")
+        wanted = coordinator.admit(heartbeat, topics=topics, limits=GroupLimits(), now_ms=0)
+        coordinator.initialized(group_id, keys_of(wanted))
+    return coordinator
+
+
+@pytest.mark.parametrize(
+    ("partition_count", "assigned_counts"), [(1, [2, 4, 5]), (1_000, [1, 2, 3, 4, 5])], ids=["small", "large"]
+)
+def test_assignments_that_are_due_at_once_are_looked_at_some_at_a_time(
+    partition_count: int, assigned_counts: list[int]
+) -> None:
+    # Given
+    coordinator = of_members(GroupCoordinator(), partition_count=partition_count)
+    counts: list[int] = []
+
+    # When
+    while (due_ms := coordinator.next_deadline_ms()) is not None and due_ms <= 100:
+        coordinator.assign(100, at_most=2)
+        counts.append(sum(coordinator.describe(group_id).assignment_epoch > 0 for group_id in GROUPS))
+
+    # Then
+    assert counts == assigned_counts
+
+
+def test_sessions_that_run_out_at_once_end_some_at_a_time() -> None:
+    # Given
+    coordinator = of_members(GroupCoordinator(), partition_count=1)
+    counts: list[int] = []
+
+    # When
+    while (due_ms := coordinator.next_deadline_ms()) is not None and due_ms <= 45_000:
+        counts.append(len(coordinator.expire_sessions(45_000, at_most=2)))
+        coordinator.assign(45_000)
+
+    # Then
+    assert counts == [2, 2, 1]
+
+
+async def test_one_ring_of_the_alarm_ends_no_more_than_there_is_time_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(share_groups, "MOST_AT_ONCE", 2)
+    world = ShareGroupWorld()
+    world.metadata.create_topic("orders", ORDERS, partition_count=1)
+    for group_id in GROUPS:
+        await world.member(group_id=group_id).heartbeat(0, ["orders"])
+    world.clock.advance(45_000)
+    empty_counts: list[float] = []
+
+    # When
+    while empty_counts[-1:] != [len(GROUPS)]:
+        await world.expire()
+        empty_counts.append(world.groups.groups_by_state()["Empty",])
+
+    # Then
+    assert empty_counts == [2, 4, 5]
+    assert len(GROUPS) < MOST_AT_ONCE, "what is little is done at once"
