@@ -63,6 +63,11 @@ class Measured:
 class Nobody:
     """Holds nothing in memory of what is durable."""
 
+    async def take_over(
+        self, slot: int, images: Sequence[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
+    ) -> None:
+        """Take nothing over."""
+
     def slot_loaded(
         self, slot: int, images: Sequence[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
     ) -> None:
