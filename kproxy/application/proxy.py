@@ -213,6 +213,7 @@ class Proxy:
             peers=self._share.peers.twins,
             on_unreachable=self._broker_search.begin,
             on_topic_change=self._share.topic_changes.note,
+            turns=self._share.turns,
             admission=Admission(
                 is_sasl_required=settings.upstream_security_protocol.has_sasl,
                 sub_claim_name=settings.sasl_oauthbearer_sub_claim_name,

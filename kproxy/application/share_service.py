@@ -29,6 +29,7 @@ from kproxy.net.relay.held_requests import HeldRequests
 from kproxy.net.state_log.durable_state_log import SlotDirectory
 from kproxy.net.state_log.service import ClusterAccess, StateLogPlan, StateLogService
 from kproxy.net.tasks import TaskKeeper
+from kproxy.net.waking_turns import WakingTurns
 from kproxy.security.principal import Principal
 from kproxy.security.standard_authorizer import AuthorizerRules
 from kproxy.settings import Settings
@@ -74,6 +75,8 @@ class ShareService:
         self._on_change = on_change
         self._on_slot_ready = on_slot_ready
         self.observer = ShellObserver(around.metrics)
+        self.turns = WakingTurns()
+        """In which requests begin and fetches wake up."""
         self.closed_topics = self._closed_topics()
         self._reader = BrokerPartitionReader(metadata=around.metadata, connections=around.connections)
         plan = state_log_plan(around.settings)
@@ -173,7 +176,11 @@ class ShareService:
                 reader=self._reader,
                 metadata=metadata,
                 availability=IsolatedAvailability(
-                    metadata=metadata, connections=connections, clock=around.clock, tasks=around.tasks
+                    metadata=metadata,
+                    connections=connections,
+                    clock=around.clock,
+                    tasks=around.tasks,
+                    turns=self.turns,
                 ),
                 alarm=self.deadlines,
                 clock=around.clock,

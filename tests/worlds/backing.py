@@ -16,6 +16,7 @@ from kproxy.net.deadlines import MonotonicClock
 from kproxy.net.reading.isolated_availability import IsolatedAvailability
 from kproxy.net.reading.partition_reader import BrokerPartitionReader
 from kproxy.net.tasks import TaskKeeper
+from kproxy.net.waking_turns import WakingTurns
 from kproxy.settings.addresses import HostPort
 from kproxy.share.identifiers import GroupId, SharePartitionKey, TopicId
 from kproxy.wire.api_keys import ApiKey
@@ -72,8 +73,13 @@ class Backing:
             timing=timing,
         )
         self.reader = BrokerPartitionReader(metadata=self.metadata, connections=self.connections)
+        self.turns = WakingTurns()
         self.availability = IsolatedAvailability(
-            metadata=self.metadata, connections=self.connections, clock=self.clock, tasks=self.tasks
+            metadata=self.metadata,
+            connections=self.connections,
+            clock=self.clock,
+            tasks=self.tasks,
+            turns=self.turns,
         )
 
     async def __aenter__(self) -> Self:

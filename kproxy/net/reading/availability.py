@@ -22,6 +22,7 @@ from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.reading.fetch_topics import FetchEntry
 from kproxy.net.reading.tail import TAIL_MAX_BYTES, BrokerTail
 from kproxy.net.tasks import TaskKeeper
+from kproxy.net.waking_turns import WakingTurns
 from kproxy.share.identifiers import SharePartitionKey, TopicId, TopicIdPartition
 from kproxy.telemetry import logs
 
@@ -82,6 +83,7 @@ class ShareAvailability:
         connections: BrokerConnections,
         clock: Clock,
         tasks: TaskKeeper,
+        turns: WakingTurns,
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> None:
         self._isolation = isolation
@@ -89,6 +91,7 @@ class ShareAvailability:
         self._connections = connections
         self._clock = clock
         self._tasks = tasks
+        self._turns = turns
         self._watches: dict[TopicIdPartition, _Watch] = {}
         self._homeless: set[TopicIdPartition] = set()
         self._doubtful: set[TopicId] = set()
@@ -119,6 +122,7 @@ class ShareAvailability:
         timer = asyncio.get_running_loop().call_later(remaining_ms / 1000, sleeper.wake)
         try:
             await sleeper.woken
+            await self._turns.begin()
         finally:
             timer.cancel()
             self._get_up(sleeper)

@@ -8,6 +8,7 @@ from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.reading.availability import ShareAvailability
 from kproxy.net.tasks import TaskKeeper
+from kproxy.net.waking_turns import WakingTurns
 from kproxy.share.identifiers import SharePartitionKey
 
 
@@ -15,7 +16,7 @@ class IsolatedAvailability:
     """Implements `Availability`: one `ShareAvailability` for each isolation level.
 
     What may be read of a partition ends in two places, and each moves on its own. While nobody waits for committed
-    records theirs has no watch, no poll and no connection.
+    records theirs has no watch, no poll and no connection. Those who are woken go on in `turns`.
     """
 
     def __init__(
@@ -25,10 +26,16 @@ class IsolatedAvailability:
         connections: BrokerConnections,
         clock: Clock,
         tasks: TaskKeeper,
+        turns: WakingTurns,
     ) -> None:
         self._by_isolation = {
             isolation: ShareAvailability(
-                metadata=metadata, connections=connections, clock=clock, tasks=tasks, isolation=isolation
+                metadata=metadata,
+                connections=connections,
+                clock=clock,
+                tasks=tasks,
+                turns=turns,
+                isolation=isolation,
             )
             for isolation in IsolationLevel
         }

@@ -374,13 +374,13 @@ class ClientConnection(asyncio.Protocol):
             self.session.brokers_are_bound()
 
     async def _answer(self, call: AnyCall) -> None:
-        if self.is_over:
-            return
-        with AnswerBudget(self._relay.budget, call.memory_bytes) as budget:
-            surplus_bytes = await self._relay.answer(self, call, budget)
-            self._pump()
-            self._memory.note_surplus(surplus_bytes)
-            self._account()
+        await self._relay.turns.begin()
+        if not self.is_over:
+            with AnswerBudget(self._relay.budget, call.memory_bytes) as budget:
+                surplus_bytes = await self._relay.answer(self, call, budget)
+                self._pump()
+                self._memory.note_surplus(surplus_bytes)
+                self._account()
 
     def _crash(self, fault: Exception) -> None:
         log.crash("connection_failed", fault, peer=self.peer, node=self.node_id)

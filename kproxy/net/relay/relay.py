@@ -24,6 +24,7 @@ from kproxy.net.relay.limits.connection_quotas import UNLIMITED, ConnectionQuota
 from kproxy.net.relay.relayed_answers import NoPeers, Peers, RelayingClient, answer_from_peer
 from kproxy.net.relay.traffic import Traffic
 from kproxy.net.tasks import TaskKeeper
+from kproxy.net.waking_turns import WakingTurns
 from kproxy.settings.addresses import HostPort
 
 WRITE_HIGH_WATER_BYTES: Final = 256 * 1024
@@ -130,6 +131,8 @@ class Relay:
     connection_ids: Iterator[int] = field(default_factory=lambda: count(1))
     """Numbers for connections; shared by all relays of a process."""
     admission: Admission = field(default_factory=Admission)
+    turns: WakingTurns = field(default_factory=WakingTurns)
+    """In which requests begin to be answered; shared with fetches that are woken."""
 
     def new_session(self) -> ClientSession:
         """Return a session for a new client connection."""

@@ -1,4 +1,7 @@
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from typing import Final
 
 import pytest
 
@@ -6,7 +9,8 @@ from kproxy.error_codes import ErrorCode
 from kproxy.net import tasks
 from kproxy.net.reading.availability import MOST_BELIEFS
 from kproxy.net.reading.fetch_session import FetchSession
-from kproxy.share.identifiers import TopicId
+from kproxy.net.waking_turns import MOST_IN_A_TURN
+from kproxy.share.identifiers import SharePartitionKey, TopicId
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.fetch_request import FetchRequest
 from kproxy.wire.messages.fetch_response import FetchResponse
@@ -54,6 +58,7 @@ async def backing(cluster: ScriptedCluster) -> AsyncIterator[Backing]:
 
 ORDERS_0 = share_partition(ORDERS, 0)
 ORDERS_1 = share_partition(ORDERS, 1)
+LONG_MS: Final = 20_000
 
 
 async def at_rest(cluster: ScriptedCluster, backing: Backing) -> None:
@@ -361,3 +366,30 @@ async def test_a_fault_in_a_tail_does_not_end_it(
     # Then
     await wait
     assert fault_count == 2
+
+
+async def test_of_many_sleepers_who_are_woken_together_only_so_many_get_up_in_a_turn(
+    backing: Backing,
+) -> None:
+    # Given
+    turn_count, woken_in, told = 0, list[int](), list[Collection[SharePartitionKey]]()
+
+    async def wait() -> None:
+        until_ms = backing.clock.now_ms() + LONG_MS
+        told.append(await backing.availability.wait({ORDERS_0: None, ORDERS_1: None}, until_ms))
+        woken_in.append(turn_count)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        waits = [tasks.create_task(wait()) for _ in range(3 * MOST_IN_A_TURN)]
+        await asyncio.sleep(0)
+        backing.availability.signal(ORDERS_0)
+        while not all(each.done() for each in waits):
+            await asyncio.sleep(0)
+            turn_count += 1
+            if turn_count == 1:
+                backing.availability.signal(ORDERS_1)
+
+    # Then
+    assert max(Counter(woken_in).values()) == MOST_IN_A_TURN
+    assert [set(each) for each in (told[0], told[-1])] == [{ORDERS_0}, {ORDERS_0, ORDERS_1}]

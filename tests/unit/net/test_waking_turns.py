@@ -1,0 +1,153 @@
+"""Only so many begin in a turn of the event loop, first come first served, and nobody is held up alone."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from kproxy.net.waking_turns import WakingTurns
+from tests.event_loops import BOTH_LOOPS
+from tests.worlds.waiting import until_all_wait
+
+BOUND = 4
+
+
+class Beginners:
+    """Tasks that begin in their turn, and in which turn of the loop each of them did."""
+
+    def __init__(self) -> None:
+        self.turns = WakingTurns(BOUND)
+        self.names: list[int] = []
+        self.begun_in: list[int] = []
+        self._turn_count = 0
+
+    async def begin(self, name: int) -> None:
+        await self.turns.begin()
+        self.names.append(name)
+        self.begun_in.append(self._turn_count)
+
+    async def count_turns(self) -> None:
+        while True:
+            await asyncio.sleep(0)
+            self._turn_count += 1
+
+
+@pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+async def test_of_many_that_begin_together_only_so_many_do_in_a_turn_in_their_order() -> None:
+    # Given
+    beginners = Beginners()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        counting = tasks.create_task(beginners.count_turns())
+        await asyncio.gather(*(beginners.begin(number) for number in range(5 * BOUND)))
+        counting.cancel()
+
+    # Then
+    assert beginners.names == list(range(5 * BOUND))
+    assert set(Counter(beginners.begun_in).values()) == {BOUND}
+
+
+async def test_who_comes_later_stands_behind_those_who_wait() -> None:
+    # Given
+    beginners = Beginners()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(2 * BOUND):
+            tasks.create_task(beginners.begin(number))
+        await asyncio.sleep(0)
+        for number in range(2 * BOUND, 4 * BOUND):
+            tasks.create_task(beginners.begin(number))
+
+    # Then
+    assert beginners.names == list(range(4 * BOUND))
+
+
+async def test_as_many_as_may_begin_in_a_turn_do_so_without_a_pause_in_every_turn() -> None:
+    # Given
+    turns = WakingTurns(BOUND)
+
+    # When
+    is_paused = []
+    for _ in range(10):
+        for _ in range(BOUND):
+            wait = turns.begin()
+            try:
+                wait.send(None)
+            except StopIteration:
+                is_paused.append(False)
+            else:
+                is_paused.append(True)
+                wait.close()
+        await asyncio.sleep(0)
+
+    # Then
+    assert is_paused == [False] * (10 * BOUND)
+
+
+async def test_who_begins_alone_gives_the_loop_nothing_to_do() -> None:
+    # Given
+    turns, loop = WakingTurns(BOUND), asyncio.get_running_loop()
+    called = Counter[str]()
+    call_soon = loop.call_soon
+
+    def counted(*arguments: object, **options: object) -> asyncio.Handle:
+        called["call_soon"] += 1
+        return call_soon(*arguments, **options)  # type: ignore[arg-type]  # as it came
+
+    loop.call_soon = counted  # type: ignore[method-assign]
+
+    # When
+    await turns.begin()
+
+    # Then
+    assert called["call_soon"] == 0
+
+
+async def test_who_is_cancelled_leaves_the_line_and_takes_nobodys_place() -> None:
+    # Given
+    beginners = Beginners()
+    async with asyncio.TaskGroup() as tasks:
+        waiting = [tasks.create_task(beginners.begin(number)) for number in range(4 * BOUND)]
+        await asyncio.sleep(0)
+
+        # When
+        for cancelled in waiting[BOUND : 3 * BOUND]:
+            cancelled.cancel()
+
+    # Then
+    assert beginners.names == [*range(BOUND), *range(3 * BOUND, 4 * BOUND)]
+    assert len(beginners.turns) == 0
+
+
+async def test_who_is_cancelled_in_the_turn_in_which_it_may_begin_holds_up_nobody() -> None:
+    # Given
+    beginners = Beginners()
+    loop = asyncio.get_running_loop()
+    async with asyncio.TaskGroup() as tasks:
+        waiting = [tasks.create_task(beginners.begin(number)) for number in range(4 * BOUND)]
+        await asyncio.sleep(0)
+
+        # When
+        loop.call_soon(waiting[BOUND].cancel)
+
+    # Then
+    assert waiting[BOUND].cancelled()
+    assert beginners.names == [*range(BOUND), *range(BOUND + 1, 4 * BOUND)]
+
+
+async def test_after_a_crowd_a_turn_has_room_again() -> None:
+    # Given
+    beginners = Beginners()
+    await asyncio.gather(*(beginners.begin(number) for number in range(3 * BOUND)))
+    await until_all_wait()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        late = [tasks.create_task(beginners.begin(number)) for number in range(BOUND)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+        # Then
+        assert all(task.done() for task in late)
