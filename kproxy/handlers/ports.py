@@ -185,6 +185,9 @@ class Availability(Protocol):
         The value is the first offset that a read found missing: the wait ends when the high watermark, or the last
         stable offset for who reads committed records, is known to be above it, at once if it already is. None
         waits for `signal` alone (a full in-flight window).
+
+        A wide `Interest` stays registered when the wait is over, until its `end`: a later wait for it looks at nothing
+        but what changed, and is over at once if there was a signal in between that is still `news`.
         """
         ...
 

@@ -5,6 +5,7 @@ A session may have thousands of them, and its fetch is woken for one.
 
 from collections.abc import Collection, Iterable, Mapping
 
+from kproxy.handlers.interest import Interest
 from kproxy.share.identifiers import SharePartitionKey, TopicIdPartition
 
 
@@ -14,14 +15,15 @@ class PartitionLooks:
     A *quiet* one was looked at, and there is nothing to do about it until something is heard of it.
     """
 
-    __slots__ = ("_due", "_partitions", "_places", "interest")
+    __slots__ = ("_due", "_own_key", "_partitions", "_places", "interest")
 
     def __init__(
         self, partitions: Mapping[SharePartitionKey, TopicIdPartition], own_key: SharePartitionKey
     ) -> None:
         """Begin with a look at all of `partitions`, in this order. `own_key` is that of the fetch."""
-        self.interest: dict[SharePartitionKey, int | None] = dict.fromkeys((own_key, *partitions))
+        self.interest = Interest((own_key, *partitions))
         """What `Availability.wait` is told: behind the fetch's own key the offset that is missed of each, or None."""
+        self._own_key = own_key
         self._partitions = dict(partitions)
         self._due = set(partitions)
         self._places: dict[SharePartitionKey, int] = {}
@@ -40,8 +42,10 @@ class PartitionLooks:
             self._places = self._places or {key: place for place, key in enumerate(self._partitions)}
             keys = sorted(self._due, key=self._places.__getitem__)
         looked_at = []
+        self.interest.look_at(self._own_key)
         for key in keys:
             looked_at.append((self._partitions[key], key))
+            self.interest.look_at(key)
             self.interest[key] = None
         return looked_at
 

@@ -1,25 +1,28 @@
 """`ShareAvailability`: share consumers asleep, and what wakes them.
 
-A *watch* is a topic-partition that somebody waits for, or did a moment ago. It sits in the tail of the
+A *watch* (`sleepers`) is a topic-partition that somebody waits for, or did a moment ago. It sits in the tail of the
 partition's leader at the known end of what may be read (the high watermark, or for committed records the last stable
 offset), its `fetch_offset`; when the tail hears of a higher one, those who miss an offset below it wake up. A watch
 whose leader is not known is homeless until the metadata say more.
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from itertools import islice
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import BrokerUnavailable
+from kproxy.handlers.interest import Interest
 from kproxy.handlers.isolation_levels import IsolationLevel
-from kproxy.handlers.ports import Clock, PartitionLeader
+from kproxy.handlers.live.pauses import MOST_AT_ONCE, let_others_go_on
+from kproxy.handlers.ports import Clock
 from kproxy.net.backoff import Backoff
 from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.cluster.leader_doubts import LEADER_DOUBTS
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.reading.fetch_topics import FetchEntry
+from kproxy.net.reading.sleepers import Sleeper, SleepersByKey, Watch, changes_of
 from kproxy.net.reading.tail import TAIL_MAX_BYTES, BrokerTail
 from kproxy.net.tasks import TaskKeeper
 from kproxy.net.waking_turns import WakingTurns
@@ -38,36 +41,6 @@ SWEEP_INTERVAL_MS: Final = 10_000
 
 MOST_BELIEFS: Final = 16
 """How often a share-partition's callers are sent to read on the strength of one word of the tail."""
-
-
-class _Sleeper:
-    """One call of `wait`. What it is woken for, until it gets up, stands in `news`."""
-
-    __slots__ = ("keys", "news", "watches", "woken")
-
-    def __init__(self, keys: Collection[SharePartitionKey]) -> None:
-        self.keys = keys
-        self.news: set[SharePartitionKey] = set()
-        self.watches: list[_Watch] = []
-        self.woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def wake(self, keys: Iterable[SharePartitionKey] = ()) -> None:
-        self.news.update(keys)
-        if not self.woken.done():
-            self.woken.set_result(None)
-
-
-@dataclass(slots=True, eq=False)
-class _Watch:
-    topic_partition: TopicIdPartition
-    fetch_offset: int
-    last_awaited_ms: int
-    sleepers: dict[_Sleeper, dict[SharePartitionKey, int]] = field(default_factory=dict)
-    """Who waits, for which share-partitions, and the offset that is missed of each."""
-    believed: dict[SharePartitionKey, int] = field(default_factory=dict)
-    """How often callers were told at once that there are records, since the tail last spoke of it."""
-    tail: BrokerTail | None = None
-    leader: PartitionLeader | None = None
 
 
 class ShareAvailability:
@@ -92,10 +65,10 @@ class ShareAvailability:
         self._clock = clock
         self._tasks = tasks
         self._turns = turns
-        self._watches: dict[TopicIdPartition, _Watch] = {}
+        self._watches: dict[TopicIdPartition, Watch] = {}
         self._homeless: set[TopicIdPartition] = set()
         self._doubtful: set[TopicId] = set()
-        self._sleepers: dict[SharePartitionKey, set[_Sleeper]] = {}
+        self._sleepers = SleepersByKey()
         self._tails: dict[int, BrokerTail] = {}
         self._is_housing = False
         self._swept_ms = clock.now_ms()
@@ -108,30 +81,44 @@ class ShareAvailability:
     ) -> Collection[SharePartitionKey]:
         """Return those share-partitions of `interest` that may have records when some do; at `until_ms` (Clock) none.
 
-        Everything up to going to sleep happens before this coroutine first yields, so a `signal` cannot
-        slip in between a caller's last look at its share-partitions and the sleep.
+        Before this coroutine first yields, everything up to going to sleep has happened, or every `signal` is kept: so
+        none can slip in between a caller's last look at its share-partitions and the sleep.
         """
-        remaining_ms = until_ms - self._clock.now_ms()
-        available = self._available_now(interest)
-        if available or remaining_ms <= 0:
-            # Whoever asks again and again must not keep the loop from hearing the answer.
-            await asyncio.sleep(0)
-            return available
-        sleeper = _Sleeper(tuple(interest))
-        self._put_to_bed(sleeper, interest)
+        sleeper = self._sleeper_of(interest)
+        while True:
+            keys = changes_of(interest, sleeper)
+            available = {*sleeper.take_news(), *self._available_now(interest, keys)}
+            remaining_ms = until_ms - self._clock.now_ms()
+            if available or remaining_ms <= 0:
+                # Whoever asks again and again must not keep the loop from hearing the answer.
+                await asyncio.sleep(0)
+                return available
+            if sleeper.kept is None or len(keys) <= MOST_AT_ONCE:
+                break
+            await self._register(sleeper, sleeper.kept)
+        self._put_to_bed(sleeper, interest, tuple(keys))
         timer = asyncio.get_running_loop().call_later(remaining_ms / 1000, sleeper.wake)
         try:
-            await sleeper.woken
+            await sleeper.fall_asleep()
             await self._turns.begin()
+            return sleeper.take_news()
         finally:
             timer.cancel()
-            self._get_up(sleeper)
-        return sleeper.news
+            sleeper.get_up()
 
     def signal(self, key: SharePartitionKey) -> None:
         """Wake who waits for `key`."""
-        for sleeper in self._sleepers.get(key, ()):
-            sleeper.wake((key,))
+        self._sleepers.signal(key)
+
+    def let_go(self, sleeper: Sleeper) -> None:
+        """Take a sleeper out of everything (`Bedroom`)."""
+        now_ms = self._clock.now_ms()
+        for key in sleeper.keys:
+            self._sleepers.take_out(key, sleeper)
+        for key, watch in sleeper.watches.items():
+            watch.leave(key, sleeper, now_ms)
+        sleeper.keys.clear()
+        sleeper.watches.clear()
 
     # ------------------------------------------------ what tails tell (TailListener)
 
@@ -147,9 +134,7 @@ class ShareAvailability:
             return
         watch.believed.clear()
         self._move(watch, end_offset)
-        for sleeper, missing_offsets in watch.sleepers.items():
-            if news := [key for key, offset in missing_offsets.items() if offset < end_offset]:
-                sleeper.wake(news)
+        watch.wake_below(end_offset)
 
     def refused(self, tail: BrokerTail, topic_partition: TopicIdPartition, error_code: ErrorCode) -> None:
         """Look for another leader, or let the sleepers' next read find out what is wrong."""
@@ -171,11 +156,25 @@ class ShareAvailability:
 
     # ------------------------------------------------ private: sleeping
 
-    def _available_now(self, interest: Mapping[SharePartitionKey, int | None]) -> list[SharePartitionKey]:
+    def _sleeper_of(self, interest: Mapping[SharePartitionKey, int | None]) -> Sleeper:
+        if not isinstance(interest, Interest) or not interest.is_wide:
+            return Sleeper(self)
+        registered = interest.registration
+        if isinstance(registered, Sleeper) and registered.is_of(self):
+            return registered
+        interest.leave()  # what may be read ended elsewhere until now
+        return Sleeper(self, interest)
+
+    def _available_now(
+        self, interest: Mapping[SharePartitionKey, int | None], keys: Collection[SharePartitionKey]
+    ) -> list[SharePartitionKey]:
         available: list[SharePartitionKey] = []
-        for key, missing_offset in interest.items():
+        for key in keys:
+            missing_offset = interest.get(key)
+            if missing_offset is None:
+                continue
             watch = self._watches.get(TopicIdPartition(key.topic_id, key.partition))
-            if watch is None or missing_offset is None or missing_offset >= watch.fetch_offset:
+            if watch is None or missing_offset >= watch.fetch_offset:
                 continue
             belief_count = watch.believed[key] = watch.believed.get(key, 0) + 1
             if belief_count <= MOST_BELIEFS:
@@ -187,50 +186,69 @@ class ShareAvailability:
             self._move(watch, missing_offset)
         return available
 
-    def _put_to_bed(self, sleeper: _Sleeper, interest: Mapping[SharePartitionKey, int | None]) -> None:
+    def _put_to_bed(
+        self,
+        sleeper: Sleeper,
+        interest: Mapping[SharePartitionKey, int | None],
+        keys: Collection[SharePartitionKey],
+    ) -> None:
+        """Register `sleeper` for `keys` as they stand in `interest` now, and for nothing of what is not there."""
         now_ms = self._clock.now_ms()
-        for key, missing_offset in interest.items():
-            self._sleepers.setdefault(key, set()).add(sleeper)
+        for key in keys:
+            missing_offset = interest.get(key)
             if missing_offset is not None:
                 self._watch(key, sleeper, missing_offset, now_ms)
+            elif key in sleeper.watches:
+                sleeper.watches.pop(key).leave(key, sleeper, now_ms)
+            if key in interest:
+                self._sleepers.add(key, sleeper)
+            elif key in sleeper.keys:
+                sleeper.keys.discard(key)
+                self._sleepers.take_out(key, sleeper)
+        if sleeper.kept is not None:
+            sleeper.kept.registration = sleeper
+            sleeper.kept.changed.difference_update(keys)
         self._sweep(now_ms)
 
-    def _get_up(self, sleeper: _Sleeper) -> None:
-        now_ms = self._clock.now_ms()
-        for key in sleeper.keys:
-            sleepers = self._sleepers[key]
-            sleepers.discard(sleeper)
-            if not sleepers:
-                del self._sleepers[key]
-        for watch in sleeper.watches:
-            watch.sleepers.pop(sleeper, None)
-            watch.last_awaited_ms = now_ms
-            if not watch.sleepers and watch.tail is not None:
-                watch.tail.set_awaited(watch.topic_partition, is_awaited=False)
+    async def _register(self, sleeper: Sleeper, interest: Interest) -> None:
+        """Register for most of what changed in very many share-partitions; others have a turn now and then.
+
+        What has come meanwhile is news, or has changed.
+        """
+        if interest.registration is None:
+            interest.registration = sleeper
+            interest.changed.update(interest)
+            for key in interest:
+                self._sleepers.add(key, sleeper)
+        while len(interest.changed) > MOST_AT_ONCE:
+            portion = tuple(islice(interest.changed, MOST_AT_ONCE))
+            sleeper.wake(self._available_now(interest, portion))
+            self._put_to_bed(sleeper, interest, portion)
+            await let_others_go_on()
 
     # ------------------------------------------------ private: watching
 
-    def _watch(self, key: SharePartitionKey, sleeper: _Sleeper, missing_offset: int, now_ms: int) -> None:
+    def _watch(self, key: SharePartitionKey, sleeper: Sleeper, missing_offset: int, now_ms: int) -> None:
         topic_partition = TopicIdPartition(key.topic_id, key.partition)
         watch = self._watches.get(topic_partition)
         if watch is None:
-            watch = self._watches[topic_partition] = _Watch(topic_partition, missing_offset, now_ms)
+            watch = self._watches[topic_partition] = Watch(topic_partition, missing_offset, now_ms)
         elif not watch.sleepers and missing_offset > watch.fetch_offset:
             # A read has seen more than the tail, which rests while nobody waits.
             self._move(watch, missing_offset)
         watch.sleepers.setdefault(sleeper, {})[key] = missing_offset
-        sleeper.watches.append(watch)
+        sleeper.watches[key] = watch
         if watch.tail is not None:
             if len(watch.sleepers) == 1:
                 watch.tail.set_awaited(topic_partition, is_awaited=True)
         elif topic_partition not in self._homeless:
             self._house(watch)
 
-    def _move(self, watch: _Watch, fetch_offset: int) -> None:
+    def _move(self, watch: Watch, fetch_offset: int) -> None:
         watch.fetch_offset = fetch_offset
         self._put(watch)
 
-    def _put(self, watch: _Watch) -> None:
+    def _put(self, watch: Watch) -> None:
         topic_partition = watch.topic_partition
         topic = self._metadata.describe(topic_partition.topic_id)
         if watch.tail is None or watch.leader is None:
@@ -249,12 +267,12 @@ class ShareAvailability:
             )
         )
 
-    def _end(self, watch: _Watch) -> None:
+    def _end(self, watch: Watch) -> None:
         self._leave_tail(watch)
         self._homeless.discard(watch.topic_partition)
         del self._watches[watch.topic_partition]
         for sleeper, missing_offsets in watch.sleepers.items():
-            sleeper.wake(missing_offsets)
+            sleeper.lose_watch(missing_offsets)
 
     def _sweep(self, now_ms: int) -> None:
         if now_ms - self._swept_ms < SWEEP_INTERVAL_MS:
@@ -266,7 +284,7 @@ class ShareAvailability:
 
     # ------------------------------------------------ private: which tail
 
-    def _house(self, watch: _Watch) -> None:
+    def _house(self, watch: Watch) -> None:
         """Put the watch into the tail of its leader, if the leader is known; else look for it."""
         key = watch.topic_partition
         leader = self._metadata.leader_of(key.topic_id, key.partition)
@@ -280,12 +298,12 @@ class ShareAvailability:
         self._put(watch)
         watch.tail.set_awaited(key, is_awaited=bool(watch.sleepers))
 
-    def _leave_tail(self, watch: _Watch) -> None:
+    def _leave_tail(self, watch: Watch) -> None:
         if watch.tail is not None:
             watch.tail.drop(watch.topic_partition)
         watch.tail = watch.leader = None
 
-    def _evict(self, watch: _Watch) -> None:
+    def _evict(self, watch: Watch) -> None:
         self._leave_tail(watch)
         self._homeless.add(watch.topic_partition)
         self._find_homes()
@@ -353,5 +371,5 @@ class ShareAvailability:
             if watch.topic_partition.topic_id == topic_id:
                 self._end(watch)
 
-    def _homeless_watches(self) -> list[_Watch]:
+    def _homeless_watches(self) -> list[Watch]:
         return [self._watches[key] for key in self._homeless]
