@@ -7,6 +7,9 @@ what was not heard since something changed, and only topics with partitions to i
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
+from sys import intern
+from typing import Final
+from weakref import WeakValueDictionary
 
 from kproxy.errors import InvalidRequest
 from kproxy.share.heartbeat import MAX_SUBSCRIBED_TOPICS, AssignedTopic, TopicPartitions
@@ -15,6 +18,20 @@ from kproxy.share.limits import GroupLimits
 from kproxy.share.share_group_member import ShareGroupMember
 from kproxy.share.state_partition_metadata import NewPartitions, StatePartitionMetadata
 from kproxy.wording import counted
+
+_SUBSCRIPTIONS: Final[WeakValueDictionary[int, frozenset[str]]] = WeakValueDictionary()
+"""Those that somebody has, by their hash; of two with the same hash that differ, the one that came first."""
+
+
+def subscription(names: Iterable[str]) -> frozenset[str]:
+    """Return the set of `names`: the same object for equal ones as long as somebody has it, and of the same texts.
+
+    The members of a group, and many groups, mostly name the same topics. In a request each name is a text of its own,
+    and 10,000 of them in a set take more than a megabyte.
+    """
+    wanted = frozenset(map(intern, names))
+    kept = _SUBSCRIPTIONS.setdefault(hash(wanted), wanted)
+    return kept if kept == wanted else wanted
 
 
 class GroupTopics:
@@ -94,6 +111,8 @@ class GroupTopics:
             self._subscriber_counts[name] -= 1
             if not self._subscriber_counts[name]:
                 self._forget(name)
+        if self._names is None and len(self._subscriber_counts) == len(after):
+            self._names = after  # all that there are: held once
         return before != after
 
     def topics_moved(self) -> None:
@@ -123,6 +142,7 @@ class GroupTopics:
                 self._assignable = None
                 self._ids[topic.topic_id] = name
                 self._uninitialized[name] = None
+        self._unasked = self._unasked or {}  # one that was large takes its memory when it is empty, too
         return has_changed
 
     def begin_initializations(

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from kproxy.errors import FencedMemberEpoch, GroupMaxSizeReached, UnknownMemberId
 from kproxy.share.group_assignment import GroupAssignment
-from kproxy.share.group_topics import GroupTopics
+from kproxy.share.group_topics import GroupTopics, subscription
 from kproxy.share.heartbeat import (
     JOIN_EPOCH,
     AssignedTopic,
@@ -331,7 +331,7 @@ class ShareGroup:
         """Write down what the member says of itself; tell whether its subscription changed. Raises InvalidRequest."""
         before = names = member.subscribed_topic_names
         if heartbeat.subscribed_topic_names is not None:
-            names = frozenset(heartbeat.subscribed_topic_names)
+            names = subscription(heartbeat.subscribed_topic_names)
             self.topics.require_room(before, names)
         self.members[member.member_id] = member
         member.client_id = heartbeat.client_id

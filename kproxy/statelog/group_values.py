@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol, TypeAlias, TypeVar
 
 from kproxy.errors import CorruptStateRecord
+from kproxy.share.group_topics import subscription
 from kproxy.share.identifiers import (
     AssignmentEpoch,
     GroupEpoch,
@@ -226,7 +227,7 @@ def _member_metadata(
         value.rack_id,
         value.client_id,
         value.client_host,
-        frozenset(value.subscribed_topic_names),
+        subscription(value.subscribed_topic_names),
     )
 
 

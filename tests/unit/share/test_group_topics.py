@@ -1,8 +1,12 @@
 """What a group knows of its topics."""
 
+import gc
+import tracemalloc
+import weakref
+
 import pytest
 
-from kproxy.share.group_topics import GroupTopics
+from kproxy.share.group_topics import GroupTopics, subscription
 from kproxy.share.heartbeat import TopicPartitions
 from kproxy.share.identifiers import TopicIdPartition
 from kproxy.share.limits import GroupLimits
@@ -10,6 +14,7 @@ from kproxy.share.share_group_member import ShareGroupMember
 from kproxy.share.state_partition_metadata import StatePartitionMetadata
 from tests.worlds.share_builders import ALICE, OTHER_TOPIC, TOPIC
 
+NAME_COUNT = 1_000
 PAID, SENT = TopicPartitions(TOPIC, 2), TopicPartitions(OTHER_TOPIC, 1)
 
 
@@ -117,3 +122,52 @@ def test_a_restored_group_knows_the_topics_that_it_saw_last(topics: GroupTopics)
     # Then
     assert of_current_assignment.keys() == {"paid"}
     assert restored.known.keys() == {"paid", "sent"}
+
+
+# ---- subscriptions are held once
+
+
+def decoded(count: int = NAME_COUNT, kind: str = "orders") -> list[str]:
+    """Return names that are objects of their own, as a request has them."""
+    return [f"{kind}-of-the-{number:05}" for number in range(count)]
+
+
+def test_equal_subscriptions_are_one_object_and_equal_names_of_others_are() -> None:
+    # When
+    first, second, other = subscription(decoded()), subscription(decoded()[::-1]), subscription(decoded(10))
+
+    # Then
+    assert first is second
+    assert first == frozenset(decoded())
+    assert {id(name) for name in other} <= {id(name) for name in first}
+
+
+def test_nothing_is_kept_of_a_subscription_that_nobody_has_any_more() -> None:
+    # Given
+    held = subscription(decoded(kind="soon gone"))
+    kept = weakref.ref(held)
+
+    # When
+    del held
+    gc.collect()
+
+    # Then
+    assert kept() is None
+
+
+def test_a_hundred_equal_subscriptions_take_little_more_than_one() -> None:
+    # Given
+    held = [subscription(decoded())]
+    tracemalloc.start()
+
+    # When
+    held.extend(subscription(decoded()) for _ in range(100))
+    added_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    # Then
+    assert added_bytes < 100 * NAME_COUNT
+
+
+def test_no_names_are_no_names() -> None:
+    assert subscription(()) == frozenset()

@@ -1,7 +1,19 @@
 """Which topics are looked at: those that share groups are about."""
 
+import gc
+import tracemalloc
+
 from kproxy.handlers.groups.topic_deletions import CONFIRMATION_MS
 from tests.worlds.share_group_world import ORDERS, PAYMENTS, ShareGroupWorld
+
+NAME_HOLDERS = (
+    "test_watched_topics.py",
+    "share_group.py",
+    "group_topics.py",
+    "watched_topics.py",
+    "subscriptions.py",
+)
+"""Where the names of subscriptions, and sets of them, are made."""
 
 
 async def test_without_share_groups_there_are_none() -> None:
@@ -80,3 +92,50 @@ async def test_groups_that_were_forgotten_and_restored_are_seen_as_they_are() ->
     # Then
     assert forgotten == frozenset()
     assert world.groups.watched_topics.names() == {"orders"}
+
+
+async def test_a_topic_is_watched_as_long_as_one_of_its_groups_is_there() -> None:
+    # Given
+    world = ShareGroupWorld()
+    groups = [world.member(group_id=group_id) for group_id in ("g", "h")]
+    for member in groups:
+        await member.heartbeat(0, ["to come", f"of {member.group_id}"])
+    both = world.groups.watched_topics.names()
+
+    # When
+    await groups[0].heartbeat(-1)
+    of_one = world.groups.watched_topics.names()
+    world.groups.forget_groups(["h"])
+
+    # Then
+    assert both == {"to come", "of g", "of h"}
+    assert of_one == {"to come", "of h"}
+    assert world.groups.watched_topics.names() == frozenset()
+
+
+async def test_twenty_groups_of_the_same_thousand_topics_hold_their_names_once() -> None:
+    # Given
+    world = ShareGroupWorld()
+
+    def names() -> list[str]:
+        return [f"the-topic-with-the-number-{number:05}" for number in range(1_000)]
+
+    await world.member(group_id="first").heartbeat(0, names())
+    world.groups.watched_topics.names()
+    tracemalloc.start(1)
+
+    # When
+    for number in range(20):
+        await world.member(group_id=f"group-{number}").heartbeat(0, names())
+    world.groups.watched_topics.names()
+    world.metadata.asked_names.clear()
+    gc.collect()
+    snapshot = tracemalloc.take_snapshot()
+    tracemalloc.stop()
+
+    # Then
+    subscriptions = [
+        tracemalloc.Filter(inclusive=True, filename_pattern=f"*/{each}") for each in NAME_HOLDERS
+    ]
+    held_bytes = sum(trace.size for trace in snapshot.filter_traces(subscriptions).traces)
+    assert held_bytes < 20 * 1_000 * 60  # names and a set of them took 200 bytes a name in each group
