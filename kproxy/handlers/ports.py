@@ -307,7 +307,7 @@ class Background(Protocol):
         ...
 
     def begin_now(self, work: Callable[[], Awaitable[None]], *, name: str) -> None:
-        """Do the same, however much of the other work is under way: for little that others wait for."""
+        """Do the same, however much of the other work is under way: for what others wait for, and is bounded."""
         ...
 
 

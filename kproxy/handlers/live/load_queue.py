@@ -4,6 +4,7 @@ A session may be opened over thousands of them in some kilobytes, and left at on
 to answer. What waits here is a key; what is under way is a task.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
@@ -12,6 +13,9 @@ from kproxy.share.identifiers import GroupId, SharePartitionKey
 
 MOST_LOADS: Final = 1_000
 """How many are under way at the same time. They wait for brokers, so a few that hang must not hold up the rest."""
+
+OWN_PLACES: Final = 16
+"""How many of one group are under way however many others are: a thousand of one group may hang."""
 
 
 class LoadUnderWay:
@@ -37,37 +41,51 @@ class LoadUnderWay:
 
 
 class LoadQueue:
-    """Calls `begin` with each key that was put in, one group's after another's, `MOST_LOADS` at the same time."""
+    """Calls `begin` with each key that was put in, one group's after another's, `MOST_LOADS` at the same time.
 
-    __slots__ = ("_begin", "_under_way_count", "_waiting")
+    Each group has `OWN_PLACES` that no other one takes, beyond these if need be. So whatever waits is of a group that
+    has its own places in use.
+    """
+
+    __slots__ = ("_begin", "_under_way", "_under_way_count", "_waiting")
 
     def __init__(self, begin: Callable[[SharePartitionKey], None]) -> None:
         self._begin = begin
         self._under_way_count = 0
+        self._under_way: Counter[GroupId] = Counter()
         self._waiting: dict[GroupId, dict[SharePartitionKey, None]] = {}
 
     def put(self, key: SharePartitionKey) -> None:
         """Begin to load `key` in its turn: at once if there is room. It was not put in before, or its load is over."""
         self._waiting.setdefault(key.group_id, {})[key] = None
-        self._begin_next()
+        if self._under_way_count < MOST_LOADS or self._has_own_place(key.group_id):
+            self._begin_next_of(key.group_id)
 
-    def end(self) -> None:
-        """Note that one that was begun is over."""
+    def end(self, key: SharePartitionKey) -> None:
+        """Note that the load of `key`, which was begun, is over."""
+        group_id = key.group_id
         self._under_way_count -= 1
-        self._begin_next()
+        self._under_way[group_id] -= 1
+        if not self._under_way[group_id]:
+            del self._under_way[group_id]
+        if group_id in self._waiting and self._has_own_place(group_id):
+            self._begin_next_of(group_id)
+        elif self._waiting and self._under_way_count < MOST_LOADS:
+            self._begin_next_of(next(iter(self._waiting)))
 
     def drop(self, group_ids: Collection[GroupId]) -> Sequence[SharePartitionKey]:
         """Forget, and return, what waits for these groups: nobody fetches for them any more."""
         return [key for group_id in group_ids for key in self._waiting.pop(group_id, ())]
 
-    def _begin_next(self) -> None:
-        if not self._waiting or self._under_way_count >= MOST_LOADS:
-            return
-        group_id = next(iter(self._waiting))
+    def _has_own_place(self, group_id: GroupId) -> bool:
+        return self._under_way[group_id] < OWN_PLACES
+
+    def _begin_next_of(self, group_id: GroupId) -> None:
         keys = self._waiting.pop(group_id)
         key = next(iter(keys))
         del keys[key]
         if keys:
             self._waiting[group_id] = keys  # behind the other groups
         self._under_way_count += 1
+        self._under_way[group_id] += 1
         self._begin(key)

@@ -290,7 +290,7 @@ class SharePartitionDirectory:
         return self._deadlines.next_ms()
 
     def _begin_load(self, key: SharePartitionKey) -> None:
-        self._ports.background.begin(partial(self._load, key, self._loading[key]), name=f"load {key}")
+        self._ports.background.begin_now(partial(self._load, key, self._loading[key]), name=f"load {key}")
 
     async def _load(self, key: SharePartitionKey, load: LoadUnderWay) -> None:
         failure: Exception | None = None
@@ -307,7 +307,7 @@ class SharePartitionDirectory:
             del self._loading[key]
             load.end(failure)
             self._ports.availability.signal(key)
-        self._loads.end()  # not when it is cancelled: then the process ends
+        self._loads.end(key)  # not when it is cancelled: then the process ends
 
     def _require_wanted(self, key: SharePartitionKey) -> None:
         """Raise ShareStateStillLoading when the last session of the group has left: nobody would unload it again."""
