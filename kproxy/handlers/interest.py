@@ -4,7 +4,7 @@ A session may have thousands of share-partitions. To take note of all of them be
 behind it, costs milliseconds, and one record may wake many such fetches at once.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final, Protocol
 
 from kproxy.share.identifiers import SharePartitionKey
@@ -51,9 +51,12 @@ class Interest(dict[SharePartitionKey, int | None]):
         if self.registration is not None:
             self.changed.add(key)
 
-    def look_at(self, key: SharePartitionKey) -> None:
-        """Forget what was signalled of `key`: the fetch looks at it now."""
-        self.news.discard(key)
+    def look_at(self, keys: Collection[SharePartitionKey]) -> None:
+        """Forget what was signalled of `keys`, and what was missed of them: the fetch looks at them now."""
+        self.update(dict.fromkeys(keys))
+        if self.registration is not None:
+            self.changed.update(keys)
+            self.news.difference_update(keys)
 
     def leave(self) -> None:
         """Be registered nowhere; the next wait registers all of it."""
@@ -64,5 +67,6 @@ class Interest(dict[SharePartitionKey, int | None]):
 
     def end(self) -> None:
         """Wait for nothing any more."""
-        self.leave()
-        self.news.clear()
+        if self.is_wide:
+            self.leave()
+            self.news.clear()

@@ -282,7 +282,7 @@ async def a_signal_between_two_waits_for_a_wide_interest_ends_the_next_one(world
     await signalling(world, *signalled[1:])()
     assert set(await world.availability.wait(interest, world.in_ms(20_000))) == set(signalled[1:])
     await signalling(world, *signalled[:2])()
-    interest.look_at(signalled[0])
+    interest.look_at(signalled[:1])
     assert set(await world.availability.wait(interest, world.in_ms(20_000))) == {signalled[1]}
     assert await woken(world, interest, signalling(world, signalled[2])) == {signalled[2]}
     interest.end()

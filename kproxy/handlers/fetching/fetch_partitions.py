@@ -343,7 +343,7 @@ class PartitionFetch:
             return
         self._fetched[partition] = self._reported(partition, fetched)
         self._signals.look_at(share_partition.key)
-        self._looks.interest.look_at(share_partition.key)
+        self._looks.interest.news.discard(share_partition.key)
         is_left_behind = size.is_first_due and batches is not None
         self._looks.interest[share_partition.key] = (
             read.offset if is_left_behind else missing_offset(share_partition, read, data)

@@ -37,17 +37,13 @@ class PartitionLooks:
         if heard:
             self.hear(heard)
         if len(self._due) == len(self._partitions):
-            keys: Iterable[SharePartitionKey] = self._partitions
+            keys: Collection[SharePartitionKey] = self._partitions
         else:
             self._places = self._places or {key: place for place, key in enumerate(self._partitions)}
             keys = sorted(self._due, key=self._places.__getitem__)
-        looked_at = []
-        self.interest.look_at(self._own_key)
-        for key in keys:
-            looked_at.append((self._partitions[key], key))
-            self.interest.look_at(key)
-            self.interest[key] = None
-        return looked_at
+        self.interest.look_at(keys)
+        self.interest.news.discard(self._own_key)
+        return [(self._partitions[key], key) for key in keys]
 
     def hear(self, keys: Iterable[SharePartitionKey]) -> None:
         """Let the next look be at these, too."""

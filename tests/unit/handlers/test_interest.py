@@ -62,14 +62,18 @@ def test_once_it_is_registered_what_changes_is_noted() -> None:
 def test_what_was_looked_at_or_is_waited_for_no_more_is_no_news() -> None:
     # Given
     interest = Interest(map(key, range(WIDE)))
+    interest[key(0)] = 5
+    interest.registration = Registered()
     interest.news.update(map(key, range(3)))
 
     # When
-    interest.look_at(key(0))
+    interest.look_at([key(0)])
     del interest[key(1)]
 
     # Then
     assert interest.news == {key(2)}
+    assert interest[key(0)] is None
+    assert interest.changed == {key(0), key(1)}
 
 
 def test_it_ends_its_registration_once() -> None:
