@@ -155,21 +155,24 @@ class Authorization:
         return may_do and name not in self._closed.names
 
     async def readable_topics(
-        self, context: RequestContext, topic_ids: Callable[[], Iterable[TopicId]]
+        self, context: RequestContext, topic_ids: Callable[[], Iterable[TopicId]], group_id: str | None = None
     ) -> "ReadableTopics":
-        """Return which of `topic_ids` the sender may read, of those that the cluster has as far as it can be asked."""
+        """Return which of `topic_ids` the sender may read, of those that the cluster has as far as it can be asked.
+
+        With `group_id` it is for that group, which the sender has to be allowed to read as well.
+        """
 
         def permissions() -> Permissions:
             return self.of(context)
 
         if permissions() is EVERYTHING:
-            return ReadableTopics(permissions, {}, self._closed)
+            return ReadableTopics(permissions, {}, self._closed, group_id)
         try:
             found = await self._metadata.topics_with_ids(set(topic_ids()))
         except BrokerUnavailable:
             found = {}
         names = {topic_id: topic.name for topic_id, topic in found.items()}
-        return ReadableTopics(permissions, names, self._closed)
+        return ReadableTopics(permissions, names, self._closed, group_id)
 
     def group_operations(self, context: RequestContext, group_id: str) -> int:
         """Return what the sender may do to a group, a bit for each operation by its number."""
@@ -182,21 +185,23 @@ class Authorization:
 
 
 class ReadableTopics:
-    """Which topics of one request its sender may read, by id. It is asked of each partition before each delivery.
+    """Which topics of one request its sender may read, by id, and whether it still may read the group they are for.
 
-    `permissions` are those of the sender at the moment, and raise CoordinatorNotAvailable as everything here does then.
-    Where everybody may do everything that costs a look-up. A topic that has no name in `names` is not readable, nor is
-    one that is `closed`.
+    It is asked of each partition before each delivery. `permissions` are those of the sender at the moment, and raise
+    CoordinatorNotAvailable as everything here does then. Where everybody may do everything that costs a look-up. A
+    topic that has no name in `names` is not readable, nor is one that is `closed`.
     """
 
-    __slots__ = ("_closed", "_names", "_permissions")
+    __slots__ = ("_closed", "_group_id", "_names", "_permissions")
 
     def __init__(
         self,
         permissions: Callable[[], Permissions],
         names: Mapping[TopicId, str],
         closed: ClosedTopics = NO_CLOSED_TOPICS,
+        group_id: str | None = None,
     ) -> None:
+        self._group_id = group_id
         self._permissions = permissions
         self._names = names
         self._closed = closed
@@ -205,6 +210,11 @@ class ReadableTopics:
     def is_everything(self) -> bool:
         """Whether nothing is forbidden to anybody but what is closed to all."""
         return self._permissions() is EVERYTHING
+
+    def may_read_group(self) -> bool:
+        """Tell whether records may be delivered to the group now, if one was named."""
+        group_id = self._group_id
+        return group_id is None or self._permissions().allows(AclOperation.READ, ResourceType.GROUP, group_id)
 
     def may_read(self, topic_id: TopicId) -> bool:
         """Tell whether its records may be delivered now."""

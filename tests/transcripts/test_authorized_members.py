@@ -3,6 +3,10 @@
 tests/kafka/test_authorization.py asks Kafka itself.
 """
 
+import asyncio
+
+import pytest
+
 from kproxy.error_codes import ErrorCode
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
@@ -14,6 +18,7 @@ from tests.worlds.share_group_world import (
     acquired,
     partitions_of,
 )
+from tests.worlds.waiting import until_all_wait
 
 
 async def test_a_heartbeat_wants_read_on_the_group_and_describe_on_every_topic() -> None:
@@ -113,6 +118,79 @@ async def test_what_cannot_be_told_any_more_while_a_fetch_reads_is_not_delivered
     # Then
     assert partitions_of(fetched)[ORDERS, 0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert world.groups.in_flight_count == 0
+
+
+async def test_a_group_taken_away_while_a_fetch_reads_keeps_its_records_from_it() -> None:
+    # Given
+    world, authorizer = await a_world()
+    authorizer.allow_group(READ, "g")
+    authorizer.allow_topic(READ, "orders")
+    member = world.member()
+    await member.open((ORDERS, 0))
+
+    # When
+    async def take_away() -> None:
+        authorizer.take_away("g")
+
+    world.reader.before_read = take_away
+    fetched = await member.fetch()
+
+    # Then
+    assert fetched.error_code == NO_GROUP
+    assert not acquired(fetched)
+    assert world.groups.in_flight_count == 0
+    assert world.observer.reasons == ["group_authorization_failed"]
+
+
+async def test_a_fetch_whose_group_was_taken_away_still_tells_what_became_of_its_acknowledgements() -> None:
+    # Given
+    world, authorizer = await a_world()
+    authorizer.allow_group(READ, "g")
+    authorizer.allow_topic(READ, "orders")
+    member = world.member()
+    await member.open((ORDERS, 0), max_records=10, max_wait_ms=500)
+    world.produce(3)
+
+    # When
+    async def take_away() -> None:
+        authorizer.take_away("g")
+
+    world.reader.before_read = take_away
+    fetched = await member.fetch(acks={(ORDERS, 0): [(0, 2, [1])]})
+
+    # Then
+    assert fetched.error_code == ErrorCode.NONE
+    assert partitions_of(fetched)[ORDERS, 0].acknowledge_error_code == ErrorCode.NONE
+    assert not acquired(fetched)
+    assert world.observer.reasons == ["group_authorization_failed"]
+    assert (await member.fetch()).error_code == NO_GROUP
+
+
+@pytest.mark.parametrize(("taken", "told"), [("g", ErrorCode.NONE), ("orders", NO_TOPIC)])
+async def test_a_right_taken_away_while_a_fetch_awaits_its_writes_keeps_its_records_from_it(
+    taken: str, told: ErrorCode
+) -> None:
+    # Given
+    world, authorizer = await a_world(passes_time=False)
+    authorizer.allow_group(READ, "g")
+    authorizer.allow_topic(READ, "orders")
+    member = world.member()
+    await member.open((ORDERS, 0), max_records=10)
+    world.produce(3)
+    world.state_log.hold_writes = asyncio.Event()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        fetch = tasks.create_task(member.fetch(acks={(ORDERS, 0): [(0, 2, [1])]}))
+        await until_all_wait()
+        authorizer.take_away(taken)
+        world.state_log.hold_writes.set()
+
+    # Then
+    fetched = fetch.result()
+    assert partitions_of(fetched)[ORDERS, 0].acknowledge_error_code == ErrorCode.NONE
+    assert partitions_of(fetched)[ORDERS, 0].error_code == told
+    assert not acquired(fetched)
 
 
 async def test_while_nobody_knows_what_anybody_may_do_every_api_says_so_and_asks_to_come_again() -> None:

@@ -11,9 +11,11 @@ Known differences from a stock broker: the bootstrap port serves every partition
 from collections.abc import Mapping
 from typing import Final
 
+from kproxy.error_codes import ErrorCode
 from kproxy.errors import (
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,
+    GroupAuthorizationFailed,
     InvalidRequest,
     NotCoordinator,
     SharePartitionElsewhere,
@@ -21,7 +23,7 @@ from kproxy.errors import (
     ShareSessionNotFound,
 )
 from kproxy.handlers.apis.share_fetch_answer import ShareFetchAnswer
-from kproxy.handlers.authorization import ReadableTopics
+from kproxy.handlers.authorization import GROUP_DENIED, ReadableTopics
 from kproxy.handlers.fetching.fetch_partitions import PartitionFetch
 from kproxy.handlers.fetching.fetch_terms import FetchedPartition, FetchTerms
 from kproxy.handlers.groups.effective_limits import EffectiveLimits
@@ -31,7 +33,7 @@ from kproxy.handlers.live.acknowledgements import (
     Requested,
     requested_partitions,
 )
-from kproxy.handlers.live.leadership import PartitionRefusal
+from kproxy.handlers.live.leadership import UNAUTHORIZED, PartitionRefusal
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.share_session_requests import (
     SessionClaim,
@@ -80,7 +82,7 @@ class ShareFetchHandler:
         """Answer with records, or without them when MaxWaitMs is over.
 
         Raises:
-            GroupAuthorizationFailed: the sender may not read the group.
+            GroupAuthorizationFailed: the sender may not read the group, or not any more when it was to be answered.
             CoordinatorNotAvailable: it cannot be told what the sender may do.
             InvalidRequest: no group id, no usable member id, a renewal that asks for records, an opening
                 request that acknowledges, or more partitions to forget than a session may have.
@@ -97,7 +99,7 @@ class ShareFetchHandler:
         session = await self._admit(request, context, claim, requested, deadline_ms)
         session.use(self._services.clock.now_ms())
         readable = await self._services.authorization.readable_topics(
-            context, lambda: (each.topic_id for each in (*session.partitions, *requested))
+            context, lambda: (each.topic_id for each in (*session.partitions, *requested)), claim.key.group_id
         )
         acknowledger = Acknowledger(
             claim.key, is_renew_ack=request.is_renew_ack, context=context, readable=readable
@@ -123,6 +125,7 @@ class ShareFetchHandler:
         answer.add_acknowledged(applied.partitions, refusals)
         if not claim.closes:
             self._withdraw_lost(answer, session, fetched)
+            self._withdraw_forbidden(answer, readable, context)
         lock_ms = self._limits.of(claim.key.group_id).record_lock_duration_ms
         return answer.response(lock_ms, names_endpoints=not context.is_relayed)
 
@@ -148,6 +151,30 @@ class ShareFetchHandler:
             return
         now_ms = self._services.clock.now_ms()
         answer.withdraw_records(_LOST, lambda partition: not self._is_held(fetched[partition], now_ms))
+
+    def _withdraw_forbidden(
+        self, answer: ShareFetchAnswer, readable: ReadableTopics, context: RequestContext
+    ) -> None:
+        """Deliver nothing that the sender may not read by now: its rights may have ended while writes were awaited.
+
+        What was acquired stays locked until the lock ends. Of a group it hears with its next request where this answer
+        has acknowledgements to tell of: stock clients would take all of these for failed.
+
+        Raises:
+            GroupAuthorizationFailed: the sender may not read the group any more, and there is nothing else to tell.
+        """
+        try:
+            if readable.may_read_group():
+                answer.withdraw_records(UNAUTHORIZED, lambda each: not readable.may_read(each.topic_id))
+                return
+        except CoordinatorNotAvailable as unknown:
+            answer.withdraw_records(_elsewhere(str(unknown)))
+            return
+        if not answer.has_acknowledgements:
+            raise GroupAuthorizationFailed(GROUP_DENIED)
+        answer.withhold_records()
+        reason = ErrorCode.GROUP_AUTHORIZATION_FAILED.name.lower()
+        self._services.observer.refused(context, reason=reason, detail=GROUP_DENIED)
 
     def _is_held(self, found: FetchedPartition, now_ms: int) -> bool:
         """Tell whether nobody else can have what was acquired: its share-partition is live, and its lock has not ended.

@@ -20,7 +20,15 @@ from kproxy.wire.messages.share_fetch_response import (
 class ShareFetchAnswer:
     """Collects what was fetched, then what was acknowledged. `order` is that in which partitions were looked at."""
 
-    __slots__ = ("_leaders", "_leadership", "_order", "_partitions", "_session", "_throttle_ms")
+    __slots__ = (
+        "_leaders",
+        "_leadership",
+        "_order",
+        "_partitions",
+        "_session",
+        "_throttle_ms",
+        "has_acknowledgements",
+    )
 
     def __init__(
         self, session: ShareSession, order: Sequence[TopicIdPartition], leadership: Leadership
@@ -31,6 +39,8 @@ class ShareFetchAnswer:
         self._leaders: list[PartitionLeader] = []
         self._partitions: dict[TopicIdPartition, PartitionData] = {}
         self._throttle_ms = 0
+        self.has_acknowledgements = False
+        """Whether anything was acknowledged."""
 
     def add_fetched(
         self, fetched: Mapping[TopicIdPartition, FetchedPartition], *, throttle_ms: int = 0
@@ -59,6 +69,7 @@ class ShareFetchAnswer:
     ) -> None:
         """Name every partition that was acknowledged, whatever became of it."""
         for partition in acknowledged:
+            self.has_acknowledgements = True
             result = self._partitions.setdefault(
                 partition, PartitionData(partition_index=partition.partition)
             )
@@ -80,6 +91,11 @@ class ShareFetchAnswer:
                 result.records, result.acquired_records = b"", []
                 result.error_code, result.error_message = refusal.error_code, refusal.message
                 self._name_leader(partition, refusal, result)
+
+    def withhold_records(self) -> None:
+        """Deliver no records, and say nothing of them; what was acknowledged stays."""
+        for result in self._partitions.values():
+            result.records, result.acquired_records = b"", []
 
     def response(
         self, acquisition_lock_timeout_ms: int, *, names_endpoints: bool = True

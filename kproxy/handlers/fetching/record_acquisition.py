@@ -37,7 +37,7 @@ class RecordAcquisition:
         self.has_found_aborted = False
         """Of some share-partition all that could be acquired belonged to aborted transactions."""
         self.has_refused = False
-        """Records came that the sender may not read, or not any more."""
+        """Records came that the sender may not read, or not any more, or whose group it may not read any more."""
         self.records_left = terms.max_records
         """What is left of the budget; negative when a batch was taken to its end."""
 
@@ -59,12 +59,16 @@ class RecordAcquisition:
         """Acquire from `batches`, which a read from `fetch_offset` returned, but for those of `aborted` transactions.
 
         The answer's records reach from the batch of the first acquired offset to that of the last; there may
-        be offsets in them that were not acquired. Nothing is acquired of a topic that the sender may not read by now.
+        be offsets in them that were not acquired. Nothing is acquired of a topic that the sender may not read by now,
+        nor for a group that it may not read by now: that is no partition's error, `has_refused` tells of it.
         """
         refusal = undeliverable(self._terms.readable, share_partition.key.topic_id)
         if refusal is not None:
             self.has_refused = True
             return FetchedPartition(refusal)
+        if not self._terms.readable.may_read_group():
+            self.has_refused = True
+            return FetchedPartition()
         extents = batches.extents
         if batches.is_corrupt:
             return FetchedPartition(PartitionRefusal(ErrorCode.CORRUPT_MESSAGE, batches.malformed))
