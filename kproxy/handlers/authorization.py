@@ -18,7 +18,7 @@ from kproxy.handlers.ports import ClusterMetadata
 from kproxy.handlers.request_context import RequestContext
 from kproxy.interception.closed_topics import ClosedTopics
 from kproxy.security.acls import CLUSTER_NAME, AclOperation, ResourceType
-from kproxy.security.principal import Principal
+from kproxy.security.principal import KPROXY, Principal
 from kproxy.share.identifiers import TopicId
 
 GROUP_DENIED: Final = "Not authorized to access group: Group authorization failed."
@@ -86,8 +86,18 @@ class NoPermissions:
         return False
 
 
+class OwnPermissions:
+    """The `Permissions` of a process of the fleet that asks for itself: to see what others serve, and nothing else."""
+
+    def allows(self, operation: int, resource_type: int, name: str) -> bool:
+        """Allow it to describe."""
+        del resource_type, name
+        return operation == AclOperation.DESCRIBE
+
+
 EVERYTHING: Final = AllPermissions()
 NOTHING: Final = NoPermissions()
+OWN: Final = OwnPermissions()
 
 
 class AllowAll:
@@ -124,7 +134,9 @@ class Authorization:
         self._closed = closed
 
     def of(self, context: RequestContext) -> Permissions:
-        """Return what the sender of a request may do at this moment."""
+        """Return what the sender of a request may do at this moment; no list is about another process of the fleet."""
+        if context.principal == KPROXY:
+            return OWN
         return self._authorizer.permissions_of(context.principal, context.client_host)
 
     def require_group(self, context: RequestContext, operation: AclOperation, group_id: str) -> None:

@@ -28,5 +28,8 @@ class Principal:
 ANONYMOUS: Final = Principal(USER, "ANONYMOUS")
 """Whoever connects without proof of who it is (KafkaPrincipal.ANONYMOUS)."""
 
+KPROXY: Final = Principal("Kproxy", "")
+"""Another process of the fleet that asks for itself. No client is of this type: only a peer can say that it is."""
+
 UNKNOWN: Final = Principal("", "")
 """Somebody who proved to be somebody, and nobody here knows who. Such a client may do nothing that kproxy decides."""

@@ -3,10 +3,13 @@
 tests/kafka/test_authorization.py asks Kafka itself.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.security.acls import AclOperation, ResourceType
+from kproxy.security.principal import Principal
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import Message
 from kproxy.wire.messages import alter_share_group_offsets_request as alterations
@@ -27,6 +30,7 @@ from kproxy.wire.messages.incremental_alter_configs_request import (
 from kproxy.wire.messages.join_group_request import JoinGroupRequest
 from kproxy.wire.messages.list_config_resources_request import ListConfigResourcesRequest
 from kproxy.wire.messages.list_groups_request import ListGroupsRequest
+from kproxy.wire.messages.list_groups_response import ListGroupsResponse
 from kproxy.wire.messages.read_share_group_state_request import (
     PartitionData,
     ReadShareGroupStateRequest,
@@ -39,6 +43,7 @@ from kproxy.wire.messages.txn_offset_commit_request import (
     TxnOffsetCommitRequestTopic,
 )
 from tests.in_memory.in_memory_share_state_store import InMemoryShareStateStore
+from tests.in_memory.scripted_authorizer import ScriptedAuthorizer
 from tests.worlds.authorized_world import (
     DELETE,
     DESCRIBE,
@@ -52,6 +57,7 @@ from tests.worlds.authorized_world import (
     emptied,
     with_a_group,
 )
+from tests.worlds.divided_fleet import DividedFleet, a_context, a_group_with_a_member
 from tests.worlds.share_group_world import (
     ORDERS,
     Member,
@@ -287,3 +293,24 @@ async def test_where_topics_cannot_be_named_nothing_is_delivered_or_acknowledged
     # Then
     assert acknowledge_errors(acknowledged) == {(ORDERS, 0): ErrorCode.NOT_LEADER_OR_FOLLOWER}
     assert partitions_of(fetched)[ORDERS, 0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+async def test_a_client_is_listed_the_groups_of_all_processes_that_it_may_describe_and_no_others() -> None:
+    # Given
+    owner_of = {"ours": 0, "theirs": 1, "theirs too": 1}
+    authorizer, alice = ScriptedAuthorizer(), Principal("User", "alice")
+    fleet = DividedFleet(2, owner_of, authorizer=authorizer)
+    authorizer.allow_group(READ, *owner_of)
+    authorizer.allow_topic(DESCRIBE, "orders")
+    for group_id, owner in owner_of.items():
+        await a_group_with_a_member(fleet.processes[owner], group_id)
+    authorizer.allow(DESCRIBE, ResourceType.GROUP, "theirs", principal=alice)
+    context = replace(a_context(ApiKey.LIST_GROUPS, 5), principal=alice)
+
+    # When
+    request = ListGroupsRequest(types_filter=["share"])
+    answer = await fleet.answer(request, ApiKey.LIST_GROUPS, 5, context=context)
+
+    # Then
+    assert isinstance(answer, ListGroupsResponse)
+    assert [group.group_id for group in answer.groups] == ["theirs"]

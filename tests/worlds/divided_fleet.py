@@ -12,6 +12,7 @@ from typing import Final
 from kproxy.errors import CoordinatorLoadInProgress, CoordinatorNotAvailable, NotCoordinator
 from kproxy.fleet.owners import Peer
 from kproxy.handlers.administration_bounds import AdministrationBounds
+from kproxy.handlers.authorization import ALLOW_ALL, Authorizer
 from kproxy.handlers.fleet.fleet_apis import FleetApis
 from kproxy.handlers.fleet.peer_group_ids import PeerGroupIds
 from kproxy.handlers.fleet.ports import FleetPorts
@@ -53,10 +54,13 @@ class OwnedGroupLog(BreakableGroupLog):
 
 
 def a_process(
-    owner_of: Mapping[str, int], owner: int | None, bounds: AdministrationBounds
+    owner_of: Mapping[str, int],
+    owner: int | None,
+    bounds: AdministrationBounds,
+    authorizer: Authorizer = ALLOW_ALL,
 ) -> ShareGroupWorld:
     """Return a process that serves what `owner` has, with the topics and records that all see."""
-    world = ShareGroupWorld(limits=ShareGroupLimits(administration=bounds))
+    world = ShareGroupWorld(limits=ShareGroupLimits(administration=bounds), authorizer=authorizer)
     world.group_log = OwnedGroupLog(owner_of, owner)
     world.share_state_store = InMemoryShareStateStore(world.state_log.memory)
     world.groups = world.new_process()
@@ -132,12 +136,16 @@ class DividedFleet:
     """`count` processes. `owner_of` says by group whose it is; of groups that are not in there it is the first's."""
 
     def __init__(
-        self, count: int, owner_of: Mapping[str, int], bounds: AdministrationBounds | None = None
+        self,
+        count: int,
+        owner_of: Mapping[str, int],
+        bounds: AdministrationBounds | None = None,
+        authorizer: Authorizer = ALLOW_ALL,
     ) -> None:
         bounds = bounds or AdministrationBounds()
         self.owner_of = owner_of
-        self.one = a_process(owner_of, None, bounds)
-        self.processes = [a_process(owner_of, number, bounds) for number in range(count)]
+        self.one = a_process(owner_of, None, bounds, authorizer)
+        self.processes = [a_process(owner_of, number, bounds, authorizer) for number in range(count)]
         self.peers = [Peer(f"token-{n}", f"kproxy-{n}", "127.0.0.1", 19_099 + n) for n in range(count)]
         self.requests = ServedInProcess(
             {peer.token: each.groups.apis for peer, each in zip(self.peers, self.processes, strict=True)}

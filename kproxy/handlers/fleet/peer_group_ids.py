@@ -18,6 +18,7 @@ from kproxy.fleet.owners import Peer
 from kproxy.handlers.fleet.ports import OWN_CONNECTION, FleetPorts
 from kproxy.handlers.request_context import RequestContext
 from kproxy.interception.rewrites.share_group_answers import SHARE_TYPE
+from kproxy.security.principal import KPROXY
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
@@ -36,9 +37,18 @@ IDS_PER_MS: Final = 10
 """To read a list of so many takes 15 µs, in which nobody else has a turn: that is a fiftieth of the time at most."""
 
 _OWN_CONTEXT: Final = RequestContext(
-    OWN_CONNECTION, BOOTSTRAP_NODE_ID, ApiKey.LIST_GROUPS, 5, client_id="kproxy", client_host=""
+    OWN_CONNECTION,
+    BOOTSTRAP_NODE_ID,
+    ApiKey.LIST_GROUPS,
+    5,
+    client_id="kproxy",
+    client_host="",
+    principal=KPROXY,
 )
-"""kproxy's own question, at the port that stands for every broker: share groups alone can be asked for in version 5."""
+"""kproxy's own question, at the port that stands for every broker: share groups alone can be asked for in version 5.
+
+By kproxy's own right: what a client may see of groups is no matter of ids that nobody may take.
+"""
 _NO_IDS: Final[frozenset[str]] = frozenset()
 
 

@@ -1,5 +1,6 @@
 """What every API asks; which API asks what is in tests/transcripts."""
 
+from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -14,7 +15,7 @@ from kproxy.handlers.authorization import ALLOW_ALL, EVERYTHING, NOTHING, Author
 from kproxy.handlers.request_context import RequestContext
 from kproxy.interception.closed_topics import ClosedTopics
 from kproxy.security.acls import AclOperation, ResourceType
-from kproxy.security.principal import ANONYMOUS
+from kproxy.security.principal import ANONYMOUS, KPROXY
 from kproxy.share.identifiers import TopicId
 from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
 from tests.in_memory.scripted_authorizer import EVERYBODY_MAY, ScriptedAuthorizer
@@ -74,6 +75,22 @@ def test_operations_on_a_group_are_told_as_bits() -> None:
 
     # Then
     assert bits == 1 << AclOperation.READ | 1 << AclOperation.DESCRIBE
+
+
+def test_another_process_of_the_fleet_may_see_everything_and_do_nothing() -> None:
+    # Given
+    authorization = Authorization(ScriptedAuthorizer("no broker said"), a_cluster())
+    asking = replace(CONTEXT, principal=KPROXY)
+
+    # When
+    may_see, may_read = (
+        authorization.allows_group(asking, operation, "g")
+        for operation in (AclOperation.DESCRIBE, AclOperation.READ)
+    )
+
+    # Then
+    assert may_see
+    assert not may_read
 
 
 async def test_topics_are_readable_by_their_names_and_at_this_moment() -> None:

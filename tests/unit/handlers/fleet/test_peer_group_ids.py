@@ -6,10 +6,12 @@ from kproxy.errors import ApiError, CoordinatorLoadInProgress, CoordinatorNotAva
 from kproxy.handlers.fleet import peer_group_ids
 from kproxy.handlers.fleet.peer_group_ids import LOOK_INTERVAL_MS, KnownGroupIds
 from kproxy.handlers.fleet.ports import OWN_CONNECTION
+from kproxy.security.acls import AclOperation
 from kproxy.share.identifiers import BOOTSTRAP_NODE_ID, GroupId
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import Message
 from kproxy.wire.messages.list_groups_response import ListedGroup, ListGroupsResponse
+from tests.in_memory.scripted_authorizer import ScriptedAuthorizer
 from tests.worlds.divided_fleet import DividedFleet, a_context, a_group_with_a_member
 
 OWNERS = {"ours": 0, "theirs": 1, "others": 2}
@@ -39,6 +41,25 @@ async def test_peers_are_asked_as_by_nobodys_connection_for_the_groups_of_every_
     await fleet.peer_ids[0].look()
     asked = {(context.connection_id, context.node_id) for context in fleet.requests.contexts}
     assert asked == {(OWN_CONNECTION, BOOTSTRAP_NODE_ID)}
+
+
+async def test_peers_tell_each_other_of_groups_that_no_client_may_see() -> None:
+    # Given
+    authorizer = ScriptedAuthorizer()
+    fleet = DividedFleet(3, OWNERS, authorizer=authorizer)
+    authorizer.allow_group(AclOperation.READ, *OWNERS)
+    authorizer.allow_topic(AclOperation.DESCRIBE, "orders")
+    for group_id in OWNERS:
+        for world in fleet.worlds_of(group_id):
+            await a_group_with_a_member(world, group_id)
+    for group_id in OWNERS:
+        authorizer.take_away(group_id)
+
+    # When
+    await fleet.peer_ids[0].look()
+
+    # Then
+    assert set(fleet.peer_ids[0]) == {"theirs", "others"}
 
 
 async def test_a_group_that_is_deleted_is_forgotten_with_the_next_look() -> None:

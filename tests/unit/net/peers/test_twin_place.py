@@ -11,7 +11,7 @@ from kproxy.handlers.request_context import RequestContext
 from kproxy.net.broker_failures import PeerFailure
 from kproxy.net.peers.peer_twin import PeerTwin
 from kproxy.net.peers.twin_place import TwinPlace
-from kproxy.security.principal import UNKNOWN, Principal
+from kproxy.security.principal import KPROXY, UNKNOWN, Principal
 from kproxy.wire.codecs import DecodedRequest
 from kproxy.wire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from tests.unit.net.peering import Fleet, frame_from, heartbeat_of
@@ -192,7 +192,7 @@ async def test_the_peer_is_told_who_asks_also_when_it_is_asked_for_a_part() -> N
         fleet.owner.apis.may_answer.set()
 
         # When
-        for each in (principals := [Principal("User", "CN=a:b"), UNKNOWN]):
+        for each in (principals := [Principal("User", "CN=a:b"), UNKNOWN, KPROXY]):
             await fleet.process.twins.ask(fleet.owner.peer, HEARTBEAT, replace(CONTEXT, principal=each))
 
         # Then
