@@ -7,6 +7,8 @@
 4. Else one that allows it does, and DESCRIBE and DESCRIBE_CONFIGS are allowed by what implies them.
 5. Without either the answer is no, unless no pattern matches at all and that is configured to mean yes.
 
+Known difference: hosts are compared as addresses. A broker compares their texts, and its clients' are those of Java
+(`2001:db8:0:0:0:0:0:7`), so that one that was written in another form says nothing there.
 Source: `StandardAuthorizerData.findAclRule` and `findResult`; `AclAuthorizer`, of brokers with ZooKeeper, too.
 """
 
@@ -22,6 +24,7 @@ from kproxy.security.acls import (
     AclPermission,
     PatternType,
 )
+from kproxy.security.client_hosts import host_address
 from kproxy.security.principal import Principal
 
 MOST_DECISIONS: Final = 50_000
@@ -96,7 +99,7 @@ class _Patterns:
             if length not in self._prefix_lengths:
                 self._prefix_lengths.append(length)
         entries = patterns.setdefault(binding.resource_name, {})
-        entry = _Entry(binding.host, binding.operation, binding.permission)
+        entry = _Entry(host_address(binding.host), binding.operation, binding.permission)
         entries.setdefault(binding.principal, []).append(entry)
 
     def matching(self, name: str) -> Iterator[_Entries]:
@@ -117,7 +120,7 @@ class Permissions:
     def __init__(self, authorizer: "StandardAuthorizer", principal: Principal, host: str) -> None:
         self._authorizer = authorizer
         self._principal = principal
-        self._host = host
+        self._host = host_address(host)
         self._decisions: dict[tuple[int, int, str], bool] = {}
 
     @property
@@ -162,7 +165,7 @@ class StandardAuthorizer:
             self._patterns.setdefault(binding.resource_type, _Patterns()).add(binding)
 
     def permissions_of(self, principal: Principal, host: str) -> Permissions:
-        """Return what `principal` may do from `host`, an address as Java's `getHostAddress` writes it."""
+        """Return what `principal` may do from `host`, an address in whatever form."""
         found = self._permissions.get((principal, host))
         if found is not None:
             return found
@@ -172,7 +175,10 @@ class StandardAuthorizer:
         return made
 
     def decide(self, principal: Principal, host: str, operation: int, resource_type: int, name: str) -> bool:
-        """Tell whether `principal` may do `operation` from `host`, without a look at what was decided before."""
+        """Tell whether `principal` may do `operation` from `host`, without a look at what was decided before.
+
+        `host` is as `host_address` writes it.
+        """
         if principal in self._rules.super_users:
             return True
         patterns = self._patterns.get(resource_type)

@@ -18,6 +18,7 @@ from kproxy.interception.routing import Disposition
 from kproxy.net.counting import Observing
 from kproxy.net.observation import api_name
 from kproxy.net.relay.answer_memory import cut_free, surplus_bytes
+from kproxy.security.client_hosts import host_address
 from kproxy.security.principal import UNKNOWN
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
@@ -145,7 +146,7 @@ def context_of(connection: Answered, request: DecodedRequest, budget: AnswerBudg
         api_key=request.api_key,
         api_version=request.api_version,
         client_id=request.client_id or "",
-        client_host="/" + connection.peer.rpartition(":")[0],
+        client_host="/" + host_address(connection.peer.rpartition(":")[0]),
         peer=connection.peer,
         answer_budget=budget,
         caller=ConnectedCaller(connection),

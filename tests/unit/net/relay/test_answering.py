@@ -15,7 +15,7 @@ from kproxy.interception.client_session import ClientSession
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import Disposition, RoutingTable
-from kproxy.net.relay.answering import TimedApis, answer_call
+from kproxy.net.relay.answering import TimedApis, answer_call, context_of
 from kproxy.telemetry.metrics import Metrics
 from kproxy.wire import codecs
 from kproxy.wire.codecs import DecodedRequest, Message
@@ -268,6 +268,15 @@ CONTEXT = RequestContext(
     client_host="/127.0.0.1",
     peer="127.0.0.1:5000",
 )
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [("127.0.0.1", "127.0.0.1"), ("::1", "0:0:0:0:0:0:0:1"), ("::ffff:10.0.0.7", "10.0.0.7")],
+)
+def test_the_host_of_a_client_is_told_as_java_writes_it(given: str, told: str) -> None:
+    context = context_of(Connection(peer=f"{given}:5000"), SHARE_FETCH, UNLIMITED_ANSWERS)
+    assert (context.client_host, context.peer) == (f"/{told}", f"{given}:5000")
 
 
 class SlowApis:
