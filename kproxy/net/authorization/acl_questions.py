@@ -37,7 +37,7 @@ _THROTTLE_TIME_BYTES: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class KnownAcls:
-    """What the authorizer of a broker goes by: every binding, or `is_unchanged` and none, as the last time."""
+    """What the authorizer of a broker goes by: every binding, or `is_unchanged` and none, as when it was believed."""
 
     bindings: Sequence[AclBinding] = ()
     is_unchanged: bool = False
@@ -68,17 +68,22 @@ class _Frame:
 
 
 class AclQuestion:
-    """The question, and what was answered the last time."""
+    """The question, and what was answered when somebody last went by it."""
 
-    __slots__ = ("_believed", "_request")
+    __slots__ = ("_answered", "_believed", "_request")
 
     def __init__(self) -> None:
         self._request: PreparedRequest | None = None
+        self._answered: bytes | None = None
         self._believed: bytes | None = None
+
+    def believe(self) -> None:
+        """Know that the last answer is what is gone by now: one that differs in nothing need not be read."""
+        self._believed = self._answered
 
     def forget(self) -> None:
         """Have the next answer read, whatever it says."""
-        self._believed = None
+        self._answered = self._believed = None
 
     async def ask(self, client: BrokerClient) -> AclAnswer:
         """Return what the broker answers.
@@ -90,7 +95,7 @@ class AclQuestion:
         version = client.version_for(ApiKey.DESCRIBE_ACLS)
         if self._request is None or self._request.version != version:
             self._request = PreparedRequest.of(ApiKey.DESCRIBE_ACLS, version, CLIENT_ID, _EVERY_ACL)
-            self._believed = None
+            self.forget()
 
         def read(frame: memoryview) -> _Frame:
             begin = _throttle_time_at(version)
@@ -104,7 +109,7 @@ class AclQuestion:
             return KnownAcls(is_unchanged=True)
         read_answer = await _read(version, answer.content, client.peer)
         if isinstance(read_answer, KnownAcls):
-            self._believed = answer.content[_throttle_time_at(version) + _THROTTLE_TIME_BYTES :]
+            self._answered = answer.content[_throttle_time_at(version) + _THROTTLE_TIME_BYTES :]
         return read_answer
 
 

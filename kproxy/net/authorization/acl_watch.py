@@ -174,6 +174,7 @@ class AclWatch:
             case KnownAcls(bindings, is_unchanged):
                 if not is_unchanged:
                     await self._index(bindings)
+                    self._question.believe()  # not before: what failed to be taken in has to be read again
                 self._has_none = False
                 self._heard_ms = asked_ms
                 self._succeeded()
@@ -182,6 +183,8 @@ class AclWatch:
                 assert_never(answer)
 
     async def _index(self, bindings: Sequence[AclBinding]) -> None:
+        if self._has_none:
+            self._has_none, self._failure = False, "its access control lists have yet to be taken in"
         make = partial(StandardAuthorizer, bindings, self._rules)
         is_large = len(bindings) > _BINDINGS_AT_ONCE
         self._authorizer = await asyncio.to_thread(make) if is_large else make()

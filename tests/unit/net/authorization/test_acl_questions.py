@@ -40,7 +40,11 @@ async def answers(broker: AnsweringBroker, count: int) -> list[AclAnswer]:
     question = AclQuestion()
     async with broker:
         client = await dial(broker.address, LIMITS)
-        return [await question.ask(client) for _ in range(count)]
+        told: list[AclAnswer] = []
+        for _ in range(count):
+            told.append(await question.ask(client))
+            question.believe()
+        return told
 
 
 @pytest.mark.parametrize("versions", [(1, 1), (1, 2), (1, 3)])
@@ -105,12 +109,27 @@ async def test_after_it_forgot_everything_is_read_anew() -> None:
     async with answering(DescribeAclsResponse(resources=[READ_ORDERS])) as broker:
         client = await dial(broker.address, LIMITS)
         await question.ask(client)
+        question.believe()
 
         # When
         question.forget()
 
         # Then
         assert await question.ask(client) == KnownAcls([AclBinding(2, "orders", 3, "User:alice", "*", 3, 3)])
+
+
+async def test_what_nobody_goes_by_is_read_again_when_it_is_answered_again() -> None:
+    # Given
+    question, bindings = AclQuestion(), [AclBinding(2, "orders", 3, "User:alice", "*", 3, 3)]
+    async with answering(DescribeAclsResponse(resources=[READ_ORDERS])) as broker:
+        client = await dial(broker.address, LIMITS)
+        await question.ask(client)
+
+        # When
+        answer = await question.ask(client)
+
+    # Then
+    assert answer == KnownAcls(bindings)
 
 
 async def test_a_broker_that_lacks_the_api_cannot_be_asked() -> None:

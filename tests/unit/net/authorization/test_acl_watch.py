@@ -1,6 +1,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Never, TypeVar
 
 import pytest
 
@@ -9,13 +9,20 @@ from kproxy.handlers.authorization import EVERYTHING, NOTHING
 from kproxy.net.authorization import acl_watch
 from kproxy.net.authorization.acl_questions import AclAnswer, HiddenAcls, KnownAcls, NoAuthorizer
 from kproxy.net.authorization.acl_watch import AclTiming, AclWatch
-from kproxy.net.cluster.broker_client import BrokerClient
+from kproxy.net.cluster.broker_client import BrokerClient, dial
 from kproxy.net.tasks import TaskKeeper
 from kproxy.security.acls import AclBinding, AclOperation, ResourceType
 from kproxy.security.principal import UNKNOWN, Principal
 from kproxy.security.standard_authorizer import AuthorizerRules
+from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.messages.describe_acls_response import (
+    AclDescription,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
+from tests.in_memory.answering_broker import AnsweringBroker
 from tests.in_memory.manual_clock import ManualClock
-from tests.worlds.backing import CountedThings
+from tests.worlds.backing import LIMITS, CountedThings
 
 ALICE: Final = Principal("User", "alice")
 HOST: Final = "/10.0.0.7"
@@ -23,7 +30,14 @@ READ_ORDERS: Final = KnownAcls([AclBinding(2, "orders", 3, "User:alice", "10.0.0
 SAME: Final = KnownAcls(is_unchanged=True)
 HIDDEN: Final = HiddenAcls("the broker answered DescribeAcls with CLUSTER_AUTHORIZATION_FAILED (31)")
 
+DESCRIBE: Final = ApiKey.DESCRIBE_ACLS
+_READ_ORDERS: Final = DescribeAclsResource(2, "orders", 3, [AclDescription("User:alice", "10.0.0.7", 3, 3)])
+
 Answer = TypeVar("Answer")
+
+
+def _no_memory(*_: object) -> Never:
+    raise MemoryError
 
 
 class ScriptedAcls:
@@ -32,10 +46,13 @@ class ScriptedAcls:
     def __init__(self, *answers: AclAnswer | Exception) -> None:
         self.answers = list(answers)
         self.asked_count = 0
+        self.client: BrokerClient | None = None
+        """What is asked instead of the script, if any."""
 
     async def ask(self, question: Callable[[BrokerClient], Awaitable[Answer]]) -> Answer:
-        del question
         self.asked_count += 1
+        if self.client is not None:
+            return await question(self.client)
         answer: Any = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer
@@ -183,6 +200,44 @@ async def test_very_many_lists_are_taken_in_elsewhere() -> None:
     watching = Watching(KnownAcls(bindings))
     await watching.look()
     assert watching.may_read("topic-999")
+
+
+async def test_lists_that_could_not_be_taken_in_are_taken_in_when_they_are_told_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    watching = Watching(NoAuthorizer())
+    response = DescribeAclsResponse(resources=[_READ_ORDERS])
+    async with AnsweringBroker({DESCRIBE: lambda _: response}, version_ranges={DESCRIBE: (1, 3)}) as broker:
+        watching.cluster.client = await dial(broker.address, LIMITS)
+        with monkeypatch.context() as patch:
+            patch.setattr(acl_watch, "StandardAuthorizer", _no_memory)
+            with pytest.raises(MemoryError):
+                await watching.look()
+
+        # When
+        await watching.look()
+
+    # Then
+    assert watching.may_read()
+    assert watching.counts.of("acl_looks", "different") == 1
+
+
+async def test_lists_where_there_was_no_authorizer_end_what_was_allowed_to_everybody_before_they_are_taken_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    watching = Watching(NoAuthorizer(), READ_ORDERS)
+    await watching.look()
+    monkeypatch.setattr(acl_watch, "StandardAuthorizer", _no_memory)
+
+    # When
+    with pytest.raises(MemoryError):
+        await watching.look()
+
+    # Then
+    with pytest.raises(CoordinatorNotAvailable, match="have yet to be taken in"):
+        watching.may_read()
 
 
 async def test_requests_wait_for_the_first_answer_and_no_longer() -> None:
