@@ -2,8 +2,10 @@
 
 import socket
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from kproxy.net.relay.limits.connection_quotas import ConnectionQuotas, QuotaLimits
+from kproxy.net.relay.limits.file_descriptors import connections_that_fit
 from kproxy.net.relay.relay import OpenConnection, RelayLimits
 from kproxy.settings import Settings
 from kproxy.telemetry import logs
@@ -24,10 +26,15 @@ def relay_limits(settings: Settings) -> RelayLimits:
     )
 
 
-def client_quotas(settings: Settings) -> ConnectionQuotas[OpenConnection]:
-    """Return what counts client connections. Where brokers ask for SASL, clients are to prove who they are."""
+def client_quotas(settings: Settings, file_limit: int) -> ConnectionQuotas[OpenConnection]:
+    """Return what counts client connections: no more than `file_limit` open files suffice for.
+
+    Where brokers ask for SASL, clients are to prove who they are.
+    """
+    limits = quota_limits(settings)
+    limits = replace(limits, in_all=connections_that_fit(limits.in_all, file_limit))
     has_proved = _has_authenticated if settings.upstream_security_protocol.has_sasl else None
-    return ConnectionQuotas(quota_limits(settings), has_proved=has_proved)
+    return ConnectionQuotas(limits, has_proved=has_proved)
 
 
 def _has_authenticated(connection: OpenConnection) -> bool:

@@ -56,6 +56,7 @@ from kproxy.net.relay.answering import TimedApis
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.early_ports import EarlyPorts
 from kproxy.net.relay.held_requests import HeldRequests
+from kproxy.net.relay.limits.file_descriptors import OpenFileWatch, open_file_limit
 from kproxy.net.relay.relay import Relay
 from kproxy.net.relay.sweeper import Sweeper
 from kproxy.net.tasks import TaskKeeper
@@ -205,7 +206,7 @@ class Proxy:
             limits=relay_limits(settings),
             apis=self._held_refusals,
             budget=BufferBudget(self._memory.budget_bytes),
-            quotas=client_quotas(settings),
+            quotas=client_quotas(settings, open_file_limit()),
             tasks=self._tasks,
             counting=self._metrics,
             upstream_addresses=lambda _node_id: settings.bootstrap_servers,
@@ -287,6 +288,7 @@ class Proxy:
         self._tasks.spawn(self._listeners.admit_newcomers(), name="admit newcomers")
         self._tls.start(self._tasks)
         self._tasks.keep_up(self._sweeper.run, name="sweeper")
+        self._tasks.keep_up(OpenFileWatch(self._metrics).run, name="open files")
         self._tasks.keep_up(FullCollections().run, name="full collections")
         await self._meet_backing_cluster()
         await self.shutdown.requested.wait()

@@ -31,6 +31,11 @@ DECLARATIONS: Final = (
         (("max_connections",), ("max_connections_per_ip",), ("max_unauthenticated_connections",)),
     ),
     MetricDeclaration(
+        "open_file_shortages",
+        _COUNTER,
+        "Looks, one a second, at which this process had as many files open as it may: who connects is closed at once.",
+    ),
+    MetricDeclaration(
         "connections_expired",
         _COUNTER,
         "Client connections that were closed for they were idle, or did not get as far as a request in time.",

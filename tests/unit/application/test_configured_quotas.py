@@ -48,7 +48,15 @@ def test_a_name_that_nobody_knows_is_told_of_and_has_no_effect(caplog: pytest.Lo
 def test_clients_have_to_prove_who_they_are_where_brokers_ask_for_it(
     protocol: UpstreamSecurityProtocol, *, asks_for_proof: bool
 ) -> None:
-    assert client_quotas(Settings(upstream_security_protocol=protocol)).asks_for_proof is asks_for_proof
+    quotas = client_quotas(Settings(upstream_security_protocol=protocol), 1_024)
+    assert quotas.asks_for_proof is asks_for_proof
+
+
+@pytest.mark.parametrize(("max_connections", "let_in"), [(5, 5), (1_000, 384)])
+def test_no_more_connections_are_let_in_than_there_are_open_files_for(
+    max_connections: int, let_in: int
+) -> None:
+    assert client_quotas(Settings(max_connections=max_connections), 1_024).limits.in_all == let_in
 
 
 def test_the_bounds_of_each_connection_come_from_their_keys() -> None:

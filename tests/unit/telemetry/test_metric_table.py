@@ -9,6 +9,7 @@ PROMISED_COUNTERS = {
     "connection_throttles": (),
     "connections_expired": ("reason",),
     "connections_refused": ("reason",),
+    "open_file_shortages": (),
     "requests": ("api", "version", "disposition"),
     "requests_refused": ("api", "reason"),
     "bytes": ("side", "direction"),
