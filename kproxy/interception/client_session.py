@@ -25,6 +25,7 @@ from kproxy.errors import MalformedMessage, PeerViolation
 from kproxy.interception.broker_addresses import BackingBroker, UnknownBrokers
 from kproxy.interception.calls import AnyCall, Call, peer_call
 from kproxy.interception.gathering import questions
+from kproxy.interception.held_frame import HeldFrame
 from kproxy.interception.keepalive import keepalive_request, keepalive_slot
 from kproxy.interception.known_versions import MAX_API_VERSIONS_VERSION
 from kproxy.interception.relayed_half import Merge, RelayedHalf
@@ -154,9 +155,9 @@ class ClientSession:
         return self._requests.backlog_bytes + self._requests.held_bytes + self._responses.held_bytes
 
     @property
-    def held_frame_bytes(self) -> int:
-        """The full size of the frames, of either side, that are held and not whole yet."""
-        return self._requests.held_frame_bytes + self._responses.held_frame_bytes
+    def held_frames(self) -> tuple[HeldFrame, HeldFrame]:
+        """What is held of a frame of the client, and of one of the broker."""
+        return self._requests.held, self._responses.held
 
     @property
     def unsent_bytes(self) -> int:

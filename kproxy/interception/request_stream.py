@@ -73,7 +73,6 @@ class RequestStream:
         "_begun_count",
         "_body_left",
         "_closed",
-        "_held",
         "_is_long_turn",
         "_max_request_bytes",
         "_on_held",
@@ -82,6 +81,7 @@ class RequestStream:
         "_turn_bytes_left",
         "advertised",
         "for_broker",
+        "held",
         "is_barred",
         "is_paused",
     )
@@ -99,7 +99,8 @@ class RequestStream:
         self._on_relayed = on_relayed
         self._on_held = on_held
         self._body_left = 0
-        self._held = HeldFrame()
+        self.held = HeldFrame()
+        """What is held of a frame."""
         self._backlog = RequestBacklog()
         self.for_broker: list[bytes | memoryview] = []
         self._turn_bytes_left = HELD_BYTES_A_TURN
@@ -114,7 +115,7 @@ class RequestStream:
     @property
     def is_mid_frame(self) -> bool:
         """Whether the rest of a frame that began has yet to come."""
-        return self._body_left > 0 or bool(self._held.came)
+        return self._body_left > 0 or bool(self.held.came)
 
     @property
     def request_count(self) -> int:
@@ -138,12 +139,7 @@ class RequestStream:
     @property
     def held_bytes(self) -> int:
         """Bytes of a frame that is held until it is whole."""
-        return len(self._held.came)
-
-    @property
-    def held_frame_bytes(self) -> int:
-        """The full size of a frame that is held and not whole yet, 0 when there is none."""
-        return self._held.frame_bytes
+        return len(self.held.came)
 
     def receive(self, data: bytes | memoryview) -> None:
         """Take what the client sent. Raises PeerViolation when it cannot be Kafka's protocol."""
@@ -193,16 +189,16 @@ class RequestStream:
             if data:
                 self.for_broker.append(data)
             return None
-        if self._held.frame_bytes:
+        if self.held.frame_bytes:
             return self._fill_held(data)
-        if self._held.came:
+        if self.held.came:
             # Part of a head, a Produce without its acks, a JoinGroup without its group: cut again with what follows.
-            data = self._held.take() + data
+            data = self.held.take() + data
         return self._cut(data)
 
     def _fill_held(self, data: bytes | memoryview) -> bytes | memoryview | None:
-        missing = self._held.missing_bytes
-        frame = self._held.go_on(data[:missing])
+        missing = self.held.missing_bytes
+        frame = self.held.go_on(data[:missing])
         if frame is None:
             return None
         rest = memoryview(data)[missing:] if len(data) > missing else None
@@ -221,7 +217,7 @@ class RequestStream:
             return self._hold(data, position, held_end)
         if self._turn_bytes_left <= 0 and position < len(data):
             return memoryview(data)[position:]
-        self._held.begin(data[position:])
+        self.held.begin(data[position:])
         self._body_left = max(position - len(data), 0)
         return None
 
@@ -302,7 +298,7 @@ class RequestStream:
             )
             raise PeerViolation("frame_too_large", detail)
         if end > len(data):
-            self._held.begin(view[position:], end - position)
+            self.held.begin(view[position:], end - position)
             return None
         if self._must_wait(view[position:end]):
             return view[position:]

@@ -50,7 +50,6 @@ class ResponseStream:
 
     __slots__ = (
         "_body_left",
-        "_held",
         "_max_held_bytes",
         "_on_passed",
         "_on_whole",
@@ -58,6 +57,7 @@ class ResponseStream:
         "_stuck",
         "_walk",
         "for_client",
+        "held",
     )
 
     def __init__(
@@ -72,7 +72,8 @@ class ResponseStream:
         self._on_whole = on_whole
         self._on_passed = on_passed
         self._body_left = 0
-        self._held = HeldFrame()
+        self.held = HeldFrame()
+        """What is held of a frame."""
         self._stuck: list[bytes | memoryview] | None = None
         self._walk: EndpointsWalk | None = None
         self.for_client: list[bytes | memoryview] = []
@@ -80,17 +81,12 @@ class ResponseStream:
     @property
     def is_mid_frame(self) -> bool:
         """Whether the rest of a response that began has yet to come."""
-        return self._body_left > 0 or bool(self._held.came) or self._walk is not None
+        return self._body_left > 0 or bool(self.held.came) or self._walk is not None
 
     @property
     def held_bytes(self) -> int:
         """Bytes of a response that is held, and of what waits behind it."""
-        return len(self._held.came) + sum(map(len, self._stuck or ()))
-
-    @property
-    def held_frame_bytes(self) -> int:
-        """The full size of a response that is held and not whole yet, 0 when there is none."""
-        return self._held.frame_bytes
+        return len(self.held.came) + sum(map(len, self._stuck or ()))
 
     def receive(self, data: bytes | memoryview) -> None:
         """Take what the broker sent. Raises PeerViolation when it is no answer to what it was asked."""
@@ -128,15 +124,15 @@ class ResponseStream:
             return None
         if self._walk is not None:
             return self._walk_on(self._walk, memoryview(data))
-        if self._held.frame_bytes:
+        if self.held.frame_bytes:
             return self._fill_held(data)
-        if self._held.came:
-            data = self._held.take() + data
+        if self.held.came:
+            data = self.held.take() + data
         return self._cut(data)
 
     def _fill_held(self, data: bytes | memoryview) -> bytes | memoryview | None:
-        missing = self._held.missing_bytes
-        frame = self._held.go_on(data[:missing])
+        missing = self.held.missing_bytes
+        frame = self.held.go_on(data[:missing])
         if frame is None:
             return None
         self._finish(self._slots[0], frame)
@@ -170,7 +166,7 @@ class ResponseStream:
                 return memoryview(data)[end:] if end < size else None
         self._forward(data, min(position, size))
         self._refuse_early(data, position)
-        self._held.begin(data[position:])
+        self.held.begin(data[position:])
         self._body_left = max(position - size, 0)
         return None
 
@@ -217,7 +213,7 @@ class ResponseStream:
             )
             raise PeerViolation("frame_too_large", detail)
         if end > len(view):
-            self._held.begin(view[position:], end - position)
+            self.held.begin(view[position:], end - position)
             return None
         self._finish(slot, view[position:end])
         return view[end:] if end < len(view) else None

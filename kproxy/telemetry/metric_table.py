@@ -264,7 +264,7 @@ DECLARATIONS: Final = (
     MetricDeclaration(
         "memory_budget_held_bytes",
         _GAUGE,
-        "Bytes that count for kproxy.max.buffered.bytes: held, reserved and granted.",
+        "Bytes that count for kproxy.max.buffered.bytes: of held frames, of answers, and for slow peers.",
     ),
     MetricDeclaration(
         "memory_budget_bytes", _GAUGE, "How many of them there may be (kproxy.max.buffered.bytes)."

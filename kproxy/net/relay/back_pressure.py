@@ -36,7 +36,7 @@ class BackPressure:
         self.is_broker_full = False
         self.is_client_full = False
         self.awaits_room = False
-        """A frame that is to be held waits for its reservation."""
+        """A frame that is held waits for room for what comes next of it."""
         self.is_ending = False
         """No further requests are taken."""
         self.is_throttled = False

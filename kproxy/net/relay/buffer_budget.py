@@ -1,31 +1,46 @@
 """How much all relayed connections may hold together, enforced by reading no further.
 
-Three kinds of bytes count. *Reserved*: a frame that must be held whole reserves its full size before the rest of it is
-read, so that every frame that was begun can also be ended, whatever the others do. *Taken*: what kproxy's own answers
-may hold; they wait for nobody, and take little while a frame waits. *Waiting*: what a peer has not taken yet from a
-write buffer; it is bounded per connection anyway, and leaves without anything being read.
+Three kinds of bytes count. *Held*: what came of frames that must be held whole, and room for what comes next of each,
+before that is read: a frame that is only announced takes next to none. *Taken*: what kproxy's own answers may hold;
+they wait for nobody, and take little while a frame waits. *Waiting*: what a peer has not taken yet from a write buffer;
+it is bounded per connection anyway, and leaves without anything being read.
+
+Frames of which all have begun and none can end would hold up each other for ever. So one of those that wait, the first
+that came to it, is read on whatever is held, until it is whole; then the next one.
 """
 
 from collections.abc import Callable, Hashable
 from functools import partial
+from itertools import islice
 from typing import Final
 
 SMALL_FRAME_BYTES: Final = 64 * 1024
-"""A held frame up to this size needs no reservation: it came in one or two chunks."""
+"""A held frame up to this size waits for no room: it came in one or two chunks. What came of it counts all the same."""
+
+FIRST_STEP_BYTES: Final = 16 * 1024
+"""Room for the rest of a larger frame of which little has come."""
+
+LARGEST_STEP_BYTES: Final = 256 * 1024
+"""Room that is made at once for the rest of a frame, as much as came already up to this: one read of a socket."""
+
+MOST_LOOKED_AT: Final = 32
+"""Of those who wait, how many are looked at for one that there is room for, each time that something is given back."""
 
 
 class BufferBudget:
-    """Keeps the sum of what connections hold at or below `limit_bytes`.
+    """Keeps the sum of what connections hold at or below `limit_bytes`, but for one frame and a read of each socket.
 
-    One frame is let in, whatever its size, when no other frame is reserved: it was checked against
-    `socket.request.max.bytes` already. Who waits for slow peers, and answers one after the other, must not keep it out.
+    Frames of any size end: each was checked against `socket.request.max.bytes`, or the like, already. Who waits for
+    slow peers, and answers one after the other, must not keep them out.
     """
 
     __slots__ = (
+        "_first",
+        "_held",
+        "_held_bytes",
+        "_is_letting_in",
         "_limit_bytes",
         "_queue",
-        "_reserved",
-        "_reserved_bytes",
         "_taken",
         "_taken_bytes",
         "_waiting",
@@ -34,8 +49,10 @@ class BufferBudget:
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
-        self._reserved: dict[Hashable, int] = {}
-        self._reserved_bytes = 0
+        self._held: dict[Hashable, int] = {}
+        self._held_bytes = 0
+        self._first: Hashable | None = None
+        self._is_letting_in = False
         self._taken: dict[Hashable, int] = {}
         self._taken_bytes = 0
         self._waiting: dict[Hashable, int] = {}
@@ -57,8 +74,8 @@ class BufferBudget:
 
     @property
     def held_bytes(self) -> int:
-        """What is reserved, taken, and what waits, together."""
-        return self._reserved_bytes + self._taken_bytes + self._waiting_bytes
+        """What is held, taken, and what waits, together."""
+        return self._held_bytes + self._taken_bytes + self._waiting_bytes
 
     @property
     def left_bytes(self) -> int:
@@ -85,21 +102,30 @@ class BufferBudget:
         self.take(owner, amount)
         return True
 
-    def reserve(self, owner: Hashable, amount: int, on_granted: Callable[[], None]) -> bool:
-        """Reserve `amount` bytes for a frame of `owner`, which has no other reservation.
+    def hold(self, owner: Hashable, came_bytes: int, step_bytes: int, on_granted: Callable[[], None]) -> bool:
+        """Count `came_bytes` of a frame of `owner` instead of what it had, and make room for `step_bytes` more.
 
-        Returns False when there is no room: then `on_granted` is called once there is. First come, first served.
+        Returns False when there is no room for these: then `on_granted` is called once there is. Who wants less may be
+        let in before who wants more, but the first of all who wait is let in whatever it wants, and again until its
+        frame is released.
         """
-        if not self._queue and self._fits(amount):
-            self._grant(owner, amount)
-            return True
-        self._queue[owner] = amount, on_granted
-        return False
+        is_let_in = not step_bytes or owner is self._first
+        self._count(owner, came_bytes)
+        if not is_let_in and not self._fits(step_bytes):
+            if self._first is not None:
+                self._queue[owner] = step_bytes, on_granted
+                return False
+            self._first = owner
+        self._queue.pop(owner, None)
+        self._count(owner, came_bytes + step_bytes)
+        return True
 
     def release(self, owner: Hashable) -> None:
-        """Give back what `owner` reserved, or its place in the queue."""
-        self._reserved_bytes -= self._reserved.pop(owner, 0)
+        """Give back what `owner` holds of a frame, or its place among those who wait."""
+        if owner is self._first:
+            self._first = None
         self._queue.pop(owner, None)
+        self._count(owner, 0)
         self._let_in()
 
     def note_waiting(self, owner: Hashable, amount: int) -> None:
@@ -108,52 +134,104 @@ class BufferBudget:
         self._waiting_bytes += amount - before
         if amount:
             self._waiting[owner] = amount
+        if amount < before:
+            self._let_in()
 
     def _let_in(self) -> None:
-        """Grant those at the head of the queue what fits now."""
-        while self._queue:
-            owner, (amount, on_granted) = next(iter(self._queue.items()))
-            if not self._fits(amount):
+        """Let those go on for whom there is room now, and one in any case."""
+        if not self._queue or self._is_letting_in:
+            return
+        self._is_letting_in = True
+        try:
+            while self._queue:
+                for owner in tuple(islice(self._queue, MOST_LOOKED_AT)):
+                    self._let_one_in(owner)
+                if self._first is not None:
+                    return
+        finally:
+            self._is_letting_in = False
+
+    def _let_one_in(self, owner: Hashable) -> None:
+        step_bytes, on_granted = self._queue.get(owner, (0, None))
+        if on_granted is None:
+            return  # it has given up while another one was let in
+        if not self._fits(step_bytes):
+            if self._first is not None:
                 return
-            del self._queue[owner]
-            self._grant(owner, amount)
-            on_granted()
+            self._first = owner
+        del self._queue[owner]
+        self._count(owner, self._held.get(owner, 0) + step_bytes)
+        on_granted()
 
     def _fits(self, amount: int) -> bool:
-        return not self._reserved or self.held_bytes + amount <= self._limit_bytes
+        return self.held_bytes + amount <= self._limit_bytes
 
-    def _grant(self, owner: Hashable, amount: int) -> None:
-        self._reserved[owner] = amount
-        self._reserved_bytes += amount
+    def _count(self, owner: Hashable, amount: int) -> None:
+        self._held_bytes += amount - self._held.pop(owner, 0)
+        if amount:
+            self._held[owner] = amount
 
 
 class BudgetAccount:
     """Keeps the budget told of one connection, and troubles it only with what has changed; closed, it holds nothing."""
 
-    __slots__ = ("_budget", "_is_closed", "_waiting_bytes", "awaits_grant", "reserved_bytes")
+    __slots__ = (
+        "_begun_count",
+        "_budget",
+        "_is_closed",
+        "_is_granted_anew",
+        "_told",
+        "_waiting_bytes",
+        "awaits_grant",
+        "frame_bytes",
+    )
 
     def __init__(self, budget: BufferBudget) -> None:
         self._budget = budget
         self._is_closed = False
         self._waiting_bytes = 0
-        self.reserved_bytes = 0
-        """What is reserved, or asked for."""
+        self._begun_count = 0
+        self._told = (0, 0)
+        self._is_granted_anew = False
+        self.frame_bytes = 0
+        """The size of the frame that is held, if that is no small one."""
         self.awaits_grant = False
-        """Whether the reservation has yet to be granted."""
+        """Whether there has yet to be room for what comes next of it."""
 
-    def reserve(self, frame_bytes: int, on_granted: Callable[[], None]) -> bool:
-        """Reserve room for a held frame of `frame_bytes` (0: none is held) instead of the one before; False: as it was.
+    @property
+    def holds_nothing(self) -> bool:
+        """Whether no part of a frame counts."""
+        return self._told == (0, 0)
 
-        A small frame takes no reservation. When there is no room `awaits_grant` is True until `on_granted` is called.
+    def hold(
+        self, came_bytes: int, missing_bytes: int, begun_count: int, on_granted: Callable[[], None]
+    ) -> bool:
+        """Note what came of a frame that is held and what is missing; whether time begins anew for it.
+
+        That is when it is another one, by `begun_count`, or when it has waited for room. While there is none
+        `awaits_grant` is True, until `on_granted` is called. A small frame waits for none.
         """
-        needed_bytes = frame_bytes if frame_bytes > SMALL_FRAME_BYTES else 0
-        if self._is_closed or needed_bytes == self.reserved_bytes:
-            return False
-        self._budget.release(self)
-        self.reserved_bytes = needed_bytes
-        granted = partial(self._granted, on_granted)
-        self.awaits_grant = bool(needed_bytes) and not self._budget.reserve(self, needed_bytes, granted)
-        return True
+        is_another = begun_count != self._begun_count
+        is_anew = is_another or self._is_granted_anew
+        self._begun_count, self._is_granted_anew = begun_count, False
+        if is_another and not self.holds_nothing:
+            self._budget.release(self)  # to be let in anew: it was the turn of one frame
+            self._told = 0, 0
+        if self._is_closed or self._told == (came_bytes, missing_bytes):
+            return is_anew
+        self._told = came_bytes, missing_bytes
+        is_small = came_bytes + missing_bytes <= SMALL_FRAME_BYTES
+        self.frame_bytes = 0 if is_small else came_bytes + missing_bytes
+        if came_bytes:
+            step_bytes = min(missing_bytes, max(FIRST_STEP_BYTES, min(came_bytes, LARGEST_STEP_BYTES)))
+            granted = partial(self._granted, on_granted)
+            self.awaits_grant = not self._budget.hold(
+                self, came_bytes, 0 if is_small else step_bytes, granted
+            )
+        else:
+            self.awaits_grant = False
+            self._budget.release(self)
+        return is_anew
 
     def note_waiting(self, waiting_bytes: int) -> bool:
         """Note how many bytes wait for slow peers; whether that is too much, see `BufferBudget.exceeds_share`."""
@@ -167,10 +245,11 @@ class BudgetAccount:
         """Give everything back, for good: answers that end later find nothing to reserve for."""
         self._is_closed = True
         self.awaits_grant = False
-        self._waiting_bytes = self.reserved_bytes = 0
+        self._waiting_bytes = self.frame_bytes = 0
+        self._told = (0, 0)
         self._budget.release(self)
         self._budget.note_waiting(self, 0)
 
     def _granted(self, on_granted: Callable[[], None]) -> None:
-        self.awaits_grant = False
+        self.awaits_grant, self._is_granted_anew = False, True
         on_granted()

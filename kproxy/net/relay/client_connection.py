@@ -63,7 +63,7 @@ class ClientConnection(asyncio.Protocol):
         self.relayed: UnderWay = NO_ANSWER
         self._loop = asyncio.get_running_loop()
         self._twin: UpstreamTwin | None = None
-        self._memory = ConnectionMemory(relay.budget, self.session, on_granted=self._budget_granted)
+        self._memory = ConnectionMemory(relay.budget, self.session, on_granted=self._pump)
         self._pressure = BackPressure()
         self._at_eof = self._has_failed = self._is_share_member = self.is_gone = self.is_over = False
         self._left: LeftRequests | None = None
@@ -98,8 +98,9 @@ class ClientConnection(asyncio.Protocol):
         """
         self._times.client_ms = self._now_ms()
         self._at_eof = self.session.is_busy and not self.session.is_barred
-        self._pressure.is_ending |= self._at_eof
-        if not self._at_eof:
+        if self._at_eof:
+            self.stop_reading()
+        else:
             self._close_client()
         return True  # the transport by itself would wait for ever for a client that takes nothing
 
@@ -204,6 +205,7 @@ class ClientConnection(asyncio.Protocol):
     def stop_reading(self) -> None:
         """Take no further requests: the connection, or kproxy, is about to end."""
         self._pressure.is_ending = True
+        self._account()
         self._adjust_reading()
 
     def close(self) -> None:
@@ -338,15 +340,12 @@ class ClientConnection(asyncio.Protocol):
         self._relay.end(self, is_share_member=self._is_share_member)
 
     def _account(self) -> None:
-        """Reserve what the frame that is being held will take, and tell what waits for slow peers."""
+        """Tell what is held of frames, and what waits for slow peers. Who has left, or failed, sends no more."""
+        if self.is_gone or self._at_eof or self._has_failed:
+            self._memory.forget_frames(of_broker=self._has_failed)
         if self._memory.tell(self.transport, self._twin):
             self._times.reserved_ms = self._now_ms()
         self._pressure.awaits_room = self._memory.awaits_grant
-
-    def _budget_granted(self) -> None:
-        self._pressure.awaits_room = False
-        self._times.reserved_ms = self._now_ms()
-        self._adjust_reading()
 
     def _adjust_reading(self) -> None:
         """Read from each side exactly when there is room for what it may send."""

@@ -11,16 +11,17 @@ from kproxy.net.relay.upstream_twin import UpstreamTwin
 
 
 class ConnectionMemory:
-    """Reserves room for the frame that is being held, and counts what waits for slow peers.
+    """Makes room for the frame that is being held, and counts what came of it and what waits for slow peers.
 
     Args:
         budget: that of all connections.
         session: what holds frames, and requests behind an answer.
-        on_granted: called when a frame that waited for room may be read on.
+        on_granted: called when a frame that waited for room may be read on, after which it is told anew.
     """
 
     __slots__ = (
         "_account",
+        "_held",
         "_high_water_bytes",
         "_on_granted",
         "_session",
@@ -33,6 +34,7 @@ class ConnectionMemory:
         self, budget: BufferBudget, session: ClientSession, *, on_granted: Callable[[], None]
     ) -> None:
         self._account = BudgetAccount(budget)
+        self._held = session.held_frames
         self._session = session
         self._on_granted = on_granted
         self._high_water_bytes = WRITE_HIGH_WATER_BYTES
@@ -47,8 +49,8 @@ class ConnectionMemory:
 
     @property
     def granted_bytes(self) -> int:
-        """The size of the frame that is being held, once there is room for it; else 0."""
-        return 0 if self._account.awaits_grant else self._account.reserved_bytes
+        """The size of the frame that is being held, while there is room for the rest; 0 for a small one."""
+        return 0 if self._account.awaits_grant else self._account.frame_bytes
 
     def unwritten_bytes(self, client: asyncio.Transport | None, twin: UpstreamTwin | None) -> int:
         """Return how many bytes wait for either peer, with what they keep in memory beside themselves."""
@@ -70,12 +72,12 @@ class ConnectionMemory:
             self._surplus_bytes += surplus_bytes
 
     def tell(self, client: asyncio.Transport | None, twin: UpstreamTwin | None) -> bool:
-        """Tell the budget how it is now; whether another frame is being held than before.
+        """Tell the budget how it is now; whether the time of a held frame begins anew: it is another, or has room now.
 
         When too much is held everywhere, and this connection has its share in that, its peers have to take all that
         waits for them before more is read.
         """
-        is_another = self._account.reserve(self._session.held_frame_bytes, self._on_granted)
+        is_anew = self._tell_frames()
         if self._surpluses and client is not None:
             self._forget_taken(self._written_bytes - client.get_write_buffer_size())
         waiting_bytes = self.unwritten_bytes(client, twin) + self._session.waiting_bytes
@@ -83,11 +85,30 @@ class ConnectionMemory:
             waiting_bytes += self._session.unsent_bytes
         is_too_much = self._account.note_waiting(waiting_bytes)
         self._set_high_water(0 if is_too_much else WRITE_HIGH_WATER_BYTES, client, twin)
-        return is_another
+        return is_anew
+
+    def forget_frames(self, *, of_broker: bool) -> None:
+        """Hold no frame of the client any more, nor one of the broker: they will never be whole."""
+        request, response = self._held
+        request.take()
+        if of_broker:
+            response.take()
 
     def give_back(self) -> None:
         """Hold nothing any more, for good."""
         self._account.close()
+
+    def _tell_frames(self) -> bool:
+        request, response = self._held
+        came_bytes = len(request.came) + len(response.came)
+        if not came_bytes and self._account.holds_nothing:
+            return False
+        return self._account.hold(
+            came_bytes,
+            request.missing_bytes + response.missing_bytes,
+            request.begun_count + response.begun_count,
+            self._on_granted,
+        )
 
     def _forget_taken(self, taken_bytes: int) -> None:
         """Count no more what answers kept that end within the first `taken_bytes` of all that was written."""

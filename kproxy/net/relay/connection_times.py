@@ -30,7 +30,7 @@ class ConnectionTimes:
         self.twin_ms = now_ms
         """When anything last passed between kproxy and the broker."""
         self.reserved_ms = now_ms
-        """When the frame that is being held got its reservation."""
+        """When the frame that is being held began, or had room again after it had waited for some."""
         self.has_client_streamed = False
         """Set when the client's bytes passed to the broker at a moment that nobody noted."""
         self.has_broker_streamed = False
@@ -57,7 +57,7 @@ class ConnectionTimes:
         Args:
             now_ms: the moment.
             is_client_awaited: whether the client is in the middle of a frame and may go on with it.
-            reserved_bytes: of the frame that is held, of either side, once it has its reservation; else 0.
+            reserved_bytes: of the frame that is held, of either side, while there is room for it; else 0.
         """
         deadline_ms = self._limits.frame_deadline_ms
         if is_client_awaited and now_ms - self.client_ms > deadline_ms:

@@ -58,3 +58,20 @@ def test_nothing_begins_without_a_byte() -> None:
 
     # Then
     assert (held.came, held.frame_bytes) == (b"", 0)
+
+
+def test_frames_of_one_length_are_told_apart() -> None:
+    # Given
+    held, counts = HeldFrame(), []
+
+    # When
+    for _ in range(2):
+        held.begin(FRAME[:6], len(FRAME))
+        counts.append(held.begun_count)
+        held.go_on(FRAME[6:])
+        held.begin(FRAME[:2])
+        held.take()
+
+    # Then
+    assert counts == [1, 2]
+    assert held.missing_bytes == 0

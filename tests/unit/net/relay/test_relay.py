@@ -155,39 +155,90 @@ async def test_readers_that_use_up_the_whole_budget_do_not_stop_the_others() -> 
         assert received == answer
 
 
+async def test_frames_that_are_only_announced_hold_up_nobody() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port, budget_bytes=MIB) as under_test:
+        whole = large_search()
+        silent = [await under_test.connect_unread() for _ in range(32)]
+        for client in silent:
+            await client.send(whole[:100])
+        await until(lambda: under_test.relay.buffered_bytes() >= 3200)
+        left_bytes = under_test.relay.budget.left_bytes
+        client = await under_test.connect_unread()
+        await client.send(whole)
+        received = await broker.until_received(len(whole))
+        for each in (client, *silent):
+            each.close()
+
+        assert received == whole
+        assert left_bytes > MIB // 3
+
+
 async def test_a_frame_that_must_be_held_waits_until_another_one_has_left() -> None:
     async with ScriptedBroker() as broker, RelayUnderTest(broker.port, budget_bytes=MIB) as under_test:
         whole = large_search()
-        first, second = [await under_test.connect_unread() for _ in range(2)]
-        await first.send(whole[:100_000])
-        await until(lambda: under_test.relay.budget.held_bytes >= len(whole))
-        sending = under_test.tasks.spawn(second.send(whole), name="second")
+        first, second, third = [await under_test.connect_unread() for _ in range(3)]
+        for client in (first, second):
+            await client.send(whole[:600_000])
+        await settled(under_test.relay.buffered_bytes)
+        sending = under_test.tasks.spawn(third.send(whole), name="third")
         held = await settled(under_test.relay.buffered_bytes)
         received_before = len(broker.received)
-        await first.send(whole[100_000:])
-        await sending
-        await broker.until_received(2 * len(whole))
         for client in (first, second):
+            await client.send(whole[600_000:])
+        await sending
+        await broker.until_received(3 * len(whole))
+        for client in (first, second, third):
             client.close()
 
         assert received_before == 0
-        assert held < MIB
+        assert held < MIB + len(whole)
+        assert under_test.relay.budget.held_bytes == 0
 
 
-async def test_a_client_that_leaves_half_way_leaves_its_reservation_to_those_who_wait() -> None:
+async def test_clients_that_leave_half_way_leave_their_room_to_those_who_wait() -> None:
     async with ScriptedBroker() as broker, RelayUnderTest(broker.port, budget_bytes=MIB) as under_test:
         whole = large_search()
-        first, second = [await under_test.connect_unread() for _ in range(2)]
-        await first.send(whole[:100_000])
-        await until(lambda: under_test.relay.budget.held_bytes >= len(whole))
-        sending = under_test.tasks.spawn(second.send(whole), name="second")
+        first, second, third = [await under_test.connect_unread() for _ in range(3)]
+        for client in (first, second):
+            await client.send(whole[:600_000])
         await settled(under_test.relay.buffered_bytes)
-        first.close()
+        sending = under_test.tasks.spawn(third.send(whole), name="third")
+        await settled(under_test.relay.buffered_bytes)
+        received_before = len(broker.received)
+        for client in (first, second):
+            client.close()
         await sending
         received = await broker.until_received(len(whole))
-        second.close()
+        third.close()
 
+        assert received_before == 0
         assert received == whole
+
+
+@pytest.mark.parametrize("is_failure", [False, True])
+async def test_a_frame_that_will_never_be_whole_is_given_back_although_the_connection_goes_on(
+    *, is_failure: bool
+) -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port, budget_bytes=MIB) as under_test:
+        # Given
+        budget = under_test.relay.budget
+        client = await under_test.connect_unread()
+        await client.send(request(1) + large_search()[:100_000])
+        await broker.until_received(len(request(1)))
+        await until(lambda: budget.held_bytes > 100_000)
+        (connection,) = under_test.relay.connections
+
+        # When
+        if is_failure:
+            broker.send(response(7))
+        else:
+            client.send_eof()
+        await until(lambda: budget.held_bytes == 0)
+
+        # Then
+        assert connection in under_test.relay.connections
+        assert connection.session.buffered_bytes == 0
+        client.close()
 
 
 async def test_a_fault_of_kproxys_own_while_it_answers_ends_the_connection_after_a_delay() -> None:
