@@ -6,6 +6,7 @@ User:ANONYMOUS. kproxy itself is at the first of them, like the brokers.
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
@@ -250,6 +251,48 @@ def test_a_right_that_is_taken_away_ends_what_an_open_session_is_given(
         assert answer.error_code == ErrorCode.NONE
     assert client.outcome["fetch"] == {("orders", "0", "error_code", "TOPIC_AUTHORIZATION_FAILED")}
     client.close()
+
+
+def test_a_fetch_that_waits_is_given_no_records_once_its_group_was_taken_away(
+    targets: tuple[Target, Target],
+) -> None:
+    # Given: a fetch that waits for records
+    _, kproxy = targets
+    host, group = "127.0.0.11", "parked"
+    of_group = (group, ResourceType.GROUP, ResourcePatternType.LITERAL)
+    rules: list[Rule] = [(of_group, AclOperation.READ, ALLOW), (ORDERS, AclOperation.READ, ALLOW)]
+    for made in kproxy.administration.create_acls([binding(host, rule) for rule in rules]).values():
+        made.result(30)
+    client, witness = (kproxy.client(host, group) for _ in range(2))
+    client.topics = {"orders": kproxy.topics["orders"]}
+    deadline = time.monotonic() + 30
+    while client.heartbeat("join", "fetcher", 0, "orders").error_code != ErrorCode.NONE:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    client.fetch("open", OPEN, max_wait_ms=500)
+
+    # When
+    with ThreadPoolExecutor(1) as thread:
+        waiting = thread.submit(client.fetch, "fetch", OPEN + 1, max_wait_ms=25_000)
+        read_by = (of_group[1], group, of_group[2], "User:ANONYMOUS", host, AclOperation.READ, ALLOW)
+        for deleted in kproxy.administration.delete_acls([AclBindingFilter(*read_by)]).values():
+            deleted.result(30)
+        while witness.heartbeat("look", "witness", 0, "orders").error_code == ErrorCode.NONE:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        was_waiting = not waiting.done()
+        producer = Producer({"bootstrap.servers": kproxy.address})
+        producer.produce("orders", b"x", partition=0)
+        producer.flush(30)
+        answer = waiting.result(30)
+
+    # Then
+    assert was_waiting
+    assert isinstance(answer, ShareFetchResponse)
+    assert answer.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
+    assert not answer.responses
+    for each in (client, witness):
+        each.close()
 
 
 def test_the_topics_of_the_state_log_are_closed_to_clients_who_may_everything(
