@@ -68,6 +68,7 @@ class TlsPort:
         self._counting = counting
         self._accepting: list[asyncio.Task[None]] = []
         self._turns = asyncio.Semaphore(MOST_HANDSHAKES)
+        self._has_failed = False
 
     async def start_serving(self) -> None:
         """Accept from now on; again it does nothing."""
@@ -99,12 +100,20 @@ class TlsPort:
             accepted, address = await asyncio.get_running_loop().sock_accept(listening)
         except OSError as error:
             self._turns.release()
-            log.warning("accept_failed", err=error)
-            await asyncio.sleep(_PAUSE_SECONDS)
+            await self._pause_after(error)
             return
+        self._has_failed = False
         peer = f"{address[0]}:{address[1]}"
         task = self._tasks.spawn(self._welcome(accepted, address), name=f"handshake with {peer}")
         task.add_done_callback(partial(_close_if_cancelled, accepted))
+
+    async def _pause_after(self, error: OSError) -> None:
+        """Count a failed accept, tell of the first in a row, and wait for what it lacks to come back."""
+        self._counting.count("connection_errors", 1, "client", "accept_failed")
+        tell = log.debug if self._has_failed else log.warning
+        tell("accept_failed", err=error)
+        self._has_failed = True
+        await asyncio.sleep(_PAUSE_SECONDS)
 
     async def _welcome(self, accepted: socket.socket, address: tuple[str, int]) -> None:
         loop = asyncio.get_running_loop()

@@ -17,6 +17,7 @@ from kproxy.security.principal import ANONYMOUS
 from kproxy.settings.choices import ClientAuth
 from tests.event_loops import BOTH_LOOPS
 from tests.in_memory.scripted_broker import ScriptedBroker
+from tests.unit.net.open_files import no_files_left
 from tests.unit.net.relaying import BIND_HOST, RelayUnderTest, SecuredRelayUnderTest, ended, request, response
 from tests.unit.net.tls_contexts import Fixed, dialling, listener_terms, listening, upstream_terms
 from tests.worlds.waiting import until
@@ -203,4 +204,29 @@ async def test_a_connection_counts_for_its_address_before_its_handshake_and_no_m
         assert said_to_refused == b""
         assert under_test.counted.of("connections_refused", "max_connections_per_ip") == 1
         beyond.close()
+        writer.close()
+
+
+async def test_without_open_files_a_port_waits_and_counts_and_tells_once_and_then_goes_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tls_port, "_PAUSE_SECONDS", 0.01)
+    async with (
+        ScriptedBroker(lambda _: response(1)) as broker,
+        SecuredRelayUnderTest(broker.port, ports(listening())) as under_test,
+    ):
+        # Given
+        address = (BIND_HOST, under_test.listeners.bound_ports[-1])
+        with socket.socket() as client, no_files_left():
+            client.setblocking(False)
+            await asyncio.get_running_loop().sock_connect(client, address)
+            await until(lambda: under_test.counted.of("connection_errors", "client", "accept_failed") >= 3)
+
+        # When
+        reader, writer = await connected(under_test)
+        writer.write(request(1))
+
+        # Then
+        assert await reader.readexactly(len(response(1))) == response(1)
+        assert [record.msg for record in caplog.records].count("accept_failed") == 1
         writer.close()

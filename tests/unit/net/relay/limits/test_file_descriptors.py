@@ -2,44 +2,17 @@
 
 import asyncio
 import logging
-import os
 import resource
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import pytest
 
 from kproxy.net.relay.limits.connection_quotas import UNLIMITED
 from kproxy.net.relay.limits.file_descriptors import OpenFileWatch, connections_that_fit, open_file_limit
 from tests.in_memory.scripted_broker import ScriptedBroker
+from tests.unit.net.open_files import file_limit, no_files_left
 from tests.unit.net.relaying import BIND_HOST, RelayUnderTest, request
 from tests.worlds.backing import CountedThings
-
-
-@contextmanager
-def file_limit(soft: int) -> Iterator[None]:
-    before, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (before, hard))
-
-
-@contextmanager
-def no_files_left() -> Iterator[None]:
-    opened: list[int] = []
-    with file_limit(64 + max(int(each.name) for each in Path("/proc/self/fd").iterdir())):
-        try:
-            with suppress(OSError):
-                while True:
-                    opened.append(os.dup(0))
-            yield
-        finally:
-            for each in opened:
-                os.close(each)
 
 
 def test_the_soft_limit_becomes_the_hard_one() -> None:
