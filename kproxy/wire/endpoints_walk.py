@@ -21,6 +21,8 @@ UNKNOWN_TAG: Final = 0x7F
 _NEXT_BYTE: Final = -1
 _RENAME_BYTE: Final = -2
 _MAX_VARINT_BYTES: Final = 5
+_LARGEST_VARINT: Final = 2**31 - 1
+"""What is larger, clients of Kafka read as a negative number, or without its highest bits."""
 
 _Walk = Generator[int, int, None]
 """Yields how many bytes to skip, or _NEXT_BYTE and is sent that byte, or _RENAME_BYTE to replace it."""
@@ -179,5 +181,9 @@ def _varint(*, renames_zero: bool = False) -> Generator[int, int, int]:
             return UNKNOWN_TAG
         value |= (byte & 0x7F) << (7 * index)
         if byte < 0x80:
+            if value > _LARGEST_VARINT:
+                raise PeerViolation(
+                    "malformed_response", f"a varint of {value} in a response, beyond 31 bits"
+                )
             return value
     raise PeerViolation("malformed_response", "a varint of more than five bytes in a response")

@@ -57,6 +57,8 @@ _EPOCH_AND_MAX_WAIT: Final = struct.Struct(">ii")
 def group_id_of(frame: bytes | memoryview, api_key: int, api_version: int, start: int = 0) -> str | None:
     """Return the group id, NO_GROUP or UNDECIDED.
 
+    What no client sends raises PeerViolation: a broker may find a group in it all the same.
+
     Args:
         frame: bytes from which the request begins at `start` with its length; it may be cut anywhere.
         api_key: the API key in its head, one of `API_KEYS`.
@@ -68,12 +70,15 @@ def group_id_of(frame: bytes | memoryview, api_key: int, api_version: int, start
         begin, end = _place_of(view, api_key, is_flexible=api_version >= _FIRST_FLEXIBLE[api_key])
     except IndexError:
         begin, end = 0, len(view) + 1
-    except PeerViolation:
-        return NO_GROUP
     if end <= len(view):
         # Bytes that are no text become what no group is called.
         return bytes(view[begin:end]).decode("utf-8", "surrogateescape")
-    return NO_GROUP if end > MAX_PREFIX_BYTES else UNDECIDED
+    if end > MAX_PREFIX_BYTES:
+        raise PeerViolation(
+            "malformed_request",
+            f"no group id within {MAX_PREFIX_BYTES} bytes of a request (API key {api_key})",
+        )
+    return UNDECIDED
 
 
 def _place_of(view: memoryview, api_key: int, *, is_flexible: bool) -> tuple[int, int]:

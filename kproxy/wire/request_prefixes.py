@@ -2,6 +2,10 @@
 
 Layout of a head: length, API key, version and correlation id (12 bytes), client id as nullable string (int16 length),
 and in flexible versions a tag section. What ends early raises IndexError, or leads to a position behind the end.
+
+What brokers would read in another way than it is read here, no client sends, and it is refused. Kafka keeps the lowest
+32 bits of a varint and takes them for a signed number (`ByteUtils.readUnsignedVarint`), and any negative length of a
+string for null; who may choose how it is read could name one group or topic to kproxy and another one to a broker.
 """
 
 from typing import Final
@@ -15,23 +19,35 @@ MAX_PREFIX_BYTES: Final = 1 << 17
 MAX_HEADER_TAGS: Final = 64
 """No known client sends any. More would be walked over again with every byte of a prefix that drips in."""
 
+LARGEST_VARINT: Final = 2**31 - 1
+"""What is larger, brokers read as a negative number, or without its highest bits."""
+
+MAX_VARINT_BYTES: Final = 5
+"""Of a varint that brokers read."""
+
 _CLIENT_ID_AT: Final = 12
-_MAX_VARINT_BYTES: Final = 5
+_NULL_LENGTH: Final = 0xFFFF
+_FIRST_NEGATIVE_LENGTH: Final = 0x8000
 
 
 def after_header(view: memoryview, *, is_flexible: bool) -> int:
     """Return where the request's own fields begin. Raises PeerViolation for what no header looks like."""
     # The client id, as `after_string` does it: this is done for every Produce.
     length = (view[_CLIENT_ID_AT] << 8) | view[_CLIENT_ID_AT + 1]
-    position = _CLIENT_ID_AT + 2 if length == 0xFFFF else _CLIENT_ID_AT + 2 + length
+    position = _CLIENT_ID_AT + 2 + (length if length < _FIRST_NEGATIVE_LENGTH else _of_null(length))
     return after_tags(view, position) if is_flexible else position
 
 
 def after_string(view: memoryview, position: int) -> int:
-    """Return where the string ends that begins at `position`: int16 length, -1 for null."""
+    """Return where the string ends that begins at `position`: int16 length, -1 for null. Raises PeerViolation."""
     length = (view[position] << 8) | view[position + 1]
-    # 0xFFFF is -1: null.
-    return position + 2 if length == 0xFFFF else position + 2 + length
+    return position + 2 + (length if length < _FIRST_NEGATIVE_LENGTH else _of_null(length))
+
+
+def _of_null(length: int) -> int:
+    if length != _NULL_LENGTH:
+        raise PeerViolation("malformed_request", f"a string of length {length - 0x10000} in a request")
+    return 0
 
 
 def after_compact_string(view: memoryview, position: int) -> int:
@@ -41,14 +57,19 @@ def after_compact_string(view: memoryview, position: int) -> int:
 
 
 def after_varint(view: memoryview, position: int) -> tuple[int, int]:
-    """Return the unsigned varint at `position`, and where it ends. Raises PeerViolation beyond five bytes."""
+    """Return the unsigned varint at `position`, and where it ends.
+
+    It may be longer than it need be, as in Kafka. Raises PeerViolation beyond five bytes or `LARGEST_VARINT`.
+    """
     value = 0
-    for index in range(_MAX_VARINT_BYTES):
+    for index in range(MAX_VARINT_BYTES):
         byte = view[position + index]
         value |= (byte & 0x7F) << (7 * index)
         if byte < 0x80:
+            if value > LARGEST_VARINT:
+                raise PeerViolation("malformed_request", f"a varint of {value} in a request, beyond 31 bits")
             return value, position + index + 1
-    raise PeerViolation("malformed_request", "a varint of more than five bytes at the beginning of a request")
+    raise PeerViolation("malformed_request", "a varint of more than five bytes in a request")
 
 
 def after_tags(view: memoryview, position: int) -> int:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kproxy.errors import PeerViolation
 from kproxy.interception.broker_addresses import AdvertisedAddress, BrokerAddresses
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.routing import Disposition, RoutingTable
@@ -73,7 +74,11 @@ def test_a_request_that_might_write_to_a_group_leaves_byte_for_byte_unless_it_is
     conversation = Conversation(share_group_ids={"a share group with a name of its own"})
     asked = request_bytes(*route, body)
 
-    to_broker = b"".join(conversation.client_sends(part) for part in chunks(asked, size))
+    try:
+        to_broker = b"".join(conversation.client_sends(part) for part in chunks(asked, size))
+    except PeerViolation:
+        # What a broker may read in another way than kproxy ends the connection.
+        return
 
     assert to_broker == asked
     assert conversation.session.owed_responses == 1

@@ -26,6 +26,7 @@ from kproxy.wire.messages.produce_response import (
 )
 from kproxy.wire.messages.produce_response import LeaderIdAndEpoch as ProduceLeader
 from kproxy.wire.messages.produce_response import NodeEndpoint as ProduceEndpoint
+from tests.unit.wire.kafka_varints import expected, five_bytes
 
 partitions = st.builds(
     PartitionData,
@@ -191,3 +192,19 @@ def test_of_a_produce_response_too_only_the_endpoints_become_an_unknown_field(
     message.unknown_tagged_fields = ()
     response.node_endpoints = []
     assert produce_frame(message) == produce_frame(response)
+
+
+@given(five_bytes)
+def test_a_number_is_read_as_clients_of_kafka_read_it_or_refused(encoded: bytes) -> None:
+    # Correlation id, then a number of tags that is what the varint says.
+    walk = EndpointsWalk(1 << 40, 1, 16)
+    has_refused = False
+
+    for byte in bytes(4) + encoded:
+        try:
+            walk.take(memoryview(bytes([byte])))
+        except PeerViolation:
+            has_refused = True
+            break
+
+    assert has_refused is (expected(encoded) is None)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kproxy.errors import PeerViolation
 from kproxy.wire import codecs, group_ids
 from kproxy.wire.group_ids import NO_GROUP, UNDECIDED, group_id_of, group_id_of_member, max_wait_ms_of
 from kproxy.wire.messages.by_api_key import REQUEST_CLASSES
@@ -69,20 +70,37 @@ def test_the_frame_may_begin_anywhere_in_the_buffer() -> None:
         pytest.param(b"\xff\xff\xff\xff\xff\xff", id="a number of tags without end"),
         pytest.param(b"\x41", id="too many tags"),
         pytest.param(b"\x00\xff\xff\xff\x7f", id="a group id of a gigabyte"),
-        pytest.param(b"\x00\x00", id="a group id of null"),
+        pytest.param(b"\x00\x87\x80\x80\x80\x10orders", id="a length that brokers read modulo 2^32"),
+        pytest.param(b"\x80\x80\x80\x80\x10\x07orders", id="a number of tags that brokers read as 0"),
+        pytest.param(b"\xff\xff\xff\xff\x0f\x07orders", id="a number of tags that brokers read as -1"),
     ],
 )
-def test_what_no_client_would_send_names_no_group(body: bytes) -> None:
+def test_what_no_client_would_send_is_refused_for_a_broker_may_find_a_group_in_it(body: bytes) -> None:
     frame = struct.pack(">ihhih", 2**30, JOIN_GROUP, 9, 7, -1) + body
 
+    with pytest.raises(PeerViolation, match="malformed_request"):
+        group_id_of(frame, JOIN_GROUP, 9)
+
+
+def test_a_client_id_of_a_length_that_brokers_take_for_null_is_refused() -> None:
+    frame = struct.pack(">ihhih", 2**30, JOIN_GROUP, 3, 7, -2) + b"\x00\x06orders"
+
+    with pytest.raises(PeerViolation, match="length -2"):
+        group_id_of(frame, JOIN_GROUP, 3)
+
+
+def test_null_is_no_groups_id() -> None:
+    frame = struct.pack(">ihhih", 2**30, JOIN_GROUP, 9, 7, -1) + b"\x00\x00"
+
     assert group_id_of(frame, JOIN_GROUP, 9) == NO_GROUP
 
 
-def test_nobody_waits_for_ever_for_a_field_that_is_too_far_in() -> None:
-    tag_without_end = b"\x01\x00\xff\xff\x03" + bytes(MAX_PREFIX_BYTES)
+def test_a_field_that_is_too_far_in_is_neither_waited_for_nor_left_to_the_broker() -> None:
+    tag_without_end = b"\x01\x00\xff\xff\x0f" + bytes(MAX_PREFIX_BYTES)
     frame = struct.pack(">ihhih", 2**30, JOIN_GROUP, 9, 7, -1) + tag_without_end
 
-    assert group_id_of(frame, JOIN_GROUP, 9) == NO_GROUP
+    with pytest.raises(PeerViolation, match="no group id within 131072 bytes"):
+        group_id_of(frame, JOIN_GROUP, 9)
 
 
 def test_bytes_that_are_no_text_are_no_share_groups_id() -> None:

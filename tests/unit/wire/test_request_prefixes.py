@@ -3,6 +3,7 @@
 import struct
 
 import pytest
+from hypothesis import given
 
 from kproxy.errors import PeerViolation
 from kproxy.wire.request_prefixes import (
@@ -12,6 +13,7 @@ from kproxy.wire.request_prefixes import (
     after_string,
     after_varint,
 )
+from tests.unit.wire.kafka_varints import expected, varints
 
 
 def head(client_id: bytes | None, rest: bytes = b"") -> memoryview:
@@ -64,6 +66,34 @@ def test_a_length_that_has_not_come_whole_is_an_index_error(missing: bytes) -> N
 
 
 def test_a_varint_has_five_bytes_at_most() -> None:
-    assert after_varint(memoryview(b"\xff\xff\xff\xff\x0f"), 0) == (2**32 - 1, 5)
+    assert after_varint(memoryview(b"\xff\xff\xff\xff\x07"), 0) == (2**31 - 1, 5)
     with pytest.raises(PeerViolation, match="five bytes"):
         after_varint(memoryview(b"\xff\xff\xff\xff\xff\x01"), 0)
+
+
+@given(varints)
+def test_a_varint_is_read_as_brokers_read_it_or_refused(encoded: bytes) -> None:
+    try:
+        found: tuple[int, int] | None = after_varint(memoryview(encoded), 0)
+    except PeerViolation:
+        found = None
+
+    assert found == expected(encoded)
+
+
+@pytest.mark.parametrize(
+    "encoded", [b"\x87\x80\x80\x80\x10", b"\x81\x80\x80\x80\x08", b"\xff\xff\xff\xff\x0f"]
+)
+def test_what_brokers_would_read_modulo_two_to_the_32_or_as_null_is_refused(encoded: bytes) -> None:
+    with pytest.raises(PeerViolation, match="31 bits"):
+        after_compact_string(memoryview(encoded), 0)
+
+
+@pytest.mark.parametrize("length", [b"\xff\xfe", b"\x80\x00"])
+def test_a_negative_length_that_brokers_would_take_for_null_is_refused(length: bytes) -> None:
+    for_brokers_null = head(None)[:12].tobytes() + length
+
+    with pytest.raises(PeerViolation, match="length -"):
+        after_string(memoryview(length), 0)
+    with pytest.raises(PeerViolation, match="length -"):
+        after_header(memoryview(for_brokers_null), is_flexible=False)
