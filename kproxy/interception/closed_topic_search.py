@@ -4,13 +4,12 @@ Of a Produce the names are read where they stand, for records may mention anythi
 while it streams on. All others are small and searched as they are.
 """
 
-from contextlib import suppress
 from typing import Final
 
 from kproxy.errors import PeerViolation
 from kproxy.interception.closed_requests import CLOSED_KEYS
 from kproxy.interception.closed_topics import REASON
-from kproxy.interception.produce_topics import ProduceTopics, names_any
+from kproxy.interception.produce_topics import ProduceTopics
 from kproxy.interception.routing import RoutingTable
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.frames import unpack_request_head
@@ -49,10 +48,7 @@ class ClosedTopicSearch:
         is_short = end - position <= _SHORT_BYTES
         if is_short and not closed.may_be_in(data[position:end], api_key, api_version):
             return False
-        frame = memoryview(data)[position:end]
-        with suppress(IndexError):  # a broker says what is wrong with it
-            return names_any(frame, api_version, closed.patterns)
-        return False
+        return ProduceTopics(api_version, closed.patterns).feed(memoryview(data)[position:end])
 
     def _begin_to_follow(self, begun: memoryview, api_version: int) -> bool:
         topics = ProduceTopics(api_version, self._routes.closed_topics.patterns)

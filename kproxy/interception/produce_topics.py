@@ -1,20 +1,21 @@
-"""Which topics a Produce request names: told at once of a whole one, and while its bytes pass, in whatever pieces.
+"""Which topics a Produce request names: told of a whole one, and while its bytes pass, in whatever pieces.
 
 Between two names lie records, which are stepped over by their length and never looked at.
 Layout: header; transactional id from version 3 on; acks, timeout; topics, each with its name, from version 13 on its id
 instead, and partitions of an index and records. Flexible from version 9 on.
+
+A producer names nothing without records to write. To read a name costs a microsecond or two, so of a request that has
+very much without records the rest is searched for the wanted bytes, wherever they stand: that costs next to nothing.
 """
 
-from collections.abc import Collection, Generator
+import struct
+from collections.abc import Callable, Collection
 from typing import Final
 
-from kproxy.wire.request_prefixes import (
-    after_compact_string,
-    after_header,
-    after_string,
-    after_tags,
-    after_varint,
-)
+from kproxy.wire.request_prefixes import after_compact_string, after_header, after_string, after_varint
+
+MOST_IDLE: Final = 64
+"""Topics without partitions, partitions without records, and tags, of which the names of a request are read at all."""
 
 _FIRST_WITH_TRANSACTIONAL_ID: Final = 3
 _FIRST_FLEXIBLE: Final = 9
@@ -22,78 +23,62 @@ _FIRST_WITH_TOPIC_IDS: Final = 13
 _LONGEST_NAME: Final = 249
 """No topic has a longer one."""
 
-_LENGTH_TO_CORRELATION_ID_BYTES: Final = 12
+_FIRST_WITH_BATCHES: Final = 3
+_SMALLEST_BATCH: Final = 61
+"""Bytes of a batch without any record."""
+_SMALLEST_MESSAGE: Final = 26
+"""Bytes of what was there before batches: offset, size, checksum, two bytes, and the lengths of key and value."""
+
 _ACKS_AND_TIMEOUT_BYTES: Final = 6
 _INDEX_BYTES: Final = 4
 _TOPIC_ID_BYTES: Final = 16
 _NEVER: Final = 1 << 62
 
-_Steps = Generator[int, bytes, bool]
-"""Yields how many bytes to hand over next, or as a negative number to step over. Returns whether one was found."""
+_unpack_int16 = struct.Struct(">h").unpack_from
+_unpack_int32 = struct.Struct(">i").unpack_from
 
+_Step = Callable[["ProduceTopics", memoryview, int], int]
+"""Takes what stands at a position and returns where the next step begins, perhaps behind all that has come.
 
-def names_any(frame: memoryview, api_version: int, wanted: Collection[bytes]) -> bool:
-    """Tell whether a whole `frame`, which begins with its length, names a topic whose name or id is `wanted`.
-
-    Raises:
-        IndexError: it is cut off.
-        PeerViolation: it has more tags than any client sends.
-    """
-    is_flexible = api_version >= _FIRST_FLEXIBLE
-    position = after_header(frame, is_flexible=is_flexible)
-    if is_flexible:
-        position = after_compact_string(frame, position)
-    elif api_version >= _FIRST_WITH_TRANSACTIONAL_ID:
-        position = after_string(frame, position)
-    count, position = _count_at(frame, position + _ACKS_AND_TIMEOUT_BYTES, is_flexible=is_flexible)
-    for _ in range(count):
-        begin = position
-        if api_version >= _FIRST_WITH_TOPIC_IDS:
-            position += _TOPIC_ID_BYTES
-        elif is_flexible:
-            length, begin = after_varint(frame, position)
-            position = begin + max(length - 1, 0)
-        else:
-            begin, position = position + 2, after_string(frame, position)
-        if bytes(frame[begin:position]) in wanted:
-            return True
-        position = _after_partitions(frame, position, is_flexible=is_flexible)
-    return False
-
-
-def _after_partitions(frame: memoryview, position: int, *, is_flexible: bool) -> int:
-    count, position = _count_at(frame, position, is_flexible=is_flexible)
-    for _ in range(count):
-        size, position = _count_at(frame, position + _INDEX_BYTES, is_flexible=is_flexible)
-        position += max(size, 0)
-        if is_flexible:
-            position = after_tags(frame, position)
-    return after_tags(frame, position) if is_flexible else position
-
-
-def _count_at(frame: memoryview, position: int, *, is_flexible: bool) -> tuple[int, int]:
-    """Return a count of elements, or of the bytes of records, and what follows. Raises IndexError."""
-    if is_flexible:
-        count_and_one, position = after_varint(frame, position)
-        return count_and_one - 1, position
-    end = position + 4
-    if end > len(frame):
-        raise IndexError(end)
-    return int.from_bytes(frame[position:end], "big", signed=True), end
+Raises IndexError or struct.error, and has changed nothing then, when more bytes are needed.
+"""
 
 
 class ProduceTopics:
     """Looks for topics whose names, or ids, are among `wanted`; begins with the length of the frame."""
 
-    __slots__ = ("_came", "_need", "_skip", "_steps", "has_found")
+    __slots__ = (
+        "_behind_tags",
+        "_came",
+        "_has_ids",
+        "_has_transactional_id",
+        "_idle_left",
+        "_is_flexible",
+        "_partitions_left",
+        "_skip",
+        "_smallest_records",
+        "_step",
+        "_tags_left",
+        "_topics_left",
+        "_wanted",
+        "has_found",
+    )
 
     def __init__(self, api_version: int, wanted: Collection[bytes]) -> None:
         self.has_found = False
-        """Whether one of them was named."""
-        self._steps = _steps(api_version, wanted)
-        self._came = bytearray()
-        self._need = self._skip = 0
-        self._note(next(self._steps))
+        """Whether one of them was named, or stands in a request of which the names are not read."""
+        self._is_flexible = api_version >= _FIRST_FLEXIBLE
+        self._has_ids = api_version >= _FIRST_WITH_TOPIC_IDS
+        self._has_transactional_id = api_version >= _FIRST_WITH_TRANSACTIONAL_ID
+        self._smallest_records = _SMALLEST_BATCH if api_version >= _FIRST_WITH_BATCHES else _SMALLEST_MESSAGE
+        self._wanted = wanted
+        self._came = b""
+        self._skip = 0
+        # Functions and not methods of this object, which would then be kept by itself.
+        self._step: _Step = ProduceTopics._header
+        self._behind_tags: _Step = ProduceTopics._transactional_id
+        self._topics_left = self._partitions_left = self._tags_left = 0
+        self._idle_left = MOST_IDLE
 
     def passes(self, size: int) -> bool:
         """Tell whether nothing is named in the next `size` bytes; if so, they count as fed."""
@@ -103,107 +88,133 @@ class ProduceTopics:
         return True
 
     def feed(self, data: bytes | memoryview) -> bool:
-        """Take the next bytes of the frame, and tell whether one of the topics was named by now."""
-        position, size = 0, len(data)
-        if size <= self._skip:
-            self._skip -= size
+        """Take the next bytes of the frame, and tell whether one of the topics was named by now.
+
+        Raises:
+            PeerViolation: there is a number in it that no client sends.
+        """
+        if self.has_found or self.passes(len(data)):
             return self.has_found
-        while position < size and not self.has_found:
-            if self._skip:
-                step = min(self._skip, size - position)
-                self._skip -= step
-                position += step
-                continue
-            more = data[position : position + self._need - len(self._came)]
-            self._came += more
-            position += len(more)
-            if len(self._came) == self._need:
-                self._go_on()
+        view = memoryview(data)[self._skip :]
+        if self._came:
+            view = memoryview(self._came + view)
+        position = self._walk(view)
+        if self._idle_left < 0 and not self.has_found:
+            position = self._search(view, position)
+        self._came = bytes(view[position:])
+        self._skip = max(position - len(view), 0)
         return self.has_found
 
-    def _go_on(self) -> None:
-        came = bytes(self._came)
-        self._came.clear()
+    def _walk(self, view: memoryview) -> int:
+        """Return where the first step begins that has not come whole; what has come of one is little."""
+        position, size = 0, len(view)
         try:
-            self._note(self._steps.send(came))
-        except StopIteration as end:
-            self.has_found = end.value
-            self._skip = _NEVER
+            while position < size and self._idle_left >= 0 and not self.has_found:
+                position = self._step(self, view, position)
+        except (IndexError, struct.error):
+            pass
+        return position
 
-    def _note(self, step: int) -> None:
-        # Nothing has to be stepped over after a step: steps come one by one.
-        while step < 0:
-            self._skip -= step
-            try:
-                step = next(self._steps)
-            except StopIteration as end:
-                self.has_found = end.value
-                self._skip = _NEVER
-                return
-        self._need = step
+    # ---- before the topics
 
+    def _header(self, view: memoryview, position: int) -> int:
+        position = after_header(view[position:], is_flexible=False)
+        self._go_on_behind_tags(ProduceTopics._transactional_id)
+        return position
 
-def _steps(api_version: int, wanted: Collection[bytes]) -> _Steps:
-    is_flexible = api_version >= _FIRST_FLEXIBLE
-    yield -_LENGTH_TO_CORRELATION_ID_BYTES
-    yield from _over(int.from_bytes((yield 2), "big", signed=True))
-    if is_flexible:
-        yield from _tags()
-    if api_version >= _FIRST_WITH_TRANSACTIONAL_ID:
-        yield from _over((yield from _string_length(is_flexible=is_flexible)))
-    yield -_ACKS_AND_TIMEOUT_BYTES
-    for _ in range((yield from _count(is_flexible=is_flexible))):
-        if (yield from _is_wanted(api_version, wanted)):
-            return True
-        for _ in range((yield from _count(is_flexible=is_flexible))):
-            yield -_INDEX_BYTES
-            yield from _over((yield from _count(is_flexible=is_flexible)))
-            if is_flexible:
-                yield from _tags()
-        if is_flexible:
-            yield from _tags()
-    return False
+    def _transactional_id(self, view: memoryview, position: int) -> int:
+        if self._is_flexible:
+            position = after_compact_string(view, position)
+        elif self._has_transactional_id:
+            position = after_string(view, position)
+        self._step = ProduceTopics._topics
+        return position + _ACKS_AND_TIMEOUT_BYTES
 
+    def _topics(self, view: memoryview, position: int) -> int:
+        self._topics_left, position = self._count(view, position)
+        self._step = ProduceTopics._topic
+        return position
 
-def _is_wanted(api_version: int, wanted: Collection[bytes]) -> _Steps:
-    if api_version >= _FIRST_WITH_TOPIC_IDS:
-        return (yield _TOPIC_ID_BYTES) in wanted
-    length = yield from _string_length(is_flexible=api_version >= _FIRST_FLEXIBLE)
-    if 0 < length <= _LONGEST_NAME:
-        return (yield length) in wanted
-    yield from _over(length)
-    return False
+    # ---- topics
 
+    def _topic(self, view: memoryview, position: int) -> int:
+        if self._topics_left <= 0:
+            return _NEVER
+        length, begin = self._name_length(view, position)
+        if length > _LONGEST_NAME:
+            self._step = ProduceTopics._partitions
+            return begin + length
+        name = bytes(view[begin : begin + length])
+        end = self._partitions(view, begin + length)
+        self.has_found = name in self._wanted
+        return end
 
-def _over(length: int) -> Generator[int, bytes, None]:
-    if length > 0:
-        yield -length
+    def _name_length(self, view: memoryview, position: int) -> tuple[int, int]:
+        if self._has_ids:
+            return _TOPIC_ID_BYTES, position
+        if self._is_flexible:
+            length_and_one, position = after_varint(view, position)
+            return max(length_and_one - 1, 0), position
+        (length,) = _unpack_int16(view, position)
+        return max(length, 0), position + 2
 
+    def _partitions(self, view: memoryview, position: int) -> int:
+        count, position = self._count(view, position)
+        self._partitions_left = count
+        self._topics_left -= 1
+        if count > 0:
+            self._step = ProduceTopics._partition
+        else:
+            self._go_on_behind_tags(ProduceTopics._topic)
+            self._idle_left -= 1
+        return position
 
-def _string_length(*, is_flexible: bool) -> Generator[int, bytes, int]:
-    if is_flexible:
-        return (yield from _varint()) - 1
-    return int.from_bytes((yield 2), "big", signed=True)
+    def _partition(self, view: memoryview, position: int) -> int:
+        records, position = self._count(view, position + _INDEX_BYTES)
+        self._partitions_left -= 1
+        has_more = self._partitions_left > 0
+        self._go_on_behind_tags(ProduceTopics._partition if has_more else ProduceTopics._end_of_topic)
+        if records < self._smallest_records:
+            self._idle_left -= 1
+        return position + max(records, 0)
 
+    def _end_of_topic(self, _view: memoryview, position: int) -> int:
+        self._go_on_behind_tags(ProduceTopics._topic)
+        return position
 
-def _count(*, is_flexible: bool) -> Generator[int, bytes, int]:
-    """Of an array's elements, or of the bytes of records."""
-    if is_flexible:
-        return (yield from _varint()) - 1
-    return int.from_bytes((yield 4), "big", signed=True)
+    def _count(self, view: memoryview, position: int) -> tuple[int, int]:
+        """Return a count of elements, or of the bytes of records, and what follows."""
+        if self._is_flexible:
+            count_and_one, position = after_varint(view, position)
+            return count_and_one - 1, position
+        (count,) = _unpack_int32(view, position)
+        return count, position + 4
 
+    # ---- tags
 
-def _varint() -> Generator[int, bytes, int]:
-    value = 0
-    for shift in range(0, 35, 7):
-        (byte,) = yield 1
-        value |= (byte & 0x7F) << shift
-        if not byte & 0x80:
-            break
-    return value
+    def _go_on_behind_tags(self, step: _Step) -> None:
+        self._step = ProduceTopics._tags if self._is_flexible else step
+        self._behind_tags = step
 
+    def _tags(self, view: memoryview, position: int) -> int:
+        count, position = after_varint(view, position)
+        self._tags_left = count
+        self._step = ProduceTopics._tag if count else self._behind_tags
+        return position
 
-def _tags() -> Generator[int, bytes, None]:
-    for _ in range((yield from _varint())):
-        yield from _varint()
-        yield from _over((yield from _varint()))
+    def _tag(self, view: memoryview, position: int) -> int:
+        _tag, position = after_varint(view, position)
+        size, position = after_varint(view, position)
+        self._tags_left -= 1
+        if not self._tags_left:
+            self._step = self._behind_tags
+        self._idle_left -= 1
+        return position + size
+
+    # ---- what no producer sends
+
+    def _search(self, view: memoryview, position: int) -> int:
+        """Look for the wanted bytes wherever they stand; return where they may begin, of which not all has come."""
+        content = bytes(view[position:])
+        self.has_found = any(wanted in content for wanted in self._wanted)
+        return max(position, len(view) - max(map(len, self._wanted), default=1) + 1)
