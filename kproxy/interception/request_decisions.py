@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 from kproxy.errors import MalformedMessage, PeerViolation
 from kproxy.interception.broker_addresses import BrokerAddresses
 from kproxy.interception.closed_requests import CLOSED_KEYS, deny_closed
+from kproxy.interception.closed_topics import REASON
 from kproxy.interception.response_slots import SlotKind
 from kproxy.interception.rewrites.find_coordinator import (
     FIRST_WITH_SHARE_KEYS,
@@ -24,12 +25,18 @@ from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.frames import RequestHead
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
+from kproxy.wording import counted
 
 MAX_COORDINATOR_KEYS: Final = 30_000
 """Of one FindCoordinator request that a broker answers: 45 ms to decode and encode the answer, which is one piece."""
 
 MAX_KEYS_ONE_BY_ONE: Final = 5_000
 """Of one whose keys become an answer of kproxy's, or requests, one by one: 20 µs each, which nobody can interrupt."""
+
+
+MAX_CLOSED_BYTES: Final = 256 * 1024
+"""Of a request that may touch a closed topic, but a Produce: to decode more, and to answer about each partition, would
+take up to 600 ms. A Fetch has room for 7,000 partitions in it, and one without such a topic is as large as it likes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +148,7 @@ def _open_or_closed(
 ) -> RequestDecision | None:
     """Return what becomes of a request that may name a closed topic; None when it does not, and is held anyway."""
     if routes.closed_topics.may_be_in(frame, head.api_key, head.api_version):
+        _refuse_large(head, frame, routes)
         request = decode_held(head, frame)
         denied = deny_closed(request, routes.closed_topics)
         if denied is not None:
@@ -148,6 +156,16 @@ def _open_or_closed(
                 return AnsweredAtOnce(denied.answer)
             return Translated(request.client_id, head.api_version, denied.left)
     return StreamedOn(disposition) if disposition in _UNHELD else None
+
+
+def _refuse_large(head: RequestHead, frame: memoryview, routes: RoutingTable) -> None:
+    if len(frame) > MAX_CLOSED_BYTES and head.api_key != ApiKey.PRODUCE:
+        routes.closed_topics.on_refused(head.api_key)
+        detail = (
+            f"a request (API key {head.api_key} version {head.api_version}) of {counted(len(frame), 'byte')} has the "
+            f"name or id of a topic in which kproxy keeps its state; up to {MAX_CLOSED_BYTES} are looked into"
+        )
+        raise PeerViolation(REASON, detail)
 
 
 def _share_coordinator(

@@ -6,10 +6,16 @@ import pytest
 
 from kproxy.errors import PeerViolation
 from kproxy.interception.calls import Call
-from kproxy.interception.request_decisions import MAX_COORDINATOR_KEYS, MAX_KEYS_ONE_BY_ONE
+from kproxy.interception.closed_topics import ClosedTopics
+from kproxy.interception.request_decisions import (
+    MAX_CLOSED_BYTES,
+    MAX_COORDINATOR_KEYS,
+    MAX_KEYS_ONE_BY_ONE,
+)
 from kproxy.wire import codecs
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.api_versions_response import ApiVersion, ApiVersionsResponse
+from kproxy.wire.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.find_coordinator_response import FindCoordinatorResponse
@@ -127,3 +133,45 @@ def test_a_malformed_body_of_a_held_request_is_refused(api_key: int, version: in
         conversation.client_sends(garbage)
 
     assert refusal.value.reason == "malformed_request"
+
+
+# ------------------------------------------------ what may touch topics of the state log
+
+STATE = "__kproxy_share_state"
+
+
+def created(count: int, *names: str) -> bytes:
+    topics = [CreatableTopic(f"{number:0>200}", 1, 1) for number in range(count)]
+    topics += [CreatableTopic(name, 1, 1) for name in names]
+    return request(19, 7, 1, CreateTopicsRequest(topics))
+
+
+def a_conversation_with_a_closed_topic() -> Conversation:
+    conversation = Conversation(max_request_bytes=MAX_CLOSED_BYTES * 4)
+    conversation.routes.closed_topics = ClosedTopics([STATE])
+    return conversation
+
+
+def test_a_large_request_that_may_touch_the_state_log_is_not_looked_into() -> None:
+    # Given
+    talk = a_conversation_with_a_closed_topic()
+    refused: list[int] = []
+    talk.routes.closed_topics.on_refused = refused.append
+    large = created(MAX_CLOSED_BYTES // 200, STATE)
+
+    # When
+    with pytest.raises(PeerViolation, match="up to 262144 are looked into"):
+        talk.client_sends(large)
+
+    # Then
+    assert refused == [19]
+
+
+def test_other_large_requests_pass_and_smaller_ones_are_answered() -> None:
+    large = created(MAX_CLOSED_BYTES // 200)
+    assert a_conversation_with_a_closed_topic().client_sends(large) == large
+
+    talk = a_conversation_with_a_closed_topic()
+    left = talk.client_sends(created(1_000, STATE))
+    assert 0 < len(left) < MAX_CLOSED_BYTES
+    assert STATE.encode() not in left
