@@ -15,6 +15,7 @@ from kproxy.interception.held_frame import HeldFrame
 from kproxy.interception.known_versions import SHARE_KEYS
 from kproxy.interception.request_backlog import RequestBacklog
 from kproxy.interception.routing import Disposition, RoutingTable
+from kproxy.interception.sasl_watch import MAX_SASL_BYTES, SASL_KEYS
 from kproxy.wire import group_ids
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.frames import (
@@ -290,13 +291,7 @@ class RequestStream:
     def _hold(self, data: bytes | memoryview, position: int, end: int) -> bytes | memoryview | None:
         view = memoryview(data)
         self._refuse_unrouted(view[position : position + REQUEST_HEAD_BYTES])
-        if end - position > MAX_HELD_BYTES:
-            _length, api_key, api_version, _correlation_id = unpack_request_head(data, position)
-            detail = (
-                f"a request of {counted(end - position, 'byte')} is too large to be looked into; "
-                f"{MAX_HELD_BYTES} are not (API key {api_key} version {api_version})"
-            )
-            raise PeerViolation("frame_too_large", detail)
+        self._refuse_large(data, position, end - position - LENGTH_BYTES)
         if end > len(data):
             self.held.begin(view[position:], end - position)
             return None
@@ -304,6 +299,16 @@ class RequestStream:
             return view[position:]
         self._hand_over(view[position:end])
         return view[end:] if end < len(data) else None
+
+    def _refuse_large(self, data: bytes | memoryview, position: int, size: int) -> None:
+        _length, api_key, api_version, _correlation_id = unpack_request_head(data, position)
+        most = MAX_SASL_BYTES if api_key in SASL_KEYS else MAX_HELD_BYTES
+        if size > most:
+            detail = (
+                f"a request of {counted(size, 'byte')} is too large to be looked into; "
+                f"{most} are not (API key {api_key} version {api_version})"
+            )
+            raise PeerViolation("frame_too_large", detail)
 
     def _must_wait(self, frame: memoryview) -> bool:
         """Tell whether a large request has to wait for a long turn, to which this one ends."""

@@ -1,6 +1,7 @@
 """`SaslWatch`: learns from the frames of SASL who a client is. They pass as they come.
 
 SaslHandshake names the mechanism, each SaslAuthenticate carries one token, and what the broker answers counts alone.
+A token is looked into when the broker has been convinced by it, and not before.
 A client may authenticate again on the same connection (KIP-368), and what was proven last holds.
 """
 
@@ -10,8 +11,7 @@ from typing import Final
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import PeerViolation
-from kproxy.security.principal import Principal
-from kproxy.security.sasl_claims import claim_in
+from kproxy.security.sasl_claims import legible
 from kproxy.security.sasl_exchange import Proof, SaslExchange
 from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
@@ -22,6 +22,9 @@ from kproxy.wire.messages.sasl_handshake_request import SaslHandshakeRequest
 from kproxy.wire.messages.sasl_handshake_response import SaslHandshakeResponse
 
 SASL_KEYS: Final = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+
+MAX_SASL_BYTES: Final = 512 * 1024
+"""Of a request of `SASL_KEYS`: what Kafka's brokers take at most (`sasl.server.max.receive.size`, its default)."""
 
 LONGEST_MECHANISM: Final = 20
 """Characters of a mechanism's name (RFC 4422, section 3.1); more of a longer one is not kept."""
@@ -44,6 +47,7 @@ class SaslWatch:
         "_is_required",
         "_on_proof",
         "_sub_claim_name",
+        "_unanswered",
         "expires_ms",
         "is_told",
         "proof",
@@ -57,6 +61,7 @@ class SaslWatch:
         self._on_proof = on_proof
         self._asked_mechanism = ""
         self._exchange: SaslExchange | None = None
+        self._unanswered = 0
         self.proof: Proof | None = None
         """What was proven last."""
         self.expires_ms: int | None = None
@@ -91,25 +96,26 @@ class SaslWatch:
             return partial(self._handshake_answered, version, self._asked_mechanism)
         assert isinstance(message, SaslAuthenticateRequest)
         mechanism = self._asked_mechanism
-        claim = claim_in(mechanism, message.auth_bytes, sub_claim_name=self._sub_claim_name)
-        return partial(self._token_answered, version, mechanism, claim)
+        # One token is kept at a time: clients wait for each answer, and brokers close on who has been turned away.
+        token = b"" if self._unanswered else legible(mechanism, message.auth_bytes)
+        self._unanswered += 1
+        return partial(self._token_answered, version, mechanism, token)
 
     def _handshake_answered(self, version: int, mechanism: str, frame: memoryview) -> None:
         _, response = codecs.decode_response(ApiKey.SASL_HANDSHAKE, version, frame)
         assert isinstance(response, SaslHandshakeResponse)
         if response.error_code == ErrorCode.NONE:
-            self._exchange = SaslExchange(mechanism)
+            self._exchange = SaslExchange(mechanism, self._sub_claim_name)
 
-    def _token_answered(
-        self, version: int, mechanism: str, claim: Principal | None, frame: memoryview
-    ) -> None:
+    def _token_answered(self, version: int, mechanism: str, token: bytes, frame: memoryview) -> None:
+        self._unanswered -= 1
         _, response = codecs.decode_response(ApiKey.SASL_AUTHENTICATE, version, frame)
         assert isinstance(response, SaslAuthenticateResponse)
         exchange = self._exchange
         if response.error_code != ErrorCode.NONE:
             self._exchange = None
         elif exchange is not None and exchange.mechanism == mechanism:
-            proof = exchange.answered(claim, response.auth_bytes, response.session_lifetime_ms)
+            proof = exchange.answered(token, response.auth_bytes, response.session_lifetime_ms)
             if proof is not None:
                 self._exchange = None if exchange.tells_its_end else exchange
                 self._take(proof)

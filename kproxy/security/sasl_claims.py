@@ -16,7 +16,10 @@ from kproxy.security.principal import UNKNOWN, USER, Principal
 from kproxy.security.scram import HASHES, read_client_first
 
 MOST_TOKEN_BYTES: Final = 64 * 1024
-"""Of a token of OAuth that is looked into; Kafka's own clients take no larger ones from their endpoints."""
+"""Of a message with a password or a token of OAuth; Kafka's own clients take no larger ones from their endpoints."""
+
+MOST_SCRAM_BYTES: Final = 8 * 1024
+"""Of a message of SCRAM: a few attributes, which take 100 times their bytes while they are taken apart."""
 
 _PLAIN_PARTS: Final = 3
 _JWS_PARTS: Final = 3
@@ -27,10 +30,17 @@ _BEARER: Final = re.compile(
 _REFUSED: Final = b"\x01"
 
 
+def legible(mechanism: str, message: bytes) -> bytes:
+    """Return `message`, a token of the client, or nothing where it is larger than any that is looked into."""
+    most = MOST_SCRAM_BYTES if mechanism in HASHES else MOST_TOKEN_BYTES
+    return message if len(message) <= most else b""
+
+
 def claim_in(mechanism: str, message: bytes, *, sub_claim_name: str) -> Principal | None:
     """Return who `message` of a client says that it is.
 
-    UNKNOWN when that cannot be told; None when this message does not say, because an earlier one does.
+    UNKNOWN when that cannot be told, or it is more than `legible`; None when this message does not say, because an
+    earlier one does.
 
     Args:
         mechanism: as SaslHandshake named it.
@@ -38,6 +48,8 @@ def claim_in(mechanism: str, message: bytes, *, sub_claim_name: str) -> Principa
         sub_claim_name: the claim of OAUTHBEARER's tokens that names the principal
             (`sasl.oauthbearer.sub.claim.name` of the brokers).
     """
+    if message and not legible(mechanism, message):
+        return UNKNOWN
     if mechanism == PLAIN:
         return _claim_of_plain(message)
     if mechanism in HASHES:
@@ -48,7 +60,7 @@ def claim_in(mechanism: str, message: bytes, *, sub_claim_name: str) -> Principa
 
 
 def _claim_of_plain(message: bytes) -> Principal:
-    parts = message.split(b"\0")
+    parts = message.split(b"\0", _PLAIN_PARTS)
     if len(parts) != _PLAIN_PARTS or parts[0] not in {b"", parts[1]}:
         return UNKNOWN
     return _user(parts[1])
@@ -67,7 +79,7 @@ def _claim_of_scram(message: bytes) -> Principal | None:
 def _claim_of_bearer(message: bytes, sub_claim_name: str) -> Principal | None:
     if message == _REFUSED:
         return None
-    found = _BEARER.fullmatch(message) if len(message) <= MOST_TOKEN_BYTES else None
+    found = _BEARER.fullmatch(message)
     if found is None or b"auth=" in found["more"]:
         return UNKNOWN
     principal = _subject_of(found["token"], sub_claim_name)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kproxy.errors import KproxyError
+from kproxy.wording import counted
 
 HASHES: Final[Mapping[str, str]] = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 """The hash function of each mechanism, by the mechanism's name."""
@@ -22,6 +23,9 @@ FEWEST_ITERATIONS: Final = 4_096
 
 MOST_ITERATIONS: Final = 65_536
 """Four times as many as Kafka's tools allow; to hash so often takes 40 ms, in which nobody else is served."""
+
+MOST_CHALLENGE_BYTES: Final = 8 * 1024
+"""Of a message of the server: three attributes, which take 100 times their bytes while they are taken apart."""
 
 _GS2_HEADER: Final = "n,,"
 _BEGINS: Final = re.compile(
@@ -101,6 +105,11 @@ class ScramLogin:
         return None
 
     def _final(self, challenge: bytes) -> bytes:
+        if len(challenge) > MOST_CHALLENGE_BYTES:
+            raise LoginFailed(
+                f"the broker's first message has {counted(len(challenge), 'byte')}, "
+                f"{MOST_CHALLENGE_BYTES} at most are expected"
+            )
         server_first = challenge.decode(errors="replace")
         found = _CHALLENGE.fullmatch(server_first)
         if found is None or not found["nonce"].startswith(self._nonce) or found["nonce"] == self._nonce:

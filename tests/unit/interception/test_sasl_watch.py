@@ -1,5 +1,6 @@
 """Who a client is, learned from its exchange with the broker, however that is cut and pipelined."""
 
+import tracemalloc
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Sequence
 from itertools import count
@@ -9,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kproxy.errors import PeerViolation
-from kproxy.interception.sasl_watch import SaslWatch
+from kproxy.interception.sasl_watch import MAX_SASL_BYTES, SaslWatch
 from kproxy.security.principal import ANONYMOUS, UNKNOWN, Principal
+from kproxy.security.sasl_claims import MOST_SCRAM_BYTES, MOST_TOKEN_BYTES
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.sasl_authenticate_request import SaslAuthenticateRequest
 from kproxy.wire.messages.sasl_authenticate_response import SaslAuthenticateResponse
@@ -259,3 +261,73 @@ def test_a_token_that_cannot_be_read_is_not_told_to_anybody() -> None:
     # Then
     assert violation.value.reason == "malformed_request"
     assert "secret" not in str(violation.value)
+
+
+# ------------------------------------------------ tokens that are large, or that nobody has believed yet
+
+
+@pytest.mark.parametrize("size", [MAX_SASL_BYTES - 100, MAX_SASL_BYTES + 1])
+def test_a_token_that_no_broker_takes_ends_the_connection_when_its_first_bytes_have_come(size: int) -> None:
+    # Given
+    conversation = Conversation(max_request_bytes=100 << 20)
+    asked = request(36, 2, 1, SaslAuthenticateRequest(auth_bytes=bytes(size)))
+
+    # When
+    reason = ""
+    try:
+        conversation.client_sends(asked[:20])
+    except PeerViolation as violation:
+        reason = violation.reason
+
+    # Then
+    assert reason == ("frame_too_large" if size > MAX_SASL_BYTES else "")
+
+
+@pytest.mark.parametrize("mechanism", sorted(EXCHANGES))
+def test_who_proves_it_with_a_token_too_large_to_be_looked_into_is_unknown(mechanism: str) -> None:
+    # Given
+    (token, challenge), *more = EXCHANGES[mechanism]
+    large = token.replace(b"alice", b"a" * (MOST_TOKEN_BYTES + 1)) if b"alice" in token else token * 4096
+    exchange = Exchange(mechanism, steps=[(large, challenge), *more])
+
+    # When
+    session = learned(exchange).session
+
+    # Then
+    assert session.principal == UNKNOWN
+
+
+def test_a_token_costs_no_more_than_its_bytes_before_the_broker_is_convinced() -> None:
+    # Given: one that takes a hundred times its bytes when it is taken apart
+    (token, challenge), last = EXCHANGES["SCRAM-SHA-256"]
+    costly = token + b",x" * ((MOST_SCRAM_BYTES - len(token)) // 2)
+    conversation, exchange = Conversation(), Exchange("SCRAM-SHA-256", steps=[(costly, challenge), last])
+
+    # When
+    tracemalloc.start()
+    conversation.client_sends(b"".join(exchange.requests))
+    conversation.broker_sends(b"".join(exchange.responses[:-1]))
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    conversation.broker_sends(exchange.responses[-1])
+
+    # Then
+    assert peak_bytes < 10 * MOST_SCRAM_BYTES
+    assert conversation.session.principal == ALICE
+
+
+def test_of_tokens_that_are_sent_without_waiting_one_is_kept() -> None:
+    # Given
+    conversation = Conversation(max_request_bytes=100 << 20)
+    steps = [(bytes(MOST_TOKEN_BYTES), b"")] * 50
+    exchange = Exchange("PLAIN", steps=steps)
+    tracemalloc.start()
+
+    # When
+    for asked in exchange.requests:
+        conversation.client_sends(asked)
+    kept_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    # Then
+    assert kept_bytes < 3 * MOST_TOKEN_BYTES

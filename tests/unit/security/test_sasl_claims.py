@@ -1,6 +1,7 @@
 """Who a client says it is, as brokers read it."""
 
 import json
+import tracemalloc
 from base64 import urlsafe_b64encode
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from kproxy.security.logins import BearerLogin, PlainLogin
 from kproxy.security.principal import UNKNOWN, Principal
-from kproxy.security.sasl_claims import MOST_TOKEN_BYTES, claim_in
+from kproxy.security.sasl_claims import MOST_SCRAM_BYTES, MOST_TOKEN_BYTES, claim_in, legible
 
 ALICE = Principal("User", "alice")
 
@@ -112,3 +113,44 @@ def test_of_other_mechanisms_nobody_knows(mechanism: str) -> None:
 def test_whatever_a_client_sends_is_read_without_a_fault(mechanism: str, message: bytes) -> None:
     claimed = claim(mechanism, message)
     assert claimed is None or claimed == UNKNOWN or claimed.name
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "begin", "fill", "end", "most"),
+    [
+        ("PLAIN", b"\0alice\0", b"s", b"", MOST_TOKEN_BYTES),
+        ("PLAIN", b"\0alice\0", b"\0", b"", MOST_TOKEN_BYTES),
+        ("SCRAM-SHA-256", b"n,,n=alice,r=", b"n", b"", MOST_SCRAM_BYTES),
+        ("SCRAM-SHA-256", b"n,,n=alice,r=n", b",x", b"", MOST_SCRAM_BYTES),
+        ("SCRAM-SHA-512", b"n,,n=", b"a", b",r=n", MOST_SCRAM_BYTES),
+        ("OAUTHBEARER", b"n,,\x01auth=Bearer a.", b"b", b".c\x01\x01", MOST_TOKEN_BYTES),
+    ],
+)
+def test_what_is_larger_than_any_client_sends_is_not_looked_into(
+    mechanism: str, begin: bytes, fill: bytes, end: bytes, most: int
+) -> None:
+    # Given
+    message = begin + fill * (8 * 1024 * 1024 // len(fill)) + end
+    tracemalloc.start()
+
+    # When
+    found = claim(mechanism, message)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    # Then
+    assert found == UNKNOWN
+    assert peak_bytes < 64 * 1024
+    assert legible(mechanism, message[:most]) == message[:most]
+    assert legible(mechanism, message[: most + 1]) == b""
+
+
+def test_a_plain_message_of_nothing_but_separators_is_no_list_of_names() -> None:
+    message = bytes(MOST_TOKEN_BYTES)
+    tracemalloc.start()
+    found = claim("PLAIN", message)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert found == UNKNOWN
+    assert peak_bytes < 2 * MOST_TOKEN_BYTES

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kproxy.security.scram import MOST_ITERATIONS, ClientFirst, LoginFailed, ScramLogin, read_client_first
+from kproxy.security.scram import (
+    MOST_CHALLENGE_BYTES,
+    MOST_ITERATIONS,
+    ClientFirst,
+    LoginFailed,
+    ScramLogin,
+    read_client_first,
+)
 
 NONCE = "rOprNGfwEbeRWgbNEkqO"
 SERVER_FIRST = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
@@ -138,3 +145,11 @@ def test_each_login_has_a_proof_of_its_own() -> None:
 
     # Then
     assert len(firsts) == 3
+
+
+def test_a_challenge_that_is_larger_than_any_server_sends_is_not_taken_apart() -> None:
+    login = ScramLogin("SCRAM-SHA-256", "alice", "secret", NONCE)
+    challenge = f"r={NONCE}x,s=eA==,i=4096".encode() + b",x" * MOST_CHALLENGE_BYTES
+
+    with pytest.raises(LoginFailed, match="8192 at most are expected"):
+        login.answer(challenge)
