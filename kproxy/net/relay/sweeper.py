@@ -1,10 +1,10 @@
 """Once a second: stalled frames, silent twins, peers that stand still, clients that have to ask anew what is served.
 
-And the way out: a drain of them all.
+Some connections in a turn of the event loop, and the others in those behind it. And the way out: a drain of them all.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from kproxy.net.relay.relay import OpenConnection, Relay
@@ -12,6 +12,9 @@ from kproxy.net.relay.relay import OpenConnection, Relay
 _SWEEP_SECONDS: Final = 1.0
 _DRAIN_STEP_SECONDS: Final = 0.05
 _ENDING_STEP_SECONDS: Final = 0.01
+_SWEPT_A_TURN: Final = 100
+"""Connections looked at before everybody else has a turn: 10,000 of them take 70 ms."""
+
 _DRAIN_WAVE: Final = 50
 """Connections closed per step: their clients come back to another process, not all at once."""
 
@@ -39,13 +42,32 @@ class Sweeper:
             self.loop_lag_seconds = max(0.0, loop.time() - due)
             self._relay.traffic.report(self._relay.counting, self._relay.routes)
             self._relay.budget.take(self, self._standing_bytes())
-            self._sweep_all(int(loop.time() * 1000))
-            self._close_outdated()
+            await self._sweep_all(loop)
 
-    def _sweep_all(self, now_ms: int) -> None:
+    async def _sweep_all(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Look at each connection that is there now and has not ended by its turn."""
         # Not in `run`, which goes on: its variables would keep the last connection when that has ended.
-        for connection in tuple(self._relay.connections):
-            self._sweep(connection, now_ms)
+        waiting = list(self._relay.connections)
+        closable = _DRAIN_WAVE
+        while waiting:
+            now_ms = int(loop.time() * 1000)
+            closable -= self._sweep_some(waiting[-_SWEPT_A_TURN:], now_ms, closable)
+            del waiting[-_SWEPT_A_TURN:]
+            if waiting:
+                await asyncio.sleep(0)
+
+    def _sweep_some(self, connections: Sequence[OpenConnection], now_ms: int, closable: int) -> int:
+        """Look at `connections`; close up to `closable` that are outdated and idle, and return how many were."""
+        outdated: list[OpenConnection] = []
+        for connection in connections:
+            if connection in self._relay.connections:
+                self._sweep(connection, now_ms)
+                # Made before share groups were turned on or off.
+                if connection.session.is_outdated and connection.may_be_closed:
+                    outdated.append(connection)
+        for connection in outdated[:closable]:
+            connection.close()
+        return len(outdated[:closable])
 
     def _sweep(self, connection: OpenConnection, now_ms: int) -> None:
         try:
@@ -53,14 +75,6 @@ class Sweeper:
         except Exception as fault:  # noqa: BLE001 - the others must be looked after all the same
             self._relay.tasks.note_fault("sweeper", fault)
             connection.abort()
-
-    def _close_outdated(self) -> None:
-        """Close a wave of connections that were made before share groups were turned on or off, and that are idle."""
-        outdated = [
-            each for each in self._relay.connections if each.session.is_outdated and each.may_be_closed
-        ]
-        for connection in outdated[:_DRAIN_WAVE]:
-            connection.close()
 
     async def drain(self) -> None:
         """Take no further requests, let what is under way be answered, close in waves; return when all are closed."""

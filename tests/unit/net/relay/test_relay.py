@@ -10,6 +10,7 @@ import pytest
 
 from kproxy.handlers.request_context import RequestContext
 from kproxy.net.dialing import connect
+from kproxy.net.relay.client_connection import ClientConnection
 from kproxy.net.relay.relay import Relay
 from kproxy.net.waking_turns import WakingTurns
 from kproxy.wire import codecs
@@ -336,3 +337,68 @@ async def test_requests_that_arrive_together_begin_in_turns_of_the_loop_that_fol
 
         # Then
         assert max(Counter(begun_in).values()) == 2
+
+
+async def test_some_connections_are_looked_at_in_a_turn_and_the_rest_in_those_behind_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr("kproxy.net.relay.sweeper._SWEPT_A_TURN", 2)
+    turn = 0
+    swept: dict[ClientConnection, list[int]] = {}
+
+    async def count_turns() -> None:
+        nonlocal turn
+        while True:
+            await asyncio.sleep(0)
+            turn += 1
+
+    def noted(connection: ClientConnection, now_ms: int) -> None:
+        swept.setdefault(connection, []).append(turn)
+        sweep(connection, now_ms)
+
+    sweep = ClientConnection.sweep
+    monkeypatch.setattr(ClientConnection, "sweep", noted)
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port, keepalive_ms=100) as under_test:
+        under_test.tasks.spawn(count_turns(), name="turns")
+        clients = [await under_test.connect() for _ in range(7)]
+        await until(lambda: len(under_test.relay.connections) == 7)
+        swept.clear()
+
+        # When
+        await until(lambda: len(swept) == 7 and all(len(turns) > 1 for turns in swept.values()))
+
+        # Then
+        turns = [each for turns in swept.values() for each in turns]
+        assert max(map(turns.count, turns)) == 2
+        for _, writer in clients:
+            writer.close()
+
+
+async def test_a_connection_that_ends_while_others_are_looked_at_is_not_looked_at_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr("kproxy.net.relay.sweeper._SWEPT_A_TURN", 1)
+    ended_then_swept: list[ClientConnection] = []
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port, keepalive_ms=100) as under_test:
+        open_now = under_test.relay.connections
+
+        def end_the_others(connection: ClientConnection, _now_ms: int) -> None:
+            if connection not in open_now:
+                ended_then_swept.append(connection)
+            for other in [each for each in open_now if each is not connection]:
+                open_now.discard(other)
+                other.abort()
+
+        monkeypatch.setattr(ClientConnection, "sweep", end_the_others)
+
+        # When
+        clients = [await under_test.connect() for _ in range(3)]
+        await until(lambda: len(open_now) == 1)
+        await asyncio.sleep(0.2)
+
+        # Then
+        assert ended_then_swept == []
+        for _, writer in clients:
+            writer.close()
