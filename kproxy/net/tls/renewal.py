@@ -25,7 +25,9 @@ _GONE: Final[_FileMark] = (0, 0, 0, 0)
 
 
 ContextMaker = Callable[[int], MadeContext]
-"""Makes a context of the files as they are at a moment, in milliseconds since the epoch. Raises TlsUnusable."""
+"""Makes a context of the files as they are at a moment, in milliseconds since the epoch; called in a thread.
+
+Raises TlsUnusable."""
 
 
 class RenewedContext:
@@ -88,10 +90,13 @@ class RenewedContext:
         """Look at the files again and again, for ever."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            self.look()
+            await self.look()
 
-    def look(self) -> None:
-        """Make a new context if a file changed since the last look, or could not be used ten looks ago."""
+    async def look(self) -> None:
+        """Make a new context if a file changed since the last look, or could not be used ten looks ago.
+
+        It is made in a thread: files may be slow, and a key that is encrypted takes as long as its author wanted.
+        """
         marks = self._looked_at()
         if marks != self._marks:
             self._said = ""
@@ -99,7 +104,7 @@ class RenewedContext:
             return
         self._marks = marks
         try:
-            self._made = self._make(self._wall_ms())
+            self._made = await asyncio.to_thread(self._make, self._wall_ms())
         except TlsUnusable as unusable:
             self._looks_to_retry = LOOKS_AFTER_FAILURE
             self._note_failure(str(unusable))

@@ -1,10 +1,18 @@
 """Files that people name, good and bad: each refusal says which file, what is wrong and what to do."""
 
+import time
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
-from kproxy.net.tls.pem_files import TlsUnusable, conversion, read_key_store, read_trust_store
+from kproxy.net.tls.pem_files import TlsUnusable, _private_key, conversion, read_key_store, read_trust_store
 from tests.unit.net.tls_contexts import now_ms
 from tests.worlds.certificates import authority, issued
 
@@ -180,3 +188,22 @@ def test_stores_of_java_are_converted_by_commands_that_can_be_copied() -> None:
     assert conversion("/etc/trust.jks", is_key_store=False, is_jks=True) == (
         "keytool -list -rfc -keystore /etc/trust.jks > /etc/trust.pem"
     )
+
+
+def test_a_large_key_is_read_without_a_proof_that_its_factors_are_primes() -> None:
+    """That takes most of a second, in which nothing else of the process goes on, and is not needed."""
+    # Given
+    key = rsa.generate_private_key(65_537, 3_072)
+    content = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    began = time.thread_time()
+    load_pem_private_key(content, None)
+    with_a_proof = time.thread_time() - began
+
+    # When
+    began = time.thread_time()
+    read_key = _private_key(Path("large.pem"), content, "", "")
+    without = time.thread_time() - began
+
+    # Then
+    assert read_key.public_key() == key.public_key()
+    assert without < with_a_proof / 5

@@ -1,7 +1,9 @@
 """Files that change while kproxy runs, looked at one look at a time."""
 
+import asyncio
 import os
 import shutil
+import threading
 from pathlib import Path
 
 from kproxy.net.tls.contexts import MadeContext, listener_context
@@ -20,6 +22,8 @@ class Watched:
         self.file = file
         self.counted = CountedThings()
         self.failing_for = 0
+        self.may_be_read = threading.Event()
+        self.may_be_read.set()
         if not file.exists():
             self.put("old")
         self.renewed = RenewedContext(
@@ -33,6 +37,7 @@ class Watched:
         fresh.replace(self.file)
 
     def _make(self, at_ms: int) -> MadeContext:
+        assert self.may_be_read.wait(10), "everybody waits for the files"
         if self.failing_for:
             self.failing_for -= 1
             raise TlsUnusable("too many open files")
@@ -45,27 +50,27 @@ class Watched:
         return self.renewed.certificates[0].subject
 
 
-def test_a_file_that_stays_gives_the_same_context(tmp_path: Path) -> None:
+async def test_a_file_that_stays_gives_the_same_context(tmp_path: Path) -> None:
     # Given
     watched = Watched(tmp_path / "tls.pem")
     before = watched.renewed.context
 
     # When
-    watched.renewed.look()
+    await watched.renewed.look()
 
     # Then
     assert watched.renewed.context is before
     assert not watched.counted.counts
 
 
-def test_a_new_file_gives_a_new_context(tmp_path: Path) -> None:
+async def test_a_new_file_gives_a_new_context(tmp_path: Path) -> None:
     # Given
     watched = Watched(tmp_path / "tls.pem")
     before = watched.renewed.context
     watched.put("new")
 
     # When
-    watched.renewed.look()
+    await watched.renewed.look()
 
     # Then
     assert watched.renewed.context is not before
@@ -73,7 +78,7 @@ def test_a_new_file_gives_a_new_context(tmp_path: Path) -> None:
     assert watched.counted.of("tls_renewals", "listener", "ok") == 1
 
 
-def test_a_swapped_symbolic_link_gives_a_new_context(tmp_path: Path) -> None:
+async def test_a_swapped_symbolic_link_gives_a_new_context(tmp_path: Path) -> None:
     # Given: a mounted secret of Kubernetes, where the name leads through a link to a folder
     for folder, name in (("..1", "old"), ("..2", "new")):
         (tmp_path / folder).mkdir()
@@ -85,21 +90,21 @@ def test_a_swapped_symbolic_link_gives_a_new_context(tmp_path: Path) -> None:
     # When
     (tmp_path / "..next").symlink_to("..2")
     (tmp_path / "..next").replace(tmp_path / "..data")
-    watched.renewed.look()
+    await watched.renewed.look()
 
     # Then
     assert watched.subject == "CN=new"
 
 
-def test_a_broken_file_leaves_the_old_context_and_is_counted_once(tmp_path: Path) -> None:
+async def test_a_broken_file_leaves_the_old_context_and_is_counted_once(tmp_path: Path) -> None:
     # Given
     watched = Watched(tmp_path / "tls.pem")
     before = watched.renewed.context
     watched.file.write_text("broken")
 
     # When
-    watched.renewed.look()
-    watched.renewed.look()
+    await watched.renewed.look()
+    await watched.renewed.look()
 
     # Then
     assert watched.renewed.context is before
@@ -107,58 +112,76 @@ def test_a_broken_file_leaves_the_old_context_and_is_counted_once(tmp_path: Path
     assert watched.counted.of("tls_renewals", "listener", "failed") == 1
 
 
-def test_a_file_that_could_not_be_used_for_a_passing_reason_is_tried_again(tmp_path: Path) -> None:
+async def test_a_file_that_could_not_be_used_for_a_passing_reason_is_tried_again(tmp_path: Path) -> None:
     # Given
     watched = Watched(tmp_path / "tls.pem")
     watched.put("new")
     watched.failing_for = 1
-    watched.renewed.look()
+    await watched.renewed.look()
     assert watched.subject == "CN=old"
 
     # When
     for _ in range(LOOKS_AFTER_FAILURE):
-        watched.renewed.look()
+        await watched.renewed.look()
 
     # Then
     assert watched.subject == "CN=new"
     assert watched.counted.of("tls_renewals", "listener", "ok") == 1
 
 
-def test_a_file_that_stays_broken_is_said_and_counted_once(tmp_path: Path) -> None:
+async def test_a_file_that_stays_broken_is_said_and_counted_once(tmp_path: Path) -> None:
     # Given
     watched = Watched(tmp_path / "tls.pem")
     watched.file.write_text("broken")
 
     # When
     for _ in range(3 * LOOKS_AFTER_FAILURE):
-        watched.renewed.look()
+        await watched.renewed.look()
 
     # Then
     assert watched.counted.of("tls_renewals", "listener", "failed") == 1
 
 
-def test_a_file_that_comes_back_is_taken(tmp_path: Path) -> None:
+async def test_a_file_that_comes_back_is_taken(tmp_path: Path) -> None:
     # Given
     watched = Watched(tmp_path / "tls.pem")
     watched.file.unlink()
-    watched.renewed.look()
+    await watched.renewed.look()
 
     # When
     watched.put("new")
-    watched.renewed.look()
+    await watched.renewed.look()
 
     # Then
     assert watched.subject == "CN=new"
 
 
-def test_a_file_that_is_written_in_place_is_noticed_by_its_time(tmp_path: Path) -> None:
+async def test_a_file_that_is_written_in_place_is_noticed_by_its_time(tmp_path: Path) -> None:
     # Given
     watched = Watched(tmp_path / "tls.pem")
     watched.file.write_bytes(issued("new").both.read_bytes())
     os.utime(watched.file, ns=(1, 1))
 
     # When
-    watched.renewed.look()
+    await watched.renewed.look()
 
     # Then
     assert watched.subject == "CN=new"
+
+
+async def test_nobody_waits_while_files_are_read(tmp_path: Path) -> None:
+    # Given
+    watched = Watched(tmp_path / "tls.pem")
+    watched.put("new")
+    watched.may_be_read.clear()
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(watched.renewed.look())
+        for _ in range(3):
+            await asyncio.sleep(0)
+        while_it_is_read = watched.subject
+        watched.may_be_read.set()
+
+    # Then
+    assert (while_it_is_read, watched.subject) == ("CN=old", "CN=new")
