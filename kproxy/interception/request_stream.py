@@ -291,7 +291,7 @@ class RequestStream:
     def _hold(self, data: bytes | memoryview, position: int, end: int) -> bytes | memoryview | None:
         view = memoryview(data)
         self._refuse_unrouted(view[position : position + REQUEST_HEAD_BYTES])
-        self._refuse_large(data, position, end - position - LENGTH_BYTES)
+        self._refuse_large(data, position, end - position)
         if end > len(data):
             self.held.begin(view[position:], end - position)
             return None
@@ -302,7 +302,7 @@ class RequestStream:
 
     def _refuse_large(self, data: bytes | memoryview, position: int, size: int) -> None:
         _length, api_key, api_version, _correlation_id = unpack_request_head(data, position)
-        most = MAX_SASL_BYTES if api_key in SASL_KEYS else MAX_HELD_BYTES
+        most = MAX_SASL_BYTES + LENGTH_BYTES if api_key in SASL_KEYS else MAX_HELD_BYTES
         if size > most:
             detail = (
                 f"a request of {counted(size, 'byte')} is too large to be looked into; "
