@@ -8,13 +8,17 @@ import os
 import socket
 import ssl
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.tls.handshakes import HandshakeFailure, failure_with_broker
+from kproxy.net.tls.paced_protocol import PacedProtocol
 from kproxy.settings.addresses import HostPort
 
 P = TypeVar("P", bound=asyncio.BaseProtocol)
+
+HANDSHAKE_SECONDS: Final = 60.0
+"""Longer than any connection may take to be made: that time ends the handshake, too, see `connect`."""
 
 
 class TlsContext(Protocol):
@@ -91,10 +95,14 @@ async def _connect_to(
     if context is None:
         _, protocol = await loop.create_connection(make_protocol, host, address.port, family=family)
         return protocol
-    _, protocol = await loop.create_connection(
-        make_protocol, host, address.port, family=family, ssl=context, server_hostname=_tls_name(address.host)
+    name = _tls_name(address.host)
+    _, paced = await loop.create_connection(
+        lambda: PacedProtocol(make_protocol(), context, server_hostname=name),
+        host,
+        address.port,
+        family=family,
     )
-    return protocol
+    return (await paced.shaken(HANDSHAKE_SECONDS)).protocol
 
 
 def _tls_name(host: str) -> str:

@@ -12,7 +12,6 @@ from kproxy.handlers.registry import Apis, ServedApi
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.net.counting import Counting
 from kproxy.net.peers.peer_twin import GONE_VERSION, MORE_API_KEY, MORE_VERSION
-from kproxy.net.peers.sliced_transport import is_tls
 from kproxy.net.peers.sockets import watch_peer
 from kproxy.net.relay.client_connection import ClientConnection
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES, Relay
@@ -26,14 +25,13 @@ log = logs.logger("net.peers")
 class PeerConnection(ClientConnection):
     """A `ClientConnection` without a broker. It is what the dialling process said in `hello` of its client."""
 
-    __slots__ = ("_closing_since_ms",)
+    __slots__ = ()
     is_relayed = True
 
     def __init__(self, relay: Relay, hello: Hello) -> None:
         super().__init__(relay, hello.client.node_id)
         self.peer = hello.client.address or hello.identity.name
         self.session.principal = Principal.parse(hello.client.principal)
-        self._closing_since_ms: int | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
@@ -42,17 +40,9 @@ class PeerConnection(ClientConnection):
         self._relay.connections.add(self)
         self._relay.counting.count("connections", 1, "peer")
 
-    def eof_received(self) -> bool:
-        """Close, as `ClientConnection` does; to TLS the peer's last word is the end of both directions."""
-        super().eof_received()
-        return self.transport is not None and not is_tls(self.transport)
-
     def sweep(self, now_ms: int) -> None:
         """End it when it stalls, and when nothing was heard for as long as a broker waits for a client."""
-        if self.transport is None:
-            return
-        if self.transport.is_closing():
-            self._watch_closing(self.transport, now_ms)
+        if self.transport is None or self.transport.is_closing():
             return
         self._account()
         self._adjust_reading()
@@ -65,12 +55,6 @@ class PeerConnection(ClientConnection):
             self._fail("peer", "stands_still", f"it took nothing for {times.idle_limit_ms} ms")
         elif self.may_be_closed and times.is_client_gone(now_ms):
             self.close()
-
-    def _watch_closing(self, transport: asyncio.Transport, now_ms: int) -> None:
-        """End a connection with TLS that the peer does not let go of; the others are watched by who closes them."""
-        self._closing_since_ms = self._closing_since_ms or now_ms
-        if is_tls(transport) and now_ms - self._closing_since_ms > 2 * self._relay.limits.frame_deadline_ms:
-            transport.abort()
 
 
 class PeerRoutes(RoutingTable):

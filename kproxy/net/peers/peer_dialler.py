@@ -14,9 +14,9 @@ from kproxy.net.broker_failures import BrokerFailure, PeerFailure
 from kproxy.net.dialing import TlsContext, connect
 from kproxy.net.peers.dial_turns import DialTurns
 from kproxy.net.peers.peer_limits import PeerLimits
-from kproxy.net.peers.sliced_transport import in_slices, is_tls
 from kproxy.net.peers.sockets import watch_peer
 from kproxy.net.tls.handshakes import failure_with_peer, is_refusal
+from kproxy.net.tls.paced_transport import is_tls
 from kproxy.settings.addresses import HostPort
 
 KNOWN_REASONS: Final = frozenset(
@@ -198,7 +198,7 @@ class Introduction(asyncio.Protocol, Generic[P]):
 def hand_over(transport: asyncio.Transport, protocol: P, rest: bytes) -> P:
     """Let `protocol` have `transport` from now on, and what came on it already."""
     transport.set_protocol(protocol)
-    protocol.connection_made(in_slices(transport))
+    protocol.connection_made(transport)
     if rest and isinstance(protocol, asyncio.Protocol):
         protocol.data_received(rest)
     return protocol

@@ -199,7 +199,10 @@ class PeerTwin(asyncio.Protocol):
             return
         self.forsake()
         self._has_ended = True
-        self._transport.write_eof()
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+        else:
+            self._transport.close()
         self._timer = self._loop.call_later(self._limits.farewell_ms / 1000, self.abort)
 
     def fail(self, reason: str, detail: str) -> None:

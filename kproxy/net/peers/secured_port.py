@@ -12,15 +12,13 @@ from kproxy.net.peers.reception import Reception
 from kproxy.net.relay.early_ports import BACKLOG
 from kproxy.net.tasks import TaskKeeper
 from kproxy.net.tls.handshakes import failure_with_peer
+from kproxy.net.tls.paced_protocol import PacedProtocol
 from kproxy.telemetry import logs
 
 log = logs.logger("net.peers")
 
 HANDSHAKE_SECONDS: Final = 60.0
 """Longer than any preamble may take: its own deadline ends the handshake, see `Reception.expect`."""
-
-SHUTDOWN_SECONDS: Final = 10.0
-"""How long a connection that is closed may take to send what is left, and the peer to say that it closes, too."""
 
 _PAUSE_SECONDS: Final = 0.5
 """After a failed accept: what it lacks, as file descriptors, has to come back first."""
@@ -84,13 +82,9 @@ class SecuredPort:
     async def _shake_hands(self, accepted: socket.socket, reception: Reception) -> None:
         try:
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: reception,
-                accepted,
-                ssl=self._tls.context,
-                ssl_handshake_timeout=HANDSHAKE_SECONDS,
-                ssl_shutdown_timeout=SHUTDOWN_SECONDS,
-            )
+            paced = PacedProtocol(reception, self._tls.context, server_side=True)
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: paced, accepted)
+            await paced.shaken(HANDSHAKE_SECONDS)
         except OSError as error:
             failure = failure_with_peer(error)
             reception.handshake_failed(PeerRefused(failure.reason, failure.detail))

@@ -10,15 +10,13 @@ from kproxy.net.counting import Counting
 from kproxy.net.dialing import TlsContext
 from kproxy.net.tasks import TaskKeeper
 from kproxy.net.tls.handshakes import HANDSHAKE_ABANDONED, failure_with_client
+from kproxy.net.tls.paced_protocol import PacedProtocol
 from kproxy.telemetry import logs
 
 log = logs.logger("net.relay.relay")
 
 HANDSHAKE_SECONDS: Final = 10.0
 """How long a handshake may take: longer than any client on a slow line needs, shorter than its patience (30 s)."""
-
-SHUTDOWN_SECONDS: Final = 30.0
-"""How long a connection that is closed may take to send what is left, and the peer to say that it closes, too."""
 
 MOST_HANDSHAKES: Final = 1000
 """How many may be under way at a port; who comes beyond that waits to be accepted."""
@@ -124,13 +122,9 @@ class TlsPort:
             return
         try:
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            await loop.connect_accepted_socket(
-                lambda: cast("asyncio.Protocol", served),
-                accepted,
-                ssl=self._tls.context,
-                ssl_handshake_timeout=HANDSHAKE_SECONDS,
-                ssl_shutdown_timeout=SHUTDOWN_SECONDS,
-            )
+            paced = PacedProtocol(cast("asyncio.Protocol", served), self._tls.context, server_side=True)
+            await loop.connect_accepted_socket(lambda: paced, accepted)
+            await paced.shaken(HANDSHAKE_SECONDS)
         except OSError as error:
             served.withdraw()
             self._note_failure(error, f"{host}:{port}")

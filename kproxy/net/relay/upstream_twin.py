@@ -5,7 +5,6 @@ from typing import Protocol, cast
 
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.dialing import connect
-from kproxy.net.relay.paced_transport import PacedTransport
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES, Relay
 from kproxy.net.relay.transports import close_behind_buffer, write_together
 
@@ -101,34 +100,6 @@ class UpstreamTwin(asyncio.Protocol):
             self.transport.abort()
 
 
-class SecuredTwin(UpstreamTwin):
-    """The same with TLS: what the broker has not taken is counted before it is encrypted."""
-
-    __slots__ = ("_paced",)
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._paced = PacedTransport(
-            cast("asyncio.Transport", transport),
-            on_full=super().pause_writing,
-            on_taken=super().resume_writing,
-        )
-        super().connection_made(self._paced)
-
-    def pause_writing(self) -> None:
-        """Do nothing: the paced transport looks for itself."""
-
-    def resume_writing(self) -> None:
-        self._paced.go_on()
-
-    def eof_received(self) -> None:
-        """Close: nothing more is taken."""
-        self._paced.end()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self._paced.forget()
-        super().connection_lost(error)
-
-
 async def dial(client: TwinOwner, relay: Relay, node_id: int) -> UpstreamTwin:
     """Connect to the broker `node_id` (-1: any bootstrap server) for `client`.
 
@@ -138,12 +109,11 @@ async def dial(client: TwinOwner, relay: Relay, node_id: int) -> UpstreamTwin:
         BrokerFailure: none answered; the text says what was tried and how each failed.
     """
     failures: list[BrokerFailure] = []
-    kind = UpstreamTwin if relay.broker_tls is None else SecuredTwin
     for address in relay.upstream_addresses(node_id):
         try:
             twin = await connect(
                 address,
-                lambda: kind(client, relay),
+                lambda: UpstreamTwin(client, relay),
                 timeout_ms=relay.limits.connect_timeout_ms,
                 tls=relay.broker_tls,
             )

@@ -107,7 +107,7 @@ def failure_with_peer(error: BaseException, _host: str = "") -> HandshakeFailure
         return HandshakeFailure(_REFUSED, f"{detail}; see its kproxy.fleet.ssl.truststore.location")
     is_timeout = isinstance(error, ConnectionAbortedError)
     if (isinstance(error, ConnectionError) and not is_timeout) or name == "UNEXPECTED_EOF_WHILE_READING":
-        # Event loops send no alert when a handshake fails on their side.
+        # asyncio and uvloop by themselves send no alert when a handshake fails on their side.
         return HandshakeFailure(
             HANDSHAKE_ABANDONED,
             "it left in the middle of the TLS handshake: it may speak plaintext, or not trust the certificate of this "

@@ -43,6 +43,9 @@ class WrittenTransport:
     def get_write_buffer_size(self) -> int:
         return self.waiting_bytes
 
+    def can_write_eof(self) -> bool:
+        return True
+
     def write_eof(self) -> None:
         self.has_ended = True
 

@@ -102,7 +102,7 @@ async def test_a_listener_of_another_authority_is_refused_by_who_dials_it() -> N
             await visit(owner)
 
         assert failed.value.reason == "certificate_untrusted"
-        await until(lambda: owner.counted.of("peer_refusals", "handshake_abandoned") == 1)
+        await until(lambda: owner.counted.of("peer_refusals", "certificate_refused") == 1)
 
 
 async def test_a_listener_in_plaintext_is_refused_by_who_dials_it_with_tls() -> None:

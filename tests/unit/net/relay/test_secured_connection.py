@@ -1,14 +1,13 @@
 """A client connection with TLS: who its client is, and how it ends."""
 
 import asyncio
-import ssl
 
 import pytest
 
-from kproxy.net.relay import paced_transport, tls_port
 from kproxy.net.relay.listeners import SecuredPorts
 from kproxy.net.relay.relay import Relay
 from kproxy.net.relay.secured_connection import PrincipalOf, SecuredConnection, SecuredConnectionBeside
+from kproxy.net.tls import paced_transport
 from kproxy.net.tls.peer_names import subject_of
 from kproxy.security.principal import ANONYMOUS, Principal
 from kproxy.security.principal_mapping import PrincipalMapping
@@ -24,6 +23,7 @@ from tests.unit.net.relaying import (
     response,
     share_fetch,
 )
+from tests.unit.net.tls_client import TlsClient
 from tests.unit.net.tls_contexts import Fixed, dialling, listening, upstream_terms
 from tests.worlds.waiting import until
 
@@ -117,7 +117,7 @@ async def test_a_client_that_says_its_last_word_with_an_answer_owed_makes_no_noi
     """Under TLS asyncio warns when a protocol wants to go on after that."""
     async with ScriptedBroker() as broker, SecuredRelayUnderTest(broker.port, ports()) as under_test:
         number = under_test.listeners.bound_ports[-1]
-        end = await HalfOpenClient.connected(number)
+        end = await TlsClient.connected(number)
         await end.send(request(1))
         await broker.until_received(len(request(1)))
 
@@ -157,27 +157,6 @@ async def test_beside_ports_in_plaintext_nothing_is_told_of_those() -> None:
         writer.close()
 
 
-async def test_a_closed_connection_that_its_client_does_not_let_go_of_is_cut_off() -> None:
-    # Given
-    async with (
-        ScriptedBroker() as broker,
-        SecuredRelayUnderTest(broker.port, ports(), frame_deadline_ms=1000) as under_test,
-    ):
-        end = await HalfOpenClient.connected(under_test.listeners.bound_ports[-1])
-        await until(lambda: bool(under_test.relay.connections))
-        (connection,) = under_test.relay.connections
-        connection.close()
-        connection.sweep(1)
-        assert connection in under_test.relay.connections
-
-        # When
-        connection.sweep(2002)
-
-        # Then
-        await until(lambda: not under_test.relay.connections)
-        end.close()
-
-
 async def test_an_answer_that_its_client_does_not_take_counts_and_the_client_is_let_go() -> None:
     # Given
     async with (
@@ -205,7 +184,7 @@ async def test_a_client_that_does_not_answer_the_end_holds_up_no_drain(
     # Given
     monkeypatch.setattr(paced_transport, "LOOK_SECONDS", 0.01)
     async with ScriptedBroker() as broker, SecuredRelayUnderTest(broker.port, ports()) as under_test:
-        end = await HalfOpenClient.connected(under_test.listeners.bound_ports[-1])
+        end = await TlsClient.connected(under_test.listeners.bound_ports[-1])
         await until(lambda: bool(under_test.relay.connections))
 
         # When
@@ -217,11 +196,8 @@ async def test_a_client_that_does_not_answer_the_end_holds_up_no_drain(
         end.close()
 
 
-async def test_a_client_that_is_slow_gets_all_of_an_answer_behind_which_its_connection_is_closed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_client_that_is_slow_gets_all_of_an_answer_behind_which_its_connection_is_closed() -> None:
     # Given
-    monkeypatch.setattr(tls_port, "SHUTDOWN_SECONDS", 2.0)
     async with (
         ScriptedBroker() as broker,
         SecuredRelayUnderTest(broker.port, ports(), frame_deadline_ms=60_000) as under_test,
@@ -243,47 +219,3 @@ async def test_a_client_that_is_slow_gets_all_of_an_answer_behind_which_its_conn
         received += len(await ended(reader))
         assert received > LARGE_BYTES
         writer.close()
-
-
-class HalfOpenClient:
-    """A client with TLS of its own hands, which neither closes nor answers what it is not told to."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
-        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._end = dialling().context.wrap_bio(self._incoming, self._outgoing, server_hostname="localhost")
-
-    @classmethod
-    async def connected(cls, port: int) -> "HalfOpenClient":
-        """Return one whose handshake is done."""
-        client = cls(*await asyncio.open_connection(BIND_HOST, port))
-        while True:
-            try:
-                client._end.do_handshake()
-            except ssl.SSLWantReadError:
-                client._flush()
-                client._incoming.write(await client._reader.read(1 << 16))
-            else:
-                client._flush()
-                return client
-
-    async def send(self, data: bytes) -> None:
-        """Send `data`."""
-        self._end.write(data)
-        self._flush()
-        await self._writer.drain()
-
-    async def say_last_word(self) -> None:
-        """Send close_notify, and leave the connection open."""
-        try:
-            self._end.unwrap()
-        except ssl.SSLWantReadError:
-            self._flush()
-        await self._writer.drain()
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._writer.close()
-
-    def _flush(self) -> None:
-        self._writer.write(self._outgoing.read())

@@ -1,0 +1,236 @@
+"""TLS between a TCP transport and a protocol: nothing that was sent is lost, and what fails is told."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import cast
+
+import pytest
+
+from kproxy.net.tls.paced_protocol import PacedProtocol
+from kproxy.net.tls.paced_transport import PacedTransport
+from kproxy.settings.choices import ClientAuth
+from tests.event_loops import BOTH_LOOPS, async_fixture
+from tests.unit.net.tls_client import TlsClient
+from tests.unit.net.tls_contexts import Fixed, dialling, listening
+from tests.worlds.waiting import until
+
+pytestmark = pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+
+BIND_HOST = "127.0.0.1"
+LARGE_BYTES = 4 << 20
+
+
+class Served(asyncio.Protocol):
+    """Notes what it is told; `pauses_at_once` is what a slow broker makes of a client."""
+
+    def __init__(self, *, pauses_at_once: bool = False) -> None:
+        self._pauses_at_once = pauses_at_once
+        self.transport: PacedTransport | None = None
+        self.received = bytearray()
+        self.calls: list[str] = []
+        self.error: Exception | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("PacedTransport", transport)
+        self.calls.append("made")
+        if self._pauses_at_once:
+            self.transport.pause_reading()
+
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+
+    def eof_received(self) -> None:
+        self.calls.append("eof")
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.calls.append("lost")
+        self.error = error
+
+
+class Buffered(asyncio.BufferedProtocol):
+    """Has a buffer of its own, as kproxy's own connections do."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray(1000)
+        self.received = bytearray()
+        self.transport: asyncio.BaseTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+
+    def get_buffer(self, _sizehint: int) -> bytearray:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.received += self._buffer[:nbytes]
+
+
+@dataclass
+class Port:
+    """Where connections are accepted."""
+
+    number: int
+    accepted: list[PacedProtocol[Served]] = field(default_factory=list)
+    context: ssl.SSLContext = field(default_factory=lambda: listening().context)
+    pauses_at_once: bool = False
+
+    def make(self) -> PacedProtocol[Served]:
+        """Return what serves the next connection."""
+        served = Served(pauses_at_once=self.pauses_at_once)
+        self.accepted.append(PacedProtocol(served, self.context, server_side=True))
+        return self.accepted[-1]
+
+    @property
+    def served(self) -> Served:
+        """What serves the only connection."""
+        (paced,) = self.accepted
+        return paced.protocol
+
+
+@async_fixture
+async def port() -> AsyncIterator[Port]:
+    """Return one, and see to it that its connections have ended when the loop does."""
+    made = Port(0)
+    server = await asyncio.get_running_loop().create_server(made.make, BIND_HOST, 0)
+    made.number = server.sockets[0].getsockname()[1]
+    try:
+        yield made
+    finally:
+        server.close()
+        for paced in made.accepted:
+            if paced.protocol.transport is not None:
+                paced.protocol.transport.abort()
+        await until(lambda: all(each.protocol.calls[-1:] in ([], ["lost"]) for each in made.accepted))
+
+
+async def dialled(port: Port, served: Served, tls: Fixed | None = None) -> PacedProtocol[Served]:
+    """Return a connection made by who dials, whose handshake is done."""
+    context = (tls or dialling()).context
+    _, paced = await asyncio.get_running_loop().create_connection(
+        lambda: PacedProtocol(served, context, server_hostname="localhost"), BIND_HOST, port.number
+    )
+    return await paced.shaken(10)
+
+
+async def test_both_ends_may_be_paced(port: Port) -> None:
+    own = Served()
+    paced = await dialled(port, own)
+    assert paced.protocol is own
+    assert own.transport is not None
+
+    own.transport.write(bytes(LARGE_BYTES))
+    await until(lambda: len(port.served.received) == LARGE_BYTES)
+    assert port.served.transport is not None
+    port.served.transport.write(b"answer")
+    await until(lambda: own.received == b"answer")
+
+    own.transport.close()
+    await until(lambda: own.calls == ["made", "lost"])
+    await until(lambda: port.served.calls == ["made", "eof", "lost"])
+
+
+async def test_what_a_client_says_with_the_last_word_of_its_handshake_arrives(port: Port) -> None:
+    own = Served()
+    _, paced = await asyncio.get_running_loop().create_connection(
+        lambda: PacedProtocol(own, dialling().context, server_hostname="localhost"), BIND_HOST, port.number
+    )
+    await paced.shaken(10)
+    assert own.transport is not None
+
+    own.transport.write(b"at once")
+    own.transport.close()
+
+    await until(lambda: bool(port.accepted) and port.served.calls == ["made", "eof", "lost"])
+    assert port.served.received == b"at once"
+
+
+async def test_a_protocol_with_a_buffer_of_its_own_gets_all_of_it(port: Port) -> None:
+    own = Buffered()
+    _, paced = await asyncio.get_running_loop().create_connection(
+        lambda: PacedProtocol(own, dialling().context, server_hostname="localhost"), BIND_HOST, port.number
+    )
+    await paced.shaken(10)
+    await until(lambda: port.served.calls == ["made"])
+    assert port.served.transport is not None
+    message = bytes(range(250)) * 200
+
+    port.served.transport.write(message)
+
+    await until(lambda: own.received == message)
+
+
+@pytest.mark.parametrize("is_told", [False, True])
+async def test_what_was_not_read_when_the_client_left_is_not_lost(port: Port, *, is_told: bool) -> None:
+    # Given
+    port.pauses_at_once = True
+    client = await TlsClient.connected(port.number)
+    await client.send(bytes(LARGE_BYTES // 32))
+    if is_told:
+        await client.say_last_word()
+    client.send_fin()
+    await until(lambda: port.served.transport is not None)
+    assert port.served.transport is not None
+    await asyncio.sleep(0.05)  # the FIN has come by then, and would have been seen
+
+    # When
+    port.served.transport.resume_reading()
+
+    # Then
+    await until(lambda: "lost" in port.served.calls)
+    assert len(port.served.received) == LARGE_BYTES // 32
+    assert ("eof" in port.served.calls) is is_told
+    client.close()
+
+
+async def test_the_handshake_says_why_it_failed_and_so_does_the_other_end(port: Port) -> None:
+    # Given
+    port.context = listening(client_auth=ClientAuth.REQUIRED).context
+    own = Served()
+
+    # When: in TLSv1.3 the client's own handshake is over before it is judged
+    await dialled(port, own)
+
+    # Then
+    await until(lambda: "lost" in own.calls)
+    assert isinstance(own.error, ssl.SSLError)
+    assert "CERTIFICATE_REQUIRED" in str(own.error)
+    with pytest.raises(ssl.SSLError, match="PEER_DID_NOT_RETURN_A_CERTIFICATE"):
+        await port.accepted[0].shaken(10)
+    assert not port.served.calls
+
+
+async def test_a_handshake_takes_no_longer_than_it_may(port: Port) -> None:
+    reader, writer = await asyncio.open_connection(BIND_HOST, port.number)
+    await until(lambda: len(port.accepted) == 1)
+    assert not port.accepted[0].has_heard
+
+    with pytest.raises(ConnectionAbortedError, match=r"no TLS handshake within 0\.01 s"):
+        await port.accepted[0].shaken(0.01)
+
+    assert await reader.read() == b""
+    assert not port.served.calls
+    writer.close()
+
+
+async def test_who_leaves_in_the_middle_of_the_handshake_is_known_to_have(port: Port) -> None:
+    _, writer = await asyncio.open_connection(BIND_HOST, port.number)
+    writer.write(b"\x16\x03\x01\x02\x00\x01")
+    await until(lambda: len(port.accepted) == 1 and port.accepted[0].has_heard)
+    writer.close()
+
+    with pytest.raises(ConnectionResetError):
+        await port.accepted[0].shaken(10)
+
+
+async def test_bytes_that_are_no_tls_behind_the_handshake_end_the_connection(port: Port) -> None:
+    client = await TlsClient.connected(port.number)
+    await client.send(b"before")
+    await client.send_raw(b"no TLS, but long enough to be taken for a record")
+
+    await until(lambda: "lost" in port.served.calls)
+
+    assert port.served.received == b"before"
+    assert isinstance(port.served.error, ssl.SSLError)
+    client.close()
