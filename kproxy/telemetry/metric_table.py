@@ -38,9 +38,10 @@ DECLARATIONS: Final = (
     MetricDeclaration(
         "connections_expired",
         _COUNTER,
-        "Client connections that were closed for they were idle, or did not get as far as a request in time.",
+        "Client connections that were closed for they were idle, had sent no request in time, or were silent "
+        "in a TLS handshake when others wanted their place.",
         ("reason",),
-        (("idle",), ("no_request",), ("not_authenticated",)),
+        (("handshake_crowded",), ("idle",), ("no_request",), ("not_authenticated",)),
     ),
     MetricDeclaration(
         "connection_throttles",

@@ -4,15 +4,18 @@ Connections of other kproxy processes, whose clients were let in there, have non
 """
 
 import asyncio
-from typing import cast
+from typing import Final, cast
 
 from kproxy.net.relay.client_connection import ClientConnection
-from kproxy.net.relay.limits.connection_quotas import UNLIMITED
+from kproxy.net.relay.limits.connection_quotas import UNLIMITED, OverQuota
 from kproxy.net.relay.limits.request_rate import RequestRate
 from kproxy.net.relay.relay import Relay
 from kproxy.telemetry import logs
 
 log = logs.logger("net.relay.limits")
+
+_WITHOUT_PLACE: Final = frozenset({OverQuota.IN_ALL, OverQuota.UNAUTHENTICATED})
+"""Refused for want of what a TLS handshake that stays silent holds, too."""
 
 
 class LimitedConnection(ClientConnection):
@@ -33,12 +36,15 @@ class LimitedConnection(ClientConnection):
 
     def admit(self, host: str, port: int) -> bool:
         """Count the connection, which comes from there; False: there are too many, which is counted and said."""
-        refusal = self._relay.quotas.admit(self, host)
+        quotas = self._relay.quotas
+        refusal = quotas.admit(self, host)
+        if refusal in _WITHOUT_PLACE and self._relay.handshakes.turn_away(self._now_ms()):
+            refusal = quotas.admit(self, host)
         if refusal is None:
             return True
         self.is_gone = self.is_over = True
         self._relay.counting.count("connections_refused", 1, refusal.value)
-        limit = self._relay.quotas.limit_of(refusal, host)
+        limit = quotas.limit_of(refusal, host)
         reason, peer = refusal.value, f"{host}:{port}"
         log.warning("connection_over_limit", peer=peer, node=self.node_id, reason=reason, limit=limit)
         return False

@@ -272,6 +272,7 @@ class Listeners:
             secured.tls,
             tasks=self._relay.tasks,
             counting=self._relay.counting,
+            places=self._relay.handshakes,
         )
         _let_connect(server)
         if accepts_at_once:

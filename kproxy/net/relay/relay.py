@@ -21,6 +21,7 @@ from kproxy.net.relay.admission import Admission
 from kproxy.net.relay.answering import answer_call
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.limits.connection_quotas import UNLIMITED, ConnectionQuotas
+from kproxy.net.relay.limits.handshake_places import HandshakePlaces
 from kproxy.net.relay.relayed_answers import NoPeers, Peers, RelayingClient, answer_from_peer
 from kproxy.net.relay.traffic import Traffic
 from kproxy.net.tasks import TaskKeeper
@@ -125,6 +126,8 @@ class Relay:
     """Node ids of which the last dial failed."""
     budget: BufferBudget = field(default_factory=lambda: BufferBudget(DEFAULT_BUDGET_BYTES))
     quotas: "ConnectionQuotas[OpenConnection]" = field(default_factory=ConnectionQuotas)
+    handshakes: HandshakePlaces = field(default_factory=HandshakePlaces)
+    """Of clients with TLS, at all ports."""
     traffic: Traffic = field(default_factory=Traffic)
     broker_tls: TlsContext | None = None
     """What twins are encrypted with; None for plaintext."""

@@ -2,12 +2,14 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, Protocol, cast
 
 from kproxy.net.counting import Counting
 from kproxy.net.dialing import TlsContext
+from kproxy.net.relay.limits.handshake_places import HandshakePlaces
 from kproxy.net.tasks import TaskKeeper
 from kproxy.net.tls.handshakes import HANDSHAKE_ABANDONED, failure_with_client
 from kproxy.net.tls.paced_protocol import PacedProtocol
@@ -18,11 +20,11 @@ log = logs.logger("net.relay.relay")
 HANDSHAKE_SECONDS: Final = 10.0
 """How long a handshake may take: longer than any client on a slow line needs, shorter than its patience (30 s)."""
 
-MOST_HANDSHAKES: Final = 1000
-"""How many may be under way at a port; who comes beyond that waits to be accepted."""
-
 _PAUSE_SECONDS: Final = 0.5
 """After a failed accept: what it lacks, as file descriptors, has to come back first."""
+
+_ROOM_STEP_SECONDS: Final = 0.05
+"""How often is looked for a place, when all who shake hands are about it."""
 
 
 class AdmittedProtocol(Protocol):
@@ -48,6 +50,8 @@ class TlsPort:
         tls: the context for the next handshake.
         tasks: keeps what accepts and what waits for handshakes.
         counting: counts what failed.
+        places: of those who shake hands, at this port and others. Who comes beyond them waits to be accepted, unless
+            one who is silent gives way.
     """
 
     def __init__(
@@ -58,6 +62,7 @@ class TlsPort:
         *,
         tasks: TaskKeeper,
         counting: Counting,
+        places: HandshakePlaces,
     ) -> None:
         self.sockets = sockets
         self._make_protocol = make_protocol
@@ -65,7 +70,7 @@ class TlsPort:
         self._tasks = tasks
         self._counting = counting
         self._accepting: list[asyncio.Task[None]] = []
-        self._turns = asyncio.Semaphore(MOST_HANDSHAKES)
+        self._places = places
         self._has_failed = False
 
     async def start_serving(self) -> None:
@@ -89,21 +94,21 @@ class TlsPort:
         self.sockets = ()
 
     async def _accept(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
         while True:
-            await self._turns.acquire()
-            await self._accept_one(listening)
-
-    async def _accept_one(self, listening: socket.socket) -> None:
-        try:
-            accepted, address = await asyncio.get_running_loop().sock_accept(listening)
-        except OSError as error:
-            self._turns.release()
-            await self._pause_after(error)
-            return
-        self._has_failed = False
-        peer = f"{address[0]}:{address[1]}"
-        task = self._tasks.spawn(self._welcome(accepted, address), name=f"handshake with {peer}")
-        task.add_done_callback(partial(_close_if_cancelled, accepted))
+            try:
+                accepted, (host, port, *_) = await loop.sock_accept(listening)
+            except OSError as error:
+                await self._pause_after(error)
+                continue
+            self._has_failed = False
+            try:
+                while not self._places.has_room(int(loop.time() * 1000)):  # noqa: ASYNC110 - they leave one by one
+                    await asyncio.sleep(_ROOM_STEP_SECONDS)
+            except asyncio.CancelledError:
+                accepted.close()
+                raise
+            self._receive(accepted, host, port)
 
     async def _pause_after(self, error: OSError) -> None:
         """Count a failed accept, tell of the first in a row, and wait for what it lacks to come back."""
@@ -113,29 +118,60 @@ class TlsPort:
         self._has_failed = True
         await asyncio.sleep(_PAUSE_SECONDS)
 
-    async def _welcome(self, accepted: socket.socket, address: tuple[str, int]) -> None:
-        loop = asyncio.get_running_loop()
-        served, (host, port, *_) = self._make_protocol(), address
+    def _receive(self, accepted: socket.socket, host: str, port: int) -> None:
+        served = self._make_protocol()
         if not served.admit(host, port):
             accepted.close()
-            self._turns.release()
             return
+        handshake = NewcomerHandshake(served, self._tls.context)
+        self._places.enter(handshake)
+        peer = f"{host}:{port}"
+        task = self._tasks.spawn(self._welcome(accepted, handshake, peer), name=f"handshake with {peer}")
+        task.add_done_callback(partial(_close_if_cancelled, accepted))
+        task.add_done_callback(lambda _: self._places.leave(handshake))
+
+    async def _welcome(self, accepted: socket.socket, handshake: "NewcomerHandshake", peer: str) -> None:
+        paced = handshake.paced
         try:
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            paced = PacedProtocol(cast("asyncio.Protocol", served), self._tls.context, server_side=True)
-            await loop.connect_accepted_socket(lambda: paced, accepted)
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: paced, accepted)
             await paced.shaken(HANDSHAKE_SECONDS)
+        except GaveWay:
+            self._counting.count("connections_expired", 1, "handshake_crowded")
+            log.info("connection_expired", peer=peer, reason="handshake_crowded")
         except OSError as error:
-            served.withdraw()
-            self._note_failure(error, f"{host}:{port}")
-        finally:
-            self._turns.release()
+            handshake.served.withdraw()
+            self._note_failure(error, peer)
 
     def _note_failure(self, error: OSError, peer: str) -> None:
         failure = failure_with_client(error)
         self._counting.count("connection_errors", 1, "client", failure.reason)
         tell = log.debug if failure.reason == HANDSHAKE_ABANDONED else log.warning
         tell("connection_refused", peer=peer, side="client", reason=failure.reason, err=failure.detail)
+
+
+class GaveWay(OSError):
+    """A handshake was ended for the sake of a newcomer."""
+
+
+class NewcomerHandshake:
+    """A handshake that is under way: `limits.handshake_places` has it so."""
+
+    __slots__ = ("paced", "served")
+
+    def __init__(self, served: AdmittedProtocol, context: ssl.SSLContext) -> None:
+        self.served = served
+        self.paced = PacedProtocol(cast("asyncio.Protocol", served), context, server_side=True)
+
+    @property
+    def heard_ms(self) -> int | None:
+        """When its client last said something."""
+        return self.paced.heard_ms
+
+    def give_way(self) -> None:
+        """End it; what it held is free when that returns."""
+        self.served.withdraw()
+        self.paced.cut_off(GaveWay())
 
 
 def _close(listening: socket.socket, _task: asyncio.Task[None]) -> None:

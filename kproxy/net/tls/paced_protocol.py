@@ -47,12 +47,13 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
     __slots__ = (
         "_error",
         "_incoming",
+        "_loop",
         "_outgoing",
         "_shaken",
         "_tcp",
         "_tls",
         "_transport",
-        "has_heard",
+        "heard_ms",
         "protocol",
     )
 
@@ -66,15 +67,16 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
     ) -> None:
         self.protocol = protocol
         """What it was made for: another one may have the transport by now."""
-        self.has_heard = False
-        """Whether the peer has said anything."""
+        self.heard_ms: int | None = None
+        """When the peer last said something, by the loop's clock; None before it has."""
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(
             self._incoming, self._outgoing, server_side=server_side, server_hostname=server_hostname
         )
         self._tcp: asyncio.Transport | None = None
         self._transport: PacedTransport | None = None
-        self._shaken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self._shaken: asyncio.Future[None] = self._loop.create_future()
         self._error: Exception | None = None
 
     async def shaken(self, timeout_seconds: float) -> Self:
@@ -93,18 +95,27 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
                 self._tcp.abort()
         return self
 
+    def cut_off(self, error: OSError) -> None:
+        """End the handshake, if it is still under way: `shaken` raises `error`."""
+        if self._transport is None:
+            self._fail(error)
+            if self._tcp is not None:
+                self._tcp.abort()
+
     # ------------------------------------------------ what the TCP transport calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._tcp = cast("asyncio.Transport", transport)
-        if not self._tls.server_side:
+        if self._error is None and not self._tls.server_side:
             self._shake_hands()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - as `BufferedProtocol` has it
         return _read_buffer.view
 
     def buffer_updated(self, nbytes: int) -> None:
-        self.has_heard, was_shaken = True, self._transport is not None
+        if self._error is not None:
+            return
+        self.heard_ms, was_shaken = int(self._loop.time() * 1000), self._transport is not None
         came, is_over = _read_buffer.view[:nbytes], False
         chunks: list[bytes] = []
         while came and not is_over:
@@ -199,7 +210,7 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
         if not self._shaken.done():
             self._shaken.set_result(None)
         # Behind whoever waits for that: what he says first goes out together with the last word of the handshake.
-        asyncio.get_running_loop().call_soon(self._transport.flush)
+        self._loop.call_soon(self._transport.flush)
         return True
 
     def _flush(self, tcp: asyncio.Transport) -> None:

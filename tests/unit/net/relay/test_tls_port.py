@@ -11,6 +11,7 @@ import pytest
 from kproxy.net.dialing import TlsContext
 from kproxy.net.relay import tls_port
 from kproxy.net.relay.limits.connection_quotas import ConnectionQuotas, QuotaLimits
+from kproxy.net.relay.limits.handshake_places import HandshakePlaces
 from kproxy.net.relay.listeners import SecuredPorts
 from kproxy.net.relay.secured_connection import SecuredConnection
 from kproxy.security.principal import ANONYMOUS
@@ -105,6 +106,57 @@ async def test_a_client_without_a_certificate_is_turned_away_where_it_is_require
             await reader.read()
         assert under_test.counted.of("connection_errors", "client", "certificate_missing") == 1
         writer.close()
+
+
+async def silent_ones(under_test: RelayUnderTest, count: int) -> list[asyncio.StreamWriter]:
+    """Connections that say nothing, the oldest first."""
+    made: list[asyncio.StreamWriter] = []
+    for number in range(count):
+        made.append((await under_test.connect())[1])
+        await until(lambda wanted=number + 1: len(under_test.relay.handshakes) == wanted)  # type: ignore[misc]
+    return made
+
+
+async def test_the_oldest_silent_handshake_gives_way_to_a_newcomer_and_is_counted() -> None:
+    async with ScriptedBroker() as broker:
+        under_test = SecuredRelayUnderTest(broker.port, ports(listening()))
+        under_test.relay.handshakes = HandshakePlaces(2)
+        async with under_test:
+            silent = await silent_ones(under_test, 2)
+
+            # When
+            _, writer = await connected(under_test)
+            writer.write(request(1))
+
+            # Then
+            assert await broker.until_received(len(request(1))) == request(1)
+            assert under_test.counted.of("connections_expired", "handshake_crowded") == 1
+            assert len(under_test.relay.handshakes) == 1
+            for each in (*silent, writer):
+                each.close()
+
+
+async def test_silent_handshakes_leave_room_to_clients_that_have_yet_to_prove_who_they_are() -> None:
+    async with (
+        ScriptedBroker() as broker,
+        SecuredRelayUnderTest(broker.port, ports(listening())) as under_test,
+    ):
+        under_test.relay.quotas = ConnectionQuotas(
+            QuotaLimits(unauthenticated=2), has_proved=lambda _connection: False
+        )
+        silent = await silent_ones(under_test, 2)
+
+        # When
+        _, writer = await connected(under_test)
+        writer.write(request(1))
+
+        # Then
+        assert await broker.until_received(len(request(1))) == request(1)
+        assert under_test.counted.of("connections_expired", "handshake_crowded") == 1
+        assert not under_test.counted.of("connections_refused", "max_unauthenticated_connections")
+        assert under_test.relay.quotas.unauthenticated_count == 2
+        for each in (*silent, writer):
+            each.close()
 
 
 def refuses(number: int) -> bool:

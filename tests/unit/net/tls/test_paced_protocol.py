@@ -204,7 +204,7 @@ async def test_the_handshake_says_why_it_failed_and_so_does_the_other_end(port: 
 async def test_a_handshake_takes_no_longer_than_it_may(port: Port) -> None:
     reader, writer = await asyncio.open_connection(BIND_HOST, port.number)
     await until(lambda: len(port.accepted) == 1)
-    assert not port.accepted[0].has_heard
+    assert port.accepted[0].heard_ms is None
 
     with pytest.raises(ConnectionAbortedError, match=r"no TLS handshake within 0\.01 s"):
         await port.accepted[0].shaken(0.01)
@@ -217,7 +217,7 @@ async def test_a_handshake_takes_no_longer_than_it_may(port: Port) -> None:
 async def test_who_leaves_in_the_middle_of_the_handshake_is_known_to_have(port: Port) -> None:
     _, writer = await asyncio.open_connection(BIND_HOST, port.number)
     writer.write(b"\x16\x03\x01\x02\x00\x01")
-    await until(lambda: len(port.accepted) == 1 and port.accepted[0].has_heard)
+    await until(lambda: len(port.accepted) == 1 and port.accepted[0].heard_ms is not None)
     writer.close()
 
     with pytest.raises(ConnectionResetError):

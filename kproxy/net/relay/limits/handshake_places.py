@@ -1,0 +1,67 @@
+"""How many TLS handshakes may be under way, and which of them gives way to a newcomer. Pure: time is an argument."""
+
+from typing import Final, Protocol
+
+MOST_HANDSHAKES: Final = 1000
+"""How many may be under way in a process."""
+
+STILL_MS: Final = 3_000
+"""Who has begun, and says nothing more for so long, is silent, too: longer than any client on a slow line takes."""
+
+
+class Handshake(Protocol):
+    """A handshake that is under way: `NewcomerHandshake`, which has sockets, and so stands above this module."""
+
+    @property
+    def heard_ms(self) -> int | None:
+        """When its client last said something, by the loop's clock; None before it has."""
+        ...
+
+    def give_way(self) -> None:
+        """End it now, for somebody else's sake; it has left when that returns."""
+        ...
+
+
+class HandshakePlaces:
+    """Keeps those who shake hands, the oldest first.
+
+    A client says something within a round trip; whoever stays silent is none, or can come back. So the oldest of the
+    silent ones gives way. Those who speak do not: many honest clients at once would drive each other out for ever.
+    """
+
+    __slots__ = ("_most", "_under_way")
+
+    def __init__(self, most: int = MOST_HANDSHAKES) -> None:
+        self._most = most
+        self._under_way: dict[Handshake, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._under_way)
+
+    def enter(self, handshake: Handshake) -> None:
+        """Count `handshake` as one that is under way."""
+        self._under_way[handshake] = None
+
+    def leave(self, handshake: Handshake) -> None:
+        """Count it no more; nothing happens when it has left."""
+        self._under_way.pop(handshake, None)
+
+    def has_room(self, now_ms: int) -> bool:
+        """Tell whether one more may begin. If there are too many, a silent one gives way."""
+        return len(self._under_way) < self._most or self.turn_away(now_ms)
+
+    def turn_away(self, now_ms: int) -> bool:
+        """Let the oldest who has said nothing yet give way, else the oldest who says nothing more; whether one did."""
+        still = None
+        for handshake in self._under_way:
+            heard_ms = handshake.heard_ms
+            if heard_ms is None:
+                still = handshake
+                break
+            if still is None and now_ms - heard_ms >= STILL_MS:
+                still = handshake
+        if still is None:
+            return False
+        self.leave(still)
+        still.give_way()
+        return True

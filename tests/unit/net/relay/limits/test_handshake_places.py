@@ -1,0 +1,74 @@
+"""Who shakes hands gives way to newcomers when it is silent, and not when it speaks."""
+
+from dataclasses import dataclass
+
+from kproxy.net.relay.limits.handshake_places import STILL_MS, HandshakePlaces
+
+
+@dataclass(eq=False)
+class Handshake:
+    """One that is under way."""
+
+    heard_ms: int | None = None
+    gave_way: bool = False
+
+    def give_way(self) -> None:
+        """Note it."""
+        self.gave_way = True
+
+
+def full_of(*handshakes: Handshake) -> HandshakePlaces:
+    places = HandshakePlaces(len(handshakes))
+    for each in handshakes:
+        places.enter(each)
+    return places
+
+
+def test_nobody_gives_way_as_long_as_there_is_room() -> None:
+    silent = Handshake()
+    places = HandshakePlaces(2)
+    places.enter(silent)
+
+    assert places.has_room(0)
+
+    assert not silent.gave_way
+
+
+def test_the_oldest_of_the_silent_ones_gives_way() -> None:
+    speaking, oldest, youngest = Handshake(heard_ms=0), Handshake(), Handshake()
+    places = full_of(speaking, oldest, youngest)
+
+    assert places.has_room(1)
+
+    assert [each.gave_way for each in (speaking, oldest, youngest)] == [False, True, False]
+    assert len(places) == 2
+
+
+def test_those_who_speak_do_not_give_way() -> None:
+    places = full_of(Handshake(heard_ms=0), Handshake(heard_ms=STILL_MS - 1))
+
+    assert not places.has_room(STILL_MS - 1)
+
+
+def test_who_has_begun_and_says_nothing_more_gives_way_when_nobody_is_silent_from_the_first() -> None:
+    speaking, stuck, silent = Handshake(heard_ms=STILL_MS), Handshake(heard_ms=0), Handshake()
+    places = full_of(speaking, stuck, silent)
+
+    assert places.turn_away(STILL_MS)
+    assert (stuck.gave_way, silent.gave_way) == (False, True)
+    assert places.turn_away(STILL_MS)
+    assert stuck.gave_way
+
+    assert not places.turn_away(STILL_MS)
+    assert not speaking.gave_way
+
+
+def test_who_has_left_makes_room_and_may_leave_again() -> None:
+    done = Handshake(heard_ms=0)
+    places = full_of(done)
+
+    places.leave(done)
+    places.leave(done)
+
+    assert places.has_room(0)
+    assert len(places) == 0
