@@ -5,12 +5,12 @@ With TLS the broker is asked for by its name (SNI), and must prove that name, wh
 
 import asyncio
 import os
-import socket
 import ssl
 from collections.abc import Callable
 from typing import Final, Protocol, TypeVar
 
 from kproxy.net.broker_failures import BrokerFailure
+from kproxy.net.name_lookups import lookups_of_this_loop
 from kproxy.net.tls.handshakes import HandshakeFailure, failure_with_broker
 from kproxy.net.tls.paced_protocol import PacedProtocol
 from kproxy.settings.addresses import HostPort
@@ -29,6 +29,10 @@ class TlsContext(Protocol):
         """The context for a connection that begins now."""
         ...
 
+
+LOOKUP_PART: Final = 0.8
+"""Of the time for a dial, for the lookup of the name: what is left is for an address that is found late. Nor would
+anybody hear what kept a lookup that takes all of it."""
 
 FailureOf = Callable[[BaseException, str], HandshakeFailure]
 """Returns what it means that a handshake with a host ended in an error."""
@@ -69,7 +73,7 @@ class _HandshakeFailed(Exception):
 async def _connect_to_any(
     address: HostPort, make_protocol: Callable[[], P], timeout_ms: int, context: ssl.SSLContext | None
 ) -> P:
-    addresses = await _resolve(address)
+    addresses = await _resolve(address, round(LOOKUP_PART * timeout_ms))
     failures: list[str] = []
     for untried, (host, family) in zip(range(len(addresses), 0, -1), addresses, strict=True):
         # An address that swallows packets must leave time for those behind it.
@@ -110,20 +114,9 @@ def _tls_name(host: str) -> str:
     return host.removesuffix(".")
 
 
-async def _resolve(address: HostPort) -> list[tuple[str, int]]:
-    loop = asyncio.get_running_loop()
-    try:
-        found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        detail = f"the name {address.host!r} cannot be resolved: {_in_words(error)}"
-        raise BrokerFailure("unresolvable", detail) from error
-    except UnicodeError as error:
-        # What Python makes of a label that is empty or too long, before anybody is asked.
-        raise BrokerFailure("unresolvable", f"{address.host!r} can be no host name: {error}") from error
-    return [(str(sockaddr[0]), family) for family, _, _, _, sockaddr in found]
+async def _resolve(address: HostPort, timeout_ms: int) -> list[tuple[str, int]]:
+    return await lookups_of_this_loop().addresses_of(address, timeout_ms=timeout_ms)
 
 
 def _in_words(error: OSError) -> str:
-    if isinstance(error, socket.gaierror) or error.errno is None:
-        return error.strerror or str(error)
-    return os.strerror(error.errno).lower()
+    return os.strerror(error.errno).lower() if error.errno is not None else error.strerror or str(error)

@@ -71,9 +71,7 @@ class Acceptances:
         landed = {
             (topic, partition, offset)
             for topic, partition in self.production.partitions
-            for offset in range(
-                administration.end_offset(self.cluster.bootstrap_servers, topic, partition)
-            )
+            for offset in range(administration.end_offset(self.cluster.bootstrap_servers, topic, partition))
         }
         _require_none("acknowledged to their producer, and not there", self.production.produced - landed)
         untold = landed - self.production.produced

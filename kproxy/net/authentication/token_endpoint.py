@@ -2,19 +2,25 @@
 
 import asyncio
 import json
+import socket
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Final
 
 import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
 
 from kproxy.handlers.ports import Clock
 from kproxy.net.authentication.credentials import URL_KEY
-from kproxy.net.broker_failures import AuthenticationRefused
+from kproxy.net.broker_failures import AuthenticationRefused, BrokerFailure
+from kproxy.net.name_lookups import lookups_of_this_loop
+from kproxy.settings.addresses import HostPort
 
 _TIMEOUT_S: Final = 4.0
 """Less than a dial may take, so that it is this which is told of."""
+_LOOKUP_TIMEOUT_MS: Final = 3_000
+"""Of these, for the lookup of the endpoint's name."""
 
 _MOST_ANSWER_BYTES: Final = 1024 * 1024
 _LONGEST_WORD: Final = 100
@@ -71,7 +77,9 @@ class EndpointTokens:
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT_S)
         try:
             async with (
-                aiohttp.ClientSession(timeout=timeout) as session,
+                aiohttp.ClientSession(
+                    timeout=timeout, connector=aiohttp.TCPConnector(resolver=_NamesLikeBrokers())
+                ) as session,
                 session.post(self._url, data=form, headers=headers, allow_redirects=False) as response,
             ):
                 return await self._read(response)
@@ -96,6 +104,30 @@ class EndpointTokens:
 
     def _refusal(self, what: str) -> AuthenticationRefused:
         return AuthenticationRefused("token_endpoint", f"{URL_KEY}: {self._url}: {what}")
+
+
+class _NamesLikeBrokers(AbstractResolver):
+    """Names are looked up as those of brokers are."""
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Return the addresses of `family`. Raises OSError, as aiohttp wants it."""
+        lookups = lookups_of_this_loop()
+        try:
+            found = await lookups.addresses_of(HostPort(host, port), timeout_ms=_LOOKUP_TIMEOUT_MS)
+        except BrokerFailure as failure:
+            raise socket.gaierror(socket.EAI_AGAIN, str(failure)) from None
+        return [
+            ResolveResult(
+                hostname=host, host=each, port=port, family=kind, proto=0, flags=socket.AI_NUMERICHOST
+            )
+            for each, kind in found
+            if family in {socket.AF_UNSPEC, kind}
+        ]
+
+    async def close(self) -> None:
+        """Nothing is held."""
 
 
 def _is_number(value: object) -> bool:

@@ -58,7 +58,7 @@ async def test_a_connection_is_made() -> None:
 
 async def test_every_address_of_a_name_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given
-    async def two_addresses(_: HostPort) -> list[tuple[str, int]]:
+    async def two_addresses(_: HostPort, __: int) -> list[tuple[str, int]]:
         return [("127.0.0.2", socket.AF_INET), ("127.0.0.1", socket.AF_INET)]
 
     monkeypatch.setattr("kproxy.net.dialing._resolve", two_addresses)
@@ -74,7 +74,7 @@ async def test_an_address_that_swallows_packets_leaves_time_for_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Given
-    async def two_addresses(_: HostPort) -> list[tuple[str, int]]:
+    async def two_addresses(_: HostPort, __: int) -> list[tuple[str, int]]:
         return [("127.0.0.2", socket.AF_INET), ("127.0.0.1", socket.AF_INET)]
 
     monkeypatch.setattr("kproxy.net.dialing._resolve", two_addresses)
@@ -91,7 +91,7 @@ async def test_a_name_none_of_whose_addresses_answers_is_told_with_all_of_them(
     closed_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given
-    async def two_addresses(_: HostPort) -> list[tuple[str, int]]:
+    async def two_addresses(_: HostPort, __: int) -> list[tuple[str, int]]:
         return [("127.0.0.2", socket.AF_INET), ("127.0.0.1", socket.AF_INET)]
 
     monkeypatch.setattr("kproxy.net.dialing._resolve", two_addresses)
@@ -151,7 +151,7 @@ async def test_a_name_is_resolved_anew_at_each_dial(monkeypatch: pytest.MonkeyPa
     async with AnsweringBroker() as broker:
         hosts = ["127.0.0.2", "127.0.0.1"]
 
-        async def moving(_: HostPort) -> list[tuple[str, int]]:
+        async def moving(_: HostPort, __: int) -> list[tuple[str, int]]:
             return [(hosts.pop(0), socket.AF_INET)]
 
         monkeypatch.setattr("kproxy.net.dialing._resolve", moving)

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -112,3 +114,41 @@ async def test_an_endpoint_that_nobody_reaches_is_told() -> None:
     # When, then
     with pytest.raises(AuthenticationRefused, match="Cannot connect to host"):
         await tokens.token()
+
+
+def test_a_name_server_that_says_nothing_is_told_of_and_keeps_no_process_from_ending() -> None:
+    # Given
+    program = """
+import asyncio, socket, threading
+from kproxy.net.authentication import token_endpoint
+from kproxy.net.broker_failures import AuthenticationRefused
+from kproxy.net.deadlines import MonotonicClock
+
+def hang(host, *args, flags=0, **keywords):
+    if flags == socket.AI_NUMERICHOST:
+        raise socket.gaierror(socket.EAI_NONAME, "no number")
+    threading.Event().wait()
+
+socket.getaddrinfo = hang
+token_endpoint._LOOKUP_TIMEOUT_MS = 50
+tokens = token_endpoint.EndpointTokens(
+    "http://silent/token", "kproxy", lambda: "pencil", scope="", clock=MonotonicClock()
+)
+
+async def ask():
+    try:
+        await tokens.token()
+    except AuthenticationRefused as refusal:
+        print(refusal)
+
+asyncio.run(ask())
+"""
+
+    # When
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=20, check=False
+    )
+
+    # Then
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "the name 'silent' was not resolved within 50 ms" in ended.stdout
