@@ -153,6 +153,7 @@ class Proxy:
         self._broker_search = BrokerSearch(
             self._metadata.ask_for_brokers, self._doubt_addresses, tasks=self._tasks
         )
+        self._connections.on_doubt = self._broker_search.begin
         self._support = ShareSupportWatch(
             self._metadata.probe_share_groups,
             clock=self._clock,

@@ -73,6 +73,14 @@ class AnsweringBroker:
             conversation.cancel()
         await asyncio.gather(*conversations, return_exceptions=True)
 
+    async def swap_places(self, other: "AnsweringBroker") -> None:
+        """Stop both, and start each where the other one was."""
+        await self.stop()
+        await other.stop()
+        self._port, other._port = other._port, self._port
+        await self.start()
+        await other.start()
+
     def drop_connections(self) -> None:
         """Close every connection and go on listening."""
         for writer in self._writers:

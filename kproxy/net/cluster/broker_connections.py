@@ -4,7 +4,7 @@ A client's traffic never passes here: it has an upstream connection of its own (
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, Protocol
 
@@ -30,6 +30,9 @@ from kproxy.settings.addresses import HostPort
 from kproxy.telemetry import logs
 
 log = logs.logger("net.cluster.broker_connections")
+
+MOVED_PATIENCE_MS: Final = 2_000
+"""How long what is owed by the place where a broker was may take: most comes within milliseconds, if it comes."""
 
 READ_CONNECTION_COUNT: Final = 4
 """Connections per broker that reads are spread over; opened one by one as reads overlap."""
@@ -90,9 +93,10 @@ class Dialler:
 class _Broker:
     """One node id: where it lives, and whether it is left alone for a while."""
 
-    def __init__(self, node_id: int, address: HostPort, clock: Clock) -> None:
+    def __init__(self, node_id: int, address: HostPort, clock: Clock, doubt: Callable[[], None]) -> None:
         self.node_id = node_id
         self.address = address
+        self.doubt = doubt
         self.backoff = Backoff(clock)
         self.last_failure: BrokerFailure | None = None
 
@@ -106,6 +110,7 @@ class _Connection:
         self._tasks = tasks
         self._client: BrokerClient | None = None
         self._dialled: asyncio.Future[BrokerClient] | None = None
+        self._dialling: asyncio.Task[None] | None = None
         self._awaiting_count = 0
 
     @property
@@ -132,6 +137,7 @@ class _Connection:
             dialled = self._dialled = asyncio.get_running_loop().create_future()
             task = self._tasks.spawn(self._dial(dialled), name=f"dial broker {self._broker.node_id}")
             task.add_done_callback(lambda _: self._give_up(dialled))
+            self._dialling = task
         self._awaiting_count += 1
         try:
             # Shared, so one caller that is cancelled must not end it for the others.
@@ -145,6 +151,25 @@ class _Connection:
         if self._client is not None:
             self._client.close()
 
+    def leave(self, moved: BrokerFailure) -> None:
+        """Dial anew for whoever asks from now on; what is owed may come for a moment. Say `moved` to those who wait."""
+        client, self._client = self._client, None
+        if client is not None and client.is_open:
+            self._close_when_answered(client, moved)
+        dialled, self._dialled = self._dialled, None
+        if dialled is not None and self._dialling is not None:
+            if not dialled.done():
+                _fail(dialled, moved)
+            self._dialling.cancel()
+
+    @staticmethod
+    def _close_when_answered(client: BrokerClient, moved: BrokerFailure) -> None:
+        patience_ms = min(client.owed_within_ms, MOVED_PATIENCE_MS) if client.in_flight_count else 0
+        if patience_ms > 0:
+            asyncio.get_running_loop().call_later(patience_ms / 1000, client.close, moved)
+        else:
+            client.close(moved)
+
     def _refuse_now(self) -> None:
         if self._tasks.is_closed:
             raise BrokerFailure(CLOSED_BY_KPROXY, "kproxy is stopping")
@@ -157,17 +182,20 @@ class _Connection:
             raise type(last_failure)(last_failure.reason, detail)
 
     async def _dial(self, dialled: asyncio.Future[BrokerClient]) -> None:
-        address = self._broker.address
+        address, is_again = self._broker.address, self._client is not None
         try:
             self._client = await self._dialler.open(address)
             self._forget_failure(address)
+            if is_again:
+                self._broker.doubt()
             dialled.set_result(self._client)
         except BrokerFailure as failure:
             self._remember(failure)
             _fail(dialled, failure)
 
     def _give_up(self, dialled: asyncio.Future[BrokerClient]) -> None:
-        self._dialled = None
+        if self._dialled is dialled:
+            self._dialled = None
         if not dialled.done():
             _fail(dialled, BrokerFailure(CLOSED_BY_KPROXY, "kproxy is stopping"))
 
@@ -181,6 +209,7 @@ class _Connection:
             )
         self._broker.last_failure = failure
         self._broker.backoff.failed()
+        self._broker.doubt()
 
     def _forget_failure(self, address: HostPort) -> None:
         if self._broker.last_failure is not None:
@@ -228,6 +257,8 @@ class BrokerConnections:
         read_connection_count: int = READ_CONNECTION_COUNT,
         access: BrokerAccess = OPEN_ACCESS,
     ) -> None:
+        self.on_doubt: Callable[[], None] = lambda: None
+        """Called when a broker may have moved: it was not reached, or a connection to it had to be made anew."""
         self.dialler = Dialler(limits, counting, tasks, access)
         self._clock = clock
         self._tasks = tasks
@@ -235,7 +266,10 @@ class BrokerConnections:
         self._brokers: dict[int, _BrokerConnections] = {}
 
     def learn(self, brokers: Iterable[BackingBroker]) -> None:
-        """Dial `brokers` at the addresses they have now; connections that are open stay as they are."""
+        """Dial `brokers` at the addresses they have now, and leave the connections to where they were.
+
+        Another broker may be there, which would answer for ever that it is not the one.
+        """
         for broker in brokers:
             self._learn_one(broker.node_id, HostPort(broker.host, broker.port))
 
@@ -282,14 +316,21 @@ class BrokerConnections:
     def _learn_one(self, node_id: int, address: HostPort) -> None:
         known = self._brokers.get(node_id)
         if known is None:
-            broker = _Broker(node_id, address, self._clock)
+            broker = _Broker(node_id, address, self._clock, self._doubt)
             self._brokers[node_id] = _BrokerConnections(
                 broker, self.dialler, self._tasks, self._read_connection_count
             )
         elif known.broker.address != address:
-            log.info("broker_moved", node_id=node_id, before=known.broker.address, after=address)
+            before = known.broker.address
+            log.info("broker_moved", node_id=node_id, before=before, after=address)
             known.broker.address = address
             known.broker.backoff.succeeded()
+            moved = BrokerFailure(CLOSED_BY_KPROXY, f"broker {node_id} has moved from {before} to {address}")
+            for connection in known.all():
+                connection.leave(moved)
+
+    def _doubt(self) -> None:
+        self.on_doubt()
 
     def _of(self, node_id: int) -> _BrokerConnections:
         connections = self._brokers.get(node_id)

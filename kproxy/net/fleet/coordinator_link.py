@@ -82,6 +82,8 @@ class CoordinatorLink:
         self._connections = connections
         self._process = process
         self._address: HostPort | None = None
+        self._is_in_doubt = False
+        """Where the last one was, nobody answers, or another broker, which is all that is known of it."""
         self._finding = asyncio.Lock()
         self._for_steps: BrokerClient | None = None
         self._for_pulses: BrokerClient | None = None
@@ -160,12 +162,13 @@ class CoordinatorLink:
 
     async def _found_coordinator(self) -> HostPort:
         node_id = await find_coordinator(self._metadata, CoordinatorKind.GROUP, self.group_id)
-        address = self._address_of(node_id)
+        address = None if self._is_in_doubt else self._address_of(node_id)
         if address is None:
             await self._metadata.ask_for_brokers()
             address = self._address_of(node_id)
         if address is None:
             raise BrokerUnavailable(f"broker {node_id}, which coordinates {self.group_id}, is not known")
+        self._is_in_doubt = False
         return address
 
     def _address_of(self, node_id: int) -> HostPort | None:
@@ -180,7 +183,7 @@ class CoordinatorLink:
         return Unanswered()
 
     def _forget(self) -> None:
-        self._address = None
+        self._address, self._is_in_doubt = None, True
         for client in (self._for_steps, self._for_pulses):
             if client is not None:
                 client.close()

@@ -81,6 +81,19 @@ class OpenConnection(Protocol):
         ...
 
 
+class OpenTwin(Protocol):
+    """The connection to a broker that belongs to a client's: `UpstreamTwin`, which stands above this module."""
+
+    @property
+    def is_parting(self) -> bool:
+        """Whether it takes no further requests, because its broker is elsewhere."""
+        ...
+
+    def look_for_broker(self, now_ms: int) -> None:
+        """Where the broker is elsewhere by now, let the client come again: once nothing is owed, or soon."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class RelayLimits:
     """Bounds of one relayed connection. Times are milliseconds."""
@@ -120,6 +133,7 @@ class Relay:
     on_unreachable: Callable[[], None] = lambda: None
     on_topic_change: Callable[[TopicChange], None] = lambda _: None
     connections: set[OpenConnection] = field(default_factory=set)
+    twins: set[OpenTwin] = field(default_factory=set)
     ending: set[OpenConnection] = field(default_factory=set)
     """Those that are closed, and of which something is still served, or released durably."""
     unreachable: set[int] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""Once a second: stalled frames, silent twins, peers that stand still, clients that have to ask anew what is served.
+"""Once a second: stalled frames, silent twins, peers that stand still, brokers that moved, clients that must ask anew.
 
 Some connections in a turn of the event loop, and the others in those behind it. And the way out: a drain of them all.
 """
@@ -43,6 +43,7 @@ class Sweeper:
             self._relay.traffic.report(self._relay.counting, self._relay.routes)
             self._relay.budget.take(self, self._standing_bytes())
             await self._sweep_all(loop)
+            await self._leave_old_addresses(loop)
 
     async def _sweep_all(self, loop: asyncio.AbstractEventLoop) -> None:
         """Look at each connection that is there now and has not ended by its turn."""
@@ -75,6 +76,13 @@ class Sweeper:
         except Exception as fault:  # noqa: BLE001 - the others must be looked after all the same
             self._relay.tasks.note_fault("sweeper", fault)
             connection.abort()
+
+    async def _leave_old_addresses(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Part with connections to where brokers were: another one may be there, and answer that it leads nothing."""
+        for number, twin in enumerate(tuple(self._relay.twins), start=1):
+            twin.look_for_broker(int(loop.time() * 1000))
+            if number % _SWEPT_A_TURN == 0:
+                await asyncio.sleep(0)
 
     async def drain(self) -> None:
         """Take no further requests, let what is under way be answered, close in waves; return when all are closed."""

@@ -1,16 +1,34 @@
 """The connection to a backing broker that belongs to one client connection, and to nobody else."""
 
 import asyncio
-from typing import Protocol, cast
+from functools import partial
+from typing import Final, Protocol, cast
 
 from kproxy.net.broker_failures import BrokerFailure
 from kproxy.net.dialing import connect
 from kproxy.net.relay.relay import WRITE_HIGH_WATER_BYTES, Relay
 from kproxy.net.relay.transports import close_behind_buffer, write_together
+from kproxy.settings.addresses import HostPort
+
+MOVED_PATIENCE_MS: Final = 5_000
+"""How long answers that are owed may take to come from where the broker was, before the client is closed."""
 
 
 class TwinOwner(Protocol):
     """The client connection of a twin: `ClientConnection`, which dials it, and so stands above this module."""
+
+    @property
+    def may_be_closed(self) -> bool:
+        """Whether nobody owes anybody anything, and it is not being closed already."""
+        ...
+
+    def stop_reading(self) -> None:
+        """Take no further requests."""
+        ...
+
+    def close(self) -> None:
+        """Close both sides after what is buffered has left."""
+        ...
 
     def receive_from_broker(self, data: bytes) -> None:
         """Take bytes of the twin."""
@@ -32,11 +50,15 @@ class TwinOwner(Protocol):
 class UpstreamTwin(asyncio.Protocol):
     """Hands the broker's bytes to the client connection, and slows the client down when the broker is slow."""
 
-    __slots__ = ("_client", "_relay", "transport")
+    __slots__ = ("_client", "_parts_by_ms", "_relay", "address", "node_id", "transport")
 
-    def __init__(self, client: TwinOwner, relay: Relay) -> None:
+    def __init__(self, client: TwinOwner, relay: Relay, node_id: int, address: HostPort) -> None:
         self._client = client
         self._relay = relay
+        self._parts_by_ms: int | None = None
+        self.node_id = node_id
+        self.address = address
+        """Where it was dialled."""
         self.transport: asyncio.Transport | None = None
         """None before the connection is made, and again when it is lost."""
 
@@ -50,10 +72,28 @@ class UpstreamTwin(asyncio.Protocol):
         """Bytes that the broker has not taken yet."""
         return self.transport.get_write_buffer_size() if self.transport is not None else 0
 
+    @property
+    def is_parting(self) -> bool:
+        """Whether it takes no further requests, because its broker is elsewhere."""
+        return self._parts_by_ms is not None
+
+    def look_for_broker(self, now_ms: int) -> None:
+        """Where the broker is elsewhere by now, let the client come again: once nothing is owed, or soon."""
+        if self._parts_by_ms is None:
+            if self.address in self._relay.upstream_addresses(self.node_id):
+                return
+            self._parts_by_ms = now_ms + MOVED_PATIENCE_MS
+            self._client.stop_reading()
+        if self._client.may_be_closed:
+            self._client.close()
+        elif now_ms >= self._parts_by_ms:
+            self.abort()
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
         self.transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
         self._relay.traffic.open_twins += 1
+        self._relay.twins.add(self)
 
     def data_received(self, data: bytes) -> None:
         self._relay.traffic.from_brokers += len(data)
@@ -68,6 +108,7 @@ class UpstreamTwin(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self.transport = None
         self._relay.traffic.open_twins -= 1
+        self._relay.twins.discard(self)
         self._client.broker_lost(self, error)
 
     def write(self, buffers: list[bytes | memoryview]) -> None:
@@ -113,7 +154,7 @@ async def dial(client: TwinOwner, relay: Relay, node_id: int) -> UpstreamTwin:
         try:
             twin = await connect(
                 address,
-                lambda: UpstreamTwin(client, relay),
+                partial(UpstreamTwin, client, relay, node_id, address),
                 timeout_ms=relay.limits.connect_timeout_ms,
                 tls=relay.broker_tls,
             )

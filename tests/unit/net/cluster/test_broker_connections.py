@@ -7,11 +7,13 @@ import pytest
 from kproxy.errors import BrokerUnavailable
 from kproxy.interception.broker_addresses import BackingBroker
 from kproxy.net.broker_failures import BrokerFailure
+from kproxy.net.cluster import broker_connections
 from kproxy.net.cluster.broker_client import BrokerClient
 from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.tasks import TaskKeeper
+from kproxy.wire.codecs import DecodedRequest
 from tests.event_loops import async_fixture
-from tests.in_memory.answering_broker import AnsweringBroker
+from tests.in_memory.answering_broker import AnsweringBroker, Reply
 from tests.in_memory.manual_clock import ManualClock
 from tests.worlds.backing import LIMITS, CountedThings, ask, broker_that, cluster_named, never
 
@@ -218,18 +220,114 @@ async def test_a_broker_that_moved_is_dialled_at_its_new_address_at_once(
         connecting.connections.close()
 
 
-async def test_a_broker_that_moved_keeps_its_open_connections(
+async def test_connections_to_where_a_broker_was_are_left_when_it_has_moved(
     connecting: Connecting, broker: AnsweringBroker
 ) -> None:
+    """Another broker may be there by now, which answers, and knows nothing of what is asked."""
     # Given
-    before = await connecting.connections.control(1)
+    before = [await connecting.connections.control(1), await connecting.connections.appender(1)]
     async with broker_that(lambda _: cluster_named("elsewhere")) as elsewhere:
         # When
         connecting.learn(1, elsewhere)
 
         # Then
-        assert await connecting.connections.control(1) is before
-        assert broker.accepted_count == 1
+        assert [client.is_open for client in before] == [False, False]
+        assert await ask(await connecting.connections.control(1)) == "elsewhere"
+        await broker.until_connected(0)
+        assert ("connection_errors", "broker", "closed_by_kproxy") not in connecting.counted.counts
+        connecting.connections.close()
+
+
+async def test_what_is_owed_by_the_place_where_a_broker_was_may_still_come(
+    connecting: Connecting, broker: AnsweringBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.setattr(broker_connections, "MOVED_PATIENCE_MS", 60_000)
+    may_answer = asyncio.Event()
+
+    async def answer_late(_: DecodedRequest) -> Reply:
+        await may_answer.wait()
+        return cluster_named("before")
+
+    broker.answers[3] = answer_late
+    before = await connecting.connections.control(1)
+    async with asyncio.TaskGroup() as asking:
+        asked = asking.create_task(ask(before))
+        await broker.until_asked(3)
+        async with broker_that(lambda _: cluster_named("elsewhere")) as elsewhere:
+            # When
+            connecting.learn(1, elsewhere)
+
+            # Then
+            assert await ask(await connecting.connections.control(1)) == "elsewhere"
+            may_answer.set()
+            assert await asked == "before"
+            connecting.connections.close()
+
+
+async def test_a_place_where_a_broker_was_that_says_nothing_is_left_after_a_while(
+    connecting: Connecting, broker: AnsweringBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.setattr(broker_connections, "MOVED_PATIENCE_MS", 20)
+    broker.answers[3] = never
+    before = await connecting.connections.control(1)
+    async with asyncio.TaskGroup() as asking:
+        asked = asking.create_task(unanswered(before))
+        await broker.until_asked(3)
+        async with broker_that(lambda _: cluster_named("elsewhere")) as elsewhere:
+            # When
+            connecting.learn(1, elsewhere)
+
+            # Then
+            await asked
+            assert not before.is_open
+            connecting.connections.close()
+
+
+async def test_who_waits_for_a_dial_to_where_a_broker_was_is_told_at_once(
+    connecting: Connecting, broker: AnsweringBroker
+) -> None:
+    # Given
+    broker.answers[18] = never
+    async with broker_that(lambda _: cluster_named("elsewhere")) as elsewhere:
+
+        async def move() -> None:
+            await broker.until_asked(18)
+
+            # When
+            connecting.learn(1, elsewhere)
+
+        outcome, _ = await asyncio.gather(connecting.connections.control(1), move(), return_exceptions=True)
+
+        # Then
+        assert str(outcome) == f"broker 1 has moved from {broker.address} to {elsewhere.address}"
+        assert await ask(await connecting.connections.control(1)) == "elsewhere"
+        connecting.connections.close()
+
+
+async def test_that_a_broker_may_have_moved_is_told_when_it_is_not_reached_or_has_to_be_dialled_again(
+    connecting: Connecting, broker: AnsweringBroker
+) -> None:
+    # Given
+    doubts: list[str] = []
+    client = await connecting.connections.control(1)
+    connecting.connections.on_doubt = lambda: doubts.append("doubt")
+    await connecting.connections.reader(1)
+    broker.drop_connections()
+    while client.is_open:  # noqa: ASYNC110 - the scenario is bounded
+        await asyncio.sleep(0)
+
+    # When
+    await connecting.connections.control(1)
+    dialled_again = len(doubts)
+    await broker.stop()
+    with pytest.raises(BrokerFailure):
+        await connecting.connections.tail(1)
+
+    # Then
+    assert (dialled_again, len(doubts)) == (1, 2)
+    await broker.start()
 
 
 async def test_a_node_id_that_nobody_named_is_refused(connecting: Connecting) -> None:

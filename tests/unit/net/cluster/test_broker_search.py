@@ -11,6 +11,7 @@ from kproxy.net.cluster.metadata_rounds import MetadataTiming
 from kproxy.net.tasks import TaskKeeper
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.metadata_request import MetadataRequest
+from tests.in_memory.answering_broker import AnsweringBroker
 from tests.in_memory.scripted_cluster import ScriptedCluster
 from tests.worlds.backing import ORDERS, Backing
 
@@ -102,3 +103,29 @@ async def test_clients_that_cannot_reach_a_broker_make_nobody_read_all_metadata(
         (only,) = cluster.asked(ApiKey.METADATA)[before:]
         assert isinstance(only.message, MetadataRequest)
         assert only.message.topics == []
+
+
+async def test_a_broker_that_moved_while_nobody_asked_about_leaders_is_found_again() -> None:
+    async with (
+        ScriptedCluster((1, 2)) as cluster,
+        Backing(cluster.bootstrap_servers, timing=MetadataTiming()) as backing,
+        AnsweringBroker(version_ranges=cluster.brokers[2].version_ranges) as elsewhere,
+    ):
+        # Given
+        await backing.metadata.refresh()
+        search = BrokerSearch(backing.metadata.ask_for_brokers, lambda: None, tasks=backing.tasks)
+        backing.connections.on_doubt = search.begin
+        before = cluster.brokers[2]
+        await before.stop()
+        cluster.brokers[2] = elsewhere
+
+        # When
+        with pytest.raises(BrokerUnavailable):
+            await backing.connections.control(2)
+
+        # Then
+        found = asyncio.get_running_loop().create_future()
+        backing.metadata.on_brokers.append(found.set_result)
+        await found
+        assert (await backing.connections.control(2)).peer == str(elsewhere.address)
+        await before.start()

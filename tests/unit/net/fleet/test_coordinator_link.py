@@ -124,6 +124,21 @@ async def test_a_broker_that_coordinates_no_more_is_not_asked_again(
     assert answers == [Refused(ErrorCode.NOT_COORDINATOR), Refused(ErrorCode.UNKNOWN_MEMBER_ID)]
 
 
+async def test_a_coordinator_at_whose_old_address_another_broker_is_now_is_found_at_its_new_one(
+    cluster: InMemoryFleetCluster, link: CoordinatorLink
+) -> None:
+    # Given
+    await link.ask_pulse(Describe("a"), patience_ms=SOON_MS)
+    first, second = cluster.cluster.brokers.values()
+
+    # When
+    await first.swap_places(second)
+
+    # Then
+    answers = [await link.ask_pulse(Describe("a"), patience_ms=SOON_MS) for _ in range(3)]
+    assert answers[-1] == Described("Empty", frozenset()), answers
+
+
 async def test_a_coordinator_that_nobody_knows_is_no_answer(
     cluster: InMemoryFleetCluster, link: CoordinatorLink
 ) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kproxy.net.dialing import connect
+from kproxy.net.relay import upstream_twin
 from kproxy.net.relay.upstream_twin import UpstreamTwin, dial
 from kproxy.settings import HostPort
 from kproxy.wire import codecs
@@ -126,6 +127,81 @@ async def test_a_broker_that_moved_is_dialled_at_its_new_address_by_new_connecti
             writer.close()
 
 
+async def test_an_idle_client_of_a_broker_that_moved_is_closed_so_that_it_comes_to_the_new_address() -> None:
+    """Another broker may be at the old one by now, and would answer for ever that it leads nothing."""
+    async with (
+        ScriptedBroker() as old,
+        ScriptedBroker() as new,
+        RelayUnderTest(old.port, keepalive_ms=100) as under_test,
+    ):
+        reader, writer = await under_test.connect()
+        await until(lambda: under_test.relay.open_twins == 1)
+        under_test.relay.upstream_addresses = lambda _: [HostPort(BIND_HOST, new.port)]
+
+        assert await ended(reader) == b""
+        await until(lambda: under_test.relay.open_twins == 0)
+        assert not [key for key in under_test.counted.counts if key[0] == "connection_errors"]
+        writer.close()
+
+
+async def test_what_the_old_address_owes_comes_before_the_client_is_closed() -> None:
+    async with (
+        ScriptedBroker() as old,
+        ScriptedBroker() as new,
+        RelayUnderTest(old.port, keepalive_ms=100) as under_test,
+    ):
+        reader, writer = await under_test.connect()
+        writer.write(request(1))
+        await old.until_received(len(request(1)))
+        (twin,) = under_test.relay.twins
+        under_test.relay.upstream_addresses = lambda _: [HostPort(BIND_HOST, new.port)]
+        await until(lambda: twin.is_parting)
+        old.send(response(1))
+
+        assert await ended(reader) == response(1)
+        writer.close()
+
+
+async def test_nothing_more_is_sent_to_an_old_address_though_brokers_may_disagree_about_it() -> None:
+    async with (
+        ScriptedBroker() as old,
+        ScriptedBroker() as new,
+        RelayUnderTest(old.port, keepalive_ms=100) as under_test,
+    ):
+        reader, writer = await under_test.connect()
+        writer.write(request(1))
+        await old.until_received(len(request(1)))
+        (twin,) = under_test.relay.twins
+        under_test.relay.upstream_addresses = lambda _: [HostPort(BIND_HOST, new.port)]
+        await until(lambda: twin.is_parting)
+        under_test.relay.upstream_addresses = lambda _: [HostPort(BIND_HOST, old.port)]
+        writer.write(request(2))
+        old.send(response(1))
+
+        await ended(reader)
+        assert old.received == request(1)
+        writer.close()
+
+
+async def test_an_old_address_that_owes_answers_and_says_nothing_keeps_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(upstream_twin, "MOVED_PATIENCE_MS", 100)
+    async with (
+        ScriptedBroker() as old,
+        ScriptedBroker() as new,
+        RelayUnderTest(old.port, keepalive_ms=100) as under_test,
+    ):
+        reader, writer = await under_test.connect()
+        writer.write(request(1))
+        await old.until_received(len(request(1)))
+        under_test.relay.upstream_addresses = lambda _: [HostPort(BIND_HOST, new.port)]
+
+        assert await ended(reader) == b""
+        assert under_test.counted.of("connection_errors", "broker", "lost") == 1
+        writer.close()
+
+
 @pytest.mark.parametrize("host", ["bad..host", "a" * 70 + ".example"])
 async def test_a_broker_whose_host_can_be_no_name_closes_the_client_that_dialled_it(host: str) -> None:
     async with RelayUnderTest(1) as under_test:
@@ -212,6 +288,11 @@ class OwnerOfTwin:
         self.pauses = 0
         self.resumptions = 0
         self.is_lost = False
+        self.may_be_closed = True
+
+    def stop_reading(self) -> None: ...
+
+    def close(self) -> None: ...
 
     def receive_from_broker(self, data: bytes) -> None: ...
 
