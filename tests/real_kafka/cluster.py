@@ -125,7 +125,7 @@ class KafkaCluster:
         return [node.name for node in nodes if node.has_died]
 
     def broker_address(self, node_id: int) -> str:
-        """`HOST:PORT` of one broker; stays the same while it is stopped and started."""
+        """`HOST:PORT` of one broker; stays the same while it is stopped and started, unless it is moved."""
         return self._running().ports[node_id].client.address
 
     @property
@@ -203,6 +203,24 @@ class KafkaCluster:
     def start_all_brokers(self) -> None:
         """Do the same for all of them at once, after all were stopped or killed. With KRaft only."""
         self._start_brokers(self.node_ids, time.monotonic() + START_TIMEOUT_SECONDS)
+
+    def move_broker(self, node_id: int) -> None:
+        """Let a broker that was stopped or killed come back at another port."""
+        self._running().move_broker(node_id)
+
+    def swap_addresses(self, first: int, second: int) -> None:
+        """Let two brokers that were stopped or killed come back each where the other one was. With KRaft only.
+
+        They are to be started at once, by `start_brokers`.
+        """
+        layout = self._running()
+        ports = {node_id: layout.ports[node_id].client for node_id in (first, second)}
+        layout.move_broker(first, ports[second])
+        layout.move_broker(second, ports[first])
+
+    def start_brokers(self, node_ids: Sequence[int]) -> None:
+        """Start brokers at once that were stopped or killed; returns when they serve. With KRaft only."""
+        self._start_brokers(node_ids, time.monotonic() + START_TIMEOUT_SECONDS)
 
     def pause_broker(self, node_id: int) -> None:
         """Freeze one broker: its connections stay open, nothing is answered."""

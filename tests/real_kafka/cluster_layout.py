@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -69,19 +69,31 @@ class ClusterPlan:
 class ClusterLayout:
     """The nodes of one run, running or not, and their ports, which are held until `release_ports`."""
 
+    plan: ClusterPlan
     run: RunFolder
-    ports: Mapping[int, BrokerPorts]
-    brokers: Mapping[int, Node]
+    ports: dict[int, BrokerPorts]
+    brokers: dict[int, Node]
     zookeeper_port: ReservedPort | None
     zookeeper: Node | None
+    left_ports: list[ReservedPort] = field(default_factory=list)
+    """Where brokers were; nobody gets them, so that nobody listens there."""
 
     @property
     def nodes(self) -> Sequence[Node]:
         """ZooKeeper, if there is one, and all brokers."""
         return [*([self.zookeeper] if self.zookeeper else []), *self.brokers.values()]
 
+    def move_broker(self, node_id: int, client: ReservedPort | None = None) -> None:
+        """Let a broker that does not run serve clients on port `client` from its next start on, or on any free one."""
+        before = self.ports[node_id]
+        self.ports[node_id] = replace(before, client=client or ReservedPort(self.plan.host))
+        self.left_ports.append(before.client)
+        self.brokers[node_id] = _broker_node(self.run, self.plan, self.ports, node_id, self.zookeeper_port)
+
     def release_ports(self) -> None:
         """Give all ports back."""
+        for left in self.left_ports:
+            left.release()
         for ports in self.ports.values():
             ports.client.release()
             ports.controller.release()
@@ -114,7 +126,7 @@ def _lay_out_in(run: RunFolder, plan: ClusterPlan) -> ClusterLayout:
     zookeeper_port = ReservedPort() if uses_zookeeper else None
     zookeeper = _zookeeper_node(run, plan, zookeeper_port) if zookeeper_port else None
     brokers = {node_id: _broker_node(run, plan, ports, node_id, zookeeper_port) for node_id in plan.node_ids}
-    return ClusterLayout(run, ports, brokers, zookeeper_port, zookeeper)
+    return ClusterLayout(plan, run, ports, brokers, zookeeper_port, zookeeper)
 
 
 def _reserve_ports(plan: ClusterPlan) -> dict[int, BrokerPorts]:
