@@ -78,7 +78,7 @@ def require_that_all_goes_on(work: GroupAtWork, before: dict[int, str]) -> None:
     kproxy, cluster = work.kproxy, work.acceptances.cluster
     pause = work.wait_for_answer(since=time.monotonic())
     print(f"accepted again {pause:.2f} s after the brokers were there")
-    work.wait_until_each_partition_goes_on()
+    work.wait_until_each_partition_goes_on(since=time.monotonic())
     work.acceptances.take_what_landed()
     work.acceptances.wait_until_calm()
     work.acceptances.require_in_order(work.acceptances.read_log())

@@ -1,7 +1,7 @@
 """Share group members of each client at work through one kproxy, in front of brokers to which something happens."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,23 +37,38 @@ class GroupAtWork:
         """Return when an acceptance was answered after `since`; how long after, in seconds."""
         return self.acceptances.wait_for_answer(since=since, timeout_seconds=TIMEOUT_SECONDS)
 
-    def wait_until_each_partition_goes_on(self) -> None:
-        """Return when a record of each partition was accepted that has been produced since."""
-        servers = self.acceptances.cluster.bootstrap_servers
-        first = {
-            partition: administration.end_offset(servers, self.topic, partition)
-            for partition in range(PARTITIONS)
-        }
-        deadline, accepted = time.monotonic() + TIMEOUT_SECONDS, dict[int, int]()
+    def wait_until_each_partition_goes_on(self, *, since: float) -> None:
+        """Return when a record of each partition of the topic was accepted after `since`."""
+        deadline, going = time.monotonic() + TIMEOUT_SECONDS, set[int]()
         while time.monotonic() < deadline:
-            accepted = {
-                partition: offset
-                for _, partition, offset in sorted(answer.record for answer in self.acceptances.answers())
-            }
-            if all(accepted.get(partition, -1) >= first[partition] for partition in first):
+            going = {answer.record[1] for answer in self.acceptances.answers() if answer.at > since}
+            if len(going) == PARTITIONS:
                 return
             time.sleep(POLL_SECONDS)
-        raise AssertionError(f"accepted up to {accepted}, not {first}: {self.acceptances.errors()}")
+        raise AssertionError(f"only partitions {going} go on: {self.acceptances.errors()}")
+
+    def accepted_up_to(self) -> dict[int, int]:
+        """The highest offset of each partition of the topic whose acceptance was answered."""
+        return {record[1]: record[2] for record in sorted(each.record for each in self.acceptances.answers())}
+
+    def summary(self, befallen: str) -> dict[str, object]:
+        """What came of it, for people."""
+        metrics = self.kproxy.metrics()
+        return {
+            "befallen": befallen,
+            "records produced": len(self.acceptances.production.produced),
+            "acceptances answered": len(self.acceptances.answers()),
+            "slots rebuilt": metrics.total("kproxy_statelog_rebuilds_total"),
+            "truncations": metrics.total("kproxy_statelog_truncations_total"),
+            "errors of members": dict(self.acceptances.errors()),
+        }
+
+    def wait_until(self, is_so: Callable[[], bool]) -> None:
+        """Return when `is_so`, which is asked again and again."""
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        while not is_so():
+            assert time.monotonic() < deadline, f"waited in vain: {self.acceptances.errors()}"
+            time.sleep(POLL_SECONDS)
 
 
 @contextmanager
@@ -66,6 +81,7 @@ def group_at_work(
     replicas: int = 3,
     clients: Sequence[str] = tuple(MEMBER_KINDS),
     produces_through_kproxy: bool = False,
+    is_idempotent: bool = True,
 ) -> Iterator[GroupAtWork]:
     """Start a kproxy with `settings`, one member of each of `clients`, and a producer; all end with the block.
 
@@ -92,7 +108,11 @@ def group_at_work(
         )
         through = kproxy if produces_through_kproxy else cluster
         production = stack.enter_context(
-            SteadyProduction(through.bootstrap_servers, [(topic, number) for number in range(PARTITIONS)])
+            SteadyProduction(
+                through.bootstrap_servers,
+                [(topic, number) for number in range(PARTITIONS)],
+                settings={"enable.idempotence": str(is_idempotent).lower()},
+            )
         )
         accepters = [
             stack.enter_context(Accepter(_starter(kproxy, client, group), [topic], journals / client))

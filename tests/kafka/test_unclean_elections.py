@@ -1,0 +1,91 @@
+"""A replica that was behind is elected, and the log is cut off: the alarm is raised, and groups go on."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.real_kafka import administration
+from tests.real_kafka.cluster import KafkaCluster
+from tests.real_kafka.group_at_work import group_at_work
+from tests.real_kafka.leadership import move_replicas
+
+pytestmark = pytest.mark.soak
+
+ONE_IS_ENOUGH: Final = {
+    "share.coordinator.state.topic.replication.factor": 3,
+    "share.coordinator.state.topic.min.isr": 1,
+}
+MAY_LOSE_RECORDS: Final = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
+
+
+@pytest.fixture(scope="module")
+def three_brokers() -> Iterator[KafkaCluster]:
+    with KafkaCluster(brokers=3) as cluster:
+        yield cluster
+
+
+def test_a_state_log_that_was_cut_off_by_an_unclean_election_raises_the_alarm_and_the_group_goes_on(
+    three_brokers: KafkaCluster, tmp_path: Path
+) -> None:
+    # Given
+    cluster = three_brokers
+    with group_at_work(cluster, tmp_path, settings=ONE_IS_ENOUGH) as work:
+        move_replicas(cluster, work.state_topics, [1, 2])
+        for topic in work.state_topics:
+            administration.set_topic_settings(cluster.bootstrap_servers, topic, MAY_LOSE_RECORDS)
+        cluster.stop_broker(2)
+        work.wait_until_each_partition_goes_on(since=time.monotonic())
+        cluster.kill_broker(1)
+
+        # When
+        cluster.start_broker(2)
+
+        # Then
+        work.wait_until_each_partition_goes_on(since=time.monotonic())
+        cluster.start_broker(1)
+        work.acceptances.take_what_landed()
+        work.acceptances.wait_until_calm()
+        kproxy = work.kproxy
+        print(json.dumps(work.summary("unclean election of the state log"), indent=2))
+        assert work.acceptances.production.produced <= work.acceptances.tried()
+        assert kproxy.metrics().total("kproxy_statelog_truncations_total") > 0
+        assert kproxy.log_events("state_log_truncated", level="error")
+        assert kproxy.log_events("slot_stopped") == []
+        assert work.acceptances.restarts() == []
+
+
+def test_a_group_whose_topic_was_cut_off_goes_on_with_the_records_behind_those_it_has_seen(
+    three_brokers: KafkaCluster, tmp_path: Path
+) -> None:
+    # Given
+    cluster = three_brokers
+    with group_at_work(cluster, tmp_path, settings=ONE_IS_ENOUGH, is_idempotent=False) as work:
+        move_replicas(cluster, [work.topic], [1, 2])
+        administration.set_topic_settings(cluster.bootstrap_servers, work.topic, MAY_LOSE_RECORDS)
+        cluster.stop_broker(2)
+        work.wait_until_each_partition_goes_on(since=time.monotonic())
+        cluster.kill_broker(1)
+        seen = work.accepted_up_to()
+
+        # When
+        cluster.start_broker(2)
+
+        # Then
+        ends = {
+            partition: administration.end_offset(cluster.bootstrap_servers, work.topic, partition)
+            for partition in seen
+        }
+        print(json.dumps({"accepted up to": seen, "ends of the logs after that": ends}))
+        work.wait_until(lambda: all(work.accepted_up_to()[each] > seen[each] for each in seen))
+        cluster.start_broker(1)
+        went_on = work.accepted_up_to()
+        work.wait_until(lambda: all(work.accepted_up_to()[each] > went_on[each] for each in seen))
+        print(json.dumps(work.summary("unclean election of the consumed topic"), indent=2))
+        assert any(ends[each] <= seen[each] for each in seen), "nothing was cut off"
+        assert work.kproxy.metrics().total("kproxy_statelog_truncations_total") == 0
+        assert work.kproxy.log_events("slot_stopped") == []
+        assert work.acceptances.restarts() == []
