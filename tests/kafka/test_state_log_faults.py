@@ -1,4 +1,4 @@
-"""Replicas of the state log are too few, or its leaders move, under load: what was answered stays, and nothing is lost."""
+"""Replicas of the state log are too few, or its leaders move: what was answered stays, and nothing is lost."""
 
 import json
 import time
