@@ -11,7 +11,8 @@ How it gets fast, and stays safe:
 4. Objects are made by `object.__new__` and every attribute is set, which costs less than calling the class;
    names are local; a struct without tagged fields costs one test.
 
-5. The elements of a request are counted, and too many refused before they are read.
+5. The elements of a request are counted, and too many refused before they are read. Many numbers, and many tagged
+   fields that no schema knows, stay packed (`codec_runtime`).
 
 A message without records is copied into `bytes` first if it is not, because these are quicker to index; a
 header, or a message with records, is read where it is, and its records are views.
@@ -24,7 +25,13 @@ from typing import Final
 from construct import Construct
 
 from kproxy.errors import MalformedMessage
-from kproxy.wire.codec_runtime import tagged_field_head, unknown_tagged_fields
+from kproxy.wire.codec_runtime import (
+    MANY_NUMBERS,
+    PACKABLE,
+    packed_numbers,
+    tagged_field_head,
+    unknown_tagged_fields,
+)
 from kproxy.wire.codec_source import CodecSource, spans_numbers
 from kproxy.wire.length_prefixes import FixedLength
 from kproxy.wire.message_struct import (
@@ -71,7 +78,13 @@ class DecodeEmitter:
         self._reads_in_place: Final = reads_in_place
         self._run: Final[list[tuple[str, str]]] = []
         self._path: Final[list[str]] = []
-        for known in (MalformedMessage, decode_varint, tagged_field_head, unknown_tagged_fields):
+        for known in (
+            MalformedMessage,
+            decode_varint,
+            tagged_field_head,
+            unknown_tagged_fields,
+            packed_numbers,
+        ):
             source.constant(known.__name__, known)
         source.constant("new", object.__new__)
 
@@ -274,11 +287,24 @@ class DecodeEmitter:
         code, width = construct.element.code, construct.element.minimum_size
         self._count_elements(f"({count}) // {_NUMBERS_OF_ONE}")
         table = self._source.array_methods("unpack_from", "", code, "B" if tagged_count else "")
+        step = count if width == 1 else f"({count}) * {width}"
+        if self._counts_elements and code in PACKABLE:
+            with self._source.block(f"if {count} > {MANY_NUMBERS}"):
+                self._source.line(f"{target} = packed_numbers(buffer, position, {count}, {code!r})")
+                self._source.line(f"position += {step}")
+                if tagged_count:
+                    self._source.line(f"{tagged_count} = buffer[position]")
+                    self._source.line("position += 1")
+            with self._source.block("else"):
+                self._few_numbers(f"{table}[{count}]", target, step, tagged_count)
+        else:
+            self._few_numbers(f"{table}[{count}]", target, step, tagged_count)
+
+    def _few_numbers(self, unpack: str, target: str, step: str, tagged_count: str | None) -> None:
         numbers = self._source.fresh(_last_name(target))
-        self._source.line(f"{target} = {numbers} = [*{table}[{count}](buffer, position)]")
+        self._source.line(f"{target} = {numbers} = [*{unpack}(buffer, position)]")
         if tagged_count:
             self._source.line(f"{tagged_count} = {numbers}.pop()")
-        step = count if width == 1 else f"({count}) * {width}"
         self._source.line(f"position += {step}{' + 1' * bool(tagged_count)}")
 
     def _no_numbers(self, target: str, value: str, tagged_count: str | None) -> None:

@@ -19,6 +19,7 @@ from construct import Construct, Struct
 
 from kproxy.errors import MalformedMessage
 from kproxy.wire.byte_streams import ByteSink, ByteSource, UnencodableMessage, read_exactly
+from kproxy.wire.codec_runtime import MANY_TAGS, PackedTags
 from kproxy.wire.length_prefixes import COMPACT_LENGTH, INT16_LENGTH, INT32_LENGTH, LengthPrefix
 from kproxy.wire.message_schema import FieldSchema, Message, MessagePart, default_values
 from kproxy.wire.primitives import (
@@ -87,7 +88,8 @@ class TaggedField:
 class TaggedFields(WireConstruct):
     """The tagged fields at the end of a struct: those the schema knows, and the bytes of all others.
 
-    Parsing accepts any order of tags, as Kafka does, but none twice. Building writes them in rising order.
+    Parsing accepts any order of tags, as Kafka does, but none twice. Building writes them in rising order. Where the
+    schema knows no tags, more than `MANY_TAGS` must come by rising tag, so that they can be kept as they are.
     """
 
     minimum_size = 1
@@ -99,7 +101,9 @@ class TaggedFields(WireConstruct):
     def _parse(self, stream: ByteSource, context: Any, path: str) -> dict[str, Any]:
         values: dict[str, Any] = {}
         unknown: dict[int, bytes] = {}
-        for _ in range(read_varint(stream, path)):
+        count = read_varint(stream, path)
+        start = stream.position
+        for _ in range(count):
             tag, size = read_varint(stream, path), read_varint(stream, path)
             field = self.known.get(tag)
             name = str(tag) if field is None else field.name
@@ -110,6 +114,12 @@ class TaggedFields(WireConstruct):
                 unknown[tag] = bytes(content)
             else:
                 values[name] = _parse_whole(field.construct, content, context, f"{path} -> {name}")
+        if not self.known and count > MANY_TAGS:
+            tidy = encode_tagged_fields([*unknown.items()])
+            if not tidy.endswith(bytes(stream.view[start : stream.position])):
+                raise MalformedMessage(
+                    f"{path}: among {counted(count, 'tag')} that nobody knows one does not rise"
+                )
         return {**values, UNKNOWN_TAGGED_FIELDS: tuple(sorted(unknown.items()))}
 
     def _build(self, obj: Any, stream: ByteSink, context: Any, path: str) -> None:
@@ -155,6 +165,8 @@ def encode_tagged_fields(fields: Sequence[tuple[int, bytes]]) -> bytes:
     Raises:
         UnencodableMessage: a tag stands twice or is no varint.
     """
+    if isinstance(fields, PackedTags):
+        return fields.section
     parts = [encode_varint(len(fields))]
     previous_tag = -1
     for tag, content in sorted(fields, key=operator.itemgetter(0)):
