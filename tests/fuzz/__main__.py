@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -21,6 +21,7 @@ from tests.fuzz.registry import TARGETS
 ROOT: Final = Path(__file__).resolve().parents[2]
 FOLDER: Final = ROOT / "build" / "fuzzing"
 LONGEST_TURN_S: Final = 240.0
+SHORTEST_TURN_S: Final = 1.0
 GRACE_S: Final = 180.0
 """What a turn may take beyond its time: to start, to instrument, to stop at a hang."""
 
@@ -46,13 +47,38 @@ class Figures:
 def fuzz(names: Sequence[str], minutes: float, *, seed: int) -> dict[str, Figures]:
     """Give each target the same time, in turns; return what came of it."""
     figures = {name: Figures() for name in names}
-    seconds = minutes * 60 / len(names)
-    round_count = max(round(seconds / LONGEST_TURN_S), 1)
-    for number in range(round_count):
-        for name in names:
-            _take_turn(name, figures[name], seconds / round_count, seed + number)
-            _say(f"round {number + 1} of {round_count}  {name:<16} {figures[name].row}")
+    for turn in turns(names, minutes * 60):
+        _take_turn(turn.name, figures[turn.name], turn.seconds, seed + turn.round_number)
+        _say(f"round {turn.round_number + 1}  {turn.name:<17} {figures[turn.name].row}")
     return figures
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one target is given next."""
+
+    name: str
+    round_number: int
+    seconds: float
+
+
+def turns(
+    names: Sequence[str], seconds: float, *, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Turn]:
+    """Yield the turns of all targets, each with its share of what is left when it begins.
+
+    What one takes beyond its share all that come behind it lose alike; in the next round those come first that have had
+    least so far.
+    """
+    end, round_count = clock() + seconds, max(round(seconds / len(names) / LONGEST_TURN_S), 1)
+    had = dict.fromkeys(names, 0.0)
+    turns_left = round_count * len(names)
+    for number in range(round_count):
+        for name in sorted(names, key=lambda each: had[each]):
+            began = clock()
+            yield Turn(name, number, max((end - began) / turns_left, SHORTEST_TURN_S))
+            had[name] += clock() - began
+            turns_left -= 1
 
 
 def _take_turn(name: str, figures: Figures, seconds: float, seed: int) -> None:
@@ -99,7 +125,7 @@ def _say(text: str) -> None:
 
 def _report(figures: dict[str, Figures]) -> int:
     for name, each in figures.items():
-        print(f"{name:<16} {each.row}")
+        print(f"{name:<17} {each.row}")
     total = sum(each.executions for each in figures.values())
     crashes = sorted(crash for each in figures.values() for crash in each.crashes)
     print(f"{total:,} executions of {len(figures)} targets, {len(crashes)} new crashes")

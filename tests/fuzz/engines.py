@@ -28,7 +28,10 @@ MOST_MEMORY_MB: Final = 1024
 HANG_SECONDS: Final = 60
 """Of the clock, for what holds the interpreter so that no signal gets through."""
 
-_FIRST_RANDOM_INPUTS: Final = 100_000
+_LEAST_LEFT: Final = 0.5
+"""Of a turn, for inputs, however long it took to begin."""
+
+_BEGAN: Final = time.monotonic()
 
 
 class Crash(Exception):
@@ -71,13 +74,15 @@ def fuzz(target_name: str, seconds: float, folder: Path, seed: int) -> int:
 def _by_mutation(target_name: str, seconds: float, folder: Path, seed: int) -> int:
     runner = Runner(_target(target_name), folder)
     seeds = _inputs_to_begin_with(runner.target)
-    end = time.monotonic() + seconds
+    end = time.monotonic() + _left_of(seconds)
     try:
         for data in seeds:
             runner.run(data)
         while time.monotonic() < end:
             for data in inputs(seeds, 1_000, seed=seed):
                 runner.run(data)
+                if time.monotonic() >= end:
+                    break
             seed += 1
     except Crash as crash:
         print(crash)
@@ -104,7 +109,7 @@ def _by_coverage(target_name: str, seconds: float, folder: Path, seed: int) -> i
             raise
 
     flags = {
-        "max_total_time": max(int(seconds), 1),
+        "max_total_time": max(round(_left_of(seconds)), 1),
         "max_len": MOST_BYTES,
         "timeout": HANG_SECONDS,
         "rss_limit_mb": MOST_MEMORY_MB,
@@ -119,6 +124,11 @@ def _by_coverage(target_name: str, seconds: float, folder: Path, seed: int) -> i
     )
     atheris.Fuzz()
     return 0
+
+
+def _left_of(seconds: float) -> float:
+    """Return what is left of a turn of `seconds`, which began with the process: targets take long to be imported."""
+    return max(seconds - (time.monotonic() - _BEGAN), _LEAST_LEFT * seconds)
 
 
 def _instrument_codecs(atheris: Any) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from tests.fuzz.execution import Target
-from tests.fuzz.targets import admin, cluster, codecs, peers, recovery, streams
+from tests.fuzz.targets import admin, cluster, codecs, logins, peers, recovery, streams, transports
 
 TARGETS: Final[Mapping[str, Target]] = {
     target.name: target
-    for module in (codecs, streams, peers, admin, recovery, cluster)
+    for module in (codecs, streams, peers, admin, recovery, cluster, logins, transports)
     for target in module.TARGETS
 }

@@ -4,9 +4,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from kproxy.net.relay.paced_transport import PacedTransport
+from kproxy.security.sasl_exchange import SaslExchange
 from tests.fuzz import engines
 from tests.fuzz.engines import Crash, Runner
 from tests.fuzz.execution import Growth, Hang, Seed, Target, execute, execute_measured
@@ -74,6 +77,37 @@ def test_a_fault_that_only_the_log_tells_of_is_found(monkeypatch: pytest.MonkeyP
 
     with pytest.raises(AssertionError, match="a fault was logged"):
         execute(target, visit.data)
+
+
+def test_a_login_that_believes_a_broker_without_proof_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = TARGETS["sasl-logins"]
+    refusal = next(seed for seed in target.seeds() if seed.name == "SCRAM-SHA-256, refused")
+    monkeypatch.setattr("hmac.compare_digest", lambda _said, _expected: True)
+
+    with pytest.raises(AssertionError):
+        execute(target, refusal.data)
+
+
+def test_a_client_that_is_believed_before_the_broker_has_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = TARGETS["sasl-inspection"]
+    refused = next(seed for seed in target.seeds() if seed.name == "PLAIN, 1, refused")
+    monkeypatch.setattr("kproxy.interception.sasl_watch.ErrorCode", SimpleNamespace(NONE=58))
+    monkeypatch.setattr(
+        "kproxy.interception.sasl_watch.SaslWatch._handshake_answered",
+        lambda watch, _version, mechanism, _frame: setattr(watch, "_exchange", SaslExchange(mechanism)),
+    )
+
+    with pytest.raises(AssertionError):
+        execute(target, refused.data)
+
+
+def test_a_transport_that_drops_what_waits_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = TARGETS["paced-transport"]
+    slow = next(seed for seed in target.seeds() if seed.name == "a slow peer")
+    monkeypatch.setattr(PacedTransport, "go_on", PacedTransport._drop)
+
+    with pytest.raises(AssertionError):
+        execute(target, slow.data)
 
 
 def test_inputs_are_the_same_for_the_same_seed_and_others_for_another() -> None:
