@@ -27,6 +27,7 @@ __all__ = [
     "UnencodableMessage",
     "decode",
     "decode_request",
+    "decode_request_header",
     "decode_response",
     "encode",
     "encode_request",
@@ -162,6 +163,18 @@ def decode_request(frame: bytes | memoryview) -> DecodedRequest:
     )
     message, _ = _decode_at(message_class, api_version, frame, position)
     return DecodedRequest(api_key, api_version, header.correlation_id, header.client_id, message)
+
+
+def decode_request_header(frame: bytes | memoryview) -> RequestHeader:
+    """Return the header of the request in `frame`, which begins behind the length. Raises MalformedMessage."""
+    if len(frame) < _KEY_AND_VERSION.size:
+        raise MalformedMessage(f"a request of {counted(len(frame), 'byte')}")
+    api_key, api_version = _KEY_AND_VERSION.unpack_from(frame)
+    message_class = REQUEST_CLASSES.get(api_key)
+    if message_class is None:
+        raise MalformedMessage(f"no schema for a request of API key {api_key}")
+    header_version = _request_header_version(message_class, api_version)
+    return _decode_at(RequestHeader, header_version, frame, 0)[0]
 
 
 def encode_request(

@@ -13,12 +13,20 @@ from kproxy.interception.request_decisions import (
     MAX_KEYS_ONE_BY_ONE,
 )
 from kproxy.wire import codecs
+from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.api_versions_response import ApiVersion, ApiVersionsResponse
+from kproxy.wire.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kproxy.wire.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.find_coordinator_response import FindCoordinatorResponse
+from kproxy.wire.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
+from kproxy.wire.messages.streams_group_heartbeat_request import (
+    StreamsGroupHeartbeatRequest,
+    Subtopology,
+    Topology,
+)
 from tests.worlds.conversing import SERVED, Conversation, joined, request, response
 
 
@@ -69,6 +77,42 @@ def test_fewer_coordinators_may_be_sought_where_kproxy_makes_something_of_each_k
     # Then
     with pytest.raises(PeerViolation, match="coordinators searched for: 5001; 5000 are served"):
         talk.client_sends(search(MAX_KEYS_ONE_BY_ONE + 1))
+
+
+@pytest.mark.parametrize(
+    ("api_key", "message"),
+    [
+        (11, JoinGroupRequest("workers", protocols=[JoinGroupRequestProtocol("p", b"metadata")])),
+        (68, ConsumerGroupHeartbeatRequest("workers", subscribed_topic_names=["orders"])),
+        (88, StreamsGroupHeartbeatRequest("workers", topology=Topology(subtopologies=[Subtopology("s")]))),
+    ],
+    ids=["JoinGroup", "ConsumerGroupHeartbeat", "StreamsGroupHeartbeat"],
+)
+def test_what_is_refused_for_its_group_is_not_decoded_behind_the_group_id(
+    api_key: int, message: Message
+) -> None:
+    # Given
+    talk = Conversation(share_group_ids=("workers",))
+    version = codecs.valid_versions(api_key)[1]
+
+    # When
+    passed = talk.client_sends(request(api_key, version, 7, message))
+
+    # Then
+    call = talk.session.take_call()
+    assert passed == b""
+    assert isinstance(call, Call)
+    assert call.request == DecodedRequest(api_key, version, 7, "client", type(message)(group_id="workers"))
+
+
+def test_a_request_with_a_header_that_cannot_be_is_malformed_although_its_group_is_known() -> None:
+    talk = Conversation(share_group_ids=("workers",))
+    frame = request(68, 1, 7, ConsumerGroupHeartbeatRequest("workers")).replace(
+        b"client", b"\xff\xff\xff\xff\xff\xff"
+    )
+
+    with pytest.raises(PeerViolation, match="API key 68 version 1: RequestHeader v2"):
+        talk.client_sends(frame)
 
 
 def test_a_share_coordinator_is_never_sought_at_the_broker() -> None:

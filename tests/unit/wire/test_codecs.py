@@ -11,6 +11,7 @@ from kproxy.wire.codecs import (
     UnencodableMessage,
     decode,
     decode_request,
+    decode_request_header,
     decode_response,
     encode,
     encode_request,
@@ -266,3 +267,15 @@ def test_the_construct_trees_are_really_used_when_selected(codec_kind: CodecKind
     with pytest.raises(MalformedMessage) as refusal:
         decode(ShareGroupHeartbeatRequest, 1, b"\x07ord")
     assert ("(parsing) -> group_id" in str(refusal.value)) == (codec_kind == "construct")
+
+
+def test_the_header_of_a_request_is_read_without_the_request() -> None:
+    frame = b"".join(encode_request(76, 1, 7, "client", HEARTBEAT))[4:]
+
+    header = decode_request_header(frame[:-3])
+
+    assert (header.request_api_key, header.correlation_id, header.client_id) == (76, 7, "client")
+    with pytest.raises(MalformedMessage, match="a request of 3 bytes"):
+        decode_request_header(frame[:3])
+    with pytest.raises(MalformedMessage, match="no schema for a request of API key 32000"):
+        decode_request_header(b"\x7d\x00\x00\x00")
