@@ -26,7 +26,7 @@ from kproxy.interception.broker_addresses import BackingBroker, UnknownBrokers
 from kproxy.interception.calls import AnyCall, Call, peer_call
 from kproxy.interception.gathering import questions
 from kproxy.interception.held_frame import HeldFrame
-from kproxy.interception.keepalive import keepalive_request, keepalive_slot
+from kproxy.interception.keepalive import keepalive_request, keepalive_slot, place_for_own
 from kproxy.interception.known_versions import MAX_API_VERSIONS_VERSION
 from kproxy.interception.relayed_half import Merge, RelayedHalf
 from kproxy.interception.request_decisions import (
@@ -102,10 +102,8 @@ class ClientSession:
         self._slots: deque[ResponseSlot] = deque()
         self._requests = RequestStream(routes, max_request_bytes, self._owe, self._examine)
         self._responses = ResponseStream(self._slots, max_request_bytes, self._rewrite, self._settle_head)
-        self.passes_from_client = self._requests.passes
-        """Tells of the client's next bytes whether they only have to be written on; if so, they count as received."""
-        self.passes_from_broker = self._responses.passes
-        """The same the other way."""
+        self.passes_from_client, self.passes_from_broker = self._requests.passes, self._responses.passes
+        """Tell of one side's next bytes whether they only have to be written on; if so, they count as received."""
         self._on_topic_change = on_topic_change
         self.principal: Principal = ANONYMOUS
         """Who the client has proved to be so far."""
@@ -247,7 +245,7 @@ class ClientSession:
 
     def left_half(self, request: DecodedRequest, message: Message, merge: Merge) -> RelayedHalf:
         """Return what to pass on when `message` is what is left of `request`: in the version that the broker has."""
-        _, newest = self._broker_versions.get(request.api_key, (0, request.api_version))
+        newest = self._broker_versions.get(request.api_key, (0, request.api_version))[1]
         version = min(request.api_version, newest)
         return RelayedHalf(request, message, version, self._rewriter.topic_name, merge)
 
@@ -259,16 +257,17 @@ class ClientSession:
         self._requests.go_on()
 
     def inject_keepalive(self) -> bool:
-        """Put an ApiVersions request of kproxy's own on a silent twin; its answer is swallowed.
+        """Put an ApiVersions request on a silent twin; False when it is not silent."""
+        is_busy = self.awaits_broker or self._responses.is_mid_frame
+        return not is_busy and self.ask_broker(keepalive_slot(), keepalive_request())
 
-        Returns False, having done nothing, when the broker owes a response, or a frame or SASL is under way: then it is
-        not silent. A call being answered does not count: a share consumer that polls has one nearly all the time.
-        """
-        is_mid_frame = self._requests.is_mid_frame or self._responses.is_mid_frame
-        if self.awaits_broker or is_mid_frame or self.sasl.is_under_way:
+    def ask_broker(self, slot: ResponseSlot, frame: Buffers) -> bool:
+        """Send a request of kproxy's own, and let `slot.rewrite` alone see the answer; False if the twin is in use."""
+        place = place_for_own(self._slots)
+        if place is None or self._requests.is_mid_frame or self.sasl.is_under_way:
             return False
-        self._slots.appendleft(keepalive_slot())
-        self._requests.for_broker.extend(keepalive_request())
+        self._slots.insert(place, slot)
+        self._requests.for_broker.extend(frame)
         return True
 
     # ---- requests
@@ -336,8 +335,8 @@ class ClientSession:
         """Let a request of SASL pass as it came, and its answer, and see who the client turns out to be."""
         self._count(head)
         self._relay_held(SlotKind.REWRITE, head, frame)
-        message = decode_held(head, frame).message
-        self._slots[-1].rewrite = partial(self._learn, self.sasl.request(message, head.api_version))
+        learn = self.sasl.request(decode_held(head, frame).message, head.api_version)
+        self._slots[-1].rewrite = partial(self._learn, learn)
 
     def _relay_held(self, kind: SlotKind, head: RequestHead, frame: memoryview) -> None:
         self._slots.append(ResponseSlot(kind, *head))
@@ -364,7 +363,7 @@ class ClientSession:
             self.has_long_answer = True
             return False
         self._is_long_turn = False
-        if slot.kind is not SlotKind.SWALLOW:
+        if slot.kind is not SlotKind.SWALLOW or slot.rewrite is not None:
             try:
                 self._responses.for_client.extend(self._rewritten(slot, frame))
             except UnknownBrokers as unknown:

@@ -1,5 +1,6 @@
-"""The request that kproxy sends on a silent twin, so that its broker does not close it."""
+"""The request that kproxy sends on a silent twin, so that its broker does not close it; where its own answers stand."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from kproxy.interception.response_slots import ResponseSlot, SlotKind
@@ -20,3 +21,17 @@ def keepalive_request() -> list[bytes | memoryview]:
     """Return the frame."""
     client_id, message = "kproxy-keepalive", ApiVersionsRequest()
     return codecs.encode_request(ApiKey.API_VERSIONS, 0, KEEPALIVE_CORRELATION_ID, client_id, message)
+
+
+def place_for_own(slots: Iterable[ResponseSlot]) -> int | None:
+    """Return where among `slots` the answer to a request of kproxy's own stands that is sent now.
+
+    That is behind those to its other ones, and in front of what kproxy has yet to answer; None while the broker owes
+    the client a response.
+    """
+    place = 0
+    for slot in slots:
+        if slot.kind is not SlotKind.SWALLOW:
+            return place if slot.kind is SlotKind.LOCAL else None
+        place += 1
+    return place

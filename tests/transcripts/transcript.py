@@ -11,12 +11,13 @@ Whatever leaves has to stand in the transcript, in its place and byte for byte, 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from kproxy.errors import PeerViolation
 from kproxy.interception.broker_addresses import AdvertisedAddress
 from kproxy.interception.calls import AnyCall, Call
+from kproxy.interception.response_slots import Buffers, ResponseSlot, SlotKind
 from tests.worlds.conversing import Conversation, joined
 
 WHOLE: Final = 1 << 30
@@ -105,6 +106,20 @@ class KeepsAlive:
 
 
 @dataclass(frozen=True, slots=True)
+class Asks:
+    """kproxy has a question of its own for the broker; what comes back is collected in `heard`, where that is given."""
+
+    data: bytes
+    correlation_id: int
+    heard: list[bytes] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class MayNotAsk:
+    """kproxy has a question of its own, and this is no moment to ask it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Serves:
     """From now on kproxy serves these versions of the share APIs."""
 
@@ -121,6 +136,8 @@ Step: TypeAlias = (
     | AnswersNothingYet
     | Binds
     | KeepsAlive
+    | Asks
+    | MayNotAsk
     | Serves
 )
 
@@ -132,6 +149,18 @@ def play(*steps: Step, conversation: Conversation | None = None, chunk_bytes: in
         stage.perform(step)
     stage.expect_silence("at the end")
     return stage.conversation
+
+
+def own_slot(correlation_id: int, heard: list[bytes]) -> ResponseSlot:
+    """Return the place of an answer that is for kproxy alone, which puts it into `heard`."""
+
+    def hear(frame: memoryview) -> Buffers:
+        heard.append(bytes(frame))
+        return []
+
+    slot = ResponseSlot(SlotKind.SWALLOW, 3, 8, correlation_id)
+    slot.rewrite = hear
+    return slot
 
 
 class _Stage:
@@ -184,12 +213,21 @@ class _Stage:
                 assert node_id in {broker.node_id for broker in self._session.take_new_brokers()}
                 self.conversation.addresses.advertise(node_id, address)
                 self._session.brokers_are_bound()
-            case KeepsAlive():
-                assert self._session.inject_keepalive(), "no keepalive was sent"
+            case KeepsAlive() | Asks() | MayNotAsk():
+                self._ask(step)
             case Serves(ranges):
                 self.conversation.routes.serve(ranges)
             case _:
                 raise AssertionError(step)
+
+    def _ask(self, step: KeepsAlive | Asks | MayNotAsk) -> None:
+        match step:
+            case KeepsAlive():
+                assert self._session.inject_keepalive(), "no keepalive was sent"
+            case Asks(data, correlation_id, heard):
+                assert self._session.ask_broker(own_slot(correlation_id, heard), [data]), "nothing was asked"
+            case MayNotAsk():
+                assert not self._session.ask_broker(own_slot(0, []), [b"?"]), "something was asked"
 
     def _receive(self, peer: str, data: bytes) -> None:
         receive = self._session.receive_from_client if peer == "client" else self._session.receive_from_broker
