@@ -56,13 +56,15 @@ class ShareGroupsState(StrEnum):
 class ShareGroupsView:
     """Whether share APIs are served; `reason` says why not. `is_enabled` is true while `state` is ON.
 
-    `delivery_count_limit` is how often a record of any group is delivered at most.
+    `delivery_count_limit` is how often a record of any group is delivered at most. `authorized_by` is what says who may
+    do what: `acls`, `operations`, `none` where there is no authorizer, empty while nobody knows.
     """
 
     is_enabled: bool
     state: ShareGroupsState
     reason: str
     delivery_count_limit: int
+    authorized_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,6 +213,7 @@ class Proxy:
             upstream_addresses=lambda _node_id: settings.bootstrap_servers,
             broker_tls=self._tls.upstream,
             peers=self._share.peers.twins,
+            new_rights=self._share.new_rights,
             on_unreachable=self._broker_search.begin,
             on_topic_change=self._share.topic_changes.note,
             turns=self._share.turns,

@@ -13,8 +13,10 @@ from kproxy.application.topic_changes import TopicChanges
 from kproxy.fleet.member_metadata import MemberProfile
 from kproxy.handlers.share_groups import ShareGroupLimits, ShareGroupPorts, ShareGroups
 from kproxy.handlers.share_state_store import ShareStateStore
+from kproxy.interception.client_session import ClientSession
 from kproxy.interception.closed_topics import ClosedTopics
-from kproxy.net.authorization.acl_watch import AclTiming, AclWatch
+from kproxy.net.authorization.acl_watch import AclTerms, AclWatch
+from kproxy.net.authorization.twin_rights import RightsTerms, TwinRights
 from kproxy.net.background import BackgroundTasks
 from kproxy.net.cluster.broker_connections import BrokerConnections
 from kproxy.net.cluster.group_namespace import ClusterGroupNamespace
@@ -33,6 +35,7 @@ from kproxy.net.waking_turns import WakingTurns
 from kproxy.security.principal import Principal
 from kproxy.security.standard_authorizer import AuthorizerRules
 from kproxy.settings import Settings
+from kproxy.settings.choices import AuthorizerSource
 from kproxy.telemetry import logs
 from kproxy.telemetry.metrics import Metrics
 
@@ -83,6 +86,12 @@ class ShareService:
         self.fleet = self._joined_fleet(plan)
         self.state_log = self._state_log_service(plan)
         self.authorizer = self._acl_watch()
+        self._rights_terms = RightsTerms(
+            around.clock,
+            around.metrics,
+            around.settings.authorizer_refresh_ms,
+            shows_certificate=bool(around.settings.upstream_ssl_keystore_location),
+        )
         self.deadlines = Deadlines(around.clock, around.tasks)
         limits = share_group_limits(around.settings)
         self.groups = self._share_groups(limits)
@@ -139,9 +148,16 @@ class ShareService:
             AuthorizerRules(super_users, settings.allow_everyone_if_no_acl_found),
             clock=around.clock,
             counting=around.metrics,
-            timing=AclTiming(settings.authorizer_refresh_ms, settings.authorizer_max_age_ms),
+            terms=AclTerms(
+                settings.authorizer_refresh_ms, settings.authorizer_max_age_ms, settings.authorizer_source
+            ),
             is_wanted=lambda: not self.groups.apis.is_off,
         )
+
+    def new_rights(self, session: ClientSession, send: Callable[[], None]) -> TwinRights | None:
+        """Return what asks the broker of a client connection what its client may do; see `TwinRights`."""
+        is_asked = self._around.settings.authorizer_source is not AuthorizerSource.ACLS
+        return TwinRights(session, send, self._rights_terms) if is_asked else None
 
     async def _visit(self, profile: MemberProfile) -> None:
         await self.peers.dialler.visit(profile)

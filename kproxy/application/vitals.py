@@ -20,10 +20,10 @@ from kproxy.application.client_ports import ClientPorts
 from kproxy.application.fleet_vitals import FleetVitals
 from kproxy.application.memory_share import MemoryShare
 from kproxy.application.tls_vitals import TlsVitals
-from kproxy.handlers.authorization import Authorizer
 from kproxy.handlers.ports import Clock
 from kproxy.handlers.share_groups import ShareGroups
 from kproxy.interception.broker_addresses import BrokerAddresses
+from kproxy.net.authorization.acl_watch import SOURCES_IN_USE, AclWatch
 from kproxy.net.cluster.contact_watch import ContactWatch
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.relay.relay import Relay
@@ -52,7 +52,7 @@ class VitalParts:
     relay: Relay
     sweeper: Sweeper
     share_groups: ShareGroups
-    authorizer: Authorizer
+    authorizer: AclWatch
     state_log: StateLogService
     fleet: FleetVitals
     tls: TlsVitals
@@ -122,7 +122,13 @@ class Vitals:
             )
         reason = self.why_unavailable()
         state = ShareGroupsState.UNAVAILABLE if reason else ShareGroupsState.ON
-        return ShareGroupsView(is_enabled=not reason, state=state, reason=reason, delivery_count_limit=limit)
+        return ShareGroupsView(
+            is_enabled=not reason,
+            state=state,
+            reason=reason,
+            delivery_count_limit=limit,
+            authorized_by=self._parts.authorizer.source_in_use,
+        )
 
     def say_where(self) -> None:
         """Print the start line: everything that a person or a script needs to go on.
@@ -205,8 +211,13 @@ class Vitals:
         metrics.register_gauge("share_partitions", lambda: share_groups.share_partition_count)
         metrics.register_gauge("share_inflight_records", lambda: share_groups.in_flight_count)
         metrics.register_gauge("statelog_slots", self._slot_counts)
+        metrics.register_gauge("authorizer_source", self._sources)
         parts.fleet.register_gauges(metrics)
         parts.tls.register_gauges(metrics)
+
+    def _sources(self) -> Mapping[tuple[str, ...], float]:
+        in_use = self._parts.authorizer.source_in_use
+        return {(source,): float(source == in_use) for source in SOURCES_IN_USE}
 
     def _slot_counts(self) -> Mapping[tuple[str, ...], float]:
         slots = self._parts.state_log.slots

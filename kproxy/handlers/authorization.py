@@ -5,15 +5,17 @@ stock broker checks, in its order and with its errors: a group first, then topic
 told is refused (COORDINATOR_NOT_AVAILABLE): nothing is served on trust.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Final, Protocol
 
 from kproxy.errors import (
     BrokerUnavailable,
     ClusterAuthorizationFailed,
+    CoordinatorNotAvailable,
     GroupAuthorizationFailed,
     TopicAuthorizationFailed,
 )
+from kproxy.handlers.asked_rights import ASK_BROKER
 from kproxy.handlers.ports import ClusterMetadata
 from kproxy.handlers.request_context import RequestContext
 from kproxy.interception.closed_topics import ClosedTopics
@@ -56,7 +58,8 @@ class Authorizer(Protocol):
     def permissions_of(self, principal: Principal, client_host: str) -> Permissions:
         """Return what `principal` may do from `client_host` (`RequestContext.client_host`) at this moment.
 
-        The same object comes back until something may have changed.
+        The same object comes back until something may have changed. It is `ASK_BROKER` where the client's own broker
+        has to be asked instead.
 
         Raises:
             CoordinatorNotAvailable: that cannot be told.
@@ -137,7 +140,39 @@ class Authorization:
         """Return what the sender of a request may do at this moment; no list is about another process of the fleet."""
         if context.principal.kind == KPROXY.kind:  # to compare all of it takes five times as long
             return OWN
-        return self._authorizer.permissions_of(context.principal, context.client_host)
+        permissions = self._authorizer.permissions_of(context.principal, context.client_host)
+        if permissions is ASK_BROKER and context.rights is not None:
+            return context.rights
+        return permissions
+
+    async def learn(
+        self,
+        context: RequestContext,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        names: Callable[[], Iterable[str]],
+    ) -> None:
+        """Ask for what is going to be checked, where the sender's own broker has to be asked; else return at once.
+
+        To be called before the checks, and again after a long wait. Raises nothing: the checks say what is not known.
+        """
+        rights = context.rights
+        if rights is None:
+            return
+        try:
+            if self.of(context) is not rights:
+                return
+        except CoordinatorNotAvailable:
+            return
+        await rights.learn(operation, resource_type, tuple(dict.fromkeys(names())))
+
+    async def learn_group(self, context: RequestContext, operation: AclOperation, group_id: str) -> None:
+        """Do as `learn`, for one group."""
+        await self.learn(context, operation, ResourceType.GROUP, lambda: (group_id,))
+
+    async def learn_cluster(self, context: RequestContext, operation: AclOperation) -> None:
+        """Do as `learn`, for the cluster."""
+        await self.learn(context, operation, ResourceType.CLUSTER, lambda: (CLUSTER_NAME,))
 
     def require_group(self, context: RequestContext, operation: AclOperation, group_id: str) -> None:
         """Return if the sender may do `operation` on a group. Raises GroupAuthorizationFailed."""
@@ -184,7 +219,14 @@ class Authorization:
         except BrokerUnavailable:
             found = {}
         names = {topic_id: topic.name for topic_id, topic in found.items()}
-        return ReadableTopics(permissions, names, self._closed, group_id)
+
+        async def renew() -> None:
+            if group_id is not None:
+                await self.learn_group(context, AclOperation.READ, group_id)
+            await self.learn(context, AclOperation.READ, ResourceType.TOPIC, names.values)
+
+        await renew()
+        return ReadableTopics(permissions, names, self._closed, group_id, renew)
 
     def group_operations(self, context: RequestContext, group_id: str) -> int:
         """Return what the sender may do to a group, a bit for each operation by its number."""
@@ -196,6 +238,10 @@ class Authorization:
         )
 
 
+async def _nothing_to_renew() -> None:
+    """Return: nobody has to be asked."""
+
+
 class ReadableTopics:
     """Which topics of one request its sender may read, by id, and whether it still may read the group they are for.
 
@@ -204,7 +250,7 @@ class ReadableTopics:
     topic that has no name in `names` is not readable, nor is one that is `closed`.
     """
 
-    __slots__ = ("_closed", "_group_id", "_names", "_permissions")
+    __slots__ = ("_closed", "_group_id", "_names", "_permissions", "renew")
 
     def __init__(
         self,
@@ -212,11 +258,14 @@ class ReadableTopics:
         names: Mapping[TopicId, str],
         closed: ClosedTopics = NO_CLOSED_TOPICS,
         group_id: str | None = None,
+        renew: Callable[[], Awaitable[None]] = _nothing_to_renew,
     ) -> None:
         self._group_id = group_id
         self._permissions = permissions
         self._names = names
         self._closed = closed
+        self.renew = renew
+        """To be called after a long wait: asks again where `permissions` come from a broker that has to be asked."""
 
     @property
     def is_everything(self) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from kproxy.handlers.asked_rights import AskedRights
 from kproxy.handlers.callers import PATIENT_CALLER, Caller
 from kproxy.handlers.refusal_streaks import RefusalStreaks
 from kproxy.security.principal import ANONYMOUS, Principal
@@ -63,6 +64,8 @@ class RequestContext:
     """Who the client proved to be, at the moment it sent this."""
     answer_if_allowed: Message | None = None
     """What is answered if the client may ask for it, where that is known before anybody looks at its rights."""
+    rights: AskedRights | None = None
+    """What its client's broker says of the client's rights; None where the client has no broker in this process."""
     refusal: str = ""
     """Why it is to be refused whatever it asks, with COORDINATOR_NOT_AVAILABLE: the process that serves its group was
     asked, and gave no answer. Empty for a request that is to be served."""

@@ -83,3 +83,13 @@ def of_reading(error_code: int) -> ToldOperations:
     if error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED:
         return ToldOperations(_READ)
     return ToldOperations(_READ, _READ) if error_code in _SAID_BEHIND_THE_AUTHORIZER else NOTHING_TOLD
+
+
+def of_configs(operation: int, error_code: int) -> ToldOperations:
+    """Return what the answer to a request about the configurations of a group tells of `operation`, which that wants.
+
+    Brokers before Kafka 3.8 know no configurations of groups, and tell nothing.
+    """
+    if error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED:
+        return ToldOperations(1 << operation)
+    return ToldOperations(1 << operation, 1 << operation) if error_code == ErrorCode.NONE else NOTHING_TOLD

@@ -16,6 +16,14 @@ class ShareUpstream(StrEnum):
     SHADOW = "shadow"
 
 
+class AuthorizerSource(StrEnum):
+    """What kproxy goes by when it decides who may do what to share groups."""
+
+    AUTO = "auto"
+    ACLS = "acls"
+    OPERATIONS = "operations"
+
+
 class CorruptRecords(StrEnum):
     """What recovery does about a record of the state log that cannot be used."""
 

@@ -112,6 +112,19 @@ DECLARATIONS: Final = (
         ("result",),
         (("same",), ("different",), ("no_authorizer",), ("refused",), ("failed",)),
     ),
+    MetricDeclaration(
+        "rights_questions",
+        _COUNTER,
+        "Questions to brokers about the rights of a client, on its own connection, by what came of them.",
+        ("result",),
+        (("answered",), ("failed",)),
+    ),
+    MetricDeclaration(
+        "authorizer_source",
+        _GAUGE,
+        "What says who may do what to share groups: 1 for the source in use, 0 for the others.",
+        ("source",),
+    ),
     # ------------------------------------------------ share groups
     MetricDeclaration(
         "share_acknowledgements",

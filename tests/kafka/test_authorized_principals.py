@@ -70,6 +70,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         "upstream.sasl.mechanism": "PLAIN",
         "upstream.sasl.username": "kproxy",
         "upstream.sasl.password.file": str(secret),
+        "kproxy.authorizer.source": "acls",
         "kproxy.authorizer.refresh.ms": 100,
         "kproxy.share.heartbeat.max.wait.ms": 0,
     }

@@ -85,9 +85,10 @@ class AlterShareGroupOffsetsHandler:
         self._services.bounds.require_few(
             len(request.topics) + sum(len(topic.partitions) for topic in request.topics)
         )
+        names = {topic.topic_name for topic in request.topics}
+        await self._services.learn_rights(context, AclOperation.READ, request.group_id, names)
         self._services.authorization.require_group(context, AclOperation.READ, request.group_id)
         group_id = await self._services.require_group(request.group_id, context)
-        names = {topic.topic_name for topic in request.topics}
         denied = self._services.denied_topics(names, context)
         found = await self._services.topics_named(names)
         topics = {name: topic for name, topic in found.items() if name not in denied}

@@ -7,6 +7,8 @@ A request that names more groups than `AdministrationBounds` allow is refused, a
 Version notes: 1 and 2 have the same fields, 3 adds a message to each error.
 """
 
+from collections.abc import Iterable
+
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, GroupAuthorizationFailed
 from kproxy.handlers.administration_bounds import AdministrationBounds, count_of_names
@@ -16,7 +18,7 @@ from kproxy.handlers.groups.group_deletions import GroupDeletions
 from kproxy.handlers.ports import GroupLog, Observer
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.request_context import RequestContext
-from kproxy.security.acls import AclOperation
+from kproxy.security.acls import AclOperation, ResourceType
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId
 from kproxy.wire.messages.delete_groups_request import DeleteGroupsRequest
@@ -61,6 +63,9 @@ class DeleteGroupsHandler:
         Raises InvalidRequest when too many are named.
         """
         self._bounds.require_few(count_of_names(request.groups_names))
+        await self._authorization.learn(
+            context, AclOperation.DELETE, ResourceType.GROUP, lambda: self._answered(request.groups_names)
+        )
         known: list[GroupId] = []
         refusals: dict[str, ApiError] = {}
         for name in dict.fromkeys(request.groups_names):
@@ -79,6 +84,12 @@ class DeleteGroupsHandler:
         ours = [name for name in known if name not in elsewhere]
         refusals.update((await self._deletions.delete(ours)).items())
         return DeleteGroupsResponse(results=self._results((*known, *refusals), refusals, context))
+
+    def _answered(self, names: Iterable[str]) -> Iterable[str]:
+        """Yield those that are answered here."""
+        for name in names:
+            if self._coordinator.find(GroupId(name)) is not None or self._unreadiness(name) is not None:
+                yield name
 
     def _unreadiness(self, name: str) -> ApiError | None:
         """Return why nobody knows whether it is a share group; None when that is known."""

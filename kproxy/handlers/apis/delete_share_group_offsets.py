@@ -62,8 +62,9 @@ class DeleteShareGroupOffsetsHandler:
             CoordinatorNotAvailable: the cluster cannot be asked, or what the group becomes is not durable.
         """
         self._services.bounds.require_few(len(request.topics))
-        self._services.authorization.require_group(context, AclOperation.DELETE, request.group_id)
         named = list(dict.fromkeys(topic.topic_name for topic in request.topics))
+        await self._services.learn_rights(context, AclOperation.DELETE, request.group_id, named)
+        self._services.authorization.require_group(context, AclOperation.DELETE, request.group_id)
         hidden = self._services.denied_topics(named, context)
         denied = denied_topics(name for name in named if name in hidden)
         report = RefusalReport(self._services.observer, context)

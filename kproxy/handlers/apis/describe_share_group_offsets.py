@@ -11,7 +11,7 @@ named; an answer ends at its bound (`AdministrationBounds`), and groups that com
 Source: `GroupCoordinatorService.describeShareGroupOffsets`, `computeShareGroupLagAndBuildResponse`.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -27,7 +27,7 @@ from kproxy.handlers.ports import TopicDescription
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.registry import ServedApi
 from kproxy.handlers.request_context import RequestContext
-from kproxy.security.acls import AclOperation
+from kproxy.security.acls import AclOperation, ResourceType
 from kproxy.share.identifiers import (
     GroupId,
     SharePartitionKey,
@@ -128,6 +128,7 @@ class DescribeShareGroupOffsetsHandler:
         self._services.bounds.require_few(count_of_described(request))
         report = RefusalReport(self._services.observer, context)
         cluster = await self._ask_cluster(request.groups, context)
+        await self._learn_rights(request.groups, cluster, context)
         groups = await self._asked(request.groups, cluster, report, context)
         found = await self._find(groups, report)
         report.tell()
@@ -156,6 +157,23 @@ class DescribeShareGroupOffsetsHandler:
             return _Cluster(coordinator_ids, await self._services.topics_named(names))
         except CoordinatorNotAvailable as failure:
             return _Cluster(coordinator_ids, failure)
+
+    async def _learn_rights(
+        self,
+        groups: Sequence[DescribeShareGroupOffsetsRequestGroup],
+        cluster: _Cluster,
+        context: RequestContext,
+    ) -> None:
+        """Learn which of the groups the sender may see, and of which topics."""
+
+        def topic_names() -> Iterable[str]:
+            yield from (topic.topic_name for group in groups for topic in group.topics or ())
+            if not isinstance(cluster.topics, CoordinatorNotAvailable):
+                yield from cluster.topics
+
+        learn, describe = self._services.authorization.learn, AclOperation.DESCRIBE
+        await learn(context, describe, ResourceType.GROUP, lambda: (group.group_id for group in groups))
+        await learn(context, describe, ResourceType.TOPIC, topic_names)
 
     async def _asked(
         self,

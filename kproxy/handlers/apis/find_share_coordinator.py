@@ -20,6 +20,7 @@ def find_share_coordinator(authorization: Authorization) -> ServedApi:
     """Return the entry of FindCoordinator in the registry."""
 
     async def serve(_request: FindCoordinatorRequest, context: RequestContext) -> Message:
+        await authorization.learn_cluster(context, AclOperation.CLUSTER_ACTION)
         authorization.require_cluster(context, AclOperation.CLUSTER_ACTION)
         assert context.answer_if_allowed is not None
         return context.answer_if_allowed

@@ -83,6 +83,7 @@ class _Guard:
     authorization: Authorization
 
     async def refuse_join(self, request: JoinGroupRequest, context: RequestContext) -> NoReturn:
+        await self.authorization.learn_group(context, AclOperation.READ, request.group_id)
         self.authorization.require_group(context, AclOperation.READ, request.group_id)
         await self.coordinators.require(request.group_id, context.node_id)
         raise InconsistentGroupProtocol(f"Group {request.group_id} is a share group.")
@@ -97,6 +98,7 @@ class _Guard:
     ) -> NoReturn:
         if isinstance(request, TxnOffsetCommitRequest):
             self._require_transaction(request, context)
+        await self.authorization.learn_group(context, AclOperation.READ, request.group_id)
         self.authorization.require_group(context, AclOperation.READ, request.group_id)
         await self.coordinators.require(request.group_id, context.node_id)
         raise GroupIdNotFound(

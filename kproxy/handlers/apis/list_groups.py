@@ -54,9 +54,12 @@ class ListGroupsHandler:
         wanted = {state.strip().lower() for state in request.states_filter}
         listed: list[ListedGroup] = []
         coordinated = await self._coordinators.coordinated_at(self._coordinator.group_ids, context.node_id)
-        permissions = self._authorization.of(context)
         describe = AclOperation.DESCRIBE
+        await self._authorization.learn_cluster(context, describe)
+        permissions = self._authorization.of(context)
         sees_all = permissions.allows(describe, ResourceType.CLUSTER, CLUSTER_NAME)
+        if not sees_all:
+            await self._authorization.learn(context, describe, ResourceType.GROUP, lambda: coordinated)
         for group_id in coordinated:
             group = self._coordinator.find(group_id)
             if not sees_all and not permissions.allows(describe, ResourceType.GROUP, group_id):

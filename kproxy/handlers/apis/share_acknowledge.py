@@ -64,7 +64,7 @@ class ShareAcknowledgeHandler:
             ShareSessionNotFound: the session is not open, or is of another connection and the client is gone.
             InvalidShareSessionEpoch: the epoch is 0, or not the expected one.
         """
-        require_readable_group(self._services.authorization, request, context)
+        await require_readable_group(self._services.authorization, request, context)
         claim = session_claim(request, context)
         requested = requested_partitions(request.topics)
         self._services.sessions.require_possible(len(requested))

@@ -90,7 +90,7 @@ class ShareFetchHandler:
             InvalidShareSessionEpoch: the epoch is not the expected one.
             ShareSessionLimitReached: there is no room for another session; raised when MaxWaitMs is over.
         """
-        require_readable_group(self._services.authorization, request, context)
+        await require_readable_group(self._services.authorization, request, context)
         claim = session_claim(request, context)
         _require_renewal_alone(request)
         wait_ms = min(request.max_wait_ms, LONGEST_WAIT_MS) - context.waited_ms

@@ -6,7 +6,7 @@ ids that belong to groups of another type the first `MOST_LOOKED_UP` are told as
 with too many is refused, and answers end at a bound (`AdministrationBounds`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Final
 
@@ -19,7 +19,7 @@ from kproxy.handlers.live.pauses import let_others_go_on
 from kproxy.handlers.ports import GroupLog, Observer
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.request_context import RequestContext
-from kproxy.security.acls import AclOperation
+from kproxy.security.acls import AclOperation, ResourceType
 from kproxy.share.group_coordinator import GroupCoordinator, ShareGroupView
 from kproxy.share.identifiers import GroupId
 from kproxy.share.share_group_member import ShareGroupMemberView
@@ -68,6 +68,7 @@ class ShareGroupDescribeHandler:
     ) -> ShareGroupDescribeResponse:
         """Answer one entry per group named, in order. Raises InvalidRequest when there are too many."""
         self._bounds.require_few(count_of_names(request.group_ids))
+        await self._learn_rights(request, context)
         report = RefusalReport(self._observer, context)
         answer = ShareGroupDescribeResponse()
         elsewhere = await self._coordinators.elsewhere(request.group_ids, context.node_id)
@@ -86,6 +87,18 @@ class ShareGroupDescribeHandler:
         report.tell()
         await self._tell_other_types(answer.groups)
         return answer
+
+    async def _learn_rights(self, request: ShareGroupDescribeRequest, context: RequestContext) -> None:
+        """Learn what the sender may see of the groups, and of the topics that their members fetch from."""
+        learn, describe = self._authorization.learn, AclOperation.DESCRIBE
+        await learn(context, describe, ResourceType.GROUP, lambda: request.group_ids)
+        await learn(context, describe, ResourceType.TOPIC, lambda: self._assigned_topics(request.group_ids))
+
+    def _assigned_topics(self, group_ids: Sequence[str]) -> Iterable[str]:
+        for group_id in map(GroupId, dict.fromkeys(group_ids)):
+            if self._coordinator.find(group_id) is not None:
+                for member in self._coordinator.describe(group_id).members:
+                    yield from (topic.topic_name for topic in member.assignment)
 
     async def _tell_other_types(self, groups: Sequence[DescribedGroup]) -> None:
         """Say of groups that are no share groups whether they are groups of another type."""

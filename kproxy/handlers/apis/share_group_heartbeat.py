@@ -22,7 +22,7 @@ from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.ports import Clock, ClusterMetadata, GroupLog, Observer, StateLog
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.request_context import RequestContext
-from kproxy.security.acls import AclOperation
+from kproxy.security.acls import AclOperation, ResourceType
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.heartbeat import (
     Heartbeat,
@@ -105,8 +105,11 @@ class ShareGroupHeartbeatHandler:
                 durable.
         """
         authorization = self._ports.authorization
+        names = request.subscribed_topic_names or ()
+        await authorization.learn_group(context, AclOperation.READ, request.group_id)
+        await authorization.learn(context, AclOperation.DESCRIBE, ResourceType.TOPIC, lambda: names)
         authorization.require_group(context, AclOperation.READ, request.group_id)
-        authorization.require_topics(context, AclOperation.DESCRIBE, request.subscribed_topic_names or ())
+        authorization.require_topics(context, AclOperation.DESCRIBE, names)
         heartbeat = _heartbeat(request, context)
         heartbeat.validate()
         await self._ports.coordinators.require(heartbeat.group_id, context.node_id)

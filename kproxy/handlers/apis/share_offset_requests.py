@@ -22,7 +22,7 @@ from kproxy.handlers.live.share_partitions import SharePartitionDirectory
 from kproxy.handlers.offset_store import ShareOffsetStore
 from kproxy.handlers.ports import ClusterMetadata, GroupLog, Observer, TopicDescription
 from kproxy.handlers.request_context import RequestContext
-from kproxy.security.acls import AclOperation
+from kproxy.security.acls import AclOperation, ResourceType
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, require_storable_group_id
 
@@ -68,6 +68,13 @@ class ShareOffsetServices:
     async def require_settled(self, group_id: GroupId) -> None:
         """Return when the group is not on its way out, or gone. Raises ApiError when its deletion goes on later."""
         await self.group_deletions.complete(group_id)
+
+    async def learn_rights(
+        self, context: RequestContext, operation: AclOperation, group_id: str, topic_names: Iterable[str]
+    ) -> None:
+        """Learn whether the sender may do `operation` on the group, and read the topics; see `Authorization.learn`."""
+        await self.authorization.learn_group(context, operation, group_id)
+        await self.authorization.learn(context, AclOperation.READ, ResourceType.TOPIC, lambda: topic_names)
 
     def denied_topics(self, names: Iterable[str], context: RequestContext) -> Collection[str]:
         """Return those of `names` whose offsets the sender must not change. Raises CoordinatorNotAvailable."""

@@ -35,6 +35,7 @@ def _for_brokers(api: ServedApi, authorization: Authorization) -> ServedApi:
     """Return `api` for those who may act as a broker; to all others every partition is CLUSTER_AUTHORIZATION_FAILED."""
 
     async def serve(request: Message, context: RequestContext) -> Message:
+        await authorization.learn_cluster(context, AclOperation.CLUSTER_ACTION)
         authorization.require_cluster(context, AclOperation.CLUSTER_ACTION)
         return await api.serve(request, context)
 

@@ -149,6 +149,7 @@ class PartitionFetch:
         )
         self._signals.is_asleep = False
         self._looks.hear(woken)
+        await self._terms.readable.renew()
         self._require_session()
 
     def _is_over(self) -> bool:

@@ -63,7 +63,7 @@ def session_claim(request: SessionRequest, context: RequestContext) -> SessionCl
     return SessionClaim(key, ShareSessionEpoch(request.share_session_epoch))
 
 
-def require_readable_group(
+async def require_readable_group(
     authorization: Authorization, request: SessionRequest, context: RequestContext
 ) -> None:
     """Return if the sender may read the group, or names none: that is checked afterwards, as by a stock broker.
@@ -73,6 +73,7 @@ def require_readable_group(
         CoordinatorNotAvailable: that cannot be told.
     """
     if request.group_id is not None:
+        await authorization.learn_group(context, AclOperation.READ, request.group_id)
         authorization.require_group(context, AclOperation.READ, request.group_id)
 
 

@@ -5,7 +5,9 @@
 | nothing yet | nothing; requests wait for a moment |
 | that it has no authorizer | everything, until another answer comes |
 | its access control lists | what they say, until they are too old |
-| that kproxy may not see them | what the last lists say, until they are too old; nothing when there were none |
+| that kproxy may not see them | what the last lists say, until they are too old; then what their own brokers say |
+
+With a source of `acls` nobody's own broker is asked, and nothing is allowed then. With `operations` nothing else is.
 """
 
 import asyncio
@@ -16,6 +18,7 @@ from functools import partial
 from typing import Final, Protocol, TypeVar, assert_never
 
 from kproxy.errors import BrokerUnavailable, CoordinatorNotAvailable, MalformedMessage
+from kproxy.handlers.asked_rights import ASK_BROKER
 from kproxy.handlers.authorization import EVERYTHING, NOTHING, Permissions
 from kproxy.handlers.ports import Clock
 from kproxy.net.authorization.acl_questions import (
@@ -32,6 +35,7 @@ from kproxy.net.counting import Counting
 from kproxy.security.acls import AclBinding
 from kproxy.security.principal import UNKNOWN, Principal
 from kproxy.security.standard_authorizer import AuthorizerRules, StandardAuthorizer
+from kproxy.settings.choices import AuthorizerSource
 from kproxy.telemetry import logs
 from kproxy.wording import counted
 
@@ -44,6 +48,9 @@ PATIENCE_SECONDS: Final = 15.0
 
 _BINDINGS_AT_ONCE: Final = LARGE_ANSWER_BYTES // 64
 """More are indexed in a thread."""
+
+SOURCES_IN_USE: Final = ("none", AuthorizerSource.ACLS.value, AuthorizerSource.OPERATIONS.value)
+"""What can be gone by; `none` stands for a cluster without an authorizer."""
 
 _LONGEST_REST_MS: Final = 1_000
 """How long nobody is asked while nobody wants to know; then it is seen whether somebody does."""
@@ -63,11 +70,12 @@ class Cluster(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class AclTiming:
-    """How often to ask, and how old what was answered may become."""
+class AclTerms:
+    """How often to ask, how old what was answered may become, and what else there is to go by."""
 
     refresh_ms: int = 5_000
     max_age_ms: int = 60_000
+    source: AuthorizerSource = AuthorizerSource.ACLS
 
 
 class AclWatch:
@@ -80,7 +88,7 @@ class AclWatch:
         *,
         clock: Clock,
         counting: Counting,
-        timing: AclTiming,
+        terms: AclTerms,
         is_wanted: Callable[[], bool] = lambda: True,
     ) -> None:
         self.on_change: Callable[[], None] = lambda: None
@@ -88,29 +96,30 @@ class AclWatch:
         self._rules = rules
         self._clock = clock
         self._counting = counting
-        self._timing = timing
+        self._terms = terms
         self._is_wanted = is_wanted
         self._question = AclQuestion()
         self._backoff = Backoff(clock)
         self._authorizer: StandardAuthorizer | None = None
-        self._has_none = False
+        self._has_none = self._is_hidden = False
         self._heard_ms = 0
         self._failure = "no broker said so far what clients may do"
         self._told_problem = self._failure
         self._is_known = asyncio.Event()
+        if terms.source is AuthorizerSource.OPERATIONS:
+            self._told_problem = ""
+            self._is_known.set()
 
     # ------------------------------------------------ the Authorizer port
 
     @property
     def problem(self) -> str:
         """Why it cannot be told what anybody may do; empty while it can."""
-        if self._has_none:
+        if self._has_none or self._has_lists or self._asks_brokers:
             return ""
         if self._authorizer is None:
             return self._failure
         age_ms = self._clock.now_ms() - self._heard_ms
-        if age_ms <= self._timing.max_age_ms:
-            return ""
         return f"the access control lists are {age_ms} ms old, and cannot be asked for: {self._failure}"
 
     def permissions_of(self, principal: Principal, client_host: str) -> Permissions:
@@ -118,15 +127,26 @@ class AclWatch:
             return NOTHING
         if self._has_none:
             return EVERYTHING
-        if self._authorizer is None or self._clock.now_ms() - self._heard_ms > self._timing.max_age_ms:
-            raise CoordinatorNotAvailable(f"it cannot be told what {principal} may do: {self.problem}")
-        return self._authorizer.permissions_of(principal, client_host.rpartition("/")[2])
+        if self._authorizer is not None and self._has_lists:
+            return self._authorizer.permissions_of(principal, client_host.rpartition("/")[2])
+        if self._asks_brokers:
+            return ASK_BROKER
+        raise CoordinatorNotAvailable(f"it cannot be told what {principal} may do: {self.problem}")
 
     async def wait_until_known(self) -> None:
         if not self._is_known.is_set():
             await self.known(PATIENCE_SECONDS)
 
     # ------------------------------------------------ for the rest of kproxy
+
+    @property
+    def source_in_use(self) -> str:
+        """What is gone by: `none` (there is no authorizer), `acls`, `operations`; empty while nothing is known."""
+        if self._has_none:
+            return "none"
+        if self._has_lists:
+            return AuthorizerSource.ACLS.value
+        return AuthorizerSource.OPERATIONS.value if self._asks_brokers else ""
 
     async def known(self, timeout_s: float) -> None:
         """Return when a broker has said what clients may do, or that it does not tell, or after `timeout_s`."""
@@ -136,10 +156,10 @@ class AclWatch:
     async def run(self) -> None:
         """Ask for ever; cancelled at the end."""
         while True:
-            pause_ms = min(self._timing.refresh_ms, _LONGEST_REST_MS)
-            if self._is_wanted():
+            pause_ms = min(self._terms.refresh_ms, _LONGEST_REST_MS)
+            if self._is_wanted() and self._terms.source is not AuthorizerSource.OPERATIONS:
                 await self.look()
-                pause_ms = self._backoff.remaining_ms if self._is_searching else self._timing.refresh_ms
+                pause_ms = self._backoff.remaining_ms if self._is_searching else self._terms.refresh_ms
             await asyncio.sleep(max(pause_ms, 1) / 1000)
 
     async def look(self) -> None:
@@ -156,6 +176,18 @@ class AclWatch:
     # ------------------------------------------------ private
 
     @property
+    def _has_lists(self) -> bool:
+        """Whether there are lists, and they are not too old."""
+        is_young = self._clock.now_ms() - self._heard_ms <= self._terms.max_age_ms
+        return self._authorizer is not None and is_young
+
+    @property
+    def _asks_brokers(self) -> bool:
+        """Whether each client's own broker is asked, unless there are lists."""
+        is_automatic = self._terms.source is AuthorizerSource.AUTO and self._is_hidden
+        return is_automatic or self._terms.source is AuthorizerSource.OPERATIONS
+
+    @property
     def _is_searching(self) -> bool:
         """Whether nothing is known at all, so that requests wait."""
         return not self._is_known.is_set()
@@ -167,15 +199,16 @@ class AclWatch:
                 self._take_none()
                 return "no_authorizer"
             case HiddenAcls(reason):
-                self._has_none = False
                 self._note_failure(f"{reason}; {ADVICE}")
+                self._has_none = False
+                self._take_hidden()
                 self._is_known.set()
                 return "refused"
             case KnownAcls(bindings, is_unchanged):
                 if not is_unchanged:
                     await self._index(bindings)
                     self._question.believe()  # not before: what failed to be taken in has to be read again
-                self._has_none = False
+                self._has_none = self._is_hidden = False
                 self._heard_ms = asked_ms
                 self._succeeded()
                 return "same" if is_unchanged else "different"
@@ -193,10 +226,16 @@ class AclWatch:
     def _take_none(self) -> None:
         if not self._has_none:
             log.info("no_authorizer", detail="the backing cluster has none: everybody may do everything")
-        self._has_none = True
+        self._has_none, self._is_hidden = True, False
         self._authorizer = None
         self._question.forget()
         self._succeeded()
+
+    def _take_hidden(self) -> None:
+        if self._terms.source is AuthorizerSource.AUTO and not self._is_hidden:
+            detail = "clients' own brokers are asked what they may do, on the clients' connections"
+            log.info("operations_asked_for", detail=detail)
+        self._is_hidden = True
 
     def _succeeded(self) -> None:
         self._failure = ""

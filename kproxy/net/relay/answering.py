@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Protocol
 
+from kproxy.handlers.asked_rights import AskedRights
 from kproxy.handlers.groups.group_configs import are_few_groups
 from kproxy.handlers.live.pauses import let_others_go_on
 from kproxy.handlers.refusal_streaks import RefusalStreaks
@@ -87,6 +88,11 @@ class Answered(Protocol):
     is_relayed: ClassVar[bool]
     """Whether its client knows other ports: those of the process that relays it, or of another kind."""
 
+    @property
+    def rights(self) -> AskedRights | None:
+        """What its broker says of its client's rights; None for a client whose broker is not asked."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ConnectedCaller:
@@ -151,6 +157,7 @@ def context_of(connection: Answered, request: DecodedRequest, budget: AnswerBudg
         answer_budget=budget,
         caller=ConnectedCaller(connection),
         refusals=connection.refusals,
+        rights=connection.rights,
         is_relayed=connection.is_relayed,
         principal=connection.session.principal,
     )

@@ -48,19 +48,19 @@ class ClientConnection(asyncio.Protocol):
         "peer",
         "refusals",
         "relayed",
+        "rights",
         "session",
         "transport",
     )
 
     def __init__(self, relay: Relay, node_id: int) -> None:
         self._relay = relay
-        self.node_id = node_id
-        self.connection_id = relay.next_connection_id()
+        self.node_id, self.connection_id = node_id, relay.next_connection_id()
         self.session = relay.new_session()
         self.transport: asyncio.Transport | None = None
-        self.peer = "?"
-        self.refusals = RefusalStreaks()
+        self.peer, self.refusals = "?", RefusalStreaks()
         self.relayed: UnderWay = NO_ANSWER
+        self.rights = relay.new_rights(self.session, self._pump)
         self._loop = asyncio.get_running_loop()
         self._twin: UpstreamTwin | None = None
         self._memory = ConnectionMemory(relay.budget, self.session, on_granted=self._pump)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Final, Protocol
 
+from kproxy.handlers.asked_rights import AskedRights
 from kproxy.handlers.registry import Apis
 from kproxy.handlers.request_context import AnswerBudget
 from kproxy.interception.broker_addresses import BackingBroker
@@ -46,6 +47,14 @@ class PortBinder(Protocol):
         ...
 
 
+class ConnectionRights(AskedRights, Protocol):
+    """What the client of one connection may do, as its broker says: `TwinRights`."""
+
+    def close(self) -> None:
+        """Learn nothing any more: the connection has ended."""
+        ...
+
+
 class OpenConnection(Protocol):
     """A client connection for those who look after all of them: `ClientConnection`, which stands above this module."""
 
@@ -53,6 +62,11 @@ class OpenConnection(Protocol):
     transport: asyncio.Transport | None
     connection_id: int
     peer: str
+
+    @property
+    def rights(self) -> ConnectionRights | None:
+        """What its broker says of its client's rights; None for a client whose broker is not asked."""
+        ...
 
     @property
     def buffered_bytes(self) -> int:
@@ -150,6 +164,8 @@ class Relay:
     admission: Admission = field(default_factory=Admission)
     turns: WakingTurns = field(default_factory=WakingTurns)
     """In which requests begin to be answered; shared with fetches that are woken."""
+    new_rights: Callable[[ClientSession, Callable[[], None]], ConnectionRights | None] = lambda *_: None
+    """Makes what asks the broker of a session about rights; None where no broker is to be asked."""
 
     def new_session(self) -> ClientSession:
         """Return a session for a new client connection."""
@@ -190,6 +206,8 @@ class Relay:
 
     def end(self, connection: OpenConnection, *, is_share_member: bool) -> None:
         """Release what the client held; the connection has ended when that is durable, or was refused."""
+        if connection.rights is not None:
+            connection.rights.close()
         if not is_share_member:
             self.ending.discard(connection)
             return

@@ -1,5 +1,6 @@
 """What every API asks; which API asks what is in tests/transcripts."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
@@ -11,11 +12,19 @@ from kproxy.errors import (
     GroupAuthorizationFailed,
     TopicAuthorizationFailed,
 )
-from kproxy.handlers.authorization import ALLOW_ALL, EVERYTHING, NOTHING, Authorization, Authorizer
+from kproxy.handlers.asked_rights import ASK_BROKER
+from kproxy.handlers.authorization import (
+    ALLOW_ALL,
+    EVERYTHING,
+    NOTHING,
+    Authorization,
+    Authorizer,
+    Permissions,
+)
 from kproxy.handlers.request_context import RequestContext
 from kproxy.interception.closed_topics import ClosedTopics
 from kproxy.security.acls import AclOperation, ResourceType
-from kproxy.security.principal import ANONYMOUS, KPROXY
+from kproxy.security.principal import ANONYMOUS, KPROXY, Principal
 from kproxy.share.identifiers import TopicId
 from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
 from tests.in_memory.scripted_authorizer import EVERYBODY_MAY, ScriptedAuthorizer
@@ -161,3 +170,96 @@ async def test_topics_that_are_closed_are_nobodys_whatever_the_authorizer_says(
     authorization.require_topics(CONTEXT, AclOperation.DESCRIBE, ["orders"])
     with pytest.raises(TopicAuthorizationFailed):
         authorization.require_topics(CONTEXT, AclOperation.DESCRIBE, ["orders", "payments"])
+
+
+class AskingAuthorizer:
+    """Says that the client's own broker has to be asked."""
+
+    problem = ""
+
+    def permissions_of(self, principal: Principal, client_host: str) -> Permissions:
+        del principal, client_host
+        return ASK_BROKER
+
+    async def wait_until_known(self) -> None:
+        pass
+
+
+class ScriptedRights:
+    """What a broker tells when it is asked, and of what it was asked."""
+
+    def __init__(self, *allowed: tuple[int, int, str]) -> None:
+        self.allowed = set(allowed)
+        self.known: dict[tuple[int, int, str], bool] = {}
+
+    async def learn(self, operation: int, resource_type: int, names: Collection[str]) -> None:
+        for name in names:
+            key = (operation, resource_type, name)
+            self.known[key] = key in self.allowed
+
+    def allows(self, operation: int, resource_type: int, name: str) -> bool:
+        try:
+            return self.known[operation, resource_type, name]
+        except KeyError:
+            raise CoordinatorNotAvailable("nobody asked") from None
+
+
+async def test_where_the_clients_own_broker_has_to_be_asked_what_it_told_counts() -> None:
+    # Given
+    rights = ScriptedRights((AclOperation.READ, ResourceType.GROUP, "g"))
+    context = replace(CONTEXT, rights=rights)
+    authorization = Authorization(AskingAuthorizer(), a_cluster())
+    with pytest.raises(CoordinatorNotAvailable, match="nobody asked"):
+        authorization.require_group(context, AclOperation.READ, "g")
+
+    # When
+    for group_id in ("g", "h"):
+        await authorization.learn_group(context, AclOperation.READ, group_id)
+
+    # Then
+    authorization.require_group(context, AclOperation.READ, "g")
+    with pytest.raises(GroupAuthorizationFailed):
+        authorization.require_group(context, AclOperation.READ, "h")
+
+
+async def test_a_request_of_a_client_without_a_broker_here_is_refused_with_what_to_do() -> None:
+    # Given
+    authorization = Authorization(AskingAuthorizer(), a_cluster())
+
+    # When
+    await authorization.learn_group(CONTEXT, AclOperation.READ, "g")
+
+    # Then
+    with pytest.raises(CoordinatorNotAvailable, match="let kproxy's principal DESCRIBE the cluster"):
+        authorization.require_group(CONTEXT, AclOperation.READ, "g")
+
+
+@pytest.mark.parametrize("authorizer", [ALLOW_ALL, ScriptedAuthorizer(), ScriptedAuthorizer("nobody knows")])
+async def test_where_rights_are_known_otherwise_no_broker_is_asked(authorizer: Authorizer) -> None:
+    # Given
+    rights = ScriptedRights()
+    authorization = Authorization(authorizer, a_cluster())
+
+    # When
+    await authorization.learn_cluster(replace(CONTEXT, rights=rights), AclOperation.CLUSTER_ACTION)
+
+    # Then
+    assert not rights.known
+
+
+async def test_which_topics_may_be_read_is_asked_for_by_name_and_again_after_a_wait() -> None:
+    # Given
+    read_orders = (AclOperation.READ, ResourceType.TOPIC, "orders")
+    rights = ScriptedRights(read_orders)
+    authorization = Authorization(AskingAuthorizer(), a_cluster())
+    context = replace(CONTEXT, rights=rights)
+    readable = await authorization.readable_topics(context, lambda: (ORDERS, PAYMENTS))
+    before = readable.denied([ORDERS, PAYMENTS])
+
+    # When
+    rights.allowed.clear()
+    await readable.renew()
+
+    # Then
+    assert before == {PAYMENTS}
+    assert readable.denied([ORDERS, PAYMENTS]) == {ORDERS, PAYMENTS}

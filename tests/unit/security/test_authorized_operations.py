@@ -8,6 +8,7 @@ from kproxy.security.authorized_operations import (
     NOTHING_TOLD,
     OMITTED,
     of_cluster,
+    of_configs,
     of_described_group,
     of_reading,
     of_topic,
@@ -123,3 +124,22 @@ def test_a_heartbeat_of_nobody_tells_whether_a_group_may_be_read(
     # Then
     assert told.allows(READ) is may_read
     assert told.allows(DESCRIBE) is None
+
+
+@pytest.mark.parametrize(
+    ("error_code", "may_describe"),
+    [
+        (ErrorCode.NONE, True),
+        (ErrorCode.GROUP_AUTHORIZATION_FAILED, False),
+        (ErrorCode.INVALID_REQUEST, None),
+    ],
+)
+def test_a_request_about_configurations_tells_of_the_one_right_that_it_wants(
+    error_code: ErrorCode, *, may_describe: bool | None
+) -> None:
+    # When
+    told = of_configs(AclOperation.DESCRIBE_CONFIGS, error_code)
+
+    # Then
+    assert told.allows(AclOperation.DESCRIBE_CONFIGS) is may_describe
+    assert told.allows(AclOperation.ALTER_CONFIGS) is None

@@ -16,6 +16,7 @@ def test_its_keys_follow_those_of_the_fleet_in_the_whole_table() -> None:
     assert names[len(fields(FleetSettings)) :] == [
         "super.users",
         "allow.everyone.if.no.acl.found",
+        "kproxy.authorizer.source",
         "kproxy.authorizer.refresh.ms",
         "kproxy.authorizer.max.age.ms",
     ]

@@ -23,6 +23,7 @@ PROMISED_COUNTERS = {
     "broker_throttles": (),
     "metadata_refreshes": ("result",),
     "acl_looks": ("result",),
+    "rights_questions": ("result",),
     "metadata_looks": ("result",),
     "upstream_probe": ("result",),
     "unknown_principals": (),
@@ -48,6 +49,7 @@ PROMISED_COUNTERS = {
 PROMISED_GAUGES = {
     "connections_open": ("side",),
     "connections_unauthenticated": (),
+    "authorizer_source": ("source",),
     "memory_budget_bytes": (),
     "memory_budget_held_bytes": (),
     "share_groups": ("state",),

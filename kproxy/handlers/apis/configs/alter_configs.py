@@ -12,7 +12,7 @@ from kproxy.handlers.authorization import GROUP_DENIED, Authorization
 from kproxy.handlers.ports import Observer
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.request_context import RequestContext
-from kproxy.security.acls import AclOperation
+from kproxy.security.acls import AclOperation, ResourceType
 from kproxy.wire.messages.alter_configs_request import AlterConfigsRequest
 from kproxy.wire.messages.alter_configs_response import AlterConfigsResourceResponse, AlterConfigsResponse
 
@@ -28,6 +28,10 @@ class AlterConfigsHandler:
 
     async def serve(self, request: AlterConfigsRequest, context: RequestContext) -> AlterConfigsResponse:
         """Answer one refusal per resource, in order."""
+        names = [resource.resource_name for resource in request.resources]
+        await self._authorization.learn(
+            context, AclOperation.ALTER_CONFIGS, ResourceType.GROUP, lambda: names
+        )
         report = RefusalReport(self._observer, context)
         responses: list[AlterConfigsResourceResponse] = []
         for resource in request.resources:

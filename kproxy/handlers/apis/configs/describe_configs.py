@@ -13,7 +13,7 @@ from kproxy.handlers.groups.group_configs import GroupConfigEntry, GroupConfigs,
 from kproxy.handlers.ports import GroupLog, Observer
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.request_context import RequestContext
-from kproxy.security.acls import AclOperation
+from kproxy.security.acls import AclOperation, ResourceType
 from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from kproxy.wire.messages.describe_configs_response import (
     DescribeConfigsResourceResult,
@@ -49,6 +49,10 @@ class DescribeConfigsHandler:
     ) -> DescribeConfigsResponse:
         """Answer one result per resource, in order. Raises InvalidRequest when there are too many."""
         require_few_groups(request.resources)
+        names = [resource.resource_name for resource in request.resources]
+        await self._authorization.learn(
+            context, AclOperation.DESCRIBE_CONFIGS, ResourceType.GROUP, lambda: names
+        )
         report = RefusalReport(self._observer, context)
         results = [self._describe(resource, request, report, context) for resource in request.resources]
         report.tell()

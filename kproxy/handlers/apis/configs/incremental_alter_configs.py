@@ -18,7 +18,7 @@ from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.ports import GroupLog, Observer
 from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.handlers.request_context import RequestContext
-from kproxy.security.acls import AclOperation
+from kproxy.security.acls import AclOperation, ResourceType
 from kproxy.wire.messages.incremental_alter_configs_request import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
@@ -78,6 +78,10 @@ class IncrementalAlterConfigsHandler:
         self, request: IncrementalAlterConfigsRequest, context: RequestContext
     ) -> Sequence[_Outcome]:
         """Alter every group in memory and queue its write, before any is waited for: many become durable together."""
+        names = [resource.resource_name for resource in request.resources]
+        await self._authorization.learn(
+            context, AclOperation.ALTER_CONFIGS, ResourceType.GROUP, lambda: names
+        )
         counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
         outcomes: list[_Outcome] = []
         pace = Pace()

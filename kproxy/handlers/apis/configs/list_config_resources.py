@@ -36,6 +36,7 @@ class ListConfigResourcesHandler:
 
         Raises ClusterAuthorizationFailed to who may not describe the configurations of the cluster.
         """
+        await self._authorization.learn_cluster(context, AclOperation.DESCRIBE_CONFIGS)
         self._authorization.require_cluster(context, AclOperation.DESCRIBE_CONFIGS)
         try:
             self._group_log.require_all_ready()

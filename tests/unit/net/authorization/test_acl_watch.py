@@ -5,15 +5,17 @@ from typing import Any, Final, Never, TypeVar
 import pytest
 
 from kproxy.errors import BrokerUnavailable, CoordinatorNotAvailable
+from kproxy.handlers.asked_rights import ASK_BROKER
 from kproxy.handlers.authorization import EVERYTHING, NOTHING
 from kproxy.net.authorization import acl_watch
 from kproxy.net.authorization.acl_questions import AclAnswer, HiddenAcls, KnownAcls, NoAuthorizer
-from kproxy.net.authorization.acl_watch import AclTiming, AclWatch
+from kproxy.net.authorization.acl_watch import AclTerms, AclWatch
 from kproxy.net.cluster.broker_client import BrokerClient, dial
 from kproxy.net.tasks import TaskKeeper
 from kproxy.security.acls import AclBinding, AclOperation, ResourceType
 from kproxy.security.principal import UNKNOWN, Principal
 from kproxy.security.standard_authorizer import AuthorizerRules
+from kproxy.settings.choices import AuthorizerSource
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.describe_acls_response import (
     AclDescription,
@@ -63,7 +65,12 @@ class ScriptedAcls:
 class Watching:
     """A watch over a scripted cluster, and what it told."""
 
-    def __init__(self, *answers: AclAnswer | Exception, is_wanted: bool = True) -> None:
+    def __init__(
+        self,
+        *answers: AclAnswer | Exception,
+        is_wanted: bool = True,
+        source: AuthorizerSource = AuthorizerSource.ACLS,
+    ) -> None:
         self.clock = ManualClock()
         self.counts = CountedThings()
         self.cluster = ScriptedAcls(*answers)
@@ -73,7 +80,7 @@ class Watching:
             AuthorizerRules(),
             clock=self.clock,
             counting=self.counts,
-            timing=AclTiming(refresh_ms=1, max_age_ms=60_000),
+            terms=AclTerms(refresh_ms=1, max_age_ms=60_000, source=source),
             is_wanted=lambda: is_wanted,
         )
         self.watch.on_change = lambda: self.problems.append(self.watch.problem)
@@ -290,3 +297,94 @@ async def test_it_asks_nothing_while_nobody_wants_to_know() -> None:
     # Then
     running.cancel()
     assert watching.cluster.asked_count == 0
+
+
+async def test_where_the_lists_cannot_be_seen_the_clients_own_brokers_are_asked() -> None:
+    # Given
+    watching = Watching(HIDDEN, source=AuthorizerSource.AUTO)
+
+    # When
+    await watching.look()
+
+    # Then
+    assert watching.watch.permissions_of(ALICE, HOST) is ASK_BROKER
+    assert watching.watch.permissions_of(UNKNOWN, HOST) is NOTHING
+    assert (watching.watch.problem, watching.watch.source_in_use) == ("", "operations")
+
+
+async def test_lists_that_can_be_seen_again_are_gone_by_again() -> None:
+    # Given
+    watching = Watching(HIDDEN, READ_ORDERS, source=AuthorizerSource.AUTO)
+
+    # When
+    await watching.look(2)
+
+    # Then
+    assert watching.may_read()
+    assert watching.watch.source_in_use == "acls"
+
+
+async def test_lists_that_can_be_seen_no_more_hold_until_they_are_too_old() -> None:
+    # Given
+    watching = Watching(READ_ORDERS, HIDDEN, source=AuthorizerSource.AUTO)
+    await watching.look(2)
+    before = (watching.may_read(), watching.watch.source_in_use)
+
+    # When
+    watching.clock.advance(60_001)
+
+    # Then
+    assert before == (True, "acls")
+    assert watching.watch.permissions_of(ALICE, HOST) is ASK_BROKER
+
+
+async def test_a_cluster_that_is_away_is_no_reason_to_ask_anybody_else() -> None:
+    # Given
+    watching = Watching(BrokerUnavailable("nobody is there"), source=AuthorizerSource.AUTO)
+
+    # When
+    await watching.look()
+
+    # Then
+    assert watching.watch.source_in_use == ""
+    with pytest.raises(CoordinatorNotAvailable):
+        watching.may_read()
+
+
+async def test_where_only_lists_count_nobody_else_is_asked() -> None:
+    # Given
+    watching = Watching(HIDDEN, source=AuthorizerSource.ACLS)
+
+    # When
+    await watching.look()
+
+    # Then
+    with pytest.raises(CoordinatorNotAvailable, match="DESCRIBE the cluster"):
+        watching.may_read()
+
+
+async def test_where_only_operations_count_no_lists_are_asked_for() -> None:
+    # Given
+    watching = Watching(READ_ORDERS, source=AuthorizerSource.OPERATIONS)
+    await watching.watch.wait_until_known()
+
+    # When
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(watching.watch.run(), 0.01)
+
+    # Then
+    assert watching.cluster.asked_count == 0
+    assert watching.watch.permissions_of(ALICE, HOST) is ASK_BROKER
+    assert (watching.watch.problem, watching.watch.source_in_use) == ("", "operations")
+
+
+async def test_without_an_authorizer_nobody_is_asked_for_operations() -> None:
+    # Given
+    watching = Watching(HIDDEN, NoAuthorizer(), source=AuthorizerSource.AUTO)
+
+    # When
+    await watching.look(2)
+
+    # Then
+    assert watching.watch.permissions_of(ALICE, HOST) is EVERYTHING
+    assert watching.watch.source_in_use == "none"

@@ -29,6 +29,7 @@ class Client:
     is_gone: bool = False
     is_over: bool = False
     is_relayed: ClassVar = False
+    rights: ClassVar = None
 
 
 def client_that(*exchanges: Exchange, admission: Admission = ASKING) -> Client:

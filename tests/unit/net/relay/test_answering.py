@@ -66,6 +66,7 @@ class Connection:
     is_gone: bool = False
     is_over: bool = False
     is_relayed: ClassVar = False
+    rights: ClassVar = None
 
 
 class RefusingApis:

@@ -33,6 +33,7 @@ class Client:
     """A client connection without sockets, whose request of group `far` has its turn."""
 
     is_relayed: ClassVar = False
+    rights: ClassVar = None
 
     def __init__(self) -> None:
         routes = RoutingTable(SERVED)
