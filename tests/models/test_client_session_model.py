@@ -34,6 +34,7 @@ from kproxy.wire.messages.metadata_request import MetadataRequest
 from kproxy.wire.messages.metadata_response import MetadataResponse, MetadataResponseBroker
 from kproxy.wire.messages.produce_request import ProduceRequest
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
+from tests.transcripts.transcript import own_slot
 from tests.worlds.conversing import (
     Conversation,
     joined,
@@ -44,6 +45,8 @@ from tests.worlds.conversing import (
 )
 
 NODE_IDS = [1, 2, 3]
+QUESTION = 0x6B70787A
+"""The correlation id of what kproxy asks for itself."""
 CHUNKS = st.integers(1, 40) | st.integers(1, 4000)
 OLD_BROKER = {0: (0, 13), 1: (0, 17), 3: (0, 9), 10: (0, 2), 12: (0, 4), 18: (0, 4), 32: (0, 4)}
 
@@ -80,6 +83,8 @@ class HonestPeers(RuleBasedStateMachine):
         self.broker_owes: deque[Exchange | None] = deque()
         self.client_received = b""
         self.call: AnyCall | None = None
+        self.asked_count = 0
+        self.heard: list[bytes] = []
         self._learn_versions()
 
     def _learn_versions(self) -> None:
@@ -265,6 +270,12 @@ class HonestPeers(RuleBasedStateMachine):
         self._collect()
 
     @rule()
+    def ask_the_broker(self) -> None:
+        slot = own_slot(QUESTION, self.heard)
+        self.asked_count += self.session.ask_broker(slot, [opaque_request(QUESTION)])
+        self._collect()
+
+    @rule()
     def bind_ports(self) -> None:
         for broker in self.session.take_new_brokers():
             self.conversation.addresses.advertise(
@@ -294,6 +305,12 @@ class HonestPeers(RuleBasedStateMachine):
                 return
             frame = self.broker_received[self.broker_parsed : end]
             self.broker_parsed = end
+            if int.from_bytes(frame[8:12], "big") == QUESTION:
+                answered = Exchange(
+                    b"", [], b"", respond=lambda *_: opaque_response(QUESTION), answers_left=1
+                )
+                self.broker_owes.append(answered)
+                continue
             if int.from_bytes(frame[8:12], "big") == KEEPALIVE_CORRELATION_ID:
                 assert codecs.decode_request(frame[4:]).client_id == "kproxy-keepalive"
                 self.broker_owes.append(None)
@@ -352,6 +369,7 @@ class HonestPeers(RuleBasedStateMachine):
         assert self.client_received == self._expected_by_client()
         assert [frame for _, frame in self._allowed()] == self.broker_frames
         assert all(exchange.client_gets is not None for exchange in self.exchanges)
+        assert self.heard == [opaque_response(QUESTION)[4:]] * self.asked_count
         assert self.session.buffered_bytes == 0
         assert not self.session.is_client_mid_frame
         assert not self.session.is_broker_mid_frame
