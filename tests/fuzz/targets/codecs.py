@@ -3,6 +3,7 @@
 import zlib
 from bisect import bisect_left
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 from kproxy.errors import MalformedMessage, PeerViolation
@@ -96,8 +97,9 @@ def find_any_group_id(data: bytes) -> None:
         return
     version = data[7] % 12
     for key in group_ids.API_KEYS:
-        group_id = group_ids.group_id_of(data, key, version)
-        assert group_id is None or group_id is group_ids.UNDECIDED or isinstance(group_id, str)
+        with suppress(PeerViolation):
+            group_id = group_ids.group_id_of(data, key, version)
+            assert group_id is None or group_id is group_ids.UNDECIDED or isinstance(group_id, str)
     for key in group_ids.MEMBER_API_KEYS:
         frame = memoryview(key.to_bytes(2) + data[2:])
         group_ids.group_id_of_member(frame)
