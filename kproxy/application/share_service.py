@@ -116,8 +116,11 @@ class ShareService:
 
     def _closed_topics(self) -> ClosedTopics:
         settings = self._around.settings
-        closed = ClosedTopics((settings.state_topic_name, settings.groups_topic_name))
+        closed = ClosedTopics(
+            (settings.state_topic_name, settings.groups_topic_name), groups=(settings.fleet_group,)
+        )
         closed.on_refused = self.observer.closed_topic
+        closed.on_group_refused = self.observer.closed_group
         return closed
 
     def _joined_fleet(self, plan: StateLogPlan) -> JoinedFleet:

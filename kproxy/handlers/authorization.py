@@ -123,7 +123,7 @@ ALLOW_ALL: Final = AllowAll()
 class Authorization:
     """What the served APIs ask of `authorizer` about a request; `metadata` name its topics.
 
-    Topics that are `closed` to clients are as topics to which nobody has any right. Everything here raises
+    Topics and groups that are `closed` to clients are as those to which nobody has any right. Everything here raises
     CoordinatorNotAvailable when it cannot be told what the sender may do.
     """
 
@@ -176,7 +176,7 @@ class Authorization:
 
     def require_group(self, context: RequestContext, operation: AclOperation, group_id: str) -> None:
         """Return if the sender may do `operation` on a group. Raises GroupAuthorizationFailed."""
-        if not self.of(context).allows(operation, ResourceType.GROUP, group_id):
+        if not self.allows_group(context, operation, group_id):
             raise GroupAuthorizationFailed(GROUP_DENIED)
 
     def require_topics(self, context: RequestContext, operation: AclOperation, names: Iterable[str]) -> None:
@@ -194,7 +194,12 @@ class Authorization:
 
     def allows_group(self, context: RequestContext, operation: AclOperation, group_id: str) -> bool:
         """Tell whether the sender may do `operation` on a group."""
-        return self.of(context).allows(operation, ResourceType.GROUP, group_id)
+        may_do = self.of(context).allows(operation, ResourceType.GROUP, group_id)
+        return may_do and not self.is_closed_group(group_id)
+
+    def is_closed_group(self, group_id: str) -> bool:
+        """Tell whether it is a group of kproxy's own, whoever asks."""
+        return group_id in self._closed.groups
 
     def allows_topic(self, context: RequestContext, operation: AclOperation, name: str) -> bool:
         """Tell whether the sender may do `operation` on a topic."""

@@ -48,15 +48,28 @@ REASON: Final = "state_topic"
 class ClosedTopics:
     """The closed topics by name, and by id as far as ids are known. None are closed unless it is told of some.
 
-    `on_refused` is told of each request that named one, by its API key, and must not raise.
+    Beside them the groups that are closed as they are: see `closed_groups`. `on_refused` is told of each request that
+    named one of the topics, by its API key, `on_group_refused` of those that named a group; they must not raise.
     """
 
-    __slots__ = ("_names", "_sought_ids", "_sought_names", "ids", "names", "on_refused", "patterns")
+    __slots__ = (
+        "_names",
+        "_sought_ids",
+        "_sought_names",
+        "groups",
+        "ids",
+        "names",
+        "on_group_refused",
+        "on_refused",
+        "patterns",
+    )
 
-    def __init__(self, names: Iterable[str] = ()) -> None:
+    def __init__(self, names: Iterable[str] = (), groups: Iterable[str] = ()) -> None:
         self.names = frozenset(names)
+        self.groups = frozenset(groups)
         self.ids: frozenset[bytes] = frozenset()
         self.on_refused: Callable[[int], None] = lambda _: None
+        self.on_group_refused: Callable[[int], None] = lambda _: None
         self._names = tuple(sorted(name.encode() for name in self.names))
         self.patterns: tuple[bytes, ...] = self._names
         """Their names and ids, as they stand in requests."""

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from kproxy.errors import MalformedMessage, PeerViolation
 from kproxy.interception.broker_addresses import BrokerAddresses
+from kproxy.interception.closed_groups import GROUP_KEYS, deny_group
 from kproxy.interception.closed_requests import CLOSED_KEYS, deny_closed
 from kproxy.interception.closed_topics import REASON
 from kproxy.interception.response_slots import SlotKind
@@ -127,10 +128,9 @@ def decide_held_request(
         PeerViolation: it is malformed, or asks for more than is served.
     """
     disposition = routes.disposition(head.api_key, head.api_version)
-    if head.api_key in CLOSED_KEYS:
-        decided = _open_or_closed(head, frame, routes, disposition)
-        if decided is not None:
-            return decided
+    decided = _closed(head, frame, routes, disposition)
+    if decided is not None:
+        return decided
     if disposition is Disposition.GUARD and head.api_key in _REFUSED_BY_GROUP:
         return Served(_request_of_group(head, frame), disposition)
     if disposition is not Disposition.EXAMINE or routes.is_shared(head.api_key):
@@ -172,6 +172,20 @@ def _request_of_group(head: RequestHead, frame: memoryview) -> DecodedRequest:
         raise _malformed(head, malformed) from malformed
     message = _REFUSED_BY_GROUP[head.api_key](group_id=group_id)
     return DecodedRequest(head.api_key, head.api_version, head.correlation_id, header.client_id, message)
+
+
+def _closed(
+    head: RequestHead, frame: memoryview, routes: RoutingTable, disposition: Disposition
+) -> RequestDecision | None:
+    """Return what becomes of what may touch something of kproxy's own; None when it does not, and is held anyway."""
+    if head.api_key in GROUP_KEYS:
+        is_named_first = head.api_key in _REFUSED_BY_GROUP
+        request = _request_of_group(head, frame) if is_named_first else decode_held(head, frame)
+        answer = deny_group(request, routes.closed_topics)
+        return None if answer is None else AnsweredAtOnce(answer)
+    if head.api_key in CLOSED_KEYS:
+        return _open_or_closed(head, frame, routes, disposition)
+    return None
 
 
 def _open_or_closed(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from kproxy.errors import PeerViolation
+from kproxy.interception.closed_groups import GROUP_KEYS
 from kproxy.interception.closed_requests import CLOSED_KEYS
 from kproxy.interception.closed_topic_search import ClosedTopicSearch
 from kproxy.interception.held_frame import HeldFrame
@@ -51,6 +52,7 @@ _NOTICE: Final = Disposition.NOTICE
 _GUARD: Final = Disposition.GUARD
 _STREAMING: Final = (_FORWARD, _REWRITE, _NEUTRALISE, _NOTICE)
 _STREAMS_ON: Final = -1
+_CLOSABLE_KEYS: Final = CLOSED_KEYS | GROUP_KEYS
 
 
 def is_large(frame: bytes | memoryview) -> bool:
@@ -239,7 +241,7 @@ class RequestStream:
                     refuse_request_length(data[position : position + 4], length, self._max_request_bytes)
                 end = position + LENGTH_BYTES + length
                 disposition = self._routes.disposition(api_key, api_version)
-                if api_key in CLOSED_KEYS or not (
+                if api_key in _CLOSABLE_KEYS or not (
                     disposition is _FORWARD or disposition is _REWRITE or disposition is _NEUTRALISE
                 ):
                     held_end = self._held_end(disposition, data, position, end)
@@ -263,18 +265,19 @@ class RequestStream:
 
     def _held_end(self, disposition: Disposition, data: bytes | memoryview, position: int, end: int) -> int:
         """Return `end` to hold the frame that ends there, 0 to wait for more of it, or _STREAMS_ON."""
-        if self._closed.must_hold(data, position, end):
-            return end
-        if disposition is not _GUARD:
-            return _STREAMS_ON if disposition in _STREAMING else end
-        guarded = self._routes.share_group_ids
-        if not guarded:
-            return _STREAMS_ON
         _length, api_key, api_version, _correlation_id = unpack_request_head(data, position)
+        if api_key not in GROUP_KEYS:
+            if self._closed.must_hold(data, position, end):
+                return end
+            return _STREAMS_ON if disposition in _STREAMING else end
+        closed = self._routes.closed_topics.groups
+        guarded = self._routes.share_group_ids if disposition is _GUARD else ()
+        if not (closed or guarded):
+            return _STREAMS_ON
         group_id = group_ids.group_id_of(memoryview(data)[:end], api_key, api_version, position)
         if group_id is group_ids.UNDECIDED:
             return 0 if end > len(data) else _STREAMS_ON
-        return end if group_id in guarded else _STREAMS_ON
+        return end if group_id in closed or group_id in guarded else _STREAMS_ON
 
     def _refuse_early(self, data: bytes | memoryview, position: int) -> None:
         """Name nonsense by its first four bytes: a TLS client waits for an answer before it sends twelve."""

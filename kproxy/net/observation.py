@@ -44,6 +44,12 @@ class ShellObserver:
             "state_topic_refused", api=api, detail="clients must not touch the topics of kproxy's state log"
         )
 
+    def closed_group(self, api_key: int) -> None:
+        """Count and tell of a request that would act on the group of kproxy's own fleet."""
+        api = api_name(api_key)
+        self._counting.count("requests_refused", 1, api, "fleet_group")
+        log.info("fleet_group_refused", api=api, detail="clients must not touch kproxy.fleet.group")
+
     def fault(self, context: RequestContext, error: Exception) -> None:
         """Tell of a fault of kproxy's own in a request: it was answered UNKNOWN_SERVER_ERROR."""
         api = api_name(context.api_key)

@@ -34,19 +34,26 @@ API_KEYS: Final[frozenset[int]] = frozenset(
         ApiKey.TXN_OFFSET_COMMIT,
         ApiKey.CONSUMER_GROUP_HEARTBEAT,
         ApiKey.STREAMS_GROUP_HEARTBEAT,
+        ApiKey.HEARTBEAT,
+        ApiKey.LEAVE_GROUP,
+        ApiKey.SYNC_GROUP,
+        ApiKey.OFFSET_DELETE,
     )
 )
-"""The requests of which `group_id_of` can tell the group: those that would join a group, or write to it."""
+"""The requests of which `group_id_of` can tell the group: those that join a group, act as a member, or write to it."""
 
 MEMBER_API_KEYS: Final[frozenset[int]] = frozenset(
     (ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
 )
 """What members of share groups send all the time; `group_id_of_member` tells the group."""
 
+_NEVER: Final = 1 << 15
+"""No API has as many versions."""
+
 _FIRST_FLEXIBLE: Final[Mapping[int, int]] = {
-    api_key: flexible.first
+    api_key: _NEVER if flexible is None else flexible.first
     for api_key in API_KEYS
-    if (flexible := REQUEST_CLASSES[api_key].SCHEMA.flexible_versions) is not None
+    for flexible in (REQUEST_CLASSES[api_key].SCHEMA.flexible_versions,)
 }
 
 

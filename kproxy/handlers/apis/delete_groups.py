@@ -1,7 +1,8 @@
 """DeleteGroups (42) for share groups, versions 0-3, KIP-229 and KIP-932.
 
 Behaviour: answers for the groups named that are share groups, and for those that may be because their slot is not
-loaded; the rest is the backing cluster's (`rewrites.share_group_answers`). A group with members is not deleted; one
+loaded; the rest is the backing cluster's (`rewrites.share_group_answers`), but for the group of kproxy's own fleet,
+which nobody may delete. A group with members is not deleted; one
 without goes with the states of its share-partitions, and then its id is free. A group named twice is answered once.
 A request that names more groups than `AdministrationBounds` allow is refused, and the backing cluster is not asked.
 Version notes: 1 and 2 have the same fields, 3 adds a message to each error.
@@ -71,7 +72,7 @@ class DeleteGroupsHandler:
         for name in dict.fromkeys(request.groups_names):
             is_known = self._coordinator.find(GroupId(name)) is not None
             unreadiness = None if is_known else self._unreadiness(name)
-            if not is_known and unreadiness is None:
+            if not is_known and unreadiness is None and not self._authorization.is_closed_group(name):
                 continue
             if not self._authorization.allows_group(context, AclOperation.DELETE, name):
                 refusals[name] = GroupAuthorizationFailed(GROUP_DENIED)

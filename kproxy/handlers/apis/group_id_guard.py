@@ -20,26 +20,18 @@ from kproxy.handlers.authorization import Authorization
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators
 from kproxy.handlers.registry import ServedApi
 from kproxy.handlers.request_context import RequestContext
+from kproxy.interception.closed_groups import committed_nothing, took_nothing
 from kproxy.security.acls import AclOperation, ResourceType
 from kproxy.wire.api_keys import ApiKey
+from kproxy.wire.codecs import Message
 from kproxy.wire.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kproxy.wire.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from kproxy.wire.messages.join_group_request import JoinGroupRequest
 from kproxy.wire.messages.join_group_response import JoinGroupResponse
 from kproxy.wire.messages.offset_commit_request import OffsetCommitRequest
-from kproxy.wire.messages.offset_commit_response import (
-    OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
-)
 from kproxy.wire.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kproxy.wire.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 from kproxy.wire.messages.txn_offset_commit_request import TxnOffsetCommitRequest
-from kproxy.wire.messages.txn_offset_commit_response import (
-    TxnOffsetCommitResponse,
-    TxnOffsetCommitResponsePartition,
-    TxnOffsetCommitResponseTopic,
-)
 
 _TYPES: Final[Mapping[int, str]] = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT: "consumer",
@@ -126,34 +118,11 @@ def _joined_nothing(
 
 def _committed_nothing(
     request: OffsetCommitRequest, error_code: ErrorCode, _error_message: str | None
-) -> OffsetCommitResponse:
-    return OffsetCommitResponse(
-        topics=[
-            OffsetCommitResponseTopic(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=[
-                    OffsetCommitResponsePartition(partition.partition_index, error_code)
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+) -> Message:
+    return committed_nothing(request, error_code)
 
 
 def _took_nothing(
     request: TxnOffsetCommitRequest, error_code: ErrorCode, _error_message: str | None
-) -> TxnOffsetCommitResponse:
-    return TxnOffsetCommitResponse(
-        topics=[
-            TxnOffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=[
-                    TxnOffsetCommitResponsePartition(partition.partition_index, error_code)
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+) -> Message:
+    return took_nothing(request, error_code)

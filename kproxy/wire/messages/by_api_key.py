@@ -71,6 +71,8 @@ from kproxy.wire.messages.metadata_request import MetadataRequest
 from kproxy.wire.messages.metadata_response import MetadataResponse
 from kproxy.wire.messages.offset_commit_request import OffsetCommitRequest
 from kproxy.wire.messages.offset_commit_response import OffsetCommitResponse
+from kproxy.wire.messages.offset_delete_request import OffsetDeleteRequest
+from kproxy.wire.messages.offset_delete_response import OffsetDeleteResponse
 from kproxy.wire.messages.offset_for_leader_epoch_request import OffsetForLeaderEpochRequest
 from kproxy.wire.messages.offset_for_leader_epoch_response import OffsetForLeaderEpochResponse
 from kproxy.wire.messages.produce_request import ProduceRequest
@@ -134,6 +136,7 @@ REQUEST_CLASSES: Final[Mapping[int, type[Message]]] = {
     37: CreatePartitionsRequest,
     42: DeleteGroupsRequest,
     44: IncrementalAlterConfigsRequest,
+    47: OffsetDeleteRequest,
     60: DescribeClusterRequest,
     68: ConsumerGroupHeartbeatRequest,
     74: ListConfigResourcesRequest,
@@ -185,6 +188,7 @@ RESPONSE_CLASSES: Final[Mapping[int, type[Message]]] = {
     37: CreatePartitionsResponse,
     42: DeleteGroupsResponse,
     44: IncrementalAlterConfigsResponse,
+    47: OffsetDeleteResponse,
     60: DescribeClusterResponse,
     68: ConsumerGroupHeartbeatResponse,
     74: ListConfigResourcesResponse,

@@ -263,3 +263,20 @@ async def test_which_topics_may_be_read_is_asked_for_by_name_and_again_after_a_w
     # Then
     assert before == {PAYMENTS}
     assert readable.denied([ORDERS, PAYMENTS]) == {ORDERS, PAYMENTS}
+
+
+def test_groups_that_are_closed_are_nobodys_whatever_the_authorizer_says() -> None:
+    # Given
+    authorizer = ScriptedAuthorizer()
+    for name in ("the-fleet", "g"):
+        authorizer.allow_group(AclOperation.DELETE, name)
+    authorization = Authorization(authorizer, a_cluster(), ClosedTopics(groups=["the-fleet"]))
+
+    # When
+    allowed = [authorization.allows_group(CONTEXT, AclOperation.DELETE, name) for name in ("the-fleet", "g")]
+
+    # Then
+    assert allowed == [False, True]
+    assert [authorization.is_closed_group(name) for name in ("the-fleet", "g")] == [True, False]
+    with pytest.raises(GroupAuthorizationFailed):
+        authorization.require_group(CONTEXT, AclOperation.DELETE, "the-fleet")

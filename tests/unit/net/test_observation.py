@@ -69,5 +69,15 @@ def test_a_fault_of_kproxys_own_is_written_with_its_stack() -> None:
     assert counted.of("requests_refused", "ShareAcknowledge", "internal_error") == 1
 
 
+def test_who_would_touch_what_is_kproxys_own_is_counted_and_told_of() -> None:
+    stream, counted = io.StringIO(), CountedThings()
+    logs.configure("json", stream=stream)
+
+    ShellObserver(counted).closed_group(13)
+
+    assert written(stream)["event"] == "fleet_group_refused"
+    assert counted.of("requests_refused", "LeaveGroup", "fleet_group") == 1
+
+
 def test_apis_have_kafkas_names() -> None:
     assert [api_name(key) for key in (0, 3, 78)] == ["Produce", "Metadata", "ShareFetch"]

@@ -8,6 +8,7 @@ import pytest
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress
 from kproxy.handlers.administration_bounds import AdministrationBounds
+from kproxy.handlers.authorization import NO_CLOSED_TOPICS
 from kproxy.handlers.live.pauses import MOST_AT_ONCE
 from kproxy.handlers.live.share_partitions import SharePartitionDirectory
 from kproxy.share.identifiers import SharePartitionKey
@@ -71,6 +72,19 @@ async def test_while_its_slot_is_loaded_nobody_knows_whether_it_is_a_share_group
     world.group_log.unreadiness = CoordinatorLoadInProgress("loading")
 
     assert await deleted(world, "g") == {"g": ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+
+
+async def test_the_group_of_kproxys_own_fleet_is_nobodys_to_delete(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given: what is closed where nobody says what is
+    monkeypatch.setattr(NO_CLOSED_TOPICS, "groups", frozenset({"the-fleet"}))
+    world = ShareGroupWorld()
+    await left_group(world, "left")
+
+    # When
+    answered = await deleted(world, "the-fleet", "consumers", "left")
+
+    # Then
+    assert answered == {"the-fleet": ErrorCode.GROUP_AUTHORIZATION_FAILED, "left": ErrorCode.NONE}
 
 
 async def test_a_fault_is_told_of_every_group() -> None:

@@ -141,7 +141,7 @@ def test_what_is_guarded_can_be_told_decoded_and_refused() -> None:
         for version in range(api.min_version, api.max_version + 1)
     }
     assert guarded == refused
-    assert {api_key for api_key, _ in guarded} == group_ids.API_KEYS
+    assert {api_key for api_key, _ in guarded} <= group_ids.API_KEYS
     assert all(version in REQUEST_CLASSES[key].SCHEMA.valid_versions for key, version in guarded)
 
 
