@@ -17,6 +17,7 @@ from kproxy.interception.rewrites.find_coordinator import (
     FIRST_WITH_SHARE_KEYS,
     SHARE_KEY_TYPE,
     answer_share_coordinator,
+    key_type_and_count,
 )
 from kproxy.interception.rewrites.responses import ResponseRewriter
 from kproxy.interception.rewrites.shared_apis import is_shared
@@ -221,6 +222,8 @@ def _share_coordinator(
     `addresses` is where it is found, None when it is not served on the wire. That everybody may know, and which
     versions have no such key type.
     """
+    if not _may_seek_share_coordinator(head, frame, broker_version):
+        return None
     request = decode_held(head, frame)
     sought = request.message
     assert isinstance(sought, FindCoordinatorRequest)
@@ -231,10 +234,24 @@ def _share_coordinator(
     return Served(request, Disposition.SERVE, answer)
 
 
+def _may_seek_share_coordinator(head: RequestHead, frame: memoryview, broker_version: int) -> bool:
+    """Tell whether it must be decoded to know; not if it goes to the broker as it came, however many keys it has."""
+    if min(head.api_version, broker_version) < FIRST_BATCHED:
+        return True
+    sought = key_type_and_count(frame)
+    if sought is None or sought[0] == SHARE_KEY_TYPE:
+        return True
+    _require_few_keys(sought[1], MAX_COORDINATOR_KEYS)
+    return False
+
+
 def _refuse_many_keys(sought: FindCoordinatorRequest, broker_version: int) -> None:
-    count = len(sought.coordinator_keys)
     is_whole = sought.key_type != SHARE_KEY_TYPE and broker_version >= FIRST_BATCHED
     most = MAX_COORDINATOR_KEYS if is_whole else MAX_KEYS_ONE_BY_ONE
+    _require_few_keys(len(sought.coordinator_keys), most)
+
+
+def _require_few_keys(count: int, most: int) -> None:
     if count > most:
         raise PeerViolation("malformed_request", f"coordinators searched for: {count}; {most} are served")
 

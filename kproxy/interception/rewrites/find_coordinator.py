@@ -9,16 +9,32 @@ from typing import Final
 from zlib import crc32
 
 from kproxy.error_codes import ErrorCode
+from kproxy.errors import PeerViolation
 from kproxy.interception.broker_addresses import BrokerAddresses
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
+from kproxy.wire.request_prefixes import after_string, after_tags, after_varint
 
 SHARE_KEY_TYPE: Final = 2
 FIRST_WITH_SHARE_KEYS: Final = 6
 _FIRST_BATCHED: Final = 4
+_CLIENT_ID_AT: Final = 8
 _TOPIC_ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
 _PARTITION: Final = re.compile(r"[0-9]{1,10}", re.ASCII)
 _LAST_PARTITION: Final = 2**31 - 1
+
+
+def key_type_and_count(frame: memoryview) -> tuple[int, int] | None:
+    """Return what kind of coordinators a request seeks, and of how many keys; None when that is not to be found.
+
+    `frame` is all of a request of version 4 or above but its length; it is not decoded.
+    """
+    try:
+        position = after_tags(frame, after_string(frame, _CLIENT_ID_AT))
+        count_and_one, _ = after_varint(frame, position + 1)
+        return frame[position], max(count_and_one - 1, 0)
+    except (IndexError, PeerViolation):
+        return None
 
 
 def answer_share_coordinator(

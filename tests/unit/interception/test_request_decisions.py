@@ -1,6 +1,7 @@
 """What becomes of requests that are held whole, in conversations of a client, kproxy and a broker."""
 
 import struct
+from typing import Any
 
 import pytest
 
@@ -151,6 +152,68 @@ def test_where_a_share_coordinator_is_served_it_is_found_for_who_may_ask(
     assert call.request.message == search
     assert isinstance(call.answer, FindCoordinatorResponse)
     assert [(each.key, each.node_id, each.port) for each in call.answer.coordinators] == [(key, 1, 19101)]
+
+
+@pytest.fixture
+def decodes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The lengths of requests that were decoded."""
+    lengths: list[int] = []
+    decode_request = codecs.decode_request
+
+    def note(frame: memoryview) -> DecodedRequest:
+        lengths.append(len(frame))
+        return decode_request(frame)
+
+    monkeypatch.setattr(codecs, "decode_request", note)
+    return lengths
+
+
+def test_a_search_for_other_coordinators_goes_on_without_being_decoded(decodes: list[int]) -> None:
+    # Given
+    talk = Conversation()
+    keys = [f"{number}" for number in range(MAX_COORDINATOR_KEYS)]
+    search = request(10, 6, 1, FindCoordinatorRequest(key_type=1, coordinator_keys=keys))
+    too_many = request(10, 6, 2, FindCoordinatorRequest(key_type=1, coordinator_keys=[*keys, "one more"]))
+
+    # When
+    passed = talk.client_sends(search)
+    with pytest.raises(PeerViolation, match="coordinators searched for: 30001; 30000 are served"):
+        talk.client_sends(too_many)
+
+    # Then
+    assert passed == search
+    assert decodes == []
+
+
+@pytest.mark.parametrize(
+    ("api_key", "version", "message"),
+    [
+        (11, 5, JoinGroupRequest(group_id="orders", protocols=[JoinGroupRequestProtocol(name="range")])),
+        (11, 9, JoinGroupRequest(group_id="orders", protocols=[JoinGroupRequestProtocol(name="range")])),
+        (68, 1, ConsumerGroupHeartbeatRequest(group_id="orders", subscribed_topic_names=["paid"])),
+        (
+            88,
+            0,
+            StreamsGroupHeartbeatRequest(
+                group_id="orders", topology=Topology(subtopologies=[Subtopology()] * 1_000)
+            ),
+        ),
+    ],
+)
+def test_what_is_refused_to_a_share_group_is_not_decoded(
+    api_key: int, version: int, message: Any, decodes: list[int]
+) -> None:
+    # Given
+    talk = Conversation(share_group_ids={"orders"})
+
+    # When
+    passed = talk.client_sends(request(api_key, version, 7, message))
+
+    # Then
+    call = talk.session.take_call()
+    assert isinstance(call, Call)
+    assert call.request == DecodedRequest(api_key, version, 7, "client", type(message)(group_id="orders"))
+    assert (passed, decodes) == (b"", [])
 
 
 def test_configs_of_topics_pass_and_those_of_groups_are_handed_over() -> None:
