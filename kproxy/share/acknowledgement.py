@@ -5,7 +5,7 @@ Source: KIP-932, "Acknowledge"; KIP-1222 (RENEW); `SharePartition.acknowledge`,
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Protocol
@@ -292,13 +292,9 @@ def undo(reversal: Reversal, ranges: OffsetRanges, batches: DeliveryBatches) -> 
     if reversal.start_offset < ranges.start_offset:
         ranges.prepend(_passed_below(ranges.start_offset, reversal))
     batches.begin_again(reversal.passed_batches)
-    locks: dict[AcquisitionLock, None] = {}
-    for before in reversal.runs:
-        runs = ranges.clipped(before.first_offset, before.last_offset)
-        ranges.replace([run if _is_later(run, before) else _as_in(before, run) for run in runs])
-        if before.lock is not None:
-            locks[before.lock] = None
-    return list(locks)
+    runs = ranges.clipped(reversal.runs[0].first_offset, reversal.runs[-1].last_offset)
+    ranges.replace(list(_put_back(runs, reversal.runs)))
+    return list(dict.fromkeys(before.lock for before in reversal.runs if before.lock is not None))
 
 
 def _passed_below(start_offset: int, reversal: Reversal) -> Iterator[InFlightRange]:
@@ -309,12 +305,25 @@ def _passed_below(start_offset: int, reversal: Reversal) -> Iterator[InFlightRan
         yield InFlightRange(first_left, start_offset - 1, _ARCHIVED, 1, None)
 
 
-def _is_later(run: InFlightRange, before: InFlightRange) -> bool:
-    return run.lock is not None or run.delivery_count > before.delivery_count
-
-
-def _as_in(before: InFlightRange, run: InFlightRange) -> InFlightRange:
-    return before.part(run.first_offset, run.last_offset)
+def _put_back(runs: Iterable[InFlightRange], before: Sequence[InFlightRange]) -> Iterator[InFlightRange]:
+    """Yield `runs` with `before`, which are inside them and ascending, in place of the same offsets."""
+    index = 0
+    for run in runs:
+        first_left = run.first_offset
+        while index < len(before) and before[index].first_offset <= run.last_offset:
+            was = before[index]
+            if first_left < was.first_offset:
+                yield run.part(first_left, was.first_offset - 1)
+                first_left = was.first_offset
+            last_offset = min(was.last_offset, run.last_offset)
+            is_later = run.lock is not None or run.delivery_count > was.delivery_count
+            yield (run if is_later else was).part(first_left, last_offset)
+            first_left = last_offset + 1
+            if was.last_offset > last_offset:
+                break
+            index += 1
+        if first_left <= run.last_offset:
+            yield run.part(first_left, run.last_offset)
 
 
 @dataclass(slots=True)
