@@ -63,7 +63,7 @@ class ClientConnection(asyncio.Protocol):
         self.rights = relay.new_rights(self.session, self._pump)
         self._loop = asyncio.get_running_loop()
         self._twin: UpstreamTwin | None = None
-        self._memory = ConnectionMemory(relay.budget, self.session, on_granted=self._pump)
+        self._memory = ConnectionMemory(relay.budget, self.session, on_granted=self._adjust_reading)
         self._pressure = BackPressure()
         self._at_eof = self._has_failed = self._is_share_member = self.is_gone = self.is_over = False
         self._left: LeftRequests | None = None
@@ -345,11 +345,11 @@ class ClientConnection(asyncio.Protocol):
             self._memory.forget_frames(of_broker=self._has_failed)
         if self._memory.tell(self.transport, self._twin):
             self._times.reserved_ms = self._now_ms()
-        self._pressure.awaits_room = self._memory.awaits_grant
 
     def _adjust_reading(self) -> None:
         """Read from each side exactly when there is room for what it may send."""
         pressure, transport = self._pressure, self.transport
+        pressure.awaits_room = self._memory.awaits_grant
         if transport is not None and not transport.is_closing():
             is_wanted = pressure.is_client_wanted(self.session, has_twin=self._twin is not None)
             if is_wanted and not transport.is_reading():
