@@ -21,6 +21,9 @@ FILES_PER_CONNECTION: Final = 2
 RESERVED_FILES: Final = 256
 """For ports, kproxy's own connections to brokers and to other processes, the admin port."""
 
+FEW_CONNECTIONS: Final = 1_000
+"""Fewer than anybody expects who sets no bound."""
+
 _LOOK_SECONDS: Final = 1.0
 
 _REMEDY: Final = (
@@ -45,7 +48,8 @@ def open_file_limit() -> int:
 def connections_that_fit(max_connections: int, file_limit: int) -> int:
     """Return how many client connections may be open: `max.connections`, or less where files do not suffice.
 
-    Of a small limit no more than a half is reserved. The log tells of connections that are configured and do not fit.
+    Of a small limit no more than a half is reserved. The log tells of connections that are configured and do not
+    fit, and of a limit for few.
     """
     if file_limit < 0:  # RLIM_INFINITY
         return max_connections
@@ -53,7 +57,8 @@ def connections_that_fit(max_connections: int, file_limit: int) -> int:
     fitting = max((file_limit - reserved) // FILES_PER_CONNECTION, 1)
     if max_connections <= fitting:
         return max_connections
-    tell = log.info if max_connections >= UNLIMITED else log.warning
+    is_news = max_connections < UNLIMITED or fitting < FEW_CONNECTIONS
+    tell = log.warning if is_news else log.debug
     tell(
         "open_files_bound_connections",
         max_connections=max_connections,

@@ -39,18 +39,24 @@ def test_no_more_connections_are_let_in_than_there_are_files_for(
     assert connections_that_fit(max_connections, limit) == fitting
 
 
-@pytest.mark.parametrize(("max_connections", "level"), [(3_000, "WARNING"), (UNLIMITED, "INFO")])
+@pytest.mark.parametrize(
+    ("max_connections", "limit", "level", "fitting"),
+    [
+        (3_000, 4_256, "WARNING", 2_000),
+        (UNLIMITED, 1_024, "WARNING", 384),
+        (UNLIMITED, 4_256, "DEBUG", 2_000),
+    ],
+)
 def test_connections_that_do_not_fit_are_told_of_with_what_to_do(
-    caplog: pytest.LogCaptureFixture, max_connections: int, level: str
+    caplog: pytest.LogCaptureFixture, max_connections: int, limit: int, level: str, fitting: int
 ) -> None:
-    with caplog.at_level(logging.INFO):
-        connections_that_fit(max_connections, 4_256)
+    with caplog.at_level(logging.DEBUG):
+        connections_that_fit(max_connections, limit)
 
     (record,) = caplog.records
     assert (record.levelname, record.msg) == (level, "open_files_bound_connections")
-    assert f"max.connections is {max_connections}, and 4256 open files are enough for 2000" in str(
-        vars(record)
-    )
+    told = f"max.connections is {max_connections}, and {limit} open files are enough for {fitting}"
+    assert told in str(vars(record))
     assert "LimitNOFILE=" in str(vars(record))
 
 
