@@ -16,8 +16,8 @@ class WakingTurns:
     """A line of those who are about to begin, first come first served. It belongs to one event loop.
 
     Who comes when there is room in the turn, and nobody waits, goes on without a pause. The loop tells nobody when a
-    turn ends, so that is found out by a callback; the first half of the room is given away without one, whenever it
-    was taken, so that who begins alone costs the loop nothing.
+    turn ends, so a callback finds that out; for the first half of the room there is none, so that who begins alone
+    costs the loop nothing. Those count until the next callback: a turn has room for half as many at least.
     """
 
     __slots__ = ("_begun_count", "_is_turn_watched", "_line", "_most", "_unwatched")

@@ -151,3 +151,20 @@ async def test_after_a_crowd_a_turn_has_room_again() -> None:
 
         # Then
         assert all(task.done() for task in late)
+
+
+async def test_those_who_began_alone_leave_a_later_turn_room_for_half_as_many() -> None:
+    # Given
+    beginners = Beginners()
+    for number in range(BOUND // 2):
+        await beginners.begin(number)
+        await asyncio.sleep(0)
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        crowd = [tasks.create_task(beginners.begin(number)) for number in range(BOUND)]
+        await asyncio.sleep(0)
+        begun_at_once = sum(task.done() for task in crowd)
+
+    # Then
+    assert begun_at_once == BOUND // 2
