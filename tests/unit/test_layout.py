@@ -38,7 +38,7 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/fleet/events.py": "data only",
     "kproxy/fleet/group_protocol.py": "data only",
     "kproxy/handlers/backlog.py": "a port; tests/unit/net/reading/test_backlog_survey.py holds implementations to it",
-    "kproxy/handlers/request_context.py": "data only; every test of a served API makes one",
+    "kproxy/handlers/request_context.py": "data only; its rights: tests/unit/net/relay/test_own_questions.py",
     "kproxy/handlers/fleet/ports.py": "ports; tests/unit/handlers/fleet/test_fleet_apis.py",
     "kproxy/handlers/live/share_services.py": "data only",
     "kproxy/handlers/share_state_store.py": "a port; tests/unit/net/state_log/test_durable_state_log.py",

@@ -5,9 +5,14 @@ from collections import Counter
 
 import pytest
 
+from kproxy.handlers.request_context import RequestContext
 from kproxy.net.waking_turns import WakingTurns
+from kproxy.wire.codecs import DecodedRequest
+from kproxy.wire.messages.share_fetch_response import ShareFetchResponse
 from tests.event_loops import BOTH_LOOPS
-from tests.worlds.waiting import until_all_wait
+from tests.in_memory.scripted_broker import ScriptedBroker
+from tests.unit.net.relaying import RelayUnderTest, share_fetch
+from tests.worlds.waiting import until, until_all_wait
 
 BOUND = 4
 
@@ -168,3 +173,37 @@ async def test_those_who_began_alone_leave_a_later_turn_room_for_half_as_many() 
 
     # Then
     assert begun_at_once == BOUND // 2
+
+
+@pytest.mark.parametrize("loop_kind", BOTH_LOOPS)
+async def test_requests_that_arrive_together_begin_in_turns_of_the_loop_that_follow_each_other() -> None:
+    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
+        # Given
+        under_test.relay.turns = WakingTurns(2)
+        writers = [(await under_test.connect())[1] for _ in range(8)]
+        turn_count, begun_in = 0, []
+
+        async def serve(_request: DecodedRequest, _context: RequestContext) -> ShareFetchResponse:
+            begun_in.append(turn_count)
+            return ShareFetchResponse()
+
+        async def count_turns() -> None:
+            nonlocal turn_count
+            while True:  # until it is cancelled
+                turn_count += 1
+                await asyncio.sleep(0)
+
+        under_test.apis.serve = serve  # type: ignore[method-assign, assignment]  # tells when it was asked
+
+        # When
+        async with asyncio.TaskGroup() as tasks:
+            counting = tasks.create_task(count_turns())
+            for writer in writers:
+                writer.write(share_fetch(1))
+            await until(lambda: len(begun_in) == len(writers))
+            counting.cancel()
+        for writer in writers:
+            writer.close()
+
+        # Then
+        assert max(Counter(begun_in).values()) == 2

@@ -4,7 +4,6 @@ import asyncio
 import struct
 import weakref
 from array import array
-from collections import Counter
 
 import pytest
 
@@ -12,7 +11,6 @@ from kproxy.handlers.request_context import RequestContext
 from kproxy.net.dialing import connect
 from kproxy.net.relay.client_connection import ClientConnection
 from kproxy.net.relay.relay import Relay
-from kproxy.net.waking_turns import WakingTurns
 from kproxy.wire import codecs
 from kproxy.wire.codecs import DecodedRequest
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
@@ -304,39 +302,6 @@ async def test_answers_that_nobody_reads_keep_little_more_than_the_budget_is_tol
         assert not [number for number in kept if number % 50]
         assert len(kept) * 100_000 <= under_test.relay.budget.held_bytes
         client.close()
-
-
-async def test_requests_that_arrive_together_begin_in_turns_of_the_loop_that_follow_each_other() -> None:
-    async with ScriptedBroker() as broker, RelayUnderTest(broker.port) as under_test:
-        # Given
-        under_test.relay.turns = WakingTurns(2)
-        writers = [(await under_test.connect())[1] for _ in range(8)]
-        turn_count, begun_in = 0, []
-
-        async def serve(_request: DecodedRequest, _context: RequestContext) -> ShareFetchResponse:
-            begun_in.append(turn_count)
-            return ShareFetchResponse()
-
-        async def count_turns() -> None:
-            nonlocal turn_count
-            while True:  # until it is cancelled
-                turn_count += 1
-                await asyncio.sleep(0)
-
-        under_test.apis.serve = serve  # type: ignore[method-assign, assignment]  # tells when it was asked
-
-        # When
-        async with asyncio.TaskGroup() as tasks:
-            counting = tasks.create_task(count_turns())
-            for writer in writers:
-                writer.write(share_fetch(1))
-            await until(lambda: len(begun_in) == len(writers))
-            counting.cancel()
-        for writer in writers:
-            writer.close()
-
-        # Then
-        assert max(Counter(begun_in).values()) == 2
 
 
 async def test_some_connections_are_looked_at_in_a_turn_and_the_rest_in_those_behind_it(
