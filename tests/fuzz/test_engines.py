@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from kproxy.net.relay.paced_transport import PacedTransport
 from kproxy.security.sasl_exchange import SaslExchange
 from tests.fuzz import engines
 from tests.fuzz.engines import Crash, Runner
@@ -99,15 +98,6 @@ def test_a_client_that_is_believed_before_the_broker_has_is_found(monkeypatch: p
 
     with pytest.raises(AssertionError):
         execute(target, refused.data)
-
-
-def test_a_transport_that_drops_what_waits_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    target = TARGETS["paced-transport"]
-    slow = next(seed for seed in target.seeds() if seed.name == "a slow peer")
-    monkeypatch.setattr(PacedTransport, "go_on", PacedTransport._drop)
-
-    with pytest.raises(AssertionError):
-        execute(target, slow.data)
 
 
 def test_inputs_are_the_same_for_the_same_seed_and_others_for_another() -> None:
