@@ -54,8 +54,8 @@ class _Connection:
         """No more may be kept than came, but for a keepalive."""
         assert self._session.buffered_bytes <= self.received_bytes
         assert self._session.owed_responses <= self.received_bytes + self.sent_count
-        held_bytes = sum(frame.frame_bytes for frame in self._session.held_frames)
-        assert held_bytes <= 2 * (LONGEST_FRAME_BYTES + 4) + (1 << 20)
+        held_frame_bytes = sum(len(each.came) + each.missing_bytes for each in self._session.held_frames)
+        assert held_frame_bytes <= 2 * (LONGEST_FRAME_BYTES + 4) + (1 << 20)
 
     def _bind_brokers(self) -> None:
         while brokers := self._session.take_new_brokers():

@@ -71,11 +71,11 @@ def test_an_answer_that_is_over_holds_nothing() -> None:
 def test_a_frame_that_waits_for_room_is_let_in_although_answers_are_asked_for_all_the_time() -> None:
     # Given
     budget, granted = BufferBudget(8 * MIB), list[str]()
-    budget.reserve("another frame", MIB, lambda: None)
     answers = [AnswerBudget(budget) for _ in range(7)]
     for answer in answers:
         answer.grant(MIB)
-    budget.reserve("a Metadata response of 2 MiB", 2 * MIB, lambda: granted.append("the frame"))
+    budget.hold("another frame", MIB, MIB, lambda: None)
+    budget.hold("a Metadata response of 2 MiB", MIB, MIB, lambda: granted.append("the frame"))
 
     # When
     for answer in answers:
@@ -89,8 +89,9 @@ def test_a_frame_that_waits_for_room_is_let_in_although_answers_are_asked_for_al
 def test_an_answer_gets_the_least_while_a_frame_waits_for_room_and_all_it_wants_after_that() -> None:
     # Given
     budget = BufferBudget(8 * MIB)
-    budget.reserve("a frame", 4 * MIB, lambda: None)
-    budget.reserve("a frame that waits", 5 * MIB, lambda: None)
+    budget.hold("a frame", 3 * MIB, 6 * MIB, lambda: None)
+    budget.hold("a frame that waits", MIB, 6 * MIB, lambda: None)
+    budget.hold("a frame", 3 * MIB, 0, lambda: None)
 
     # When
     granted_beside_it = AnswerBudget(budget).grant(MIB)
@@ -109,7 +110,7 @@ def test_a_frame_is_let_in_beside_answers_where_clients_that_do_not_read_hold_ev
     AnswerBudget(budget).grant(MIB)
 
     # When
-    is_let_in = budget.reserve("a Metadata response", 70 * 1024, lambda: None)
+    is_let_in = budget.hold("a Metadata response", 70 * 1024, 16 * 1024, lambda: None)
 
     # Then
     assert is_let_in
