@@ -32,7 +32,7 @@ from kproxy.handlers.live.fetch_signals import HeardAvailability
 from kproxy.handlers.live.leadership import Leadership
 from kproxy.handlers.live.member_clients import MemberClients, clients_in_heartbeats
 from kproxy.handlers.live.parked_fetches import ParkedFetches
-from kproxy.handlers.live.pauses import MOST_AT_ONCE, let_others_go_on
+from kproxy.handlers.live.pauses import MOST_AT_ONCE, Pace, SharedStart, let_others_go_on
 from kproxy.handlers.live.releases import Released, Releases
 from kproxy.handlers.live.share_counters import ShareCounters
 from kproxy.handlers.live.share_partitions import DirectoryPorts, SharePartitionDirectory
@@ -155,6 +155,7 @@ class ShareGroups:
             isolation_of=self.configs.isolation_level,
         )
         self._releases = Releases(self._services)
+        self._closings = SharedStart()
         self._held = HeldHeartbeats(
             self.coordinator,
             self._effective_limits.of_members,
@@ -190,10 +191,17 @@ class ShareGroups:
         """Evict the sessions of a connection and release what their members hold; count on its members no more.
 
         The sessions are gone when this first waits. What is held of very many partitions or records is released bit by
-        bit: others have a turn in between. The rest of the wait is for durability.
+        bit, and so are very many members: others have a turn in between. The rest of the wait is for durability.
         """
-        self._held.connection_closed(connection_id)
-        await self._releases.evict_connection(connection_id).settle()
+        pace = Pace(start=self._closings)
+        has_more = self._held.connection_closed(connection_id, pace)
+        released = self._releases.evict_connection(connection_id)
+        try:
+            while has_more:
+                await let_others_go_on()
+                has_more = self._held.connection_closed(connection_id, pace)
+        finally:
+            await released.settle()
 
     async def all_released(self) -> None:
         """Return when nothing is left to be released of sessions that have ended. For the end."""

@@ -80,3 +80,30 @@ async def test_those_who_begin_together_share_a_start_until_one_has_gone_on() ->
     # Then
     assert before == [False] * (MOST_AT_FIRST - 1) + [True] * 3
     assert not Pace(start=start).is_pause_due()
+
+
+async def test_very_many_members_of_a_connection_that_is_lost_are_given_up_in_several_turns() -> None:
+    # Given
+    world = ShareGroupWorld()
+    members = [world.member("alice", group_id=group_id) for group_id in (*GROUPS, "heard elsewhere")]
+    for member in members:
+        member.connection_id = members[0].connection_id
+        await member.heartbeat(0, ["orders"])
+    counts: list[int] = []
+
+    def present_count() -> int:
+        found = [world.groups.coordinator.find(GroupId(member.group_id)) for member in members]
+        return sum(each.is_present for group in found if group for each in group.members.values())
+
+    # When
+    async with asyncio.TaskGroup() as tasks:
+        closing = tasks.create_task(world.groups.connection_closed(members[0].connection_id))
+        await asyncio.sleep(0)
+        counts.append(present_count())
+        members[-1].connection_id = world.new_connection()
+        await members[-1].heartbeat(1)
+        await closing
+        counts.append(present_count())
+
+    # Then
+    assert counts == [len(members) - MOST_AT_FIRST, 1]

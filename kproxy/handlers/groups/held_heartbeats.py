@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from kproxy.errors import CoordinatorNotAvailable
 from kproxy.handlers.callers import Waits
+from kproxy.handlers.live.pauses import Pace, work_on
 from kproxy.handlers.ports import Alarm, Clock, GroupLog
 from kproxy.handlers.request_context import RequestContext
 from kproxy.share.group_coordinator import GroupCoordinator
@@ -117,14 +118,21 @@ class HeldHeartbeats:
         """Answer what is held on a connection: its client has sent something behind it."""
         self._waits.call(connection_id)
 
-    def connection_closed(self, connection_id: int) -> None:
-        """Count no more on the members that were heard on a connection that is gone."""
-        now_ms = self._clock.now_ms()
-        for member in self._members.pop(connection_id, ()):
-            del self._connections[member]
-            self._coordinator.lose(*member, now_ms=now_ms)
+    def connection_closed(self, connection_id: int, pace: Pace) -> bool:
+        """Count no more on the members that were heard on a connection that is gone; tell whether some are left.
+
+        To be called again in that case, when others had a turn: before that they are counted on, and may be heard
+        elsewhere.
+        """
+        members = self._members.get(connection_id, set())
+        is_pause_due = False
+        while members and not is_pause_due:
+            is_pause_due = pace.is_pause_due(self._lose(next(iter(members))))
+        if not members:
+            self._members.pop(connection_id, None)
         self._waits.call(connection_id)
         self.follow()
+        return bool(members)
 
     def call_group(self, group: ShareGroup) -> None:
         """Answer every heartbeat of a group that is another one than it was, or gone."""
@@ -155,7 +163,20 @@ class HeldHeartbeats:
             self._connections[member] = context.connection_id
             self._members.setdefault(context.connection_id, set()).add(member)
         if context.caller.is_gone:
-            self.connection_closed(context.connection_id)
+            self._lose(member)
+            if not self._members[context.connection_id]:
+                del self._members[context.connection_id]
+            self._waits.call(context.connection_id)
+            self.follow()
+
+    def _lose(self, member: MemberKey) -> int:
+        """Count on a member no more, which was heard on a connection that is gone; return how much work that was."""
+        self._members[self._connections.pop(member)].discard(member)
+        self._coordinator.lose(*member, now_ms=self._clock.now_ms())
+        group_id, member_id = member
+        group = self._coordinator.find(group_id)
+        known = None if group is None else group.members.get(member_id)
+        return work_on(0 if known is None else len(known.assigned))
 
     def _call(self, member: MemberKey) -> None:
         connection_id = self._connections.get(member)
