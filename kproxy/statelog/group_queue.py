@@ -66,6 +66,9 @@ GroupOperation: TypeAlias = (
 _TOPICS_OF_ONE: Final = 50
 """So many topics of a member, or partitions, are as much work as another record."""
 
+_RECORDS_TO_COUNT_TOPICS_OF: Final = 100
+"""A group with more is much work anyway, and each heartbeat of a member that joins it submits all of it."""
+
 _WRITING_ORDER: Final = tuple(PART_RECORD_TYPES.values())
 
 
@@ -239,7 +242,8 @@ class GroupQueue:
         match operation:
             case ImageWrite(image):
                 record_count = 3 + 2 * len(image.members) + len(image.target)
-                return record_count + _topic_count(image) // _TOPICS_OF_ONE
+                is_counted_on = record_count <= _RECORDS_TO_COUNT_TOPICS_OF
+                return record_count + (_topic_count(image) // _TOPICS_OF_ONE if is_counted_on else 0)
             case GroupRemoval(group_id):
                 return 1 + len(self._fold.parts(group_id))
             case DisplacedRecords():
