@@ -30,7 +30,7 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/application/admin_port.py": "tests/unit/application/test_late_admin.py, and every test of a running kproxy",
     "kproxy/application/process_views.py": "wiring; every test of a running kproxy asks it",
     "kproxy/application/share_service.py": "wiring; every test of a running kproxy",
-    "kproxy/application/client_ports.py": "wiring; tests/kafka/test_tls.py has ports of both kinds",
+    "kproxy/application/client_ports.py": "tests/unit/application/test_ending_with_tls.py, tests/kafka/test_tls.py",
     "kproxy/application/tls_vitals.py": "tests/kafka/test_tls.py",
     "kproxy/net/tls/__init__.py": "tests/unit/net/tls/test_dialing_with_tls.py",
     "kproxy/application/vitals.py": "tests/kafka: every test of a running kproxy asks it",

@@ -217,6 +217,7 @@ class RelayUnderTest:
         await self.listeners.stop_accepting()
         for connection in tuple(self.relay.connections):
             connection.abort()
+        await until(lambda: not self.relay.connections and not self.relay.open_twins)
         await self.tasks.close()
 
 

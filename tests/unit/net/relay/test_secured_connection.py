@@ -15,10 +15,8 @@ from kproxy.settings.choices import ClientAuth
 from tests.event_loops import BOTH_LOOPS
 from tests.in_memory.scripted_broker import ScriptedBroker
 from tests.unit.net.relaying import (
-    BIND_HOST,
     RelayUnderTest,
     SecuredRelayUnderTest,
-    ended,
     request,
     response,
     share_fetch,
@@ -51,20 +49,18 @@ def of_alice() -> Fixed:
     return dialling(upstream_terms("alice", "CN=alice,OU=Orders,O=Acme"))
 
 
-async def connected(
-    under_test: RelayUnderTest, client: Fixed
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    number = under_test.listeners.bound_ports[-1]
-    return await asyncio.open_connection(BIND_HOST, number, ssl=client.context, server_hostname="localhost")
+async def connected(under_test: RelayUnderTest, tls: Fixed | None = None) -> TlsClient:
+    """A client that leaves nothing of TLS to the loop: how a connection ends is what this is about."""
+    return await TlsClient.connected(under_test.listeners.bound_ports[-1], tls)
 
 
-async def principal_seen(rules: str, client: Fixed) -> Principal:
+async def principal_seen(rules: str, tls: Fixed) -> Principal:
     """Who the share APIs were told had asked."""
     async with ScriptedBroker() as broker, SecuredRelayUnderTest(broker.port, ports(rules)) as under_test:
-        _, writer = await connected(under_test, client)
-        writer.write(share_fetch(1))
+        client = await connected(under_test, tls)
+        await client.send(share_fetch(1))
         await under_test.apis.was_asked.wait()
-        writer.close()
+        client.close()
         return under_test.apis.contexts[0].principal
 
 
@@ -85,26 +81,29 @@ async def test_a_client_whom_no_rule_fits_is_closed_and_counted() -> None:
         ScriptedBroker() as broker,
         SecuredRelayUnderTest(broker.port, ports("RULE:^CN=bob$/bob/")) as under_test,
     ):
-        reader, writer = await connected(under_test, of_alice())
+        client = await connected(under_test, of_alice())
 
         # When
-        writer.write(share_fetch(1))
+        await client.send(share_fetch(1))
 
         # Then
-        assert await ended(reader) == b""
+        assert await client.read_to_end() == b""
         assert under_test.counted.of("connection_errors", "client", "principal_unmapped") == 1
         assert not under_test.apis.requests
-        writer.close()
+        client.close()
 
 
-async def test_a_client_that_closes_ends_its_connection_and_its_twin() -> None:
+@pytest.mark.parametrize("is_told", [False, True])
+async def test_a_client_that_closes_ends_its_connection_and_its_twin(*, is_told: bool) -> None:
     async with ScriptedBroker() as broker, SecuredRelayUnderTest(broker.port, ports()) as under_test:
-        _, writer = await connected(under_test, dialling())
-        writer.write(request(1))
+        client = await connected(under_test)
+        await client.send(request(1))
         await broker.until_received(len(request(1)))
 
         # When
-        writer.close()
+        if is_told:
+            await client.say_last_word()
+        client.close()
 
         # Then
         await until(lambda: not under_test.relay.connections and not under_test.relay.traffic.open_twins)
@@ -116,8 +115,7 @@ async def test_a_client_that_says_its_last_word_with_an_answer_owed_makes_no_noi
 ) -> None:
     """Under TLS asyncio warns when a protocol wants to go on after that."""
     async with ScriptedBroker() as broker, SecuredRelayUnderTest(broker.port, ports()) as under_test:
-        number = under_test.listeners.bound_ports[-1]
-        end = await TlsClient.connected(number)
+        end = await connected(under_test)
         await end.send(request(1))
         await broker.until_received(len(request(1)))
 
@@ -132,8 +130,8 @@ async def test_a_client_that_says_its_last_word_with_an_answer_owed_makes_no_noi
 
 async def test_a_broker_that_leaves_takes_its_answers_along_and_the_client_is_told() -> None:
     async with ScriptedBroker() as broker, SecuredRelayUnderTest(broker.port, ports()) as under_test:
-        reader, writer = await connected(under_test, dialling())
-        writer.write(request(1))
+        client = await connected(under_test)
+        await client.send(request(1))
         await broker.until_received(len(request(1)))
 
         # When
@@ -141,8 +139,8 @@ async def test_a_broker_that_leaves_takes_its_answers_along_and_the_client_is_to
         broker.writers[0].close()
 
         # Then
-        assert await ended(reader) == response(1)
-        writer.close()
+        assert await client.read_to_end() == response(1)
+        client.close()
 
 
 async def test_beside_ports_in_plaintext_nothing_is_told_of_those() -> None:
@@ -150,11 +148,11 @@ async def test_beside_ports_in_plaintext_nothing_is_told_of_those() -> None:
         ScriptedBroker() as broker,
         SecuredRelayUnderTest(broker.port, ports(kind=SecuredConnectionBeside)) as under_test,
     ):
-        _, writer = await connected(under_test, dialling())
-        writer.write(share_fetch(1))
+        client = await connected(under_test)
+        await client.send(share_fetch(1))
         await under_test.apis.was_asked.wait()
         assert under_test.apis.contexts[0].is_relayed
-        writer.close()
+        client.close()
 
 
 async def test_an_answer_that_its_client_does_not_take_counts_and_the_client_is_let_go() -> None:
@@ -165,17 +163,17 @@ async def test_an_answer_that_its_client_does_not_take_counts_and_the_client_is_
     ):
         under_test.apis.records = bytes(LARGE_BYTES)
         under_test.apis.may_answer.set()
-        _, writer = await connected(under_test, dialling())
+        client = await connected(under_test)
 
         # When
-        writer.write(share_fetch(1))
+        await client.send(share_fetch(1))
 
         # Then
         await until(lambda: under_test.relay.budget.held_bytes > LARGE_BYTES / 2)
         await until(lambda: not under_test.relay.connections)
         stands_still = under_test.counted.of("connection_errors", "client", "stands_still")
         assert stands_still + under_test.counted.of("connections_expired", "idle") == 1
-        writer.transport.abort()
+        client.close()
 
 
 async def test_a_client_that_does_not_answer_the_end_holds_up_no_drain(
@@ -184,7 +182,7 @@ async def test_a_client_that_does_not_answer_the_end_holds_up_no_drain(
     # Given
     monkeypatch.setattr(paced_transport, "LOOK_SECONDS", 0.01)
     async with ScriptedBroker() as broker, SecuredRelayUnderTest(broker.port, ports()) as under_test:
-        end = await TlsClient.connected(under_test.listeners.bound_ports[-1])
+        end = await connected(under_test)
         await until(lambda: bool(under_test.relay.connections))
 
         # When
@@ -204,9 +202,9 @@ async def test_a_client_that_is_slow_gets_all_of_an_answer_behind_which_its_conn
     ):
         under_test.apis.records = bytes(LARGE_BYTES)
         under_test.apis.may_answer.set()
-        reader, writer = await connected(under_test, dialling())
-        writer.write(share_fetch(1))
-        received = len(await reader.readexactly(1))
+        client = await connected(under_test)
+        await client.send(share_fetch(1))
+        received = len(await client.read_exactly(1))
         (connection,) = under_test.relay.connections
 
         # When
@@ -216,6 +214,6 @@ async def test_a_client_that_is_slow_gets_all_of_an_answer_behind_which_its_conn
         connection.sweep(200_000)
 
         # Then
-        received += len(await ended(reader))
+        received += len(await client.read_to_end())
         assert received > LARGE_BYTES
-        writer.close()
+        client.close()
