@@ -147,6 +147,11 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
     def connection_lost(self, exc: Exception | None) -> None:
         transport, self._transport = self._transport, None
         error, self._tcp = self._error or exc, None
+        del (
+            self._tls,
+            self._incoming,
+            self._outgoing,
+        )  # an error that is raised holds its frames, and so this object
         if transport is None:
             self._fail(error or ConnectionResetError())
             return
@@ -172,7 +177,7 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
         except ssl.SSLZeroReturnError:
             return True
         except ssl.SSLError as error:
-            self._error = error
+            self._error = error.with_traceback(None)
             return True
         return False
 
@@ -202,7 +207,7 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
             return False
         except ssl.SSLError as error:
             self._flush(self._tcp)
-            self._fail(error)
+            self._fail(error.with_traceback(None))
             return False
         served = cast("Served", self.protocol)
         self._transport = PacedTransport(self._tcp, self._tls, self._outgoing, served)

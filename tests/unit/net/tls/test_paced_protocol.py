@@ -1,6 +1,7 @@
 """TLS between a TCP transport and a protocol: nothing that was sent is lost, and what fails is told."""
 
 import asyncio
+import gc
 import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -234,3 +235,29 @@ async def test_bytes_that_are_no_tls_behind_the_handshake_end_the_connection(por
     assert port.served.received == b"before"
     assert isinstance(port.served.error, ssl.SSLError)
     client.close()
+
+
+async def test_a_handshake_that_failed_keeps_nothing_of_tls(port: Port) -> None:
+    # Given: a collection of cycles may be far away
+    gc.collect()
+    gc.disable()
+    try:
+        before = count_of_tls()
+
+        # When
+        for _ in range(10):
+            _, writer = await asyncio.open_connection(BIND_HOST, port.number)
+            writer.write(b"no TLS, but long enough to be taken for a record")
+            await until(lambda: bool(port.accepted))
+            with pytest.raises(ssl.SSLError):
+                await port.accepted.pop().shaken(10)
+            writer.close()
+
+        # Then
+        await until(lambda: count_of_tls() == before)
+    finally:
+        gc.enable()
+
+
+def count_of_tls() -> int:
+    return sum(isinstance(each, ssl.SSLObject) for each in gc.get_objects())
