@@ -7,8 +7,8 @@
 4. Else one that allows it does, and DESCRIBE and DESCRIBE_CONFIGS are allowed by what implies them.
 5. Without either the answer is no, unless no pattern matches at all and that is configured to mean yes.
 
-Known difference: hosts are compared as addresses. A broker compares their texts, and its clients' are those of Java
-(`2001:db8:0:0:0:0:0:7`), so that one that was written in another form says nothing there.
+Hosts are compared as texts, those of clients as Java writes them (`2001:db8:0:0:0:0:0:7`): an entry with a host in
+another form says nothing, here as at a broker.
 Source: `StandardAuthorizerData.findAclRule` and `findResult`; `AclAuthorizer`, of brokers with ZooKeeper, too.
 """
 
@@ -99,7 +99,7 @@ class _Patterns:
             if length not in self._prefix_lengths:
                 self._prefix_lengths.append(length)
         entries = patterns.setdefault(binding.resource_name, {})
-        entry = _Entry(host_address(binding.host), binding.operation, binding.permission)
+        entry = _Entry(binding.host, binding.operation, binding.permission)
         entries.setdefault(binding.principal, []).append(entry)
 
     def matching(self, name: str) -> Iterator[_Entries]:
