@@ -185,12 +185,11 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
         transport = self._transport
         if not chunks or transport is None or transport.is_closing():
             return
-        protocol = transport.protocol
+        protocol, data = transport.protocol, chunks[0] if len(chunks) == 1 else b"".join(chunks)
         if isinstance(protocol, asyncio.BufferedProtocol):
-            for chunk in chunks:
-                _fill(protocol, chunk)
+            _fill(protocol, data, transport)
         elif protocol is not None:
-            protocol.data_received(chunks[0] if len(chunks) == 1 else b"".join(chunks))
+            protocol.data_received(data)
 
     def _end(self, transport: PacedTransport) -> None:
         if self._error is None and transport.protocol is not None and not transport.is_closing():
@@ -231,9 +230,9 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
             self._tcp.close()
 
 
-def _fill(protocol: asyncio.BufferedProtocol, chunk: bytes) -> None:
-    left = memoryview(chunk)
-    while left:
+def _fill(protocol: asyncio.BufferedProtocol, data: bytes, transport: PacedTransport) -> None:
+    left = memoryview(data)
+    while left and not transport.is_closing():
         room = memoryview(protocol.get_buffer(len(left)))
         count = min(len(room), len(left))
         room[:count], left = left[:count], left[count:]

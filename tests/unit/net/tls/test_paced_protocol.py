@@ -162,6 +162,26 @@ async def test_a_protocol_with_a_buffer_of_its_own_gets_all_of_it(port: Port) ->
     await until(lambda: own.received == message)
 
 
+async def test_a_protocol_that_closes_in_the_middle_is_given_nothing_more(port: Port) -> None:
+    class Ending(Buffered):
+        def buffer_updated(self, nbytes: int) -> None:
+            super().buffer_updated(nbytes)
+            cast("PacedTransport", self.transport).close()
+
+    own = Ending()
+    _, paced = await asyncio.get_running_loop().create_connection(
+        lambda: PacedProtocol(own, dialling().context, server_hostname="localhost"), BIND_HOST, port.number
+    )
+    await paced.shaken(10)
+    await until(lambda: port.served.calls == ["made"])
+    assert port.served.transport is not None
+
+    port.served.transport.write(bytes(5000))
+
+    await until(lambda: port.served.calls == ["made", "eof", "lost"])
+    assert len(own.received) == len(own.get_buffer(0))
+
+
 @pytest.mark.parametrize("is_told", [False, True])
 async def test_what_was_not_read_when_the_client_left_is_not_lost(port: Port, *, is_told: bool) -> None:
     # Given
