@@ -56,36 +56,3 @@ def test_a_state_log_that_was_cut_off_by_an_unclean_election_raises_the_alarm_an
         assert kproxy.log_events("state_log_truncated", level="error")
         assert kproxy.log_events("slot_stopped") == []
         assert work.acceptances.restarts() == []
-
-
-def test_a_group_whose_topic_was_cut_off_goes_on_with_the_records_behind_those_it_has_seen(
-    three_brokers: KafkaCluster, tmp_path: Path
-) -> None:
-    # Given
-    cluster = three_brokers
-    with group_at_work(cluster, tmp_path, settings=ONE_IS_ENOUGH, is_idempotent=False) as work:
-        move_replicas(cluster, [work.topic], [1, 2])
-        administration.set_topic_settings(cluster.bootstrap_servers, work.topic, MAY_LOSE_RECORDS)
-        cluster.stop_broker(2)
-        work.wait_until_each_partition_goes_on(since=time.monotonic())
-        cluster.kill_broker(1)
-        seen = work.accepted_up_to()
-
-        # When
-        cluster.start_broker(2)
-
-        # Then
-        ends = {
-            partition: administration.end_offset(cluster.bootstrap_servers, work.topic, partition)
-            for partition in seen
-        }
-        print(json.dumps({"accepted up to": seen, "ends of the logs after that": ends}))
-        work.wait_until(lambda: all(work.accepted_up_to()[each] > seen[each] for each in seen))
-        cluster.start_broker(1)
-        went_on = work.accepted_up_to()
-        work.wait_until(lambda: all(work.accepted_up_to()[each] > went_on[each] for each in seen))
-        print(json.dumps(work.summary("unclean election of the consumed topic"), indent=2))
-        assert any(ends[each] <= seen[each] for each in seen), "nothing was cut off"
-        assert work.kproxy.metrics().total("kproxy_statelog_truncations_total") == 0
-        assert work.kproxy.log_events("slot_stopped") == []
-        assert work.acceptances.restarts() == []
