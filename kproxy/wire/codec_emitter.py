@@ -12,7 +12,7 @@ from typing import Any
 from construct import Construct
 
 from kproxy.wire.codec_source import CodecSource
-from kproxy.wire.decode_emitter import DecodeEmitter
+from kproxy.wire.decode_emitter import DecodeEmitter, most_elements_of
 from kproxy.wire.encode_emitter import EncodeEmitter
 from kproxy.wire.message_schema import Message
 from kproxy.wire.message_struct import MessageStruct, message_struct
@@ -41,11 +41,11 @@ class EmittedCodec:
     def source_of_decode(self) -> CodecSource:
         """Return the text of `decode`."""
         source = CodecSource()
-        kind = self._message_class.SCHEMA.kind
-        reads_in_place = kind == "header" or contains_records(self._tree)
-        DecodeEmitter(
-            source, reads_in_place=reads_in_place, counts_elements=kind in {"request", "header"}
-        ).emit(self._tree)
+        schema = self._message_class.SCHEMA
+        reads_in_place = schema.kind == "header" or contains_records(self._tree)
+        DecodeEmitter(source, reads_in_place=reads_in_place, most_elements=most_elements_of(schema)).emit(
+            self._tree
+        )
         return source
 
     def source_of_encode(self) -> CodecSource:

@@ -19,12 +19,13 @@ header, or a message with records, is read where it is, and its records are view
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from construct import Construct
 
 from kproxy.errors import MalformedMessage
+from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codec_runtime import (
     MANY_NUMBERS,
     PACKABLE,
@@ -34,6 +35,7 @@ from kproxy.wire.codec_runtime import (
 )
 from kproxy.wire.codec_source import CodecSource, spans_numbers
 from kproxy.wire.length_prefixes import FixedLength
+from kproxy.wire.message_schema import MessageSchema
 from kproxy.wire.message_struct import (
     UNKNOWN_TAGGED_FIELDS,
     AbsentField,
@@ -61,8 +63,23 @@ million partitions and hold up everybody else for seconds. A string takes a tent
 a struct for it.
 """
 
+FEWER_REQUEST_ELEMENTS: Final[Mapping[int, int]] = {
+    ApiKey.LIST_GROUPS: 1_000,
+    ApiKey.LIST_CONFIG_RESOURCES: 1_000,
+}
+"""By API key, for requests that name nothing but kinds: states and types, of which there are some ten."""
+
 _NUMBERS_OF_ONE: Final = 20
 _ELEMENTS_OF_A_TAG: Final = 2
+
+
+def most_elements_of(schema: MessageSchema) -> int | None:
+    """Return how many elements a message may have; None where they are not counted."""
+    if schema.kind not in {"request", "header"}:
+        return None
+    return FEWER_REQUEST_ELEMENTS.get(
+        -1 if schema.api_key is None else schema.api_key, LARGEST_REQUEST_ELEMENTS
+    )
 
 
 class DecodeEmitter:
@@ -72,9 +89,11 @@ class DecodeEmitter:
     the run has been read.
     """
 
-    def __init__(self, source: CodecSource, *, reads_in_place: bool, counts_elements: bool = False) -> None:
+    def __init__(
+        self, source: CodecSource, *, reads_in_place: bool, most_elements: int | None = None
+    ) -> None:
         self._source: Final = source
-        self._counts_elements: Final = counts_elements
+        self._most_elements: Final = most_elements
         self._reads_in_place: Final = reads_in_place
         self._run: Final[list[tuple[str, str]]] = []
         self._path: Final[list[str]] = []
@@ -97,8 +116,8 @@ class DecodeEmitter:
                 with self._source.block("if type(buffer) is not bytes"):
                     self._source.line("buffer = bytes(buffer)")
             self._source.line("size = len(buffer)")
-            if self._counts_elements:
-                self._source.line(f"elements_left = {LARGEST_REQUEST_ELEMENTS}")
+            if self._most_elements is not None:
+                self._source.line(f"elements_left = {self._most_elements}")
             self._struct(tree, "message")
             self._read_run()
             self._source.line("return message, position")
@@ -257,10 +276,10 @@ class DecodeEmitter:
             self._source.line(f"{append}({element})")
 
     def _count_elements(self, number: str) -> None:
-        if self._counts_elements:
+        if self._most_elements is not None:
             self._source.line(f"elements_left -= {number}")
             with self._source.block("if elements_left < 0"):
-                self._raise(f"more than {LARGEST_REQUEST_ELEMENTS} elements in one request")
+                self._raise(f"more than {self._most_elements} elements in one request")
 
     # Arrays of numbers
 
@@ -288,7 +307,7 @@ class DecodeEmitter:
         self._count_elements(f"({count}) // {_NUMBERS_OF_ONE}")
         table = self._source.array_methods("unpack_from", "", code, "B" if tagged_count else "")
         step = count if width == 1 else f"({count}) * {width}"
-        if self._counts_elements and code in PACKABLE:
+        if self._most_elements and code in PACKABLE:
             with self._source.block(f"if {count} > {MANY_NUMBERS}"):
                 self._source.line(f"{target} = packed_numbers(buffer, position, {count}, {code!r})")
                 self._source.line(f"position += {step}")

@@ -3,7 +3,7 @@
 Neighbouring values of fixed width, a one-byte varint behind them, an array of numbers behind that, and the
 zero that says "no tagged fields", are a *run*: one `Struct.pack` writes it. `Struct.pack` checks every range;
 uuids are checked for their length, because pack would pad or cut them in silence. Parts are joined once for
-each chunk; `records` are handed out as chunks of their own.
+each chunk, of which a long array makes several; `records` are handed out as chunks of their own.
 """
 
 from collections.abc import Sequence
@@ -34,6 +34,9 @@ from kproxy.wire.primitives import (
     String,
 )
 from kproxy.wire.varints import encode_varint
+
+_MOST_PARTS: Final = 4_096
+"""Each is an object of 40 bytes at least, most of them for two or three: so many are joined before there are more."""
 
 _ZERO_BYTE: Final = ("x", "")
 """A pad byte of the struct module: writes a zero and takes no value."""
@@ -209,6 +212,10 @@ class EncodeEmitter:
         with self._source.block(f"for {element} in {value}"):
             self._value(construct.element, element, name)
             self._write_run()
+            if self._write == "write":
+                with self._source.block(f"if len(parts) > {_MOST_PARTS}"):
+                    self._source.line("chunks.append(join(parts))")
+                    self._source.line("parts.clear()")
 
     # Arrays of numbers
 

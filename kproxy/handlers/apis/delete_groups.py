@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import ApiError, GroupAuthorizationFailed
-from kproxy.handlers.administration_bounds import AdministrationBounds, count_of_names
+from kproxy.handlers.administration_bounds import AdministrationBounds, count_of_names, told_why
 from kproxy.handlers.authorization import GROUP_DENIED, Authorization
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators, not_coordinator
 from kproxy.handlers.groups.group_deletions import GroupDeletions
@@ -122,5 +122,8 @@ def refuse_deletions(
     """Say no to every group of `request`; of those that are the backing cluster's, that answers."""
     names = dict.fromkeys(request.groups_names)
     return DeleteGroupsResponse(
-        results=[DeletableGroupResult(name, error_code, error_message) for name in names]
+        results=[
+            DeletableGroupResult(name, error_code, text)
+            for name, text in zip(names, told_why(error_message), strict=False)
+        ]
     )

@@ -42,6 +42,10 @@ def merge_deletions(
 
     None is a broker that was not asked.
     """
+    if upstream is None and [each.group_id for each in local.results] == [
+        *dict.fromkeys(request.groups_names)
+    ]:
+        return local
     merged = upstream if upstream is not None else DeleteGroupsResponse()
     ours = {result.group_id: result for result in local.results}
     theirs = {result.group_id: result for result in merged.results}

@@ -12,6 +12,7 @@ from kproxy.wire.codec_source import CodecSource
 from kproxy.wire.decode_emitter import DecodeEmitter
 from kproxy.wire.message_struct import MessageStruct, message_struct
 from kproxy.wire.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
+from kproxy.wire.messages.list_groups_request import ListGroupsRequest
 from kproxy.wire.messages.request_header import RequestHeader
 from kproxy.wire.messages.share_fetch_request import (
     FetchPartition,
@@ -165,6 +166,17 @@ def test_a_request_of_more_elements_than_anybody_needs_is_refused_before_they_ar
     # When / Then
     with pytest.raises(MalformedMessage, match="more than 50000 elements in one request"):
         codec.decode(encoded, 0)
+
+
+def test_a_request_that_names_nothing_but_kinds_has_a_thousand_elements_at_most() -> None:
+    def listing(count: int) -> bytes:
+        states = [f"state-{number}" for number in range(count)]
+        return b"".join(codecs.encode_request(16, 5, 1, "", ListGroupsRequest(states_filter=states)))[4:]
+
+    codecs.decode_request(listing(1_000))
+
+    with pytest.raises(MalformedMessage, match="more than 1000 elements in one request"):
+        codecs.decode_request(listing(1_001))
 
 
 def test_a_string_of_a_request_counts_as_much_as_any_element() -> None:

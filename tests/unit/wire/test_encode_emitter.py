@@ -1,5 +1,6 @@
 """The encoding half of emitted codecs."""
 
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +12,12 @@ from kproxy.wire.codec_source import CodecSource
 from kproxy.wire.encode_emitter import EncodeEmitter
 from kproxy.wire.message_struct import MessageStruct
 from kproxy.wire.messages import share_fetch_request
+from kproxy.wire.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
 from kproxy.wire.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from kproxy.wire.messages.share_fetch_request import AcknowledgementBatch, ShareFetchRequest
 from kproxy.wire.primitives import WireConstruct
 from tests.unit.wire.sample_message import SAMPLE, SAMPLE_V0, SAMPLE_V2, Point, SampleMessage
+from tests.worlds.both_codecs import encode_with
 
 
 @pytest.mark.parametrize(("version", "encoded"), [(0, SAMPLE_V0), (2, SAMPLE_V2)])
@@ -126,3 +129,23 @@ def test_a_construct_that_the_emitter_does_not_know_is_a_broken_invariant() -> N
     tree = MessageStruct(Point, "x" / Unheard())
     with pytest.raises(AssertionError, match="no code for"):
         EncodeEmitter(CodecSource()).emit(tree)
+
+
+def test_a_long_array_is_written_in_chunks_as_it_grows() -> None:
+    """Every part of it is an object: all at once they would take many times the bytes of the message."""
+    # Given
+    results = [DeletableGroupResult(f"group-{number}", 15, None) for number in range(20_000)]
+    codec = EmittedCodec(DeleteGroupsResponse, 2)
+    codec.encode(DeleteGroupsResponse())
+    tracemalloc.start()
+
+    # When
+    chunks = codec.encode(DeleteGroupsResponse(results=results))
+
+    # Then
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    encoded = b"".join(chunks)
+    assert len(chunks) > 1
+    assert peak < 2 * len(encoded) + 512 * 1024
+    assert encoded == encode_with("construct", DeleteGroupsResponse(results=results), 2)

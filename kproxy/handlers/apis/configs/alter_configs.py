@@ -8,6 +8,7 @@ since Kafka 2.3 has IncrementalAlterConfigs.
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import told
+from kproxy.handlers.administration_bounds import told_why
 from kproxy.handlers.authorization import GROUP_DENIED, Authorization
 from kproxy.handlers.ports import Observer
 from kproxy.handlers.refusal_report import RefusalReport
@@ -27,14 +28,14 @@ class AlterConfigsHandler:
         self._observer = observer
 
     async def serve(self, request: AlterConfigsRequest, context: RequestContext) -> AlterConfigsResponse:
-        """Answer one refusal per resource, in order."""
+        """Answer one refusal per resource, in order, in words for the first `MOST_TOLD_WHY`."""
         names = [resource.resource_name for resource in request.resources]
         await self._authorization.learn(
             context, AclOperation.ALTER_CONFIGS, ResourceType.GROUP, lambda: names
         )
         report = RefusalReport(self._observer, context)
         responses: list[AlterConfigsResourceResponse] = []
-        for resource in request.resources:
+        for resource, text in zip(request.resources, told_why(""), strict=False):
             reason = told(
                 f"AlterConfigs does not change the configurations of share group '{resource.resource_name}': "
                 "use IncrementalAlterConfigs (kafka-configs.sh does)"
@@ -48,7 +49,7 @@ class AlterConfigsHandler:
             responses.append(
                 AlterConfigsResourceResponse(
                     error_code=error_code,
-                    error_message=reason,
+                    error_message=None if text is None else reason,
                     resource_type=resource.resource_type,
                     resource_name=resource.resource_name,
                 )

@@ -7,7 +7,8 @@ import pytest
 
 from kproxy.error_codes import ErrorCode
 from kproxy.errors import CoordinatorLoadInProgress
-from kproxy.handlers.administration_bounds import AdministrationBounds
+from kproxy.handlers.administration_bounds import MOST_TOLD_WHY, AdministrationBounds
+from kproxy.handlers.apis.delete_groups import refuse_deletions
 from kproxy.handlers.authorization import NO_CLOSED_TOPICS
 from kproxy.handlers.live.pauses import MOST_AT_ONCE
 from kproxy.handlers.live.share_partitions import SharePartitionDirectory
@@ -163,3 +164,12 @@ async def test_a_request_with_very_long_names_is_refused_before_they_are_hashed(
 
     assert set(answered.values()) == {ErrorCode.INVALID_REQUEST}
     assert world.observer.reasons == ["invalid_request"]
+
+
+def test_a_refusal_of_very_many_groups_tells_the_first_thousand_why() -> None:
+    request = DeleteGroupsRequest([f"g{number}" for number in range(MOST_TOLD_WHY + 1)])
+
+    answer = refuse_deletions(request, ErrorCode.INVALID_REQUEST, "too many")
+
+    assert [each.error_message for each in answer.results] == ["too many"] * MOST_TOLD_WHY + [None]
+    assert {each.error_code for each in answer.results} == {ErrorCode.INVALID_REQUEST}

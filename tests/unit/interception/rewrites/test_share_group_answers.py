@@ -137,3 +137,10 @@ def test_where_share_groups_cannot_be_told_there_is_no_list() -> None:
 
     assert listing_left(ListGroupsRequest(), local) is None
     assert merge_listings(ListGroupsRequest(), local, None) == local
+
+
+def test_an_answer_about_all_groups_in_order_is_the_whole_answer_as_it_is() -> None:
+    local = deletions(g=0, h=NON_EMPTY)
+
+    assert merge_deletions(DeleteGroupsRequest(["g", "h", "g"]), local, None) is local
+    assert merge_deletions(DeleteGroupsRequest(["h", "g"]), local, None) == deletions(h=NON_EMPTY, g=0)

@@ -1,6 +1,7 @@
 """AlterConfigs of share groups is refused, with what to use instead."""
 
 from kproxy.error_codes import ErrorCode
+from kproxy.handlers.administration_bounds import MOST_TOLD_WHY
 from kproxy.handlers.apis.configs.alter_configs import AlterConfigsHandler
 from kproxy.handlers.request_context import RequestContext
 from kproxy.wire.messages.alter_configs_request import (
@@ -30,3 +31,15 @@ async def test_every_resource_is_refused_in_order_with_the_api_to_use_as_one_eve
     ]
     assert "use IncrementalAlterConfigs" in (answer.responses[0].error_message or "")
     assert observer.reasons == ["invalid_request"]
+
+
+async def test_the_first_thousand_resources_are_told_why() -> None:
+    """The words are ten times as long as the name of a resource: an answer would be many times its request."""
+    resources = [AlterConfigsResource(32, f"g{number}", []) for number in range(MOST_TOLD_WHY + 1)]
+
+    answer = await AlterConfigsHandler(RecordingObserver(), EVERYBODY_MAY).serve(
+        AlterConfigsRequest(resources), CONTEXT
+    )
+
+    assert [each.error_message is not None for each in answer.responses] == [True] * MOST_TOLD_WHY + [False]
+    assert {each.error_code for each in answer.responses} == {ErrorCode.INVALID_REQUEST}
