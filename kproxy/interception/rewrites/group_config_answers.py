@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Final, Generic, TypeVar
 
 from kproxy.error_codes import ErrorCode
@@ -91,8 +90,12 @@ def _in_order(
     from_broker: _AnswersByResource[_Answer] = _AnswersByResource(theirs)
     answers: list[_Answer] = []
     for resource in resources:
-        found = [answer for taken in (from_us, from_broker) if (answer := taken.take(resource)) is not None]
-        answers.append(reduce(kind.join, found) if found else _unanswered(resource, kind.answer_class))
+        identity = identity_of(resource)
+        own, brokers = from_us.take(identity), from_broker.take(identity)
+        if own is None or brokers is None:
+            answers.append(own or brokers or _unanswered(resource, kind.answer_class))
+        else:
+            answers.append(kind.join(own, brokers))
     answers.extend(from_broker.remaining())
     return answers
 
@@ -110,11 +113,12 @@ class _AnswersByResource(Generic[_Answer]):
             if self._first.setdefault(identity, answer) is not answer:
                 self._later.setdefault(identity, deque()).append(answer)
 
-    def take(self, resource: Resource) -> _Answer | None:
-        """Return the next answer for `resource`, None when there is none left."""
-        identity = identity_of(resource)
+    def take(self, identity: tuple[int, str]) -> _Answer | None:
+        """Return the next answer for a resource, None when there is none left."""
+        if not self._first:
+            return None
         first = self._first.pop(identity, None)
-        if later := self._later.get(identity):
+        if self._later and (later := self._later.get(identity)):
             self._first[identity] = later.popleft()
         return first
 

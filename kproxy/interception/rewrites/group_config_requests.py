@@ -54,11 +54,12 @@ def split_alter(request: IncrementalAlterConfigsRequest) -> Halves[IncrementalAl
     A GROUP resource without any key is kproxy's. One that stands twice in the request is kproxy's as a whole
     when a `share.` key is in it, because only the whole request shows that it has to be refused.
     """
-    claimed = _with_share_keys(request.resources) & _repeated(request.resources)
+    claimed = _with_share_keys(request.resources)
+    claimed = claimed and claimed & _repeated(request.resources)
     return _halves(
         request,
         [
-            (resource, None) if identity_of(resource) in claimed else _divide_altered(resource)
+            (resource, None) if claimed and identity_of(resource) in claimed else _divide_altered(resource)
             for resource in request.resources
         ],
     )
@@ -70,7 +71,7 @@ def split_legacy_alter(request: AlterConfigsRequest) -> Halves[AlterConfigsReque
     return _halves(
         request,
         [
-            (resource, None) if identity_of(resource) in claimed else (None, resource)
+            (resource, None) if claimed and identity_of(resource) in claimed else (None, resource)
             for resource in request.resources
         ],
     )
@@ -132,7 +133,8 @@ def _with_share_keys(resources: Iterable[_Altered]) -> frozenset[tuple[int, str]
     return frozenset(
         identity_of(resource)
         for resource in resources
-        if resource.resource_type == GROUP_RESOURCE_TYPE
+        if resource.configs
+        and resource.resource_type == GROUP_RESOURCE_TYPE
         and any(config.name.startswith(SHARE_CONFIG_PREFIXES) for config in resource.configs)
     )
 
@@ -142,6 +144,8 @@ def _divide_altered(
 ) -> tuple[AlterConfigsResource | None, AlterConfigsResource | None]:
     if resource.resource_type != GROUP_RESOURCE_TYPE:
         return None, resource
+    if not resource.configs:
+        return resource, None
     ours = [config for config in resource.configs if config.name.startswith(SHARE_CONFIG_PREFIXES)]
     theirs = [config for config in resource.configs if not config.name.startswith(SHARE_CONFIG_PREFIXES)]
     if not theirs:
