@@ -33,7 +33,9 @@ class Call:
     @property
     def memory_bytes(self) -> int:
         """What it takes at most while it is being answered."""
-        return self.frame_bytes + min(DECODED_TIMES * self.frame_bytes, MOST_DECODED_BYTES)
+        decoded = min(DECODED_TIMES * self.frame_bytes, MOST_DECODED_BYTES)
+        # An answer that is there already has a part for each element, too.
+        return self.frame_bytes + (decoded if self.answer is None else 2 * decoded)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from kproxy.interception.routing import Disposition, RoutingTable
 from kproxy.wire import codecs
 from kproxy.wire.codecs import Message
-from kproxy.wire.decode_emitter import LARGEST_REQUEST_ELEMENTS
+from kproxy.wire.decode_emitter import FEWER_REQUEST_ELEMENTS, LARGEST_REQUEST_ELEMENTS
 from kproxy.wire.message_schema import FieldSchema, MessagePart
 from tests.worlds.message_values import is_flexible
 
@@ -20,17 +20,12 @@ SPARE_ELEMENTS: Final = 16
 
 NUMBERS_OF_ONE: Final = 20
 ALLOWANCE_BYTES: Final = 64 * 1024
-"""Of memory, for a request without elements."""
+"""Of memory, whatever the request."""
 
 SERVED: Final[Mapping[int, tuple[int, int]]] = {
     76: (1, 1), 77: (1, 1), 78: (1, 2), 79: (1, 2), 83: (0, 0), 84: (0, 0), 85: (0, 1), 86: (0, 0), 87: (0, 1),
     90: (0, 1), 91: (0, 0), 92: (0, 0),
 }  # fmt: skip
-
-BYTES_OF_AN_ELEMENT: Final = 600
-BYTES_OF_A_NUMBER: Final = 48
-"""Of memory, for each element, beyond four times the bytes of a request: an element of one byte is an object with up to
-ten attributes and lists of its own. There are 50,000 of them in a request at most, and 20 numbers count for one."""
 
 _LOOKED_INTO: Final = frozenset({Disposition.SERVE, Disposition.EXAMINE, Disposition.GUARD})
 _VALUES: Final[Mapping[str, Any]] = {
@@ -63,18 +58,11 @@ class Hostile:
     name: str
     message: Message
     element_count: int
-    has_numbers: bool = False
 
     @property
     def frame(self) -> bytes:
         """The whole request, with its length."""
         return b"".join(codecs.encode_request(self.api_key, self.version, 7, "hostile", self.message))
-
-
-def most_memory_of(hostile: Hostile, answered_bytes: int = 0) -> int:
-    """Return how much memory a request may take at most, with an answer of so many bytes."""
-    for_each = BYTES_OF_A_NUMBER if hostile.has_numbers else BYTES_OF_AN_ELEMENT
-    return 4 * (len(hostile.frame) + answered_bytes) + for_each * hostile.element_count + ALLOWANCE_BYTES
 
 
 def looked_into() -> list[tuple[int, int]]:
@@ -87,15 +75,16 @@ def looked_into() -> list[tuple[int, int]]:
 
 
 def hostile_requests(
-    api_key: int, version: int, *, most_elements: int = LARGEST_REQUEST_ELEMENTS
+    api_key: int, version: int, *, most_elements: int = LARGEST_REQUEST_ELEMENTS, is_bounded: bool = True
 ) -> Iterator[Hostile]:
-    """Yield the requests of an API, each with one thing as large as it may be."""
+    """Yield the requests of an API, each with one thing as large as it may be; beyond that when not `is_bounded`."""
     message_class = codecs.request_class(api_key)
+    if is_bounded:
+        most_elements = min(most_elements, FEWER_REQUEST_ELEMENTS.get(api_key, most_elements))
     for path, field in _fields_of(message_class, version):
         if field.is_array:
             making = _Making(version, path, _count_for(field, most_elements))
-            message, what = making.part(message_class), f"{making.count} x {path}"
-            yield Hostile(api_key, version, what, message, making.count, has_numbers=_is_number(field))
+            yield Hostile(api_key, version, path, making.part(message_class), making.count)
         elif field.wire_type == "string":
             message = _Making(version, path, 1).part(message_class)
             yield Hostile(api_key, version, f"a long {path}", message, 1)
@@ -103,7 +92,7 @@ def hostile_requests(
         message = _Making(version, "", 0).part(message_class)
         count = (most_elements - SPARE_ELEMENTS) // 2
         message.unknown_tagged_fields = tuple((1_000 + tag, b"") for tag in range(count))
-        yield Hostile(api_key, version, f"{count} tags", message, count)
+        yield Hostile(api_key, version, "tags", message, count)
 
 
 def _count_for(field: FieldSchema, most_elements: int) -> int:
@@ -150,6 +139,8 @@ class _Making:
             return self.part(field.struct, f"{path}.", number)
         if field.name in _VALUES and number == 0:
             return _VALUES[field.name]
+        if field.name == "topic_id":
+            return number.to_bytes(16)
         if field.wire_type == "string":
             return f"{field.name[:1]}{number}"
         if field.name in {"partition_index", "partition", "partitions", "first_offset", "last_offset"}:
