@@ -279,7 +279,7 @@ class DecodeEmitter:
         if self._most_elements is not None:
             self._source.line(f"elements_left -= {number}")
             with self._source.block("if elements_left < 0"):
-                self._raise(f"more than {self._most_elements} elements in one request")
+                self._raise(f"elements in one request: more than {self._most_elements}")
 
     # Arrays of numbers
 
