@@ -164,9 +164,7 @@ def _malformed(head: RequestHead, malformed: MalformedMessage) -> PeerViolation:
 def _request_of_group(head: RequestHead, frame: memoryview) -> DecodedRequest:
     """Return a request with its group id and nothing else. Raises PeerViolation when it is malformed up to there."""
     prefix = bytes(4) + bytes(frame[:MAX_PREFIX_BYTES])
-    group_id = group_ids.group_id_of(prefix, head.api_key, head.api_version)
-    if not group_id:
-        return decode_held(head, frame)
+    group_id = group_ids.group_id_of(prefix, head.api_key, head.api_version) or group_ids.NO_GROUP
     try:
         header = codecs.decode_request_header(frame)
     except MalformedMessage as malformed:

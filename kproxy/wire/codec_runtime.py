@@ -81,12 +81,16 @@ class PackedNumbers(array):  # type: ignore[type-arg]  # not subscriptable in it
             mine == theirs for mine, theirs in zip(self, other, strict=True)
         )
 
+    def __ne__(self, other: object) -> bool:
+        """Compare as `==` does; an array has its own way for each."""
+        return not self == other
+
 
 def packed_numbers(buffer: bytes | memoryview, position: int, count: int, code: str) -> PackedNumbers:
     """Return the `count` big-endian numbers of struct letter `code` at `position`; the buffer has all of them."""
     numbers = PackedNumbers(code)
     numbers.frombytes(memoryview(buffer)[position : position + count * numbers.itemsize])
-    if byteorder == "little":
+    if byteorder == "little":  # pragma: no branch
         numbers.byteswap()
     return numbers
 

@@ -104,6 +104,7 @@ def test_packed_numbers_are_those_of_the_wire(code: str, number: float) -> None:
     assert numbers == [number, 7]
     assert [number, 7] == numbers
     assert numbers != [number]
+    assert (numbers != [number, 7]) is False
     assert numbers != [7, number]
     assert numbers != "numbers"
 
