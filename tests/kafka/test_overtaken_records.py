@@ -88,24 +88,3 @@ def test_an_acknowledgement_of_records_below_the_new_log_start_is_answered_as_by
         again = {LOG_START: 2, LOG_START + 1: 2} if how == RELEASE else {}
         assert came == {**again, **dict.fromkeys(range(RECORDS, 2 * RECORDS), 1)}
         assert member.acknowledge(RECORDS, 2 * RECORDS - 1, ACCEPT) == ErrorCode.NONE
-
-
-def test_records_that_were_deleted_before_anybody_held_them_are_passed_over(endpoint: ShareEndpoint) -> None:
-    # Given
-    topic, group = endpoint.new_topic(), endpoint.new_group()
-    produce(endpoint, topic)
-    with RawShareMember(address_of(endpoint), group=group, topic=topic) as member:
-        member.join_until_assigned(partitions=1)
-        member.send_fetch(max_wait_ms=30_000, max_records=2)
-        [first] = member.receive_fetched()
-        held = [offset for each in first.acquired_records for offset in (each.first_offset, each.last_offset)]
-
-        # When
-        delete_records_before(endpoint, topic, LOG_START)
-
-        # Then
-        came = acquired_in_time(member, lambda found: max(found, default=0) == RECORDS - 1)
-        assert min(came) in {min(held), LOG_START, max(held) + 1}
-        assert came.keys() & set(range(max(held) + 1, LOG_START)) == set()
-        assert member.acknowledge(LOG_START, RECORDS - 1, ACCEPT) == ErrorCode.NONE
-        assert member.acknowledge(held[0], held[-1], RELEASE) == ErrorCode.NONE
