@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -24,6 +24,8 @@ from confluent_kafka.admin import (
 )
 
 from kproxy.error_codes import ErrorCode
+from kproxy.interception.closed_groups import GROUP_KEYS
+from kproxy.wire import codecs
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import Message
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
@@ -57,6 +59,9 @@ KPROXY_SETTINGS: Final[Settings] = {
     "group.share.assignment.interval.ms": 0,
 }
 ADMINISTRATOR: Final = "127.0.0.1"
+COMMITS: Final = frozenset({ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT})
+"""What is answered about each partition that it names."""
+
 TOPICS: Final = ("orders", "payments")
 CLUSTER: Final = ("kafka-cluster", ResourceType.BROKER, ResourcePatternType.LITERAL)
 ORDERS: Final = ("orders", ResourceType.TOPIC, ResourcePatternType.LITERAL)
@@ -352,6 +357,25 @@ def test_every_request_that_would_touch_the_state_log_is_denied_in_every_version
 
             # Then
             assert denials_in(answer, {}), (version, answer)
+
+
+@pytest.mark.parametrize("api_key", sorted(GROUP_KEYS - COMMITS), ids=lambda key: ApiKey(key).kafka_name)
+def test_nobody_acts_on_the_group_of_the_fleet(targets: tuple[Target, Target], api_key: int) -> None:
+    # Given: its id, which is by default that of the state topic
+    _, kproxy = targets
+    request_class: Any = codecs.request_class(api_key)
+    with RawConnection(kproxy.address) as connection:
+        offered = connection.ask(18, 3, ApiVersionsRequest("test", "1"), ApiVersionsResponse)
+        newest = {each.api_key: each.max_version for each in offered.api_keys}[api_key]
+
+        for version in range(newest + 1):
+            # When
+            answer: Any = connection.ask(
+                api_key, version, request_class(group_id=kproxy.state_topic), Message
+            )
+
+            # Then
+            assert answer.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED, version
 
 
 def test_no_share_group_is_given_records_of_the_state_log(targets: tuple[Target, Target]) -> None:

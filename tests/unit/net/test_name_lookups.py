@@ -281,7 +281,7 @@ socket.getaddrinfo = hang
 
 async def dial():
     try:
-        await connect(HostPort("silent", 9092), asyncio.Protocol, timeout_ms=50)
+        await connect(HostPort("silent", 9092), asyncio.Protocol, timeout_ms=2_000)
     except BrokerFailure as failure:
         print(failure.reason)
 
