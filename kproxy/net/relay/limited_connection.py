@@ -18,10 +18,15 @@ _WITHOUT_PLACE: Final = frozenset({OverQuota.IN_ALL, OverQuota.UNAUTHENTICATED})
 """Refused for want of what a TLS handshake that stays silent holds, too."""
 
 
+READ_BYTES: Final = 256_000
+"""What uvloop reads at once. Behind as many bytes libuv reads again, up to 32 times, before anybody else has a turn."""
+
+
 class LimitedConnection(ClientConnection):
     """A `ClientConnection` that is closed at once when there are too many, and when its client says nothing.
 
-    Its time begins when it is made. Where so many requests per second are read and no more, it is read accordingly.
+    Its time begins when it is made. It is read once in a turn of the loop. Where so many requests per second are read
+    and no more, it is read accordingly.
     """
 
     __slots__ = ("_is_awaited", "_opened_ms", "_rate")
@@ -62,6 +67,13 @@ class LimitedConnection(ClientConnection):
             self._pressure.throttle = self._throttle
         super().connection_made(transport)
 
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if len(data) >= READ_BYTES and not self._pressure.is_resting:
+            self._pressure.is_resting = True
+            self._adjust_reading()
+            self._loop.call_soon(self._read_on)
+
     def connection_lost(self, error: Exception | None) -> None:
         self._relay.quotas.leave(self)
         self._pressure.throttle = None
@@ -92,6 +104,10 @@ class LimitedConnection(ClientConnection):
         self._relay.counting.count("connections_expired", 1, reason)
         log.info("connection_expired", peer=self.peer, node=self.node_id, reason=reason)
         self.close()
+
+    def _read_on(self) -> None:
+        self._pressure.is_resting = False
+        self._adjust_reading()
 
     def _throttle(self, request_count: int) -> None:
         assert self._rate is not None

@@ -115,6 +115,8 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
     def buffer_updated(self, nbytes: int) -> None:
         if self._error is not None:
             return
+        if nbytes == _READ_BYTES:
+            self._rest()
         self.heard_ms, was_shaken = int(self._loop.time() * 1000), self._transport is not None
         came, is_over = _read_buffer.view[:nbytes], False
         chunks: list[bytes] = []
@@ -161,6 +163,17 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
             protocol.connection_lost(error)
 
     # ------------------------------------------------ private
+
+    def _rest(self) -> None:
+        """Read on in the loop's next turn: libuv reads up to 32 full buffers before anybody else has one."""
+        assert self._tcp is not None
+        self._tcp.pause_reading()
+        self._loop.call_soon(self._read_on)
+
+    def _read_on(self) -> None:
+        is_wanted = self._transport is None or self._transport.is_read
+        if self._tcp is not None and not self._tcp.is_closing() and is_wanted:
+            self._tcp.resume_reading()
 
     def _take(self, chunks: list[bytes]) -> bool:
         """Decrypt what came, to the end of `chunks`; tell whether the peer has closed, or TLS has failed."""

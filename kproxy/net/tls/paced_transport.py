@@ -65,6 +65,7 @@ class PacedTransport(asyncio.Transport):
         "_tcp",
         "_tls",
         "_turn",
+        "is_read",
         "protocol",
     )
 
@@ -80,6 +81,8 @@ class PacedTransport(asyncio.Transport):
         self._high_bytes, self._low_bytes = SLICE_BYTES, SLICE_BYTES // 4
         self._is_full = self._is_tcp_full = self._is_closing = self._has_said_last_word = False
         self._turn: asyncio.Handle | None = None
+        self.is_read = True
+        """Whether what comes is wanted; the TCP transport may rest all the same until the loop's next turn."""
         self._look: asyncio.TimerHandle | None = None
         self._left_bytes = self._quiet_looks = self._stalled_looks = 0
 
@@ -97,14 +100,16 @@ class PacedTransport(asyncio.Transport):
         return self._is_closing or self._tcp.is_closing()
 
     def is_reading(self) -> bool:
-        return self._tcp.is_reading()
+        return self.is_read and not self._tcp.is_closing()
 
     def pause_reading(self) -> None:
         if not self._is_closing:
+            self.is_read = False
             self._tcp.pause_reading()
 
     def resume_reading(self) -> None:
         if not self._is_closing:
+            self.is_read = True
             self._tcp.resume_reading()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
@@ -158,6 +163,7 @@ class PacedTransport(asyncio.Transport):
         if self.is_closing():
             return
         self._is_closing = True
+        self.is_read = False
         self._tcp.pause_reading()
         self._look_later()
         self._feed()
@@ -256,6 +262,7 @@ class PacedTransport(asyncio.Transport):
             self._tls.unwrap()
         self.flush()
         if not self._tcp.is_closing():
+            self.is_read = True
             self._tcp.resume_reading()
 
     def _look_later(self) -> None:
