@@ -124,7 +124,7 @@ class TlsPort:
             accepted.close()
             return
         handshake = NewcomerHandshake(served, self._tls.context)
-        self._places.enter(handshake)
+        self._places.enter(handshake, int(asyncio.get_running_loop().time() * 1000))
         peer = f"{host}:{port}"
         task = self._tasks.spawn(self._welcome(accepted, handshake, peer), name=f"handshake with {peer}")
         task.add_done_callback(partial(_close_if_cancelled, accepted))

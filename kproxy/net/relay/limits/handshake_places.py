@@ -5,6 +5,10 @@ from typing import Final, Protocol
 MOST_HANDSHAKES: Final = 1000
 """How many may be under way in a process."""
 
+SILENT_MS: Final = 1_000
+"""Who has said nothing for so long since it was accepted gives way. Until then a newcomer waits: a client on a far host
+needs a round trip to speak at all."""
+
 STILL_MS: Final = 3_000
 """Who has begun, and says nothing more for so long, is silent, too: longer than any client on a slow line takes."""
 
@@ -25,22 +29,24 @@ class Handshake(Protocol):
 class HandshakePlaces:
     """Keeps those who shake hands, the oldest first.
 
-    A client says something within a round trip; whoever stays silent is none, or can come back. So the oldest of the
-    silent ones gives way. Those who speak do not: many honest clients at once would drive each other out for ever.
+    A client says something within a round trip; whoever stays silent for `SILENT_MS` is none, or can come back. So the
+    oldest of the silent ones gives way. Those who speak do not: many honest clients at once would drive each other out
+    for ever.
     """
 
     __slots__ = ("_most", "_under_way")
 
     def __init__(self, most: int = MOST_HANDSHAKES) -> None:
         self._most = most
-        self._under_way: dict[Handshake, None] = {}
+        self._under_way: dict[Handshake, int] = {}
+        """Those who shake hands, the oldest first, and since when."""
 
     def __len__(self) -> int:
         return len(self._under_way)
 
-    def enter(self, handshake: Handshake) -> None:
-        """Count `handshake` as one that is under way."""
-        self._under_way[handshake] = None
+    def enter(self, handshake: Handshake, now_ms: int) -> None:
+        """Count `handshake` as one that is under way from now on."""
+        self._under_way[handshake] = now_ms
 
     def leave(self, handshake: Handshake) -> None:
         """Count it no more; nothing happens when it has left."""
@@ -51,13 +57,15 @@ class HandshakePlaces:
         return len(self._under_way) < self._most or self.turn_away(now_ms)
 
     def turn_away(self, now_ms: int) -> bool:
-        """Let the oldest who has said nothing yet give way, else the oldest who says nothing more; whether one did."""
+        """Let the oldest who stays silent give way, else the oldest who says nothing more; whether one did."""
         still = None
-        for handshake in self._under_way:
+        for handshake, since_ms in self._under_way.items():
             heard_ms = handshake.heard_ms
             if heard_ms is None:
-                still = handshake
-                break
+                if now_ms - since_ms >= SILENT_MS:
+                    still = handshake
+                    break
+                continue
             if still is None and now_ms - heard_ms >= STILL_MS:
                 still = handshake
         if still is None:

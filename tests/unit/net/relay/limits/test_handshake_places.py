@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kproxy.net.relay.limits.handshake_places import STILL_MS, HandshakePlaces
+from kproxy.net.relay.limits.handshake_places import SILENT_MS, STILL_MS, HandshakePlaces
 
 
 @dataclass(eq=False)
@@ -20,14 +20,14 @@ class Handshake:
 def full_of(*handshakes: Handshake) -> HandshakePlaces:
     places = HandshakePlaces(len(handshakes))
     for each in handshakes:
-        places.enter(each)
+        places.enter(each, 0)
     return places
 
 
 def test_nobody_gives_way_as_long_as_there_is_room() -> None:
     silent = Handshake()
     places = HandshakePlaces(2)
-    places.enter(silent)
+    places.enter(silent, 0)
 
     assert places.has_room(0)
 
@@ -35,13 +35,22 @@ def test_nobody_gives_way_as_long_as_there_is_room() -> None:
 
 
 def test_the_oldest_of_the_silent_ones_gives_way() -> None:
-    speaking, oldest, youngest = Handshake(heard_ms=0), Handshake(), Handshake()
+    speaking, oldest, youngest = Handshake(heard_ms=SILENT_MS), Handshake(), Handshake()
     places = full_of(speaking, oldest, youngest)
 
-    assert places.has_room(1)
+    assert places.has_room(SILENT_MS)
 
     assert [each.gave_way for each in (speaking, oldest, youngest)] == [False, True, False]
     assert len(places) == 2
+
+
+def test_nobody_gives_way_before_it_could_speak() -> None:
+    newcomer = Handshake()
+    places = full_of(newcomer)
+
+    assert not places.has_room(SILENT_MS - 1)
+
+    assert not newcomer.gave_way
 
 
 def test_those_who_speak_do_not_give_way() -> None:
