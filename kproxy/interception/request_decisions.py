@@ -42,8 +42,8 @@ MAX_KEYS_ONE_BY_ONE: Final = 5_000
 
 
 MAX_CLOSED_BYTES: Final = 256 * 1024
-"""Of a request that may touch a closed topic, but a Produce: to decode more, and to answer about each partition, would
-take up to 600 ms. A Fetch has room for 7,000 partitions in it, and one without such a topic is as large as it likes."""
+"""Of a request that touches a closed topic or group: to decode more, and to answer about each partition, would take up
+to 600 ms. A Fetch has room for 7,000 partitions in it, and one without such a topic is as large as it likes."""
 _REFUSED_BY_GROUP: Final[Mapping[int, Callable[..., Message]]] = {
     ApiKey.JOIN_GROUP: JoinGroupRequest,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: ConsumerGroupHeartbeatRequest,
@@ -163,8 +163,7 @@ def _malformed(head: RequestHead, malformed: MalformedMessage) -> PeerViolation:
 
 def _request_of_group(head: RequestHead, frame: memoryview) -> DecodedRequest:
     """Return a request with its group id and nothing else. Raises PeerViolation when it is malformed up to there."""
-    prefix = bytes(4) + bytes(frame[:MAX_PREFIX_BYTES])
-    group_id = group_ids.group_id_of(prefix, head.api_key, head.api_version) or group_ids.NO_GROUP
+    group_id = _group_of(head, frame) or group_ids.NO_GROUP
     try:
         header = codecs.decode_request_header(frame)
     except MalformedMessage as malformed:
@@ -173,13 +172,23 @@ def _request_of_group(head: RequestHead, frame: memoryview) -> DecodedRequest:
     return DecodedRequest(head.api_key, head.api_version, head.correlation_id, header.client_id, message)
 
 
+def _group_of(head: RequestHead, frame: memoryview) -> str | None:
+    """Return the group id among the first fields of a request; None where it is not to be found."""
+    prefix = bytes(4) + bytes(frame[:MAX_PREFIX_BYTES])
+    return group_ids.group_id_of(prefix, head.api_key, head.api_version)
+
+
 def _closed(
     head: RequestHead, frame: memoryview, routes: RoutingTable, disposition: Disposition
 ) -> RequestDecision | None:
     """Return what becomes of what may touch something of kproxy's own; None when it does not, and is held anyway."""
     if head.api_key in GROUP_KEYS:
-        is_named_first = head.api_key in _REFUSED_BY_GROUP
-        request = _request_of_group(head, frame) if is_named_first else decode_held(head, frame)
+        if head.api_key in _REFUSED_BY_GROUP:
+            request = _request_of_group(head, frame)
+        else:
+            if _group_of(head, frame) in routes.closed_topics.groups:
+                _refuse_large(head, frame, routes)
+            request = decode_held(head, frame)
         answer = deny_group(request, routes.closed_topics)
         return None if answer is None else AnsweredAtOnce(answer)
     if head.api_key in CLOSED_KEYS:
@@ -203,11 +212,12 @@ def _open_or_closed(
 
 
 def _refuse_large(head: RequestHead, frame: memoryview, routes: RoutingTable) -> None:
-    if len(frame) > MAX_CLOSED_BYTES and head.api_key != ApiKey.PRODUCE:
+    if len(frame) > MAX_CLOSED_BYTES:
         routes.closed_topics.on_refused(head.api_key)
         detail = (
             f"a request (API key {head.api_key} version {head.api_version}) of {counted(len(frame), 'byte')} has the "
-            f"name or id of a topic in which kproxy keeps its state; up to {MAX_CLOSED_BYTES} are looked into"
+            "name or id of a topic in which kproxy keeps its state, or of its fleet's group; "
+            f"up to {MAX_CLOSED_BYTES} are looked into"
         )
         raise PeerViolation(REASON, detail)
 
