@@ -107,6 +107,10 @@ class OpenTwin(Protocol):
         """Where the broker is elsewhere by now, let the client come again: once nothing is owed, or soon."""
         ...
 
+    def abort(self) -> None:
+        """Close it now."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class RelayLimits:

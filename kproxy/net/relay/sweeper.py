@@ -80,7 +80,11 @@ class Sweeper:
     async def _leave_old_addresses(self, loop: asyncio.AbstractEventLoop) -> None:
         """Part with connections to where brokers were: another one may be there, and answer that it leads nothing."""
         for number, twin in enumerate(tuple(self._relay.twins), start=1):
-            twin.look_for_broker(int(loop.time() * 1000))
+            try:
+                twin.look_for_broker(int(loop.time() * 1000))
+            except Exception as fault:  # noqa: BLE001 - the others must be looked after all the same
+                self._relay.tasks.note_fault("sweeper", fault)
+                twin.abort()
             if number % _SWEPT_A_TURN == 0:
                 await asyncio.sleep(0)
 
