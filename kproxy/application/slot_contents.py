@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 
-from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.handlers.share_groups import ShareGroups
 from kproxy.net.state_log.durable_state_log import SlotDirectory
 from kproxy.net.state_log.slots import StateSlots
@@ -41,28 +40,10 @@ class SlotContents:
         self._share_groups = share_groups
         self._last: _BySlot | None = None
 
-    async def take_over(
-        self, slot: int, images: Sequence[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
-    ) -> None:
-        """Put groups and configurations back of a slot that is not served yet; others have a turn now and then.
-
-        Whoever asks about them meanwhile is refused, or waits: the slot is not ready.
-        """
-        del slot
-        groups, pace = self._share_groups(), Pace()
-        for group_id, values in configs.items():
-            groups.configs.restore(group_id, values)
-            if pace.is_pause_due():
-                await let_others_go_on()
-        for image in images:
-            groups.restore_group(image)
-            if pace.is_pause_due(2 + len(image.members)):
-                await let_others_go_on()
-
     def slot_loaded(
         self, slot: int, images: Sequence[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
     ) -> None:
-        """Begin with what is left of the groups of the slot, and of what they have configured, as in the log.
+        """Begin with the groups of the slot, and what they have configured, as they are in the log.
 
         Fetches that wait for one of their share-partitions are woken.
         """

@@ -165,7 +165,7 @@ class ShareGroups:
             clock=ports.clock,
         )
         self._group_writes = GroupWrites(
-            self.coordinator, ports.group_log, restore=self.restore_group, on_given_up=self._held.call_group
+            self.coordinator, ports.group_log, restore=self._restore, on_given_up=self._held.call_group
         )
         self.state_deletions = StateDeletions(
             self.coordinator, self.directory, self._group_writes, ports.state_log
@@ -238,16 +238,9 @@ class ShareGroups:
         for group_id, values in configs.items():
             self.configs.restore(group_id, values)
         for image in images:
-            self.restore_group(image)
+            self._restore(image)
         if self.coordinator.being_deleted():
             self._ports.background.begin(self._group_deletions.tend, name="interrupted deletions of groups")
-
-    def restore_group(self, image: ShareGroupImage, replaced: ShareGroup | None = None) -> None:
-        """Put one durable group into the coordinator, and see to it that its sessions end in time."""
-        now_ms = self._ports.clock.now_ms()
-        limits = self._effective_limits.of_members(image.group_id)
-        self.coordinator.restore(image, limits=limits, now_ms=now_ms, replaced=replaced)
-        self._held.follow()
 
     def _look_again(self, group_ids: Collection[str]) -> None:
         """Let fetches that wait go by what their groups have configured now."""
@@ -339,6 +332,13 @@ class ShareGroups:
     def in_flight_count(self) -> int:
         """Offsets in flight over all of them."""
         return self.directory.in_flight_count
+
+    def _restore(self, image: ShareGroupImage, replaced: ShareGroup | None = None) -> None:
+        """Put one durable group into the coordinator, and see to it that its sessions end in time."""
+        now_ms = self._ports.clock.now_ms()
+        limits = self._effective_limits.of_members(image.group_id)
+        self.coordinator.restore(image, limits=limits, now_ms=now_ms, replaced=replaced)
+        self._held.follow()
 
     def _api_parts(self) -> ApiParts:
         ports = self._ports

@@ -63,11 +63,6 @@ class Measured:
 class Nobody:
     """Holds nothing in memory of what is durable."""
 
-    async def take_over(
-        self, slot: int, images: Sequence[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
-    ) -> None:
-        """Take nothing over."""
-
     def slot_loaded(
         self, slot: int, images: Sequence[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
     ) -> None:

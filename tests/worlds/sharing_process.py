@@ -57,13 +57,6 @@ class SharingProcess(Process):
         )
         self._changed()
 
-    async def take_over(
-        self, slot: int, images: Sequence[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
-    ) -> None:
-        """Take over what is durable, bit by bit."""
-        await self._contents.take_over(slot, images, configs)
-        await self.backing.listener.take_over(slot, images, configs)
-
     def slot_loaded(
         self, slot: int, images: Sequence[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
     ) -> None:

@@ -127,20 +127,13 @@ class RecordingListener:
         self.images: dict[int, Sequence[ShareGroupImage]] = {}
         self.configs: dict[int, Mapping[str, Mapping[str, str]]] = {}
 
-    async def take_over(
-        self, slot: int, images: Sequence[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
-    ) -> None:
-        """Keep the groups of the slot."""
-        self.images[slot] = images
-        self.configs[slot] = configs
-
     def slot_loaded(
         self, slot: int, images: Sequence[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
     ) -> None:
-        """Keep that it was loaded, and nothing was left."""
+        """Keep the groups of the slot."""
         self.events.append(f"loaded {slot}")
-        assert not images
-        assert not configs
+        self.images[slot] = images
+        self.configs[slot] = configs
 
     def slot_lost(self, slot: int) -> None:
         """Keep that the slot was lost."""

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Literal
 
 from kproxy.errors import CorruptStateRecord, SnapshotMissing
-from kproxy.handlers.live.pauses import Pace, let_others_go_on
 from kproxy.net.state_log.allocation import FACTS_SLOT
 from kproxy.net.state_log.log_scan import LogScan
 from kproxy.net.state_log.partition_writer import ClaimedPartition
@@ -129,7 +128,7 @@ class SlotLoading:
         """Return the groups with their durable pictures, and how many records it took."""
         store, count = await self._loader.from_log_start(0, partial(self._replay_groups, claimed))
         try:
-            return store, await _images_of(store), count
+            return store, store.durable_images(), count
         except CorruptStateRecord as corrupt:
             raise CorruptStateRecord(f"{claimed}: {corrupt}") from corrupt
 
@@ -179,19 +178,6 @@ class SlotLoading:
             take=take,
             is_skipping=self._is_skipping,
         )
-
-
-async def _images_of(store: GroupQueue) -> Mapping[GroupId, ShareGroupImage]:
-    """Return every durable group; others have a turn now and then. Raises CorruptStateRecord."""
-    images: dict[GroupId, ShareGroupImage] = {}
-    pace = Pace()
-    for group_id in store.group_ids:
-        image = store.durable_image(group_id)
-        if image is not None:
-            images[group_id] = image
-        if pace.is_pause_due(1 if image is None else 1 + len(image.members)):
-            await let_others_go_on()
-    return images
 
 
 def _truncation(claimed: ClaimedPartition, point: RecoveryPoint | None) -> str:

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Protocol
 
 from kproxy.errors import ApiError, FencedLeaderEpoch, NotCoordinator, StateLogUnavailable
-from kproxy.net.state_log.allocation import ClaimRight
 from kproxy.net.state_log.every_step import take_every_step
 from kproxy.net.state_log.loading import LoadedSlot
 from kproxy.net.state_log.partition_writer import Doubt, PartitionWriter
@@ -20,16 +19,10 @@ from kproxy.statelog.tickets import Ticket
 class SlotListener(Protocol):
     """Who holds in memory what is durable in a slot. All are called on the event loop and must not raise."""
 
-    async def take_over(
-        self, slot: int, images: Sequence[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
-    ) -> None:
-        """Take over most of that bit by bit, for a slot that is not served yet; `slot_lost` forgets it again."""
-        ...
-
     def slot_loaded(
         self, slot: int, images: Sequence[ShareGroupImage], configs: Mapping[str, Mapping[str, str]]
     ) -> None:
-        """Take over what is left of its groups and their configurations, as they are in the log: it is served now."""
+        """Take over the groups of the slot, and the configurations of groups, as they are in the log."""
         ...
 
     def slot_lost(self, slot: int) -> None:
@@ -39,21 +32,6 @@ class SlotListener(Protocol):
     def slot_left(self, slot: int) -> None:
         """End the share sessions over the slot, which was lost before: another process is to serve it."""
         ...
-
-
-async def take_over(listener: SlotListener, loaded: LoadedSlot, right: ClaimRight, map_epoch: int) -> None:
-    """Let `listener` take over what was loaded, bit by bit; it forgets that again when this is cut short.
-
-    Raises ClaimLost when the slot is not this process's, before that or after it.
-    """
-    require_ours = partial(right.require, loaded.number, loaded.groups.highest_claim, map_epoch)
-    require_ours()
-    try:
-        await listener.take_over(loaded.number, tuple(loaded.images.values()), loaded.groups.configs())
-        require_ours()
-    except BaseException:
-        take_every_step("slot_not_left", partial(listener.slot_lost, loaded.number))
-        raise
 
 
 @dataclass(frozen=True, slots=True)

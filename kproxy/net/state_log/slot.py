@@ -35,7 +35,7 @@ from kproxy.net.state_log.loading import ClaimedSlot, LoadedSlot
 from kproxy.net.state_log.log_scan import LogTruncated
 from kproxy.net.state_log.partition_writer import Doubt
 from kproxy.net.state_log.reports import SlotReports
-from kproxy.net.state_log.served_claim import ServedClaim, SlotListener, take_over
+from kproxy.net.state_log.served_claim import ServedClaim, SlotListener
 from kproxy.net.tasks import TaskKeeper
 from kproxy.statelog.group_queue import GroupOperation
 from kproxy.statelog.group_records import RecoveryPoint
@@ -300,7 +300,7 @@ class StateSlot:
         async with self._turns.turn(lambda: bool(self._waiters)):
             self._enter(SlotState.LOADING, f"it is being replayed up to offset {claimed.state.claim_epoch}")
             loaded = await self._claims.load(claimed)
-        await take_over(self._listener, loaded, self._right, map_epoch)
+        self._right.require(self.number, loaded.groups.highest_claim, map_epoch)
         return self._serve(claimed, loaded)
 
     def _note_claim(self, claimed: ClaimedSlot) -> None:
@@ -322,7 +322,7 @@ class StateSlot:
         if loaded.truncation and not self._is_alarm_raised:
             self._raise_alarm(loaded.truncation)
         self._is_alarm_raised = False
-        self._listener.slot_loaded(self.number, (), {})
+        self._listener.slot_loaded(self.number, tuple(loaded.images.values()), loaded.groups.configs())
         self._served = served
         self._enter(SlotState.READY, "")
         self._reports.loaded(self.number, loaded)

@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeVar
 
 import pytest
@@ -11,18 +10,16 @@ import pytest
 from kproxy.application.slot_contents import SlotContents
 from kproxy.errors import CoordinatorLoadInProgress
 from kproxy.handlers.groups.group_config_keys import RECORD_LOCK_DURATION_MS
-from kproxy.handlers.live.pauses import MOST_AT_ONCE
 from kproxy.net.state_log.durable_state_log import SlotDirectory
 from kproxy.net.state_log.slot import StateSlot
 from kproxy.net.state_log.slots import StateSlots
 from kproxy.share.heartbeat import Heartbeat
-from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey
+from kproxy.share.identifiers import MemberId, SharePartitionKey
 from kproxy.share.limits import GroupLimits
 from tests.in_memory.scripted_state_log import ScriptedStateLog
-from tests.worlds.group_queue_log import EMPTY
 from tests.worlds.share_group_world import ORDERS, ShareGroupWorld, acquired
 from tests.worlds.state_logs import SLOT_COUNT, StateLogBacking, create_state_topics, group_of_slot
-from tests.worlds.waiting import turns_during, until_all_wait
+from tests.worlds.waiting import until_all_wait
 
 PARTITION_COUNT = 8
 T = TypeVar("T")
@@ -177,24 +174,6 @@ async def test_a_loaded_slot_brings_its_groups_and_their_configurations() -> Non
         # Then
         assert world.groups.coordinator.group_ids == ("a",)
         assert world.groups.configs.number("a", RECORD_LOCK_DURATION_MS) == 15_000
-
-
-async def test_others_have_turns_while_very_many_groups_are_taken_over() -> None:
-    # Given
-    async with ScriptedStateLog() as cluster, StateLogBacking(cluster) as backing:
-        create_state_topics(cluster)
-        world = ShareGroupWorld()
-        contents = contents_over(world, await idle_slots(backing))
-        images = [replace(EMPTY, group_id=GroupId(f"g{number}")) for number in range(2 * MOST_AT_ONCE)]
-        configs = {str(image.group_id): {"share.record.lock.duration.ms": "15000"} for image in images}
-
-        # When
-        turn_count = await turns_during(contents.take_over(0, images, configs))
-
-        # Then
-        assert turn_count >= 3 * len(images) // MOST_AT_ONCE
-        assert len(world.groups.coordinator.group_ids) == len(images)
-        assert world.groups.configs.group_ids == configs.keys()
 
 
 async def test_what_a_group_has_configured_goes_and_comes_with_its_slot() -> None:

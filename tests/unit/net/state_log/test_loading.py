@@ -1,12 +1,9 @@
 """Finding the durable state of a slot in the log: exactly up to the claim, from the recovery point on."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 import pytest
 
-from kproxy.handlers.live.pauses import MOST_AT_FIRST, MOST_AT_ONCE
-from kproxy.net.state_log import loading
 from kproxy.net.state_log.claim import SlotClaims
 from kproxy.share.identifiers import GroupId
 from kproxy.statelog.group_records import (
@@ -77,27 +74,6 @@ async def test_groups_and_configurations_are_loaded(cluster: ScriptedStateLog, c
 
     # Then
     assert loaded.groups.configs() == {"workers": {"share.auto.offset.reset": "earliest"}}
-
-
-async def test_others_have_turns_while_very_many_groups_are_put_together(
-    monkeypatch: pytest.MonkeyPatch, cluster: ScriptedStateLog, claims: SlotClaims
-) -> None:
-    # Given
-    pauses = Counter[str]()
-
-    async def count_pause() -> None:
-        pauses["pause"] += 1
-
-    monkeypatch.setattr(loading, "let_others_go_on", count_pause)
-    for number in range(MOST_AT_FIRST + MOST_AT_ONCE):
-        configs = GroupConfigs(GroupId(f"g{number}"), {"share.auto.offset.reset": "earliest"})
-        cluster.write_foreign(groups_log(), encode_group_record(configs, claim_epoch=None))
-
-    # When
-    await opened(claims)
-
-    # Then
-    assert pauses["pause"] == 2
 
 
 def with_history(cluster: ScriptedStateLog, recovery_point: int) -> None:
