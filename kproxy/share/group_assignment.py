@@ -1,6 +1,5 @@
 """The target assignment of one share group, and the rounds in which its members come to hear of it."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cache
 
@@ -229,8 +228,7 @@ class GroupAssignment:
 
 
 def _by_topic(held: Iterable[frozenset[TopicIdPartition]]) -> Mapping[TopicId, frozenset[int]]:
-    numbers: defaultdict[TopicId, list[int]] = defaultdict(list)
-    for partitions in held:
-        for topic_id, number in partitions:
-            numbers[topic_id].append(number)
+    numbers: dict[TopicId, set[int]] = {}
+    for partition in frozenset[TopicIdPartition]().union(*held):
+        numbers.setdefault(partition.topic_id, set()).add(partition.partition)
     return {topic_id: frozenset(of_topic) for topic_id, of_topic in numbers.items()}

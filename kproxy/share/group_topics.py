@@ -7,7 +7,6 @@ what was not heard since something changed, and only topics with partitions to i
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
-from sys import intern
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -24,12 +23,12 @@ _SUBSCRIPTIONS: Final[WeakValueDictionary[int, frozenset[str]]] = WeakValueDicti
 
 
 def subscription(names: Iterable[str]) -> frozenset[str]:
-    """Return the set of `names`: the same object for equal ones as long as somebody has it, and of the same texts.
+    """Return the set of `names`: the same object for equal ones as long as somebody has it.
 
     The members of a group, and many groups, mostly name the same topics. In a request each name is a text of its own,
-    and 10,000 of them in a set take more than a megabyte.
+    and 10,000 of them in a set take more than a megabyte. Not interned: Python 3.12 keeps such texts for ever.
     """
-    wanted = frozenset(map(intern, names))
+    wanted = frozenset(names)
     kept = _SUBSCRIPTIONS.setdefault(hash(wanted), wanted)
     return kept if kept == wanted else wanted
 
