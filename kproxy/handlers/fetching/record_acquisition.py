@@ -6,7 +6,7 @@ from kproxy.error_codes import ErrorCode
 from kproxy.handlers.fetching.aborted_batches import aborted_extents
 from kproxy.handlers.fetching.fetch_terms import FetchedPartition, FetchTerms
 from kproxy.handlers.fetching.read_batches import ReadBatches
-from kproxy.handlers.live.leadership import PartitionRefusal, undeliverable
+from kproxy.handlers.live.leadership import PartitionRefusal, group_refusal, undeliverable
 from kproxy.handlers.live.log_starts import move_start
 from kproxy.handlers.live.share_services import ShareServices
 from kproxy.handlers.live.state_writes import StateWrites
@@ -62,11 +62,12 @@ class RecordAcquisition:
         be offsets in them that were not acquired. Nothing is acquired of a topic that the sender may not read by now,
         nor for a group that it may not read by now: that is no partition's error, `has_refused` tells of it.
         """
-        refusal = undeliverable(self._terms.readable, share_partition.key.topic_id)
+        readable = self._terms.readable
+        refusal = undeliverable(readable, share_partition.key.topic_id) or group_refusal(readable)
         if refusal is not None:
             self.has_refused = True
             return FetchedPartition(refusal)
-        if not self._terms.readable.may_read_group():
+        if not readable.may_read_group():
             self.has_refused = True
             return FetchedPartition()
         extents = batches.extents

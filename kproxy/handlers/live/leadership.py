@@ -70,6 +70,15 @@ def undeliverable(readable: ReadableTopics, topic_id: TopicId) -> PartitionRefus
         return PartitionRefusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, str(unknown))
 
 
+def group_refusal(readable: ReadableTopics) -> PartitionRefusal | None:
+    """Return why nothing can be acquired for the group while nobody knows who may read it; None when that is known."""
+    try:
+        readable.may_read_group()
+    except CoordinatorNotAvailable as unknown:
+        return PartitionRefusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, str(unknown))
+    return None
+
+
 class Leadership:
     """Checks partitions against the cluster's metadata."""
 
