@@ -29,6 +29,9 @@ CLUSTER_DENIED: Final = "Cluster authorization failed."
 
 NO_CLOSED_TOPICS: Final = ClosedTopics()
 
+_SEES: Final = frozenset({AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS})
+"""What changes nothing: groups of kproxy's own stand in lists, and tools describe all that these name."""
+
 GROUP_OPERATIONS: Final = (
     AclOperation.READ,
     AclOperation.DELETE,
@@ -195,7 +198,7 @@ class Authorization:
     def allows_group(self, context: RequestContext, operation: AclOperation, group_id: str) -> bool:
         """Tell whether the sender may do `operation` on a group."""
         may_do = self.of(context).allows(operation, ResourceType.GROUP, group_id)
-        return may_do and not self.is_closed_group(group_id)
+        return may_do and (operation in _SEES or not self.is_closed_group(group_id))
 
     def is_closed_group(self, group_id: str) -> bool:
         """Tell whether it is a group of kproxy's own, whoever asks."""
