@@ -30,7 +30,7 @@ class AuthorizerSettings(FleetSettings):
     authorizer_source: AuthorizerSource = key_row(
         "kproxy.authorizer.source",
         one_of(AuthorizerSource),
-        "auto",
+        "acls",
         "What says who may do what to share groups: acls (the access control lists of the backing cluster), operations "
         "(what each client's own broker answers on the client's connection about the client's rights, for authorizers "
         "that decide by something else), or auto: the lists where kproxy may see them, otherwise operations.",

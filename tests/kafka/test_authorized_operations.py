@@ -120,6 +120,7 @@ def targets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Target, 
     secret.write_text(PASSWORDS["kproxy"])
     own: dict[str, str | int] = {
         **state_topic_settings(),
+        "kproxy.authorizer.source": "auto",
         "upstream.security.protocol": "SASL_PLAINTEXT",
         "upstream.sasl.mechanism": "PLAIN",
         "upstream.sasl.username": "kproxy",
