@@ -18,7 +18,7 @@ from tests.real_kafka.raw_share_member import RawShareMember
 
 GROUPS: Final = 6
 PATIENCE_SECONDS: Final = 20.0
-GOING_ON: Final = frozenset({"idleMs", "lockRemainingMs", "oldestAgeMs"})
+GOING_ON: Final = frozenset({"idleMs", "lastHeartbeatAgeMs", "lockRemainingMs", "oldestAgeMs"})
 
 Fleet = tuple[KproxyProcess, KproxyProcess]
 

@@ -22,6 +22,7 @@ MEMBERS: Final = 8
 AT_ONCE_SECONDS: Final = 2.5
 """Half of the time between two heartbeats."""
 JOIN_SECONDS: Final = 30.0
+CLOSABLE_SECONDS: Final = 0.3
 
 every_client = pytest.mark.parametrize("start_member", MEMBER_KINDS.values(), ids=MEMBER_KINDS)
 
@@ -62,6 +63,8 @@ def test_members_that_start_together_share_at_once(share_endpoint: EndpointsOfSe
     assert all_know
     assert is_fair, assignments(endpoint, group)
     for consumer in consumers:
+        # Closed while it asks for the leaders of its first assignment, librdkafka 2.16 waits for ever to let go of it.
+        consumer.poll(timeout=CLOSABLE_SECONDS)
         consumer.close()
 
 

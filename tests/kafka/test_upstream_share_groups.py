@@ -137,7 +137,13 @@ def test_kproxy_serves_share_groups_where_the_cluster_does_not(
         line, status = kproxy.start_line(), kproxy.status()
         advertised = share_versions(kproxy.bootstrap_servers)
     assert line.endswith("share groups on")
-    assert status["shareGroups"] == {"enabled": True, "state": "on", "reason": "", "deliveryCountLimit": 5}
+    assert status["shareGroups"] == {
+        "enabled": True,
+        "state": "on",
+        "reason": "",
+        "deliveryCountLimit": 5,
+        "authorizedBy": "none",
+    }
     assert advertised == SERVED_VERSIONS
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from kproxy.net.dialing import TlsContext
 from kproxy.net.relay import tls_port
+from kproxy.net.relay.limits import handshake_places
 from kproxy.net.relay.limits.connection_quotas import ConnectionQuotas, QuotaLimits
 from kproxy.net.relay.limits.handshake_places import HandshakePlaces
 from kproxy.net.relay.listeners import SecuredPorts
@@ -117,7 +118,11 @@ async def silent_ones(under_test: RelayUnderTest, count: int) -> list[asyncio.St
     return made
 
 
-async def test_the_oldest_silent_handshake_gives_way_to_a_newcomer_and_is_counted() -> None:
+async def test_the_oldest_silent_handshake_gives_way_to_a_newcomer_and_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(handshake_places, "SILENT_MS", 0)
     async with ScriptedBroker() as broker:
         under_test = SecuredRelayUnderTest(broker.port, ports(listening()))
         under_test.relay.handshakes = HandshakePlaces(2)
@@ -136,7 +141,11 @@ async def test_the_oldest_silent_handshake_gives_way_to_a_newcomer_and_is_counte
                 each.close()
 
 
-async def test_silent_handshakes_leave_room_to_clients_that_have_yet_to_prove_who_they_are() -> None:
+async def test_silent_handshakes_leave_room_to_clients_that_have_yet_to_prove_who_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(handshake_places, "SILENT_MS", 0)
     async with (
         ScriptedBroker() as broker,
         SecuredRelayUnderTest(broker.port, ports(listening())) as under_test,
