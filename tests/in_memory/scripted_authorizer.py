@@ -1,5 +1,6 @@
 """An `Authorizer` whose access control lists a test writes, and one for tests that are about other things."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from kproxy.errors import CoordinatorNotAvailable
@@ -19,11 +20,26 @@ from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
 EVERYBODY_MAY: Final = Authorization(ALLOW_ALL, InMemoryClusterMetadata())
 
 
+@dataclass(frozen=True, slots=True)
+class _NothingOfGroups:
+    """Permissions of which nobody knows what they say of groups."""
+
+    permissions: Permissions
+    problem: str
+
+    def allows(self, operation: int, resource_type: int, name: str) -> bool:
+        if resource_type == ResourceType.GROUP:
+            raise CoordinatorNotAvailable(self.problem)
+        return self.permissions.allows(operation, resource_type, name)
+
+
 class ScriptedAuthorizer:
     """Nobody may do anything but what was allowed here. `problem` says that nobody knows what anybody may do."""
 
     def __init__(self, problem: str = "") -> None:
         self.problem = problem
+        self.group_problem = ""
+        """Why it cannot be told what may be done to groups, of which brokers are asked one by one."""
         self.waits = 0
         """How often a request waited for the first word."""
         self._bindings: list[AclBinding] = []
@@ -32,7 +48,8 @@ class ScriptedAuthorizer:
     def permissions_of(self, principal: Principal, client_host: str) -> Permissions:
         if self.problem:
             raise CoordinatorNotAvailable(self.problem)
-        return self._rules.permissions_of(principal, client_host.removeprefix("/"))
+        permissions = self._rules.permissions_of(principal, client_host.removeprefix("/"))
+        return _NothingOfGroups(permissions, self.group_problem) if self.group_problem else permissions
 
     async def wait_until_known(self) -> None:
         self.waits += 1

@@ -142,6 +142,28 @@ async def test_a_group_taken_away_while_a_fetch_reads_keeps_its_records_from_it(
     assert world.observer.reasons == ["group_authorization_failed"]
 
 
+async def test_what_was_acknowledged_is_told_though_nobody_knows_any_more_who_may_read_the_group() -> None:
+    # Given
+    world, authorizer = await a_world()
+    authorizer.allow_group(READ, "g")
+    authorizer.allow_topic(READ, "orders")
+    member = world.member()
+    await member.open((ORDERS, 0), max_records=10, max_wait_ms=500)
+    world.produce(3)
+
+    # When
+    async def forget() -> None:
+        authorizer.group_problem = "the group's coordinator does not answer"
+
+    world.reader.before_read = forget
+    fetched = await member.fetch(acks={(ORDERS, 0): [(0, 2, [1])]})
+
+    # Then
+    told = partitions_of(fetched)[ORDERS, 0]
+    assert (fetched.error_code, told.acknowledge_error_code) == (ErrorCode.NONE, ErrorCode.NONE)
+    assert (told.error_code, acquired(fetched)) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, [])
+
+
 async def test_a_fetch_whose_group_was_taken_away_still_tells_what_became_of_its_acknowledgements() -> None:
     # Given
     world, authorizer = await a_world()
