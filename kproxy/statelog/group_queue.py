@@ -5,7 +5,7 @@ replayed, and holds exactly the records that differ from what is durable. Of all
 group meanwhile, the latest counts. The shell drives it like a `StateQueue`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -13,7 +13,7 @@ from kproxy.errors import ApiError, UnwritableStateRecord
 from kproxy.share.identifiers import GroupEpoch, GroupId
 from kproxy.share.share_group_image import ShareGroupImage, StateTopics
 from kproxy.statelog.claims import Claim
-from kproxy.statelog.group_append import GroupAppend, WaitingGroup
+from kproxy.statelog.group_append import MOST_RECORDS, GroupAppend, WaitingGroup
 from kproxy.statelog.group_log_fold import GroupLogFold, RecordPlace, place_of
 from kproxy.statelog.group_parts import GroupMetadata, GroupPart, StatePartitionMetadata, parts_of
 from kproxy.statelog.group_records import (
@@ -184,19 +184,21 @@ class GroupQueue:
         return ticket
 
     def next_append(self, now_ms: int, *, max_bytes: int, claim_epoch: int) -> Append | None:
-        """Draft the next append; None when nothing that waits needs a record. Not while one is in flight.
+        """Draft the next append; None when nothing that was looked at needs a record. Not while one is in flight.
 
-        Records are taken in order, up to `max_bytes` by `record_size_bytes`; `MOST_RECORDS` and `MOST_BYTES` of them,
-        unless a single one is larger. An operation with more than that is written in several appends, and settled with
-        the last; one record more than it takes is encoded at most. Once it has filled an append others go before it.
-        One that needs no record is settled here. One of which a single record is above `max_bytes` is refused here, and
-        nothing of it is in this append; what is in appends before this one stays, and makes a group.
+        No more is looked at than takes a short time, about `MOST_RECORDS` compared with what is durable: after None
+        some may still wait. Records are taken in order, up to `max_bytes` by `record_size_bytes`; `MOST_RECORDS` and
+        `MOST_BYTES` of them, unless a single one is larger. An operation with more than that is written in several
+        appends, and settled with the last; one record more than it takes is encoded at most. Once it has filled an
+        append others go before it. One that needs no record is settled here. One of which a single record is above
+        `max_bytes` is refused here, and nothing of it is in this append; what is in appends before this one stays, and
+        makes a group.
         """
         del now_ms  # nothing here has a time
         assert self._in_flight is None, "the end of an append is told before the next one"
         # From here on `fail` finds its tickets, whatever goes wrong.
         flight = self._in_flight = GroupAppend(max_bytes, claim_epoch)
-        for subject, waiting in list(self._queue.items()):
+        for subject, waiting in self._next_waiting():
             try:
                 count_before = len(flight.changes)
                 if not flight.takes(waiting, " ".join(subject).strip()):
@@ -232,6 +234,17 @@ class GroupQueue:
         self._in_flight = None
         self._queue.clear()
         refuse_all(refused, error)
+
+    def _next_waiting(self) -> Sequence[tuple[tuple[str, str], WaitingGroup]]:
+        """Return those who come next: one, or as many as are little work together."""
+        work = 0
+        taken: list[tuple[tuple[str, str], WaitingGroup]] = []
+        for subject, waiting in self._queue.items():
+            work += waiting.work
+            if taken and work > MOST_RECORDS:
+                break
+            taken.append((subject, waiting))
+        return taken
 
     def _let_others_go_first(self, subject: tuple[str, str]) -> None:
         """Put what has filled an append behind all others: whoever changes it again and again would hold them up."""

@@ -1,9 +1,8 @@
 """A turn for everybody else in the middle of work that is long, one line for all work that is, and one for appends."""
 
+import asyncio
 import threading
-from collections import deque
-from collections.abc import Generator
-from types import coroutine
+from collections import OrderedDict
 from typing import Final
 
 MOST_AT_ONCE: Final = 500
@@ -25,8 +24,35 @@ class _Line(threading.local):
     """Who waits to go on with long work, first come first, and how many have gone on. Each event loop has its own."""
 
     def __init__(self) -> None:
-        self.places: deque[object] = deque()
         self.gone_on_count = 0
+        self._places: OrderedDict[asyncio.Future[None], None] = OrderedDict()
+
+    async def wait(self) -> None:
+        """Return in a later turn of the loop than whoever went on before.
+
+        Only the first of the line is resumed: a line of thousands costs a turn no more than a short one.
+        """
+        place = asyncio.get_running_loop().create_future()
+        self._places[place] = None
+        try:
+            if self._is_first(place):
+                await asyncio.sleep(0)
+            else:
+                await place
+            self.gone_on_count += 1
+        finally:
+            self._leave(place)
+
+    def _is_first(self, place: asyncio.Future[None]) -> bool:
+        return next(iter(self._places)) is place
+
+    def _leave(self, place: asyncio.Future[None]) -> None:
+        was_first = self._is_first(place)
+        del self._places[place]
+        if was_first and self._places:
+            following = next(iter(self._places))
+            if not following.done() and not following.get_loop().is_closed():
+                following.set_result(None)
 
 
 _long_work = _Line()
@@ -40,7 +66,7 @@ async def let_others_go_on() -> None:
     between them, takes one piece of every turn, and what is short need not wait here and comes in between. Nobody
     waits for more than a piece of each who waited before, and whoever is cancelled leaves the line.
     """
-    await _wait_in(_long_work)
+    await _long_work.wait()
 
 
 async def let_other_appends_go_on() -> None:
@@ -49,25 +75,7 @@ async def let_other_appends_go_on() -> None:
     What is short is in their appends, too, and must not wait for each who has long work. So a turn of the loop has
     at most one piece of theirs beside one of long work.
     """
-    await _wait_in(_appends)
-
-
-@coroutine
-def _wait_in(line: _Line) -> Generator[None, None, None]:
-    place = object()
-    places = line.places
-    places.append(place)
-    seen_count = line.gone_on_count
-    try:
-        while True:
-            yield
-            # The loop resumes everybody here once a turn: if nobody went on since the last time, nobody did in this.
-            if places[0] is place and line.gone_on_count == seen_count:
-                break
-            seen_count = line.gone_on_count
-        line.gone_on_count += 1
-    finally:
-        places.remove(place)
+    await _appends.wait()
 
 
 class SharedStart:

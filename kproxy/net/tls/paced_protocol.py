@@ -10,12 +10,9 @@ import ssl
 import threading
 from typing import Final, Generic, Self, TypeVar, cast
 
-from kproxy.net.tls.paced_transport import SLICE_BYTES, PacedTransport, Served
+from kproxy.net.tls.paced_transport import RECORD_BYTES, PacedTransport, Served
 
 P = TypeVar("P", bound=asyncio.BaseProtocol)
-
-_RECORD_BYTES: Final = 16 * 1024
-"""The most plaintext of one TLS record (RFC 8446, section 5.1)."""
 
 _READ_BYTES: Final = 256 * 1024
 """Read from a socket in one turn."""
@@ -121,8 +118,8 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
         came, is_over = _read_buffer.view[:nbytes], False
         chunks: list[bytes] = []
         while came and not is_over:
-            self._incoming.write(came[:SLICE_BYTES])  # its memory stays as large as it once was
-            came = came[SLICE_BYTES:]
+            self._incoming.write(came[:RECORD_BYTES])  # its memory stays as large as it once was
+            came = came[RECORD_BYTES:]
             is_over = self._take(chunks)
         self._hand_on(chunks)
         if self._transport is not None and was_shaken:
@@ -181,7 +178,7 @@ class PacedProtocol(asyncio.BufferedProtocol, Generic[P]):
             return self._error is not None
         try:
             while self._incoming.pending or self._tls.pending():
-                chunk = self._tls.read(_RECORD_BYTES)
+                chunk = self._tls.read(RECORD_BYTES)
                 if not chunk:
                     return True
                 chunks.append(chunk)

@@ -10,6 +10,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Final, cast
 
+RECORD_BYTES: Final = 16 * 1024
+"""The most plaintext of one TLS record (RFC 8446, section 5.1)."""
+
 SLICE_BYTES: Final = 64 * 1024
 """Encrypted at once: a whole slice is more than a TCP transport takes without saying stop."""
 
@@ -248,10 +251,13 @@ class PacedTransport(asyncio.Transport):
         return taken[0] if len(taken) == 1 else b"".join(taken)
 
     def _send(self, data: Buffer) -> None:
+        """Encrypt record by record: the memory between TLS and the socket stays as large as it once was."""
+        records: list[bytes] = []
         left = memoryview(data)
         while left:
-            left = left[self._tls.write(left) :]
-        self._tcp.write(self._outgoing.read())
+            left = left[self._tls.write(left[:RECORD_BYTES]) :]
+            records.append(self._outgoing.read())
+        self._tcp.write(records[0] if len(records) == 1 else b"".join(records))
 
     def _say_last_word(self) -> None:
         """Send close_notify; from now on what arrives is read, and dropped, for the sake of the peer's own."""

@@ -110,6 +110,24 @@ def test_a_picture_that_is_durable_already_writes_nothing(image: ShareGroupImage
     assert log.store.waiting_count == 0
 
 
+def test_no_more_is_compared_at_once_than_takes_a_short_time() -> None:
+    # Given
+    log = GroupQueueLog()
+    images = [replace(a_group_of("orders"), group_id=GroupId(f"group-{number}")) for number in range(300)]
+    for image in images:
+        log.write(ImageWrite(image))
+
+    # When
+    tickets = [log.store.submit(ImageWrite(image)) for image in images]
+    settled_counts: list[int] = []
+    while log.store.waiting_count:
+        assert log.draft() is None
+        settled_counts.append(sum(ticket.is_done for ticket in tickets))
+
+    # Then: each is compared in its three records and two of its member
+    assert settled_counts == [100, 200, 300]
+
+
 def test_only_the_records_that_differ_are_written() -> None:
     # Given
     log = GroupQueueLog()
