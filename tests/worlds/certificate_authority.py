@@ -40,8 +40,8 @@ class CertificateAuthority:
         self._name = _subject(f"CN={name}")
         self._serial = 1
         certificate = self._signed(self._name, self._key, _AUTHORITY, days=30)
-        self.file = folder / f"{name}.pem"
-        """The trust store of whoever trusts this authority."""
+        self.file = folder / f"{name}.authority.pem"
+        """The trust store of whoever trusts this authority; certificates that it signs may have its name."""
         self.file.write_bytes(certificate.public_bytes(Encoding.PEM))
 
     def issue(
