@@ -26,9 +26,11 @@ INSTALLED := .venv/.installed
 PYTEST := $(BIN)/python -m pytest
 
 # Tests that need nothing but Python: `make unit`. What stands in no list here is run by `make test` beside them.
-UNIT_TESTS := $(wildcard tests/unit tests/properties tests/models tests/transcripts tests/interop tests/demo tests/fuzz tests/hostile)
+UNIT_TESTS := $(wildcard tests/unit tests/properties tests/models tests/transcripts tests/interop tests/demo)
+# They weigh what is in memory, which takes several times as long in a process that has run thousands of other tests.
+WEIGHING_TESTS := $(wildcard tests/fuzz tests/hostile)
 DOCUMENT_TESTS := tests/documents
-QUICK_TESTS := $(UNIT_TESTS) $(DOCUMENT_TESTS)
+QUICK_TESTS := $(UNIT_TESTS) $(WEIGHING_TESTS) $(DOCUMENT_TESTS)
 
 REAL_TESTS := tests $(addprefix --ignore=,$(QUICK_TESTS)) -m "not soak"
 
@@ -100,8 +102,9 @@ test: prerequisites-of-tests setup check ## every test but the long ones, on rea
 	$(PYTEST) $(REAL_TESTS) $(SHARED)
 
 .PHONY: unit
-unit: $(INSTALLED) ## unit tests, properties, models: about two minutes
+unit: $(INSTALLED) ## unit tests, properties, models: about five minutes
 	$(PYTEST) $(UNIT_TESTS) -m "not soak" $(UNITS_SHARED)
+	$(PYTEST) $(WEIGHING_TESTS) -m "not soak" $(UNITS_SHARED)
 
 .PHONY: soak
 soak: prerequisites-of-tests setup ## the long proofs
@@ -122,7 +125,7 @@ fuzz: $(INSTALLED) $(FUZZING_TOOLS) ## bytes that nobody would send, for MINUTES
 
 .PHONY: coverage
 coverage: $(INSTALLED) ## what the unit tests reach: all of the pure packages, every branch
-	$(PYTEST) $(UNIT_TESTS) -m "not soak" --cov --cov-report=term:skip-covered
+	$(PYTEST) $(UNIT_TESTS) $(WEIGHING_TESTS) -m "not soak" --cov --cov-report=term:skip-covered
 	$(BIN)/coverage report --skip-covered --show-missing --fail-under=100 \
 	  --include='kproxy/wire/*,kproxy/share/*,kproxy/statelog/*,kproxy/fleet/*,kproxy/interception/*'
 

@@ -2,6 +2,9 @@
 
 import asyncio
 
+import pytest
+
+from kproxy.handlers.groups import group_deletions, state_deletions
 from tests.worlds.mortal_world import GROUP
 from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
 from tests.worlds.share_offset_requests import alter
@@ -41,16 +44,23 @@ async def test_a_new_group_keeps_its_states_while_a_slow_deletion_of_a_large_one
     assert set(world.state_log.memory.fold.states) == {world.key(partition=5_500)}
 
 
-async def test_a_deletion_that_others_finish_in_its_first_pause_succeeds_and_spares_a_new_group() -> None:
+async def test_a_deletion_that_others_finish_in_its_first_pause_succeeds_and_spares_a_new_group(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # Given
     world = await a_large_group()
-    paused = world.groups._group_deletions.delete([GROUP])
-    await asyncio.to_thread(paused.send, None)  # it waits in a line of its own, or it would go on first
+    turn = asyncio.Event()
+    monkeypatch.setattr(state_deletions, "let_others_go_on", turn.wait)
+    monkeypatch.setattr(group_deletions, "let_others_go_on", turn.wait)
+    paused = asyncio.get_running_loop().create_task(world.groups._group_deletions.delete([GROUP]))
+    await until_all_wait()
+    monkeypatch.undo()
     await world.groups._group_deletions.delete([GROUP])
     await alter(world, {"orders": {5_500: 3}})
 
     # When
-    refusals = await asyncio.get_running_loop().create_task(paused)
+    turn.set()
+    refusals = await paused
 
     # Then
     assert refusals == {}
