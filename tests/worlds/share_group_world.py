@@ -6,6 +6,7 @@ from itertools import count
 from typing import Final, TypeVar
 
 from kproxy.error_codes import ErrorCode
+from kproxy.handlers.asked_rights import AskedRights
 from kproxy.handlers.authorization import ALLOW_ALL, Authorizer
 from kproxy.handlers.callers import PATIENT_CALLER, Caller
 from kproxy.handlers.groups.group_configs import ConfigChange, ConfigOperation
@@ -183,6 +184,7 @@ class ShareGroupWorld:
         connection_id: int = 0,
         caller: Caller = PATIENT_CALLER,
         principal: Principal = ANONYMOUS,
+        rights: AskedRights | None = None,
     ) -> Message:
         context = RequestContext(
             connection_id=connection_id,
@@ -194,6 +196,7 @@ class ShareGroupWorld:
             answer_budget=self.answer_budget,
             caller=caller,
             principal=principal,
+            rights=rights,
         )
         answer = await self.groups.apis.serve(DecodedRequest(api_key, version, 1, "client", message), context)
         assert not self.faults, self.faults

@@ -7,13 +7,20 @@ with too many is refused, and answers end at a bound (`AdministrationBounds`).
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import islice
 from typing import Final
 
 from kproxy.error_codes import ErrorCode
-from kproxy.errors import ApiError, GroupIdNotFound, InvalidGroupId, TopicAuthorizationFailed
+from kproxy.errors import (
+    ApiError,
+    CoordinatorNotAvailable,
+    GroupIdNotFound,
+    InvalidGroupId,
+    TopicAuthorizationFailed,
+)
 from kproxy.handlers.administration_bounds import AdministrationBounds, count_of_names, told_why
-from kproxy.handlers.authorization import Authorization
+from kproxy.handlers.authorization import GROUP_OPERATIONS, Authorization
 from kproxy.handlers.groups.group_coordinators import GroupCoordinators, not_coordinator
 from kproxy.handlers.live.pauses import let_others_go_on
 from kproxy.handlers.ports import GroupLog, Observer
@@ -78,7 +85,7 @@ class ShareGroupDescribeHandler:
                 group_id, elsewhere.get(group_id), report, context=context, told_count=entry_count
             )
             if described.error_code == ErrorCode.NONE and request.include_authorized_operations:
-                described.authorized_operations = self._authorization.group_operations(context, group_id)
+                described = self._with_operations(described, report, context)
             answer.groups.append(described)
             entry_count += entry_count_of(described)
             if entry_count + len(answer.groups) - paused_at > _ENTRIES_AT_ONCE:
@@ -91,14 +98,41 @@ class ShareGroupDescribeHandler:
     async def _learn_rights(self, request: ShareGroupDescribeRequest, context: RequestContext) -> None:
         """Learn what the sender may see of the groups, and of the topics that their members fetch from."""
         learn, describe = self._authorization.learn, AclOperation.DESCRIBE
-        await learn(context, describe, ResourceType.GROUP, lambda: request.group_ids)
-        await learn(context, describe, ResourceType.TOPIC, lambda: self._assigned_topics(request.group_ids))
+        told = GROUP_OPERATIONS if request.include_authorized_operations else (describe,)
+        for operation in told:
+            await learn(context, operation, ResourceType.GROUP, lambda: request.group_ids)
+        topics = partial(self._assigned_topics, request.group_ids, context)
+        await learn(context, describe, ResourceType.TOPIC, topics)
 
-    def _assigned_topics(self, group_ids: Sequence[str]) -> Iterable[str]:
+    def _assigned_topics(self, group_ids: Sequence[str], context: RequestContext) -> Iterable[str]:
+        """Yield the topics of groups that the sender may describe, of no more than are told of."""
+        told_count = 0
         for group_id in map(GroupId, dict.fromkeys(group_ids)):
-            if self._coordinator.find(group_id) is not None:
-                for member in self._coordinator.describe(group_id).members:
-                    yield from (topic.topic_name for topic in member.assignment)
+            if told_count > self._bounds.most_told:
+                return
+            if self._coordinator.find(group_id) is None or not self._is_seen_by(context, group_id):
+                continue
+            for member in self._coordinator.describe(group_id).members:
+                told_count += 1 + len(member.assignment)
+                yield from (topic.topic_name for topic in member.assignment)
+
+    def _is_seen_by(self, context: RequestContext, group_id: str) -> bool:
+        try:
+            return self._authorization.allows_group(context, AclOperation.DESCRIBE, group_id)
+        except CoordinatorNotAvailable:
+            return False
+
+    def _with_operations(
+        self, described: DescribedGroup, report: RefusalReport, context: RequestContext
+    ) -> DescribedGroup:
+        try:
+            described.authorized_operations = self._authorization.group_operations(
+                context, described.group_id
+            )
+        except CoordinatorNotAvailable as refusal:
+            report.add(refusal.error_code, f"group {described.group_id!r}: {refusal}")
+            return refused_group(described.group_id, refusal)
+        return described
 
     async def _tell_other_types(self, groups: Sequence[DescribedGroup]) -> None:
         """Say of groups that are no share groups whether they are groups of another type."""

@@ -1,6 +1,5 @@
 """What every API asks; which API asks what is in tests/transcripts."""
 
-from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
@@ -12,22 +11,21 @@ from kproxy.errors import (
     GroupAuthorizationFailed,
     TopicAuthorizationFailed,
 )
-from kproxy.handlers.asked_rights import ASK_BROKER
 from kproxy.handlers.authorization import (
     ALLOW_ALL,
     EVERYTHING,
     NOTHING,
     Authorization,
     Authorizer,
-    Permissions,
 )
 from kproxy.handlers.request_context import RequestContext
 from kproxy.interception.closed_topics import ClosedTopics
 from kproxy.security.acls import AclOperation, ResourceType
-from kproxy.security.principal import ANONYMOUS, KPROXY, Principal
+from kproxy.security.principal import ANONYMOUS, KPROXY
 from kproxy.share.identifiers import TopicId
 from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
 from tests.in_memory.scripted_authorizer import EVERYBODY_MAY, ScriptedAuthorizer
+from tests.in_memory.scripted_rights import AskingAuthorizer, ScriptedRights
 
 CONTEXT: Final = RequestContext(7, 1, 78, 1, "client", "/10.0.0.7")
 ORDERS: Final = TopicId(b"topic-id-orders.")
@@ -170,38 +168,6 @@ async def test_topics_that_are_closed_are_nobodys_whatever_the_authorizer_says(
     authorization.require_topics(CONTEXT, AclOperation.DESCRIBE, ["orders"])
     with pytest.raises(TopicAuthorizationFailed):
         authorization.require_topics(CONTEXT, AclOperation.DESCRIBE, ["orders", "payments"])
-
-
-class AskingAuthorizer:
-    """Says that the client's own broker has to be asked."""
-
-    problem = ""
-
-    def permissions_of(self, principal: Principal, client_host: str) -> Permissions:
-        del principal, client_host
-        return ASK_BROKER
-
-    async def wait_until_known(self) -> None:
-        pass
-
-
-class ScriptedRights:
-    """What a broker tells when it is asked, and of what it was asked."""
-
-    def __init__(self, *allowed: tuple[int, int, str]) -> None:
-        self.allowed = set(allowed)
-        self.known: dict[tuple[int, int, str], bool] = {}
-
-    async def learn(self, operation: int, resource_type: int, names: Collection[str]) -> None:
-        for name in names:
-            key = (operation, resource_type, name)
-            self.known[key] = key in self.allowed
-
-    def allows(self, operation: int, resource_type: int, name: str) -> bool:
-        try:
-            return self.known[operation, resource_type, name]
-        except KeyError:
-            raise CoordinatorNotAvailable("nobody asked") from None
 
 
 async def test_where_the_clients_own_broker_has_to_be_asked_what_it_told_counts() -> None:

@@ -7,6 +7,7 @@ from kproxy.errors import CoordinatorLoadInProgress
 from kproxy.handlers.administration_bounds import MOST_TOLD_WHY, AdministrationBounds
 from kproxy.handlers.apis.share_group_describe import MOST_LOOKED_UP, refuse_description
 from kproxy.handlers.share_groups import ShareGroupLimits
+from kproxy.security.acls import AclOperation, ResourceType
 from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kproxy.wire.messages.share_group_describe_response import (
@@ -16,6 +17,7 @@ from kproxy.wire.messages.share_group_describe_response import (
     ShareGroupDescribeResponse,
     TopicPartitions,
 )
+from tests.in_memory.scripted_rights import AskingAuthorizer, ScriptedRights
 from tests.worlds.group_coordinators import coordinate_groups_at
 from tests.worlds.share_group_world import ORDERS, ShareGroupWorld
 
@@ -205,3 +207,47 @@ def test_the_words_of_a_refusal_are_told_to_the_first_of_very_many_groups() -> N
 
     assert {group.error_code for group in answer.groups} == {ErrorCode.INVALID_REQUEST}
     assert [group.error_message for group in answer.groups] == [*["too many"] * MOST_TOLD_WHY, None]
+
+
+ASKS = ShareGroupDescribeRequest(["g"], include_authorized_operations=True)
+DESCRIBE_GROUP = (AclOperation.DESCRIBE, ResourceType.GROUP, "g")
+DESCRIBE_ORDERS = (AclOperation.DESCRIBE, ResourceType.TOPIC, "orders")
+
+
+async def asked_for(rights: ScriptedRights) -> DescribedGroup:
+    """What is said of a group with a member, to a client whose broker tells of `rights`."""
+    authorizer = AskingAuthorizer(is_asking=False)
+    world = ShareGroupWorld(authorizer=authorizer)
+    await world.member().heartbeat(0, ["orders"])
+    authorizer.is_asking = True
+    answer = await world.serve(ASKS, ApiKey.SHARE_GROUP_DESCRIBE, 1, rights=rights)
+    assert isinstance(answer, ShareGroupDescribeResponse)
+    return answer.groups[0]
+
+
+async def test_what_the_sender_may_do_is_told_where_its_broker_has_to_be_asked() -> None:
+    rights = ScriptedRights(DESCRIBE_GROUP, DESCRIBE_ORDERS, (AclOperation.READ, ResourceType.GROUP, "g"))
+
+    group = await asked_for(rights)
+
+    assert group.error_code == ErrorCode.NONE
+    assert group.authorized_operations == 1 << AclOperation.DESCRIBE | 1 << AclOperation.READ
+
+
+async def test_nothing_is_asked_about_the_topics_of_a_group_that_the_sender_may_not_describe() -> None:
+    rights = ScriptedRights(DESCRIBE_ORDERS)
+
+    group = await asked_for(rights)
+
+    assert group.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
+    assert DESCRIBE_ORDERS not in rights.known
+
+
+async def test_a_group_of_which_it_is_not_known_what_the_sender_may_do_is_refused_alone() -> None:
+    rights = ScriptedRights(DESCRIBE_GROUP, DESCRIBE_ORDERS)
+    rights.untold.add(AclOperation.DELETE)
+
+    group = await asked_for(rights)
+
+    assert group.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert group.members == []
