@@ -85,6 +85,18 @@ def of_reading(error_code: int) -> ToldOperations:
     return ToldOperations(_READ, _READ) if error_code in _SAID_BEHIND_THE_AUTHORIZER else NOTHING_TOLD
 
 
+def of_fetching(error_code: int) -> ToldOperations:
+    """Return what the answer to a Fetch of a partition that no topic has tells: a broker first asks for the right.
+
+    Whoever may read a topic may describe it.
+    """
+    if error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        return ToldOperations(_READ)
+    if error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        return ToldOperations(_READ | _DESCRIBE, _READ | _DESCRIBE)
+    return NOTHING_TOLD
+
+
 def of_configs(operation: int, error_code: int) -> ToldOperations:
     """Return what the answer to a request about the configurations of a group tells of `operation`, which that wants.
 

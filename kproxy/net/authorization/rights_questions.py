@@ -6,7 +6,8 @@
 | DESCRIBE_CONFIGS on groups | DescribeConfigs of one key | any broker from Kafka 3.8 on, else as the next line |
 | ALTER_CONFIGS on groups | IncrementalAlterConfigs of nothing, to be validated only | the same |
 | other operations on groups | DescribeGroups with authorized operations | their coordinator; of DESCRIBE any broker |
-| operations on topics | Metadata with authorized operations, creating none | any broker |
+| READ on topics, DESCRIBE as well where it is allowed | Fetch of partition -1, not waiting | any broker |
+| other operations on topics | Metadata with authorized operations, creating none | any broker |
 | operations on the cluster | Metadata without topics, with authorized operations | any broker, to who may DESCRIBE it |
 
 All in versions that every broker from Kafka 2.3 on has.
@@ -28,6 +29,8 @@ from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
 from kproxy.wire.messages.describe_configs_response import DescribeConfigsResponse
 from kproxy.wire.messages.describe_groups_request import DescribeGroupsRequest
 from kproxy.wire.messages.describe_groups_response import DescribeGroupsResponse
+from kproxy.wire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from kproxy.wire.messages.fetch_response import FetchResponse
 from kproxy.wire.messages.heartbeat_request import HeartbeatRequest
 from kproxy.wire.messages.heartbeat_response import HeartbeatResponse
 from kproxy.wire.messages.incremental_alter_configs_request import (
@@ -47,6 +50,7 @@ LONGEST_NAME_BYTES: Final = 32_767
 """A broker closes the connection over a longer string."""
 
 _METADATA_VERSION: Final = 8
+_FETCH_VERSION: Final = 4
 _DESCRIBE_GROUPS_VERSION: Final = 3
 _HEARTBEAT_VERSION: Final = 3
 _DESCRIBE_CONFIGS_VERSION: Final = 1
@@ -55,6 +59,7 @@ _GROUP_RESOURCE: Final = 32
 _ANY_KEY: Final = "consumer.session.timeout.ms"
 _TOPICS_AT_ONCE: Final = 50
 """An answer has every partition of each."""
+_FETCHED_AT_ONCE: Final = 500
 _GROUPS_AT_ONCE: Final = 100
 
 
@@ -62,6 +67,7 @@ class Kind(Enum):
     """What one question tells of."""
 
     TOPIC = "operations on a topic"
+    FETCHING = "READ on a topic, and with it DESCRIBE"
     CLUSTER = "operations on the cluster"
     GROUP = "operations on a group, as its coordinator knows them"
     READING = "READ on a group"
@@ -75,6 +81,12 @@ _OF_GROUPS: Final[Mapping[int, tuple[Kind, ...]]] = {
     AclOperation.ALTER_CONFIGS: (Kind.ALTERING_CONFIGS, Kind.GROUP),
 }
 """What tells of an operation on groups, the best first; of all others `Kind.GROUP` alone does."""
+
+_OF_TOPICS: Final[Mapping[int, tuple[Kind, ...]]] = {
+    AclOperation.READ: (Kind.FETCHING, Kind.TOPIC),
+    AclOperation.DESCRIBE: (Kind.FETCHING, Kind.TOPIC),
+}
+"""The same of topics. Metadata has every partition of each, and each client is asked about every few seconds."""
 
 
 Told = Mapping[str, ToldOperations]
@@ -107,7 +119,7 @@ def kinds_telling(operation: int, resource_type: int) -> tuple[Kind, ...]:
     """Return what tells of `operation`, what is asked for it first; nothing where no broker tells it."""
     match resource_type:
         case ResourceType.TOPIC:
-            return (Kind.TOPIC,)
+            return _OF_TOPICS.get(operation, (Kind.TOPIC,))
         case ResourceType.CLUSTER:
             return (Kind.CLUSTER,)
         case ResourceType.GROUP:
@@ -140,6 +152,21 @@ def _topics_in(answer: Message) -> Told:
         topic.name: of_topic(topic.error_code, topic.topic_authorized_operations)
         for topic in answer.topics
         if topic.name is not None
+    }
+
+
+def _about_fetching(names: Sequence[str]) -> RightsQuestion:
+    nowhere = FetchPartition(partition=-1, fetch_offset=0, partition_max_bytes=1)
+    request = FetchRequest(max_bytes=1, topics=[FetchTopic(name, partitions=[nowhere]) for name in names])
+    return RightsQuestion(ApiKey.FETCH, _FETCH_VERSION, request, names, _fetched_in)
+
+
+def _fetched_in(answer: Message) -> Told:
+    assert isinstance(answer, FetchResponse)
+    return {
+        topic.topic: authorized_operations.of_fetching(topic.partitions[0].error_code)
+        for topic in answer.responses
+        if topic.partitions
     }
 
 
@@ -215,6 +242,7 @@ def _altered_configs_in(answer: Message) -> Told:
 
 _MAKERS: Final[Mapping[Kind, tuple[int, Callable[[Sequence[str]], RightsQuestion]]]] = {
     Kind.TOPIC: (_TOPICS_AT_ONCE, _about_topics),
+    Kind.FETCHING: (_FETCHED_AT_ONCE, _about_fetching),
     Kind.CLUSTER: (1, _about_cluster),
     Kind.GROUP: (_GROUPS_AT_ONCE, _about_groups),
     Kind.READING: (1, _about_reading),

@@ -23,6 +23,8 @@ from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
 from kproxy.wire.messages.describe_configs_response import DescribeConfigsResponse, DescribeConfigsResult
 from kproxy.wire.messages.describe_groups_request import DescribeGroupsRequest
 from kproxy.wire.messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
+from kproxy.wire.messages.fetch_request import FetchRequest
+from kproxy.wire.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from kproxy.wire.messages.heartbeat_request import HeartbeatRequest
 from kproxy.wire.messages.heartbeat_response import HeartbeatResponse
 from kproxy.wire.messages.incremental_alter_configs_request import (
@@ -73,6 +75,18 @@ def test_topics_are_asked_for_with_their_operations_and_none_is_created() -> Non
     assert [topic.name for topic in message.topics or ()] == ["orders", "payments"]
     assert message.include_topic_authorized_operations
     assert not message.allow_auto_topic_creation
+
+
+def test_reading_topics_is_asked_for_by_a_fetch_of_no_partition_that_does_not_wait() -> None:
+    # When
+    (message,) = asked(Kind.FETCHING, "orders", "payments")
+
+    # Then
+    assert isinstance(message, FetchRequest)
+    assert (message.max_wait_ms, message.session_epoch, message.replica_id) == (0, -1, -1)
+    assert [
+        (topic.topic, [partition.partition for partition in topic.partitions]) for topic in message.topics
+    ] == [("orders", [-1]), ("payments", [-1])]
 
 
 def test_the_cluster_is_asked_for_without_any_topic() -> None:
@@ -168,6 +182,9 @@ def test_answers_tell_the_operations() -> None:
         told(Kind.CLUSTER, CLUSTER_NAME, MetadataResponse(cluster_authorized_operations=1 << DESCRIBE)),
         told(Kind.READING, "g", HeartbeatResponse(error_code=25)),
         told(Kind.READING, "g", HeartbeatResponse(error_code=30)),
+        told(Kind.FETCHING, "orders", fetched("orders", 3)),
+        told(Kind.FETCHING, "orders", fetched("orders", 29)),
+        told(Kind.FETCHING, "orders", fetched("orders", 6)),
     ]
 
     # Then
@@ -177,7 +194,21 @@ def test_answers_tell_the_operations() -> None:
         (False, True),
         (True, None),
         (False, None),
+        (True, True),
+        (False, None),
+        (None, None),
     ]
+
+
+def fetched(name: str, error_code: int) -> FetchResponse:
+    """The answer about the partition that was fetched."""
+    return FetchResponse(responses=[FetchableTopicResponse(name, partitions=[PartitionData(-1, error_code)])])
+
+
+def test_what_is_fetched_is_told_by_a_fetch_and_otherwise_by_metadata() -> None:
+    assert kinds_telling(READ, ResourceType.TOPIC) == (Kind.FETCHING, Kind.TOPIC)
+    assert kinds_telling(DESCRIBE, ResourceType.TOPIC) == (Kind.FETCHING, Kind.TOPIC)
+    assert kinds_telling(AclOperation.ALTER, ResourceType.TOPIC) == (Kind.TOPIC,)
 
 
 def test_reading_a_group_is_told_by_either_question_and_writing_to_a_transaction_by_none() -> None:

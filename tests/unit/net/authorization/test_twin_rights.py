@@ -17,6 +17,8 @@ from kproxy.wire import codecs
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages.describe_groups_request import DescribeGroupsRequest
 from kproxy.wire.messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
+from kproxy.wire.messages.fetch_request import FetchRequest
+from kproxy.wire.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from kproxy.wire.messages.heartbeat_request import HeartbeatRequest
 from kproxy.wire.messages.heartbeat_response import HeartbeatResponse
 from kproxy.wire.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
@@ -54,6 +56,10 @@ class Broker:
             case MetadataRequest():
                 topics = [self._topic(topic.name or "") for topic in question.message.topics or ()]
                 return MetadataResponse(topics=topics, cluster_authorized_operations=self.bits("cluster"))
+            case FetchRequest():
+                return FetchResponse(
+                    responses=[self._fetched(topic.topic) for topic in question.message.topics]
+                )
             case DescribeGroupsRequest():
                 return DescribeGroupsResponse(groups=[self._group(name) for name in question.message.groups])
             case IncrementalAlterConfigsRequest():
@@ -66,6 +72,10 @@ class Broker:
                 return HeartbeatResponse(error_code=25 if may_read else 30)
             case _:
                 raise AssertionError(question)
+
+    def _fetched(self, name: str) -> FetchableTopicResponse:
+        code = 3 if READ in self.operations.get(name, ()) else 29
+        return FetchableTopicResponse(name, partitions=[PartitionData(-1, code)])
 
     def _topic(self, name: str) -> MetadataResponseTopic:
         if not self.bits(name):
