@@ -198,14 +198,24 @@ class TwinRights:
         )
 
     def _with_room(self, kind: Kind, names: Sequence[str]) -> Sequence[str]:
-        """Return `names` when there is room for what is told of them; nothing is kept of others where it is scarce."""
+        """Return `names` when there is room for what is told of them; where it is scarce old answers are forgotten.
+
+        What was told within `GRACE_MS` the request at work goes by: it is kept, and a request about more is refused.
+        """
         added_bytes = sum(_bytes_of(name) for name in names if (kind, name) not in self._entries)
-        if added_bytes > MOST_OF_ONE_BYTES:
+        if added_bytes + self._terms.room.bytes_of(self) > MOST_OF_ONE_BYTES:
+            self._forget_old()
+        if added_bytes + self._terms.room.bytes_of(self) > MOST_OF_ONE_BYTES:
             self._fail(_TOO_MANY)
             return ()
-        if added_bytes + self._terms.room.bytes_of(self) > MOST_OF_ONE_BYTES:
-            self.forget()
         return names
+
+    def _forget_old(self) -> None:
+        begin_ms = self._terms.clock.now_ms() - GRACE_MS
+        kept = {key: entry for key, entry in self._entries.items() if entry.asked_ms > begin_ms}
+        self.forget()
+        for (kind, name), entry in kept.items():
+            self._keep(kind, name, entry)
 
     async def _ask(self, kind: Kind, question: RightsQuestion) -> bool:
         """Ask, and keep what is told; tell whether to go on."""

@@ -364,6 +364,25 @@ async def test_a_request_about_too_much_is_refused_and_nothing_is_asked() -> Non
         connection.rights.allows(READ, TOPIC, names[0])
 
 
+async def test_what_a_request_has_learned_is_kept_while_it_asks_for_more_than_fits_beside_the_old() -> None:
+    # Given
+    connection = Connection()
+    connection.broker.operations = {"orders": (READ,)}
+    old, new = ([f"{number:0{width}}" for number in range(1_500)] for width in (250, 249))
+    await connection.rights.learn(DELETE, GROUP, old)
+    connection.clock.advance(GRACE_MS)
+
+    # When
+    await connection.rights.learn(READ, TOPIC, ["orders"])
+    await connection.rights.learn(DELETE, GROUP, new)
+
+    # Then
+    assert connection.rights.allows(READ, TOPIC, "orders")
+    assert not connection.rights.allows(DELETE, GROUP, new[-1])
+    with pytest.raises(CoordinatorNotAvailable):
+        connection.rights.allows(DELETE, GROUP, old[0])
+
+
 async def test_what_is_kept_of_all_connections_is_bounded_and_the_oldest_gives_way() -> None:
     # Given
     room, clock = RightsRoom(most_bytes=1_000), ManualClock()
