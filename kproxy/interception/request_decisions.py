@@ -42,8 +42,9 @@ MAX_KEYS_ONE_BY_ONE: Final = 5_000
 
 
 MAX_CLOSED_BYTES: Final = 256 * 1024
-"""Of a request that touches a closed topic or group: to decode more, and to answer about each partition, would take up
-to 600 ms. A Fetch has room for 7,000 partitions in it, and one without such a topic is as large as it likes."""
+"""Of a request that touches a closed topic or group, or is guarded and about a share group: to decode more, and to
+answer about each partition, would take up to 600 ms. A Fetch has room for 7,000 partitions in it, and one without such
+a topic is as large as it likes."""
 _REFUSED_BY_GROUP: Final[Mapping[int, Callable[..., Message]]] = {
     ApiKey.JOIN_GROUP: JoinGroupRequest,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: ConsumerGroupHeartbeatRequest,
@@ -132,8 +133,10 @@ def decide_held_request(
     decided = _closed(head, frame, routes, disposition)
     if decided is not None:
         return decided
-    if disposition is Disposition.GUARD and head.api_key in _REFUSED_BY_GROUP:
-        return Served(_request_of_group(head, frame), disposition)
+    if disposition is Disposition.GUARD:
+        if head.api_key in _REFUSED_BY_GROUP:
+            return Served(_request_of_group(head, frame), disposition)
+        _refuse_large(head, frame, routes)
     if disposition is not Disposition.EXAMINE or routes.is_shared(head.api_key):
         request = decode_held(head, frame)
         is_served = _is_answered_here(disposition, request)
@@ -216,7 +219,7 @@ def _refuse_large(head: RequestHead, frame: memoryview, routes: RoutingTable) ->
         routes.closed_topics.on_refused(head.api_key)
         detail = (
             f"a request (API key {head.api_key} version {head.api_version}) of {counted(len(frame), 'byte')} has the "
-            "name or id of a topic in which kproxy keeps its state, or of its fleet's group; "
+            "name or id of a topic in which kproxy keeps its state, of its fleet's group or of a share group; "
             f"up to {MAX_CLOSED_BYTES} are looked into"
         )
         raise PeerViolation(REASON, detail)

@@ -14,6 +14,7 @@ from kproxy.interception.request_decisions import (
     MAX_KEYS_ONE_BY_ONE,
 )
 from kproxy.wire import codecs
+from kproxy.wire.api_keys import ApiKey
 from kproxy.wire.codecs import DecodedRequest, Message
 from kproxy.wire.messages.api_versions_request import ApiVersionsRequest
 from kproxy.wire.messages.api_versions_response import ApiVersion, ApiVersionsResponse
@@ -23,6 +24,7 @@ from kproxy.wire.messages.describe_configs_request import DescribeConfigsRequest
 from kproxy.wire.messages.find_coordinator_request import FindCoordinatorRequest
 from kproxy.wire.messages.find_coordinator_response import FindCoordinatorResponse
 from kproxy.wire.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
+from kproxy.wire.messages.offset_commit_request import OffsetCommitRequest, OffsetCommitRequestTopic
 from kproxy.wire.messages.streams_group_heartbeat_request import (
     StreamsGroupHeartbeatRequest,
     Subtopology,
@@ -282,3 +284,18 @@ def test_other_large_requests_pass_and_smaller_ones_are_answered() -> None:
     left = talk.client_sends(created(1_000, STATE))
     assert 0 < len(left) < MAX_CLOSED_BYTES
     assert STATE.encode() not in left
+
+
+def test_a_large_commit_for_a_share_group_is_not_looked_into_and_one_for_another_group_passes() -> None:
+    # Given
+    topics = [OffsetCommitRequestTopic(f"{number:0>200}") for number in range(MAX_CLOSED_BYTES // 200)]
+    to_share_group, to_another = (
+        request(ApiKey.OFFSET_COMMIT, 8, 1, OffsetCommitRequest(group_id, topics=topics))
+        for group_id in ("workers", "others")
+    )
+    talk = Conversation(share_group_ids={"workers"}, max_request_bytes=MAX_CLOSED_BYTES * 4)
+    assert talk.client_sends(to_another) == to_another
+
+    # When
+    with pytest.raises(PeerViolation, match="of a share group; up to 262144 are looked into"):
+        talk.client_sends(to_share_group)
