@@ -1,7 +1,6 @@
 """Share groups over in-memory ports, and members that speak to them as clients do."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Final, TypeVar
 
@@ -39,6 +38,7 @@ from tests.in_memory.in_memory_cluster_metadata import InMemoryClusterMetadata
 from tests.in_memory.in_memory_waits import InMemoryWaits
 from tests.in_memory.manual_clock import ManualClock
 from tests.in_memory.recording_observer import RecordingAlarm, RecordingObserver
+from tests.in_memory.scripted_caller import ScriptedCaller
 from tests.in_memory.scripted_partition_reader import InMemoryLog, ScriptedPartitionReader
 from tests.in_memory.unchecked_group_namespace import UncheckedGroupNamespace
 from tests.worlds.waiting import until_all_wait
@@ -216,14 +216,6 @@ async def world_with_orders(
     for partition in range(partition_count):
         await world.initialize(partition=partition)
     return world
-
-
-@dataclass(slots=True)
-class ScriptedCaller:
-    """A `Caller` of whom the test says what it does."""
-
-    is_gone: bool = False
-    has_more: bool = False
 
 
 class Member:

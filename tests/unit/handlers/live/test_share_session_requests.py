@@ -9,11 +9,11 @@ from kproxy.handlers.request_context import RequestContext
 from kproxy.share.identifiers import GroupId, MemberId
 from kproxy.share.share_session import ShareSessionCache, ShareSessionKey, ShareSessionLimits
 from kproxy.wire.messages.share_fetch_request import ShareFetchRequest
+from tests.in_memory.scripted_caller import ScriptedCaller
 from tests.worlds.share_group_world import (
     ORDERS,
     Acks,
     Member,
-    ScriptedCaller,
     ShareGroupWorld,
     acknowledge_errors,
     acquired,

@@ -50,7 +50,7 @@ def test_no_more_connections_are_let_in_than_there_are_files_for(
 def test_connections_that_do_not_fit_are_told_of_with_what_to_do(
     caplog: pytest.LogCaptureFixture, max_connections: int, limit: int, level: str, fitting: int
 ) -> None:
-    with caplog.at_level(logging.DEBUG):
+    with caplog.at_level(logging.DEBUG, logger="kproxy.net.relay.limits"):
         connections_that_fit(max_connections, limit)
 
     (record,) = caplog.records
