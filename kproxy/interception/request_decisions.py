@@ -188,10 +188,11 @@ def _closed(
     if head.api_key in GROUP_KEYS:
         if head.api_key in _REFUSED_BY_GROUP:
             request = _request_of_group(head, frame)
-        else:
-            if _group_of(head, frame) in routes.closed_topics.groups:
-                _refuse_large(head, frame, routes)
+        elif _group_of(head, frame) in routes.closed_topics.groups:
+            _refuse_large(head, frame, routes)
             request = decode_held(head, frame)
+        else:
+            return None
         answer = deny_group(request, routes.closed_topics)
         return None if answer is None else AnsweredAtOnce(answer)
     if head.api_key in CLOSED_KEYS:

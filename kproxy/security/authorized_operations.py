@@ -88,13 +88,13 @@ def of_reading(error_code: int) -> ToldOperations:
 def of_fetching(error_code: int) -> ToldOperations:
     """Return what the answer to a Fetch of a partition that no topic has tells: a broker first asks for the right.
 
-    Whoever may read a topic may describe it.
+    It tells nothing of DESCRIBE, which may be denied to who may read.
     """
     if error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
         return ToldOperations(_READ)
-    if error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-        return ToldOperations(_READ | _DESCRIBE, _READ | _DESCRIBE)
-    return NOTHING_TOLD
+    return (
+        ToldOperations(_READ, _READ) if error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else NOTHING_TOLD
+    )
 
 
 def of_configs(operation: int, error_code: int) -> ToldOperations:

@@ -6,7 +6,7 @@
 | DESCRIBE_CONFIGS on groups | DescribeConfigs of one key | any broker from Kafka 3.8 on, else as the next line |
 | ALTER_CONFIGS on groups | IncrementalAlterConfigs of nothing, to be validated only | the same |
 | other operations on groups | DescribeGroups with authorized operations | their coordinator; of DESCRIBE any broker |
-| READ on topics, DESCRIBE as well where it is allowed | Fetch of partition -1, not waiting | any broker |
+| READ on topics | Fetch of partition -1, not waiting | any broker |
 | other operations on topics | Metadata with authorized operations, creating none | any broker |
 | operations on the cluster | Metadata without topics, with authorized operations | any broker, to who may DESCRIBE it |
 
@@ -67,7 +67,7 @@ class Kind(Enum):
     """What one question tells of."""
 
     TOPIC = "operations on a topic"
-    FETCHING = "READ on a topic, and with it DESCRIBE"
+    FETCHING = "READ on a topic"
     CLUSTER = "operations on the cluster"
     GROUP = "operations on a group, as its coordinator knows them"
     READING = "READ on a group"
@@ -82,11 +82,8 @@ _OF_GROUPS: Final[Mapping[int, tuple[Kind, ...]]] = {
 }
 """What tells of an operation on groups, the best first; of all others `Kind.GROUP` alone does."""
 
-_OF_TOPICS: Final[Mapping[int, tuple[Kind, ...]]] = {
-    AclOperation.READ: (Kind.FETCHING, Kind.TOPIC),
-    AclOperation.DESCRIBE: (Kind.FETCHING, Kind.TOPIC),
-}
-"""The same of topics. Metadata has every partition of each, and each client is asked about every few seconds."""
+_OF_TOPICS: Final[Mapping[int, tuple[Kind, ...]]] = {AclOperation.READ: (Kind.FETCHING, Kind.TOPIC)}
+"""The same of topics: Metadata has every partition of each, and who fetches is asked about every few seconds."""
 
 
 Told = Mapping[str, ToldOperations]

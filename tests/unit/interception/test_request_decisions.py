@@ -299,3 +299,14 @@ def test_a_large_commit_for_a_share_group_is_not_looked_into_and_one_for_another
     # When
     with pytest.raises(PeerViolation, match="of a share group; up to 262144 are looked into"):
         talk.client_sends(to_share_group)
+
+
+def test_a_large_commit_for_a_share_group_is_refused_without_being_decoded() -> None:
+    # Given
+    commit = request(ApiKey.OFFSET_COMMIT, 8, 1, OffsetCommitRequest("workers"))[4:-8]
+    undecodable = commit + b"\xff" * MAX_CLOSED_BYTES
+    talk = Conversation(share_group_ids={"workers"}, max_request_bytes=MAX_CLOSED_BYTES * 4)
+
+    # When
+    with pytest.raises(PeerViolation, match="are looked into"):
+        talk.client_sends(struct.pack(">i", len(undecodable)) + undecodable)

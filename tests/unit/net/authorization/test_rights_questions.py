@@ -194,7 +194,7 @@ def test_answers_tell_the_operations() -> None:
         (False, True),
         (True, None),
         (False, None),
-        (True, True),
+        (True, None),
         (False, None),
         (None, None),
     ]
@@ -207,7 +207,7 @@ def fetched(name: str, error_code: int) -> FetchResponse:
 
 def test_what_is_fetched_is_told_by_a_fetch_and_otherwise_by_metadata() -> None:
     assert kinds_telling(READ, ResourceType.TOPIC) == (Kind.FETCHING, Kind.TOPIC)
-    assert kinds_telling(DESCRIBE, ResourceType.TOPIC) == (Kind.FETCHING, Kind.TOPIC)
+    assert kinds_telling(DESCRIBE, ResourceType.TOPIC) == (Kind.TOPIC,)
     assert kinds_telling(AclOperation.ALTER, ResourceType.TOPIC) == (Kind.TOPIC,)
 
 
