@@ -36,8 +36,8 @@ class AdministrationBounds:
     """Groups, topics and partitions that a request may name, together (`kproxy.share.admin.request.max.entries`).
     Names count as `count_of_names` has it."""
     most_told: int = 50_000
-    """Members, topics and partitions that an answer tells of (`kproxy.share.admin.response.max.entries`); a request
-    of a few kilobytes may name a large group again and again."""
+    """Members, topics and partitions that an answer tells of (`kproxy.share.admin.response.max.entries`), with each
+    hundred characters that members say of themselves; a small request may name a large group again and again."""
 
     def require_few(self, count: int) -> None:
         """Raise InvalidRequest when a request names more than `most_named` things, as which `count` stands."""

@@ -84,8 +84,8 @@ class Settings(LimitSettings):
         "kproxy.share.admin.response.max.entries",
         whole_number(1),
         "50000",
-        "Members, topics and partitions that the answer to such a request tells of. Groups beyond that are answered "
-        "INVALID_REQUEST.",
+        "Members, topics and partitions that the answer to such a request tells of; every 100 characters of what "
+        "members say of themselves count for another one. Groups beyond that are answered INVALID_REQUEST.",
     )
     group_share_session_timeout_ms: int = key_row(
         "group.share.session.timeout.ms", milliseconds(1), "45000", "A member silent for this long has left."

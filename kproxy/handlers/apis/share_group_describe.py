@@ -29,7 +29,7 @@ from kproxy.handlers.request_context import RequestContext
 from kproxy.security.acls import AclOperation, ResourceType
 from kproxy.share.group_coordinator import GroupCoordinator, ShareGroupView
 from kproxy.share.identifiers import GroupId
-from kproxy.share.share_group_member import ShareGroupMemberView
+from kproxy.share.share_group_member import ShareGroupMember, ShareGroupMemberView
 from kproxy.wire.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kproxy.wire.messages.share_group_describe_response import (
     Assignment,
@@ -43,6 +43,11 @@ MOST_LOOKED_UP: Final = 10
 """Unknown groups of one request about which the backing cluster is asked, for nothing but words."""
 _ENTRIES_AT_ONCE: Final = 2_000
 """So many, or as many groups, are described before others have a turn."""
+
+_CHARACTERS_OF_ONE: Final = 100
+"""So many characters of what members say of themselves are as much work as another entry."""
+_CHARACTERS_OF_NAME: Final = 10
+"""A name counts for so many more than it has."""
 
 HIDDEN_TOPIC: Final = "The group has described topic(s) that the client is not authorized to describe."
 """What Kafka says of a group of which nothing is told, because of one topic."""
@@ -87,7 +92,7 @@ class ShareGroupDescribeHandler:
             if described.error_code == ErrorCode.NONE and request.include_authorized_operations:
                 described = self._with_operations(described, report, context)
             answer.groups.append(described)
-            entry_count += entry_count_of(described)
+            entry_count += self._entry_count(described)
             if entry_count + len(answer.groups) - paused_at > _ENTRIES_AT_ONCE:
                 paused_at = entry_count + len(answer.groups)
                 await let_others_go_on()
@@ -155,7 +160,9 @@ class ShareGroupDescribeHandler:
         try:
             self._authorization.require_group(context, AclOperation.DESCRIBE, group_id)
             self._bounds.require_room(told_count)
-            view = self._view(group_id, coordinator_id)
+            self._require_group(group_id, coordinator_id)
+            self._bounds.require_room(self._text_count(group_id))
+            view = self._coordinator.describe(GroupId(group_id))
             self._require_visible(view, context)
             return _described_group(view)
         except ApiError as refusal:
@@ -170,8 +177,23 @@ class ShareGroupDescribeHandler:
         except TopicAuthorizationFailed:
             raise TopicAuthorizationFailed(HIDDEN_TOPIC) from None
 
-    def _view(self, group_id: str, coordinator_id: int | None) -> ShareGroupView:
-        """Return the group. A `coordinator_id` is that of the broker to ask instead."""
+    def _entry_count(self, described: DescribedGroup) -> int:
+        """Return for how much a group counts. Behind one that is too much by itself nothing is told."""
+        is_too_much = described.error_code == ErrorCode.INVALID_REQUEST
+        return self._bounds.most_told if is_too_much else entry_count_of(described)
+
+    def _text_count(self, group_id: str) -> int:
+        """Return for how many entries what its members say of themselves counts, before any of it is copied."""
+        group, characters = self._coordinator.find(GroupId(group_id)), 0
+        members = () if group is None else group.members.values()
+        for member in members:
+            characters += _character_count(member)
+            if characters > self._bounds.most_told * _CHARACTERS_OF_ONE:
+                break
+        return characters // _CHARACTERS_OF_ONE
+
+    def _require_group(self, group_id: str, coordinator_id: int | None) -> None:
+        """Return if the group is here. A `coordinator_id` is that of the broker to ask instead."""
         if not group_id:
             raise InvalidGroupId("the group id is empty")
         if coordinator_id is not None:
@@ -179,7 +201,6 @@ class ShareGroupDescribeHandler:
         self._group_log.require_ready(group_id)
         if self._coordinator.find(GroupId(group_id)) is None:
             raise GroupIdNotFound(f"Group {group_id} not found.")
-        return self._coordinator.describe(GroupId(group_id))
 
 
 def refuse_description(
@@ -228,7 +249,27 @@ def _member(member: ShareGroupMemberView) -> Member:
 
 
 def entry_count_of(described: DescribedGroup) -> int:
-    """Return for how many entries of an answer a group counts (`AdministrationBounds.most_told`)."""
-    return len(described.members) + sum(
-        len(topic.partitions) for member in described.members for topic in member.assignment.topic_partitions
+    """Return for how many entries of an answer a group counts (`AdministrationBounds.most_told`).
+
+    Each member and each partition is one, and so are each hundred characters of what members say of themselves.
+    """
+    characters = sum(map(_character_count, described.members))
+    return (
+        len(described.members)
+        + characters // _CHARACTERS_OF_ONE
+        + sum(
+            len(topic.partitions)
+            for member in described.members
+            for topic in member.assignment.topic_partitions
+        )
+    )
+
+
+def _character_count(member: Member | ShareGroupMember) -> int:
+    names = member.subscribed_topic_names
+    return (
+        len(member.client_id)
+        + len(member.rack_id or "")
+        + _CHARACTERS_OF_NAME * len(names)
+        + sum(map(len, names))
     )

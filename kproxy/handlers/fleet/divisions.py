@@ -110,6 +110,8 @@ class AnswerRoom:
                 entries[place] = self.refused(entry.group_id, refusal)
             entry_count = self.told_count(entries[place])
             told_count += entry_count
+            if entries[place].error_code == ErrorCode.INVALID_REQUEST:  # it was too much by itself
+                told_count = max(told_count, self.bounds.most_told)
             if pace.is_pause_due(1 + entry_count):
                 await let_others_go_on()
 

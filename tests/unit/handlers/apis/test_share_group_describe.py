@@ -209,6 +209,34 @@ def test_the_words_of_a_refusal_are_told_to_the_first_of_very_many_groups() -> N
     assert [group.error_message for group in answer.groups] == [*["too many"] * MOST_TOLD_WHY, None]
 
 
+async def test_what_members_say_of_themselves_counts_for_the_length_of_an_answer() -> None:
+    # Given: a member with 100 names of 10 characters, which count for 20 entries
+    world = ShareGroupWorld(limits=ShareGroupLimits(administration=AdministrationBounds(most_told=50)))
+    await world.member().heartbeat(0, [f"orders-{number:03}" for number in range(100)])
+
+    # When
+    groups = await described(world, *"gggg")
+
+    # Then
+    assert [group.error_code for group in groups] == [0, 0, 0, ErrorCode.INVALID_REQUEST]
+
+
+async def test_a_group_whose_members_say_too_much_is_refused_before_it_is_copied_and_ends_the_answer() -> (
+    None
+):
+    # Given
+    world = ShareGroupWorld(limits=ShareGroupLimits(administration=AdministrationBounds(most_told=10)))
+    await world.member().heartbeat(0, [f"orders-{number:03}" for number in range(100)])
+    await world.member(group_id="small").heartbeat(0, ["orders"])
+
+    # When
+    groups = await described(world, "small", "g", "small")
+
+    # Then
+    assert [group.error_code for group in groups] == [0, 42, 42]
+    assert "kproxy.share.admin.response.max.entries" in (groups[1].error_message or "")
+
+
 ASKS = ShareGroupDescribeRequest(["g"], include_authorized_operations=True)
 DESCRIBE_GROUP = (AclOperation.DESCRIBE, ResourceType.GROUP, "g")
 DESCRIBE_ORDERS = (AclOperation.DESCRIBE, ResourceType.TOPIC, "orders")
