@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from kproxy.admin.activity.holdings import NOTHING_HELD, Holding, holdings
 from kproxy.admin.all_backlogs import AllBacklogs
 from kproxy.admin.group_lag import NOT_ASKED_FOR, NOT_LOOKED_AT, GroupLag
 from kproxy.admin.group_lags import GroupLags
@@ -30,6 +31,7 @@ from kproxy.admin.state_log_views import StateLogSlots, doubt_of_slots, durable_
 from kproxy.admin.views import JsonObject, item
 from kproxy.errors import GroupIdNotFound, ShareSessionNotFound
 from kproxy.handlers.backlog import Backlogs
+from kproxy.handlers.live.share_counters import GroupCounts
 from kproxy.handlers.ports import Background, Clock, TopicDescription
 from kproxy.share.group_coordinator import GroupCoordinator
 from kproxy.share.identifiers import GroupId, SharePartitionKey, topic_id_text
@@ -49,7 +51,7 @@ class Inspected:
     holds their share-partitions, which is known when they are; `cluster_id` the backing cluster's, None before it was
     met. `backlogs` asks the brokers what only they know. `unavailable` is why share groups are not served, whatever
     becomes of slots, so that what there is of them in memory is not the truth, or not all of it; empty while they are.
-    `owners` says who owns which slots.
+    `owners` says who owns which slots, and `counts` what happened to the records of a group since this process began.
     """
 
     coordinator: GroupCoordinator
@@ -67,6 +69,7 @@ class Inspected:
     background: Background
     unavailable: Callable[[], str] = str
     owners: SlotOwners = field(default_factory=Alone)
+    counts: Callable[[GroupId], GroupCounts] = lambda _: GroupCounts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,18 +153,28 @@ class LocalAnswers:
 
     async def _groups(self, question: Question) -> Told:
         lags = await self.lags.look() if question.has_lag else {}
-        return Told(
-            "ShareGroups", self._summaries(lags, NOT_LOOKED_AT if question.has_lag else NOT_ASKED_FOR)
-        )
+        held = await holdings(self._inspected.directory, now_ms=self._inspected.clock.now_ms())
+        otherwise = NOT_LOOKED_AT if question.has_lag else NOT_ASKED_FOR
+        return Told("ShareGroups", self._summaries(lags, otherwise, held))
 
-    def _summaries(self, lags: Mapping[GroupId, GroupLag], otherwise: GroupLag) -> Iterator[JsonObject]:
+    def _summaries(
+        self, lags: Mapping[GroupId, GroupLag], otherwise: GroupLag, held: Mapping[GroupId, Holding]
+    ) -> Iterator[JsonObject]:
         coordinator, now_ms = self._inspected.coordinator, self._inspected.wall_clock.now_ms()
         for group_id in sorted(coordinator.group_ids):
             try:
                 group = coordinator.describe(group_id)
             except GroupIdNotFound:
                 continue  # deleted since the answer began
-            yield item(group_summary(group, lags.get(group_id, otherwise), now_ms=now_ms))
+            yield item(
+                group_summary(
+                    group,
+                    lags.get(group_id, otherwise),
+                    now_ms=now_ms,
+                    holding=held.get(group_id, NOTHING_HELD),
+                    counts=self._inspected.counts(group_id),
+                )
+            )
 
     async def _group(self, question: Question) -> Told:
         group_id = GroupId(question.place)

@@ -6,7 +6,9 @@ A topic's name is None when the cluster's metadata, as cached, does not know its
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from kproxy.admin.activity.holdings import NOTHING_HELD, Holding
 from kproxy.admin.group_lag import GroupLag
+from kproxy.handlers.live.share_counters import GroupCounts
 from kproxy.share.group_coordinator import ShareGroupView
 from kproxy.share.identifiers import GroupId, MemberId, TopicId, topic_id_text
 from kproxy.share.share_group_member import ShareGroupMemberView
@@ -31,6 +33,9 @@ class ShareGroupSummary:
     `is_lag_exact` there may be more. `oldest_age_ms` is how long ago the first of them was written, and unless
     `is_oldest_age_exact` it is at least that long. None is not known or, of an age, that there is no such record;
     `reason` says why something is not known, and is empty if all is, or nobody asked.
+
+    `in_flight_count` and `oldest_lock_age_ms` are those of `Holding`. The last three count from when the process that
+    serves the group began to: what they grew by between two looks is a rate; one that shrank began anew.
     """
 
     group_id: str
@@ -44,6 +49,11 @@ class ShareGroupSummary:
     oldest_age_ms: int | None
     is_oldest_age_exact: bool
     reason: str
+    in_flight_count: int
+    oldest_lock_age_ms: int | None
+    delivered_count: int
+    redelivered_count: int
+    acknowledged_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +148,16 @@ class InFlightView:
         return max(0, self.lock_duration_ms - self.lock_remaining_ms)
 
 
-def group_summary(group: ShareGroupView, lag: GroupLag, *, now_ms: int) -> ShareGroupSummary:
+def group_summary(
+    group: ShareGroupView,
+    lag: GroupLag,
+    *,
+    now_ms: int,
+    holding: Holding = NOTHING_HELD,
+    counts: GroupCounts | None = None,
+) -> ShareGroupSummary:
     """Return what the list of groups shows of one. `now_ms` counts from the epoch."""
+    counts = counts or GroupCounts()
     return ShareGroupSummary(
         group_id=group.group_id,
         state=group.state.value,
@@ -152,6 +170,11 @@ def group_summary(group: ShareGroupView, lag: GroupLag, *, now_ms: int) -> Share
         oldest_age_ms=None if lag.oldest_ms is None else max(0, now_ms - lag.oldest_ms),
         is_oldest_age_exact=lag.is_oldest_exact,
         reason=lag.reason,
+        in_flight_count=holding.in_flight_count,
+        oldest_lock_age_ms=holding.oldest_lock_ms,
+        delivered_count=counts.delivered_count,
+        redelivered_count=counts.redelivered_count,
+        acknowledged_count=counts.acknowledged_count,
     )
 
 

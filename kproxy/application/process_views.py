@@ -34,6 +34,7 @@ def _inspected(parts: AdminParts) -> Inspected:
         cluster_id=lambda: parts.metadata.cluster_id,
         backlogs=BacklogSurvey(metadata=parts.metadata, connections=parts.connections),
         background=parts.background,
+        counts=parts.share_groups.counters.of_group,
         unavailable=parts.vitals.why_in_doubt,
         owners=parts.fleet,
     )

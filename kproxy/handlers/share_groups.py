@@ -137,11 +137,12 @@ class ShareGroups:
             is_wanted=self.sessions.group_has_sessions,
         )
         self.clients = MemberClients(clients_in_heartbeats(self.coordinator))
+        self.counters = ShareCounters(ports.observer)
         self._services = ShareServices(
             sessions=self.sessions,
             directory=self.directory,
             leadership=Leadership(ports.metadata),
-            counters=ShareCounters(ports.observer),
+            counters=self.counters,
             state_log=ports.state_log,
             group_log=ports.group_log,
             authorization=Authorization(ports.authorizer, ports.metadata, ports.closed_topics),

@@ -20,6 +20,7 @@ from kproxy.admin.server import AdminServer
 from kproxy.admin.share_views import ClientIds
 from kproxy.errors import CoordinatorLoadInProgress
 from kproxy.handlers.live.member_clients import clients_in_heartbeats
+from kproxy.handlers.live.share_counters import GroupCounts
 from kproxy.handlers.ports import TopicDescription
 from kproxy.net.background import BackgroundTasks
 from kproxy.net.tasks import TaskKeeper
@@ -116,6 +117,8 @@ class Inspectable:
         self.owners: SlotOwners = Alone()
         self.peer_views: PeerViews = Alone()
         self.metrics = Metrics()
+        self.counts: dict[GroupId, GroupCounts] = {}
+        """What happened to the records of groups."""
 
     def inspected(self) -> Inspected:
         return Inspected(
@@ -134,6 +137,7 @@ class Inspectable:
             background=BackgroundTasks(TaskKeeper()),
             unavailable=lambda: self.unavailable,
             owners=self.owners,
+            counts=lambda group_id: self.counts.get(group_id) or GroupCounts(),
         )
 
     def inspection(self) -> Inspection:

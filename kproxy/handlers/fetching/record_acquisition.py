@@ -97,8 +97,8 @@ class RecordAcquisition:
         count = sum(run.last_offset - run.first_offset + 1 for run in acquired)
         self.records_left -= count
         self.acquired_count += count
-        self._services.counters.delivered(acquired)
         key = self._terms.session_key
+        self._services.counters.delivered(key.group_id, acquired)
         self._services.clients.note(key.group_id, key.member_id, self._terms.context)
         self._services.directory.note_deadline(share_partition.key)
         delivered = _slice(batches.records, extents, acquired[0].first_offset, acquired[-1].last_offset)

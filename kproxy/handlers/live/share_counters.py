@@ -2,29 +2,58 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from kproxy.handlers.ports import Observer
 from kproxy.share.acknowledgement import AcknowledgementBatch
 from kproxy.share.acquisition import AcquiredRange
+from kproxy.share.identifiers import GroupId
 from kproxy.share.record_state import AcknowledgeType, RecordState
 from kproxy.share.state_batches import StateDelta
 
 # Keys that are no members of an Enum: hashing one is a call of a Python function.
 _LABELS: Final[Mapping[int, str]] = {each.value: each.name.lower() for each in AcknowledgeType}
 _GAP: Final = AcknowledgeType.GAP.value
+_ACCEPT: Final = AcknowledgeType.ACCEPT.value
 _REJECT: Final = AcknowledgeType.REJECT.value
+
+MOST_GROUPS: Final = 20_000
+"""Of so many groups it is told what happened to their records; about 150 bytes each."""
+
+
+@dataclass(slots=True)
+class GroupCounts:
+    """Records of one group since this process counts them.
+
+    `redelivered_count` of those delivered were no first deliveries. Acknowledged are those that members were done with:
+    accepted or rejected.
+    """
+
+    delivered_count: int = 0
+    redelivered_count: int = 0
+    acknowledged_count: int = 0
 
 
 class ShareCounters:
-    """Counts offsets, so a hole that was acquired with its neighbours counts as a record."""
+    """Counts offsets, so a hole that was acquired with its neighbours counts as a record.
 
-    __slots__ = ("_observer",)
+    What it counts of single groups is for those who compare two looks: the group that was counted first is forgotten,
+    and begins at 0 again, when there are more than `most_groups`.
+    """
 
-    def __init__(self, observer: Observer) -> None:
+    __slots__ = ("_groups", "_most_groups", "_observer")
+
+    def __init__(self, observer: Observer, *, most_groups: int = MOST_GROUPS) -> None:
         self._observer = observer
+        self._groups: dict[GroupId, GroupCounts] = {}
+        self._most_groups = most_groups
 
-    def delivered(self, acquired: Iterable[AcquiredRange]) -> None:
+    def of_group(self, group_id: GroupId) -> GroupCounts:
+        """Return what was counted of a group; all 0 where nothing was."""
+        return self._groups.get(group_id) or GroupCounts()
+
+    def delivered(self, group_id: GroupId, acquired: Iterable[AcquiredRange]) -> None:
         """Count records that a member was given, first deliveries apart from repeated ones."""
         first_count = repeated_count = 0
         for run in acquired:
@@ -37,9 +66,17 @@ class ShareCounters:
             self._observer.count("share_deliveries", first_count, "true")
         if repeated_count:
             self._observer.count("share_deliveries", repeated_count, "false")
+        counts = self._counts_of(group_id)
+        counts.delivered_count += first_count + repeated_count
+        counts.redelivered_count += repeated_count
 
     def acknowledged(
-        self, batches: Iterable[AcknowledgementBatch], delta: StateDelta, *, start_offset: int
+        self,
+        group_id: GroupId,
+        batches: Iterable[AcknowledgementBatch],
+        delta: StateDelta,
+        *,
+        start_offset: int,
     ) -> None:
         """Count what a member said of records, once it was accepted.
 
@@ -54,6 +91,7 @@ class ShareCounters:
                 counts.update(batch.acknowledge_types[first_offset - batch.first_offset :])
         for acknowledge_type, count in counts.items():
             self._observer.count("share_acknowledgements", count, _LABELS[acknowledge_type])
+        self._counts_of(group_id).acknowledged_count += counts[_ACCEPT] + counts[_REJECT]
         rejected, gaps = counts[_REJECT], counts[_GAP]
         self._archived("rejected", rejected)
         self._archived("gap", gaps)
@@ -79,6 +117,14 @@ class ShareCounters:
         """Count share sessions that ended with their connection."""
         if sessions:
             self._observer.count("share_sessions_evicted", len(sessions))
+
+    def _counts_of(self, group_id: GroupId) -> GroupCounts:
+        found = self._groups.get(group_id)
+        if found is None:
+            if len(self._groups) >= self._most_groups:
+                del self._groups[next(iter(self._groups))]
+            found = self._groups[group_id] = GroupCounts()
+        return found
 
     def _archived(self, reason: str, count: int) -> None:
         if count > 0:

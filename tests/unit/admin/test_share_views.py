@@ -7,6 +7,7 @@ from kproxy.admin.share_views import (
     in_flight_views,
     session_view,
 )
+from kproxy.handlers.live.share_counters import GroupCounts
 from kproxy.share.identifiers import GroupId, TopicIdPartition
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import StateBatch
@@ -84,8 +85,9 @@ def test_the_groups_are_listed_with_their_state() -> None:
     inspectable.join("bob")
     inspectable.join("carol", group_id="auditors")
     inspectable.leave("carol", group_id="auditors")
-    inspectable.share_partition(partition=0, start_offset=4)
+    acquire(inspectable.share_partition(partition=0, start_offset=4), "alice", 4, 5)
     inspectable.share_partition(partition=1, start_offset=10)
+    inspectable.counts[GroupId("workers")] = GroupCounts(7, 2, 3)
     for partition in range(2):
         log = inspectable.backlogs.logs[TopicIdPartition(ORDERS, partition)] = InMemoryLog()
         log.append([b"a"] * 10, timestamp_ms=NOON_MS - 60_000)
@@ -111,6 +113,11 @@ def test_the_groups_are_listed_with_their_state() -> None:
                 "oldestAgeMs": None,
                 "oldestAgeExact": False,
                 "reason": "there is no durable state of it",
+                "inFlightCount": 0,
+                "oldestLockAgeMs": None,
+                "deliveredCount": 0,
+                "redeliveredCount": 0,
+                "acknowledgedCount": 0,
             },
             {
                 "groupId": "workers",
@@ -124,6 +131,11 @@ def test_the_groups_are_listed_with_their_state() -> None:
                 "oldestAgeMs": 60_000,
                 "oldestAgeExact": True,
                 "reason": "",
+                "inFlightCount": 2,
+                "oldestLockAgeMs": 1_000,
+                "deliveredCount": 7,
+                "redeliveredCount": 2,
+                "acknowledgedCount": 3,
             },
         ],
     }

@@ -1,11 +1,16 @@
 """Counters of share groups: records, not requests."""
 
-from kproxy.handlers.live.share_counters import ShareCounters
+from typing import Final
+
+from kproxy.handlers.live.share_counters import GroupCounts, ShareCounters
 from kproxy.share.acquisition import AcquiredRange
+from kproxy.share.identifiers import GroupId
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import NO_CHANGE, StateBatch, StateDelta
 from tests.in_memory.recording_observer import RecordingObserver
 from tests.worlds.share_builders import SaidBatch
+
+WORKERS: Final = GroupId("workers")
 
 
 def test_first_deliveries_are_told_from_repeated_ones() -> None:
@@ -14,7 +19,7 @@ def test_first_deliveries_are_told_from_repeated_ones() -> None:
 
     # When
     ShareCounters(observer).delivered(
-        [AcquiredRange(0, 9, 1), AcquiredRange(10, 12, 2), AcquiredRange(13, 13, 1)]
+        WORKERS, [AcquiredRange(0, 9, 1), AcquiredRange(10, 12, 2), AcquiredRange(13, 13, 1)]
     )
 
     # Then
@@ -31,7 +36,7 @@ def test_acknowledgements_are_counted_by_type_and_archived_records_by_reason() -
     )
 
     # When
-    ShareCounters(observer).acknowledged(batches, StateDelta(0, 13, archived), start_offset=0)
+    ShareCounters(observer).acknowledged(WORKERS, batches, StateDelta(0, 13, archived), start_offset=0)
 
     # Then
     assert observer.counts == {
@@ -57,8 +62,8 @@ def test_what_is_said_of_records_below_the_start_offset_is_not_counted() -> None
     ]
 
     # When
-    ShareCounters(observer).acknowledged(batches, NO_CHANGE, start_offset=2**40 + 11)
-    ShareCounters(observer).acknowledged(batches, NO_CHANGE, start_offset=2**40 + 14)
+    ShareCounters(observer).acknowledged(WORKERS, batches, NO_CHANGE, start_offset=2**40 + 11)
+    ShareCounters(observer).acknowledged(WORKERS, batches, NO_CHANGE, start_offset=2**40 + 14)
 
     # Then
     assert observer.counts == {
@@ -94,3 +99,30 @@ def test_nothing_is_counted_for_nothing() -> None:
 
     # Then
     assert observer.counts == {}
+
+
+def test_what_happened_to_the_records_of_a_group_is_told_of_that_group() -> None:
+    # Given
+    counters = ShareCounters(RecordingObserver())
+
+    # When
+    counters.delivered(WORKERS, [AcquiredRange(0, 9, 1), AcquiredRange(10, 12, 2)])
+    counters.acknowledged(
+        WORKERS, [SaidBatch(0, 4, [1]), SaidBatch(5, 8, [2, 3, 4, 0])], NO_CHANGE, start_offset=0
+    )
+
+    # Then
+    assert counters.of_group(WORKERS) == GroupCounts(13, 3, 6)
+    assert counters.of_group(GroupId("others")) == GroupCounts()
+
+
+def test_the_group_that_was_counted_first_makes_room_for_a_new_one() -> None:
+    # Given
+    counters = ShareCounters(RecordingObserver(), most_groups=2)
+
+    # When
+    for name in ("a", "b", "a", "c"):
+        counters.delivered(GroupId(name), [AcquiredRange(0, 0, 1)])
+
+    # Then
+    assert [counters.of_group(GroupId(name)).delivered_count for name in ("a", "b", "c")] == [0, 1, 1]
