@@ -12,19 +12,11 @@ from kproxy.cli.in_flight_place import one_share_partition, runs_of
 from kproxy.cli.watch import with_watch
 from kproxy.clients.admin_port import Item
 from kproxy.clients.tables import cell_text
-from kproxy.clients.window_strip import GLYPHS, PLAIN_GLYPHS, Cell, Strip, strip_of
+from kproxy.clients.window_strip import COLOURS, GLYPHS, PLAIN_GLYPHS, Cell, Strip, strip_of, tries_glyph
 from kproxy.wording import counted
 
 MOST_ROWS: Final = 8
 _NARROWEST: Final = 20
-_COLOURS: Final[Mapping[str, str]] = {
-    "Overdue": "red",
-    "Acquired": "yellow",
-    "Available": "blue",
-    "Archived": "magenta",
-    "Archiving": "magenta",
-    "Acknowledged": "green",
-}
 
 
 @click.command(
@@ -65,24 +57,19 @@ def _lines(runs: Sequence[Item], glyphs: Mapping[str, str], *, width: int) -> It
     yield f"{counted(end + 1 - start, 'offset')} in flight, {start} to {end}{each}"
     for first_offset, row in zip(strip.first_offsets, strip.rows, strict=True):
         yield f"{first_offset:>{label - 2}}  {''.join(_drawn(cell, glyphs) for cell in row)}"
-        if tries := "".join(_tries(cell) for cell in row).rstrip():
+        if tries := "".join(tries_glyph(cell) for cell in row).rstrip():
             yield f"{'':{label}}{tries}"
     yield "  ".join(_legend(strip, glyphs))
     yield _first_unfinished(runs)
 
 
 def _drawn(cell: Cell, glyphs: Mapping[str, str]) -> str:
-    return click.style(glyphs[cell.state], fg=_COLOURS[cell.state])
-
-
-def _tries(cell: Cell) -> str:
-    is_again = cell.delivery_count > 1 and cell.state in {"Overdue", "Acquired", "Available"}
-    return (str(cell.delivery_count) if cell.delivery_count <= 9 else "+") if is_again else " "
+    return click.style(glyphs[cell.state], fg=COLOURS[cell.state])
 
 
 def _legend(strip: Strip, glyphs: Mapping[str, str]) -> Iterator[str]:
     for state, number in strip.counts.items():
-        yield f"{click.style(glyphs[state], fg=_COLOURS[state])} {state} {number}"
+        yield f"{click.style(glyphs[state], fg=COLOURS[state])} {state} {number}"
 
 
 def _first_unfinished(runs: Sequence[Item]) -> str:

@@ -32,6 +32,9 @@ COMMANDS: Final[Mapping[str, LazyCommand]] = {
     "run": LazyCommand("kproxy.cli.run", "run", "Run the proxy in front of a Kafka cluster."),
     "status": LazyCommand("kproxy.cli.status", "status", "Show what a running kproxy is and does."),
     "groups": LazyCommand("kproxy.cli.groups", "groups", "Show and change share groups."),
+    "top": LazyCommand(
+        "kproxy.cli.top", "top", "Show the share groups that do worst first, with their rates, live."
+    ),
     "why": LazyCommand("kproxy.cli.why", "why", "Say why a share group does not move."),
     "sessions": LazyCommand(
         "kproxy.cli.sessions", "sessions", "Show the share sessions of a running kproxy."

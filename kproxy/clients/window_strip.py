@@ -27,6 +27,15 @@ PLAIN_GLYPHS: Final[Mapping[str, str]] = {
     ACKNOWLEDGED: "-",
 }
 """For terminals that have nothing but ASCII."""
+COLOURS: Final[Mapping[str, str]] = {
+    OVERDUE: "red",
+    ACQUIRED: "yellow",
+    AVAILABLE: "blue",
+    "Archived": "magenta",
+    "Archiving": "magenta",
+    ACKNOWLEDGED: "green",
+}
+"""Of a terminal, beside the characters and never instead of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +94,9 @@ def _cells(runs: Sequence[Item], start: int, per_cell: int) -> list[Cell]:
 
 def _shown(run: Item) -> str:
     return OVERDUE if run["state"] == ACQUIRED and run["lockRemainingMs"] == 0 else str(run["state"])
+
+
+def tries_glyph(cell: Cell) -> str:
+    """Return what stands beneath a cell: how often the one was tried that somebody waits for and was tried most."""
+    is_again = cell.delivery_count > 1 and cell.state in {OVERDUE, ACQUIRED, AVAILABLE}
+    return (str(cell.delivery_count) if cell.delivery_count <= MOST_TRIES_SHOWN else "+") if is_again else " "

@@ -16,6 +16,7 @@ NAMES = (
     "run",
     "status",
     "groups",
+    "top",
     "why",
     "sessions",
     "in-flight",

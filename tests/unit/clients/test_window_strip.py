@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kproxy.clients.admin_port import Item
-from kproxy.clients.window_strip import GLYPHS, PLAIN_GLYPHS, Cell, strip_of
+from kproxy.clients.window_strip import GLYPHS, PLAIN_GLYPHS, Cell, strip_of, tries_glyph
 
 
 def run(first: int, last: int, state: str, deliveries: int = 1, remaining_ms: int | None = None) -> Item:
@@ -77,3 +77,8 @@ def test_without_records_in_flight_there_is_nothing_to_draw() -> None:
 def test_every_state_has_a_character_of_its_own() -> None:
     assert len(set(GLYPHS.values())) == len(set(PLAIN_GLYPHS.values())) == len(GLYPHS)
     assert all(glyph.isascii() for glyph in PLAIN_GLYPHS.values())
+
+
+def test_beneath_a_cell_stands_how_often_it_was_tried_again() -> None:
+    cells = [Cell("Acquired", 1), Cell("Available", 3), Cell("Overdue", 10), Cell("Acknowledged", 3)]
+    assert "".join(map(tries_glyph, cells)) == " 3+ "
