@@ -184,7 +184,14 @@ class LocalAnswers:
             group = self._inspected.coordinator.describe(group_id)
         except GroupIdNotFound as gone:
             raise NothingThere(str(gone)) from gone
-        described = group_description(group, now_ms=self._inspected.clock.now_ms())
+        now_ms, directory = self._inspected.clock.now_ms(), self._inspected.directory
+        held = await holdings(directory, now_ms=now_ms, only=group_id)
+        described = group_description(
+            group,
+            now_ms=now_ms,
+            holding=held.get(group_id, NOTHING_HELD),
+            counts=self._inspected.counts(group_id),
+        )
         return Told("ShareGroup", [item(described)], {}, ("sharePartitions", map(item, progress)))
 
     # ------------------------------------------------ sessions

@@ -84,7 +84,10 @@ class MemberView:
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupDescription:
-    """The one item of `/api/v1/groups/{g}`, but for its `sharePartitions`: a `SharePartitionProgress` each."""
+    """The one item of `/api/v1/groups/{g}`, but for its `sharePartitions`: a `SharePartitionProgress` each.
+
+    What is in flight, the oldest lock and the counts are those of `ShareGroupSummary`.
+    """
 
     group_id: str
     state: str
@@ -92,6 +95,11 @@ class ShareGroupDescription:
     assignment_epoch: int
     assignor_name: str
     member_count: int
+    in_flight_count: int
+    oldest_lock_age_ms: int | None
+    delivered_count: int
+    redelivered_count: int
+    acknowledged_count: int
     members: tuple[MemberView, ...]
 
 
@@ -178,8 +186,15 @@ def group_summary(
     )
 
 
-def group_description(group: ShareGroupView, *, now_ms: int) -> ShareGroupDescription:
+def group_description(
+    group: ShareGroupView,
+    *,
+    now_ms: int,
+    holding: Holding = NOTHING_HELD,
+    counts: GroupCounts | None = None,
+) -> ShareGroupDescription:
     """Return what is known of a group as a whole, and of its members. `now_ms` is of the clock of the heartbeats."""
+    counts = counts or GroupCounts()
     return ShareGroupDescription(
         group_id=group.group_id,
         state=group.state.value,
@@ -187,6 +202,11 @@ def group_description(group: ShareGroupView, *, now_ms: int) -> ShareGroupDescri
         assignment_epoch=group.assignment_epoch,
         assignor_name=group.assignor_name,
         member_count=len(group.members),
+        in_flight_count=holding.in_flight_count,
+        oldest_lock_age_ms=holding.oldest_lock_ms,
+        delivered_count=counts.delivered_count,
+        redelivered_count=counts.redelivered_count,
+        acknowledged_count=counts.acknowledged_count,
         members=tuple(_member(member, now_ms) for member in group.members),
     )
 

@@ -27,12 +27,17 @@ class Holding:
 NOTHING_HELD: Final = Holding()
 
 
-async def holdings(directory: LiveSharePartitions, *, now_ms: int) -> Mapping[GroupId, Holding]:
-    """Return what is in flight by group, of those with live share-partitions; `now_ms` is of the locks' clock."""
+async def holdings(
+    directory: LiveSharePartitions, *, now_ms: int, only: GroupId | None = None
+) -> Mapping[GroupId, Holding]:
+    """Return what is in flight by group, of those with live share-partitions; `now_ms` is of the locks' clock.
+
+    With `only`, of that group alone.
+    """
     found: dict[GroupId, Holding] = {}
     # The directory is no mapping.
     async for key in in_turns(tuple(directory.keys()), at_once=AT_ONCE):
-        share_partition = directory.find(key)
+        share_partition = directory.find(key) if only in {None, key.group_id} else None
         if share_partition is None or share_partition.is_fenced:
             continue
         holding = found.setdefault(key.group_id, Holding())

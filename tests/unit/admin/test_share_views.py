@@ -165,6 +165,7 @@ def test_a_group_is_described_with_its_members_and_its_share_partitions() -> Non
     inspectable.join("alice")
     acquire(inspectable.share_partition(), "alice", 100, 109)
     inspectable.share_partition(group_id="others")
+    inspectable.counts[GroupId("workers")] = GroupCounts(7, 2, 3)
     log = inspectable.backlogs.logs[TopicIdPartition(ORDERS, 0)] = InMemoryLog()
     log.append([b"a"] * 5000, timestamp_ms=NOON_MS - 60_000)
 
@@ -186,6 +187,8 @@ def test_a_group_is_described_with_its_members_and_its_share_partitions() -> Non
             "lastHeartbeatAgeMs": 1_000,
         }
     ]
+    counts = ("inFlightCount", "oldestLockAgeMs", "deliveredCount", "redeliveredCount", "acknowledgedCount")
+    assert [group[name] for name in counts] == [10, 1_000, 7, 2, 3]
     of_topic = {"topicId": ORDERS_TEXT, "topicName": "orders"}
     assert group["sharePartitions"] == [
         {

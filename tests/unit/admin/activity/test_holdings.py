@@ -18,9 +18,11 @@ def test_a_group_holds_what_all_its_share_partitions_hold() -> None:
 
     # When
     found = asyncio.run(holdings(inspectable.live, now_ms=4_000))
+    of_one = asyncio.run(holdings(inspectable.live, now_ms=4_000, only=GroupId("workers")))
 
     # Then
     assert found == {GroupId("workers"): Holding(15, 4_000), GroupId("idle"): Holding(0, None)}
+    assert of_one == {GroupId("workers"): Holding(15, 4_000)}
 
 
 def test_a_lock_whose_records_are_done_with_is_no_lock() -> None:
