@@ -148,7 +148,11 @@ DECLARATIONS: Final = (
         ("reason",),
         (("delivery_limit",), ("rejected",), ("gap",), ("log_start",)),
     ),
-    MetricDeclaration("share_sessions_evicted", _COUNTER, "Share sessions evicted to make room for others."),
+    MetricDeclaration(
+        "share_sessions_evicted",
+        _COUNTER,
+        "Share sessions that ended with their connection, without having been closed: what they held is released.",
+    ),
     MetricDeclaration("share_groups", _GAUGE, "Share groups, by state.", ("state",)),
     MetricDeclaration("share_sessions", _GAUGE, "Share sessions open."),
     MetricDeclaration("share_partitions", _GAUGE, "Share-partitions held in memory."),
