@@ -24,6 +24,7 @@ from kproxy.admin.inspection import Inspection
 from kproxy.admin.json_stream import json_response
 from kproxy.admin.listener import bind_listener
 from kproxy.admin.readiness import Readiness
+from kproxy.admin.scraping.scrape import Scrape
 from kproxy.admin.views import envelope, readiness_items
 from kproxy.settings import HostPort
 from kproxy.telemetry.metrics import Metrics
@@ -54,10 +55,10 @@ class AdminServer:
 
     `status` returns the item of `/api/v1/status` (see `views.item`); like the readiness checks and the gauges
     it is called on the event loop and does not wait. `inspection` adds paths of its own, and gauges that need a look
-    before a scrape. `now_ms` counts from the epoch.
+    before a scrape; `scrape` takes more of these. `now_ms` counts from the epoch.
     """
 
-    __slots__ = ("_inspection", "_listener", "_metrics", "_now_ms", "_readiness", "_runner", "_status")
+    __slots__ = ("_inspection", "_listener", "_now_ms", "_readiness", "_runner", "_status", "scrape")
 
     def __init__(
         self,
@@ -70,13 +71,14 @@ class AdminServer:
         now_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
         self._listener = listener
-        self._metrics = metrics
         self._readiness = readiness
         self._status = status
         self._inspection = inspection
         self._now_ms = now_ms
+        self.scrape = Scrape(metrics)
         if inspection is not None:
             inspection.lags.register_gauges(metrics)
+            self.scrape.looks.append(inspection.lags.freshen)
         self._runner = web.AppRunner(
             self._application(), access_log=None, logger=_http_logger(), shutdown_timeout=_SHUTDOWN_GRACE_S
         )
@@ -121,9 +123,7 @@ class AdminServer:
         return self._json("Readiness", readiness_items(results), status=200 if is_ready else 503)
 
     async def _answer_metrics(self, request: web.Request) -> web.Response:
-        if self._inspection is not None:
-            await self._inspection.lags.freshen()
-        exposition = self._metrics.exposition(request.headers.get("Accept", ""))
+        exposition = await self.scrape.answer(request.headers.get("Accept", ""))
         return web.Response(body=exposition.body, headers={"Content-Type": exposition.content_type})
 
     async def _answer_status(self, _request: web.Request) -> web.Response:

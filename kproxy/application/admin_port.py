@@ -1,6 +1,7 @@
 """The HTTP server of the admin port, with all that it shows. Imported by `late_admin`, once the proxy is at work."""
 
 from kproxy.admin.inspection import Inspection
+from kproxy.admin.scraping.group_series import GroupSeries
 from kproxy.admin.server import AdminServer
 from kproxy.admin.views import item
 from kproxy.application.admin_parts import AdminParts
@@ -10,10 +11,16 @@ from kproxy.settings import HostPort
 
 def admin_server(listener: HostPort, parts: AdminParts, views: ProcessViews) -> AdminServer:
     """Build the server; it does not listen yet."""
-    return AdminServer(
+    series = GroupSeries(
+        parts.share_groups.directory, parts.share_groups.counters, parts.topic_name, metrics=parts.metrics
+    )
+    series.register()
+    server = AdminServer(
         listener,
         metrics=parts.metrics,
         readiness=parts.vitals.readiness(),
         status=lambda: item(parts.vitals.status()),
         inspection=Inspection(views.local, views.answers),
     )
+    server.scrape.looks.append(series.freshen)
+    return server

@@ -328,10 +328,14 @@ class WallClock(Protocol):
 
 
 class Observer(Protocol):
-    """Where the rules report what happened: counters and one log line per refusal."""
+    """Where the rules report what happened: counters, distributions and one log line per refusal."""
 
     def count(self, counter: str, amount: int = 1, *labels: str) -> None:
         """Add to a counter declared in `kproxy.telemetry.metrics` (its name there, without `kproxy_` and `_total`)."""
+        ...
+
+    def observe(self, histogram: str, value: float, *labels: str) -> None:
+        """Add an observation to a declared histogram, named likewise."""
         ...
 
     def refused(self, context: RequestContext, *, reason: str, detail: str) -> None:

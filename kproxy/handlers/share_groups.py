@@ -64,7 +64,6 @@ from kproxy.share.share_session import ShareSession, ShareSessionCache, ShareSes
 DEFAULT_FETCH_MAX_BYTES = 57_671_680
 """Kafka's `fetch.max.bytes` for brokers: 55 MiB."""
 
-
 SESSION_PARTITION_BYTES: Final = 512
 """What a partition of a share session takes: in the session, and in the fetch that waits for records of it."""
 
@@ -155,6 +154,7 @@ class ShareGroups:
             clients=self.clients,
             isolation_of=self.configs.isolation_level,
         )
+        self.parked, self.turns = self._services.parked, self._services.turns
         self._releases = Releases(self._services)
         self._closings = SharedStart()
         self._held = HeldHeartbeats(
@@ -394,5 +394,7 @@ def _directory_ports(ports: ShareGroupPorts, availability: HeardAvailability) ->
         availability=availability,
         background=ports.background,
         alarm=ports.alarm,
+        clock=ports.clock,
         wall_clock=ports.wall_clock,
+        observer=ports.observer,
     )

@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from kproxy.handlers.request_context import RequestContext
-from kproxy.net.counting import Counting
+from kproxy.net.counting import Measuring
 from kproxy.telemetry import logs
 from kproxy.wire.api_keys import ApiKey
 
@@ -11,13 +11,16 @@ log = logs.logger("net.requests")
 
 
 class ShellObserver:
-    """Implements the handlers' `Observer`: counters go to the metrics, refusals are lines in the log."""
+    """Implements the handlers' `Observer`: what is counted or measured goes to the metrics, refusals to the log."""
 
-    def __init__(self, counting: Counting) -> None:
-        self._counting = counting
+    def __init__(self, measuring: Measuring) -> None:
+        self._counting = measuring
 
     def count(self, counter: str, amount: int = 1, *labels: str) -> None:
         self._counting.count(counter, amount, *labels)
+
+    def observe(self, histogram: str, value: float, *labels: str) -> None:
+        self._counting.observe(histogram, value, *labels)
 
     def refused(self, context: RequestContext, *, reason: str, detail: str) -> None:
         api = api_name(context.api_key)

@@ -78,7 +78,7 @@ class ExpiredMember:
 class GroupCoordinator:
     """All share groups. A group, once made, stays until it is deleted, members or not."""
 
-    __slots__ = ("_called", "_groups", "_round_checks", "_session_checks", "generation")
+    __slots__ = ("_called", "_groups", "_round_checks", "_session_checks", "generation", "rebalance_count")
 
     def __init__(self) -> None:
         self._groups: dict[GroupId, ShareGroup] = {}
@@ -87,6 +87,8 @@ class GroupCoordinator:
         self._called: dict[tuple[GroupId, MemberId], None] = {}
         self.generation = 0
         """Another number whenever there is a group that was not."""
+        self.rebalance_count = 0
+        """Target assignments computed so far, of all groups."""
 
     @property
     def group_ids(self) -> tuple[GroupId, ...]:
@@ -211,11 +213,7 @@ class GroupCoordinator:
         group = self._group(heartbeat.group_id)
         try:
             return group.answer(
-                heartbeat,
-                limits=limits,
-                now_ms=now_ms,
-                since_ms=since_ms,
-                is_hurried=is_hurried,
+                heartbeat, limits=limits, now_ms=now_ms, since_ms=since_ms, is_hurried=is_hurried
             )
         finally:
             self._note_round(group)
@@ -366,6 +364,8 @@ class GroupCoordinator:
         """Make sure that the group is looked at when its next round is due, and note whom it calls now."""
         for member_id in group.take_called():
             self._called[group.group_id, member_id] = None
+        self.rebalance_count += group.new_assignments
+        group.new_assignments = 0
         due_ms = group.next_round_ms
         if due_ms == group.round_check_ms:
             return

@@ -55,6 +55,7 @@ class ShareGroup:
         "is_being_deleted",
         "is_deleted",
         "members",
+        "new_assignments",
         "revision",
         "round_check_ms",
         "topics",
@@ -71,6 +72,8 @@ class ShareGroup:
         """The newest revision that is known to be durable; whoever made it so says so here."""
         self.round_check_ms: int | None = None
         """When the coordinator looks next whether a round is due."""
+        self.new_assignments = 0
+        """Target assignments computed since the coordinator counted them."""
         self.is_being_deleted = False
         """Nobody joins any more: once it has no durable state, it is gone."""
         self.is_deleted = False  # and its id is free, maybe another group's
@@ -246,6 +249,7 @@ class ShareGroup:
         if self._is_stale and self._assignment.may_compute(now_ms):
             self._assignment.compute(now_ms)
             self.assignment_epoch = AssignmentEpoch(self.group_epoch)
+            self.new_assignments += 1
             self.note_change()
         self._assignment.end_round(now_ms)
 

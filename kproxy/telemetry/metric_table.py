@@ -6,6 +6,7 @@ Labels hold fixed words, API names and version numbers; of what peers sent the i
 from typing import Final
 
 from kproxy.telemetry.metric_declaration import MetricDeclaration, MetricKind
+from kproxy.telemetry.share_group_metrics import SHARE_GROUP_METRICS
 
 _SIDES: Final = (("client",), ("broker",))
 _REQUEST_BUCKETS: Final = (0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0)
@@ -125,51 +126,7 @@ DECLARATIONS: Final = (
         "What says who may do what to share groups: 1 for the source in use, 0 for the others.",
         ("source",),
     ),
-    # ------------------------------------------------ share groups
-    MetricDeclaration(
-        "share_acknowledgements",
-        _COUNTER,
-        "Records acknowledged by share consumers.",
-        ("type",),
-        (("accept",), ("release",), ("reject",), ("gap",)),
-    ),
-    MetricDeclaration(
-        "share_deliveries",
-        _COUNTER,
-        "Records delivered to share consumers; first tells a first delivery from a repeated one.",
-        ("first",),
-        (("true",), ("false",)),
-    ),
-    MetricDeclaration("share_lock_timeouts", _COUNTER, "Records whose acquisition lock expired."),
-    MetricDeclaration(
-        "share_archived",
-        _COUNTER,
-        "Records that will not be delivered again.",
-        ("reason",),
-        (("delivery_limit",), ("rejected",), ("gap",), ("log_start",)),
-    ),
-    MetricDeclaration(
-        "share_sessions_evicted",
-        _COUNTER,
-        "Share sessions that ended with their connection, without having been closed: what they held is released.",
-    ),
-    MetricDeclaration("share_groups", _GAUGE, "Share groups, by state.", ("state",)),
-    MetricDeclaration("share_sessions", _GAUGE, "Share sessions open."),
-    MetricDeclaration("share_partitions", _GAUGE, "Share-partitions held in memory."),
-    MetricDeclaration("share_inflight_records", _GAUGE, "Records in flight over all share-partitions."),
-    MetricDeclaration(
-        "share_lag_records",
-        _GAUGE,
-        "Records that a share group has not finished, from its start offsets to the ends of the logs (KIP-1226), "
-        "as far as they are known.",
-        ("group",),
-    ),
-    MetricDeclaration(
-        "share_oldest_unfinished_seconds",
-        _GAUGE,
-        "At least how long ago the first record was written that a share group has not finished; 0 without one.",
-        ("group",),
-    ),
+    *SHARE_GROUP_METRICS,
     # ------------------------------------------------ the state log
     MetricDeclaration("statelog_records", _COUNTER, "Records written to the state log, durably.", ("topic",)),
     MetricDeclaration(
@@ -224,6 +181,12 @@ DECLARATIONS: Final = (
         "Deletions of old records of the state topic.",
         ("result",),
         (("ok",), ("failed",)),
+    ),
+    MetricDeclaration(
+        "statelog_pruned_offset",
+        _GAUGE,
+        "Offset of the state topic below which this process has deleted the records of a slot, since it began.",
+        ("partition",),
     ),
     MetricDeclaration("statelog_slots", _GAUGE, "Slots of the state log, by state.", ("state",)),
     # ------------------------------------------------ the fleet

@@ -8,12 +8,13 @@ label value `other`; of a gauge it is left out.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, chain, islice
 from typing import Final
 
-from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client import ProcessCollector
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import (
     CounterMetricFamily,
@@ -21,8 +22,8 @@ from prometheus_client.metrics_core import (
     HistogramMetricFamily,
     Metric,
 )
-from prometheus_client.registry import Collector
 
+from kproxy.telemetry.exposition_portions import Part, parts_of, portions
 from kproxy.telemetry.metric_declaration import MetricDeclaration, MetricKind
 from kproxy.telemetry.metric_table import DECLARATIONS
 
@@ -34,6 +35,10 @@ DEFAULT_MAX_SERIES: Final = 1000
 
 GaugeReading = float | Mapping[tuple[str, ...], float]
 """One number for a gauge without labels; with labels, a number per tuple of label values."""
+
+
+CounterReading = int | Mapping[tuple[str, ...], int]
+"""The same for a counter that somebody else counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,15 @@ class Metrics:
     most `max_series` label sets are kept per metric, the ones of the declaration included.
     """
 
-    __slots__ = ("_counters", "_declared", "_distributions", "_gauges", "_max_series", "_registry")
+    __slots__ = (
+        "_counters",
+        "_declared",
+        "_distributions",
+        "_gauges",
+        "_max_series",
+        "_process",
+        "_read_counters",
+    )
 
     def __init__(self, max_series: int = DEFAULT_MAX_SERIES) -> None:
         self._max_series = max_series
@@ -75,9 +88,13 @@ class Metrics:
             declaration.name: {} for declaration in DECLARATIONS if declaration.kind is MetricKind.HISTOGRAM
         }
         self._gauges: dict[str, Callable[[], GaugeReading]] = {}
-        self._registry = CollectorRegistry()
-        self._registry.register(_Collector(self._families))
-        ProcessCollector(registry=self._registry)
+        self._read_counters: dict[str, Callable[[], CounterReading]] = {}
+        self._process = ProcessCollector(registry=None)
+
+    @property
+    def max_series(self) -> int:
+        """How many series a metric has at most."""
+        return self._max_series
 
     def count(self, counter: str, amount: int = 1, *labels: str) -> None:
         """Add `amount` to a counter of the table; labels in the order of its declaration."""
@@ -108,14 +125,31 @@ class Metrics:
         assert gauge not in self._gauges, f"gauge {gauge!r} is registered twice"
         self._gauges[gauge] = read
 
+    def register_counter(self, counter: str, read: Callable[[], CounterReading]) -> None:
+        """Let `read` answer for a counter of the table at every scrape, which somebody else counts in plain integers.
+
+        It is asked on the event loop, does not wait, and never answers less than before. Nobody calls `count` for it.
+        """
+        self._declaration(counter, MetricKind.COUNTER)
+        assert counter not in self._read_counters, f"counter {counter!r} is registered twice"
+        self._read_counters[counter] = read
+
     def counted(self, counter: str, *labels: str) -> int:
         """Return what was counted so far; 0 for a label set that was never counted."""
         return self._counters[counter].get(labels, 0)
 
     def exposition(self, accept: str = "") -> Exposition:
         """Return everything: as OpenMetrics if the Accept header of the scraper asks for it, else as text."""
+        content_type, portions = self.portions(accept)
+        return Exposition(content_type, b"".join(portions))
+
+    def portions(self, accept: str = "") -> tuple[str, Iterator[bytes]]:
+        """Return the content type, and the same piece by piece: each takes some milliseconds to make, when it is due.
+
+        A metric is read when its first piece is made: what changes between two pieces of it is not in the second.
+        """
         encode, content_type = choose_encoder(accept)
-        return Exposition(content_type, encode(self._registry))
+        return content_type, portions(chain(self._parts(), self._parts_of_process()), encode)
 
     def _declaration(self, name: str, kind: MetricKind) -> MetricDeclaration:
         declaration = self._declared.get(name)
@@ -137,52 +171,60 @@ class Metrics:
         dropped = self._counters["metrics_dropped_series"]
         dropped[(metric,)] = dropped.get((metric,), 0) + 1
 
-    def _families(self) -> Iterator[Metric]:
+    def _parts(self) -> Iterator[Part]:
         for declaration in DECLARATIONS:
             if declaration.kind is MetricKind.COUNTER:
-                yield self._counter_family(declaration)
+                yield from parts_of(self._counts(declaration), partial(_counter_family, declaration))
             elif declaration.kind is MetricKind.HISTOGRAM:
-                yield self._histogram_family(declaration)
+                yield from parts_of(
+                    self._distributions[declaration.name],
+                    partial(_histogram_family, declaration),
+                    samples_each=len(declaration.buckets) + 3,
+                )
             elif declaration.name in self._gauges:
-                yield self._gauge_family(declaration)
+                yield from parts_of(self._readings(declaration), partial(_gauge_family, declaration))
 
-    def _counter_family(self, declaration: MetricDeclaration) -> CounterMetricFamily:
-        name = declaration.exposed_name
-        family = CounterMetricFamily(name, declaration.meaning, labels=declaration.labels)
-        for labels, value in self._counters[declaration.name].items():
-            family.add_metric(labels, value)
-        return family
+    def _parts_of_process(self) -> Iterator[Part]:
+        return ((family, True) for family in self._process.collect())
 
-    def _gauge_family(self, declaration: MetricDeclaration) -> GaugeMetricFamily:
-        family = GaugeMetricFamily(declaration.exposed_name, declaration.meaning, labels=declaration.labels)
+    def _counts(self, declaration: MetricDeclaration) -> Mapping[tuple[str, ...], int]:
+        read = self._read_counters.get(declaration.name)
+        if read is None:
+            return self._counters[declaration.name]
+        reading = read()
+        return reading if isinstance(reading, Mapping) else {(): reading}
+
+    def _readings(self, declaration: MetricDeclaration) -> Mapping[tuple[str, ...], float]:
         reading = self._gauges[declaration.name]()
         readings = reading if isinstance(reading, Mapping) else {(): reading}
-        for position, (labels, value) in enumerate(readings.items()):
-            assert len(labels) == len(declaration.labels), (
-                f"gauge {declaration.name!r} was read with labels {labels}"
-            )
-            if position < self._max_series:
-                family.add_metric(labels, value)
-            else:
-                self._count_dropped(declaration.name)
-        return family
-
-    def _histogram_family(self, declaration: MetricDeclaration) -> HistogramMetricFamily:
-        family = HistogramMetricFamily(
-            declaration.exposed_name, declaration.meaning, labels=declaration.labels
+        assert all(len(labels) == len(declaration.labels) for labels in readings), (
+            f"gauge {declaration.name!r} was read with labels {next(iter(readings))}"
         )
-        ends = [*(str(end) for end in declaration.buckets), "+Inf"]
-        for labels, distribution in self._distributions[declaration.name].items():
-            cumulative = accumulate(distribution.bucket_counts)
-            family.add_metric(labels, list(zip(ends, cumulative, strict=True)), distribution.total)
-        return family
+        for _ in range(len(readings) - self._max_series):
+            self._count_dropped(declaration.name)
+        return dict(islice(readings.items(), self._max_series))
 
 
-class _Collector(Collector):
-    """Prometheus' side of the table."""
+def _counter_family(declaration: MetricDeclaration, series: Iterable[tuple[tuple[str, ...], int]]) -> Metric:
+    family = CounterMetricFamily(declaration.exposed_name, declaration.meaning, labels=declaration.labels)
+    for labels, value in series:
+        family.add_metric(labels, value)
+    return family
 
-    def __init__(self, families: Callable[[], Iterator[Metric]]) -> None:
-        self._families = families
 
-    def collect(self) -> Iterator[Metric]:
-        return self._families()
+def _gauge_family(declaration: MetricDeclaration, series: Iterable[tuple[tuple[str, ...], float]]) -> Metric:
+    family = GaugeMetricFamily(declaration.exposed_name, declaration.meaning, labels=declaration.labels)
+    for labels, value in series:
+        family.add_metric(labels, value)
+    return family
+
+
+def _histogram_family(
+    declaration: MetricDeclaration, series: Iterable[tuple[tuple[str, ...], _Distribution]]
+) -> Metric:
+    family = HistogramMetricFamily(declaration.exposed_name, declaration.meaning, labels=declaration.labels)
+    ends = [*(str(end) for end in declaration.buckets), "+Inf"]
+    for labels, distribution in series:
+        cumulative = accumulate(distribution.bucket_counts)
+        family.add_metric(labels, list(zip(ends, cumulative, strict=True)), distribution.total)
+    return family

@@ -1,6 +1,6 @@
 """`RecordingObserver` and `RecordingAlarm`: the ports `Observer` and `Alarm`, which remember what they were told."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from kproxy.handlers.request_context import RequestContext
@@ -8,14 +8,18 @@ from kproxy.handlers.request_context import RequestContext
 
 @dataclass(slots=True)
 class RecordingObserver:
-    """`counts` by counter and labels; `refusals` as pairs of reason and detail, in order, and whose they were."""
+    """`counts` and `observations` by name and labels; `refusals` as pairs of reason and detail, and whose they were."""
 
     counts: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    observations: defaultdict[tuple[str, ...], list[float]] = field(default_factory=lambda: defaultdict(list))
     refusals: list[tuple[str, str]] = field(default_factory=list)
     contexts: list[RequestContext] = field(default_factory=list)
 
     def count(self, counter: str, amount: int = 1, *labels: str) -> None:
         self.counts[(counter, *labels)] += amount
+
+    def observe(self, histogram: str, value: float, *labels: str) -> None:
+        self.observations[(histogram, *labels)].append(value)
 
     def refused(self, context: RequestContext, *, reason: str, detail: str) -> None:
         self.contexts.append(context)

@@ -116,6 +116,7 @@ class ShareFetchHandler:
             if not claim.closes and not request.is_renew_ack:
                 fetch = PartitionFetch(self._services, terms)
                 fetched = await fetch.run()
+                self._count_fetched(terms, fetched)
                 answer.add_fetched(fetched, throttle_ms=fetch.throttled.remaining_ms)
         except ShareSessionNotFound as ending:
             # Its connection is gone, or its member began anew on another one: nobody reads this, so it is no news.
@@ -128,6 +129,12 @@ class ShareFetchHandler:
             self._withdraw_forbidden(answer, readable, context)
         lock_ms = self._limits.of(claim.key.group_id).record_lock_duration_ms
         return answer.response(lock_ms, names_endpoints=not context.is_relayed)
+
+    def _count_fetched(self, terms: FetchTerms, fetched: Mapping[TopicIdPartition, FetchedPartition]) -> None:
+        if terms.partitions and not terms.wants_nothing:
+            acquired = sum(1 for each in fetched.values() if each.acquired)
+            group_id = terms.session_key.group_id
+            self._services.counters.fetched(group_id, asked=len(terms.partitions), acquired=acquired)
 
     def _withdraw_lost(
         self,

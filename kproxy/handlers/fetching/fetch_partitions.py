@@ -1,21 +1,18 @@
 """The read-and-acquire loop of a ShareFetch.
 
 1. Partitions that this port does not serve are refused at once (`leadership`). 2. Every round begins to load what is
-not live yet, reads all readable share-partitions in one call, and acquires from what came back. A
-share-partition is left out of a round while its window is full, it is being loaded, another fetch reads it, or it was
-read to its end and there is no news of it: nobody waits for a load, what is there is delivered (`DelayedShareFetch`).
-3. The fetch is over when something was acquired (and be it archived at once, because its transaction was aborted), a
-read failed, or the time is up. Else it sleeps until there may be
-something to acquire, and begins a new round.
+not live yet, reads all readable share-partitions in one call, and acquires from what came back. A share-partition is
+left out of a round while its window is full, it is being loaded, another fetch reads it, or it was read to its end
+without news since: what is there is delivered (`DelayedShareFetch`). 3. The fetch is over when something was acquired
+(maybe to be archived at once: its transaction was aborted), a read failed, or the time is up. Else it waits.
 
-A share-partition is looked up anew after every await, and nothing is acquired for a session that ended
-meanwhile. Source: KIP-932, "ShareFetch"; `DelayedShareFetch.java`, `ShareFetchUtils.processFetchResponse`.
+A share-partition is looked up anew after every await, and nothing is acquired for a session that ended meanwhile.
+Source: KIP-932, "ShareFetch"; `DelayedShareFetch.java`, `ShareFetchUtils.processFetchResponse`.
 
-Known differences from a stock broker: less is read than MaxBytes allows when fewer bytes probably hold what
-can be acquired, MaxRecords or what the window has room for (`read_sizes`); whether there are MinBytes is judged by
-what was read and, for what lies behind it, by its average size (`found_bytes`); a fetch whose offset the log has lost
-goes on from the log start at once, and the start offset follows the log start with every read, where a stock broker
-waits until it reads below it.
+Known differences from a stock broker: less is read than MaxBytes allows when fewer bytes probably hold what can be
+acquired, MaxRecords or what the window has room for (`read_sizes`); whether there are MinBytes is judged by what was
+read and, for what lies behind it, by its average size (`found_bytes`); a fetch whose offset the log has lost goes on
+from its start at once, and the start offset follows that with every read, not just with one below it.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -25,6 +22,7 @@ from kproxy.errors import ShareSessionNotFound
 from kproxy.handlers.fetching.failed_reads import look_again
 from kproxy.handlers.fetching.fetch_loads import FetchLoads
 from kproxy.handlers.fetching.fetch_terms import FetchedPartition, FetchTerms
+from kproxy.handlers.fetching.fetch_times import FetchTimes
 from kproxy.handlers.fetching.found_bytes import FoundBytes
 from kproxy.handlers.fetching.partition_looks import PartitionLooks
 from kproxy.handlers.fetching.read_batches import ReadBatches
@@ -44,7 +42,7 @@ from kproxy.handlers.refusal_report import RefusalReport
 from kproxy.share.identifiers import SharePartitionKey, TopicIdPartition
 from kproxy.share.share_partition import SharePartition
 
-_EXPECTED: frozenset[ErrorCode] = frozenset({ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE})
+_EXPECTED = frozenset({ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE})
 """How a read may end without ending the fetch."""
 
 
@@ -68,13 +66,14 @@ class PartitionFetch:
         "_services",
         "_signals",
         "_terms",
+        "_times",
         "_writes",
         "throttled",
     )
 
     def __init__(self, services: ShareServices, terms: FetchTerms) -> None:
         self._services = services
-        self._terms = terms
+        self._terms, self._times = terms, FetchTimes(services, terms.session_key.group_id)
         self._writes = StateWrites(services.directory, services.state_log)
         self._acquisition = RecordAcquisition(services, terms, self._writes)
         self._refused: dict[TopicIdPartition, FetchedPartition] = {}
@@ -191,7 +190,7 @@ class PartitionFetch:
         self._has_failed_read = self._has_left_out = self._must_look_again = False
         self.throttled.begin_round()
         try:
-            offsets = await self._begin_reads()
+            offsets = self._times.taken(await self._begin_reads())
             if not offsets or await self._is_still_too_little(offsets):
                 return
             reads, max_bytes = reads_of(self._services, self._terms, offsets)
@@ -199,6 +198,7 @@ class PartitionFetch:
             await self._take(reads, found)
         finally:
             self._end_turns()
+            self._times.end()
         if not self._acquisition.acquired_count:
             self._terms.context.answer_budget.give_back()
 

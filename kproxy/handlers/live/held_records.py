@@ -93,7 +93,7 @@ class HeldRecords:
             session.key.member_id, node_id=session.key.node_id, session_number=session.number
         )
         if not delta.is_empty:
-            self._services.counters.released(delta)
+            self._services.counters.released(key.group_id, delta)
             writes.add(key, delta, released_by(session.key.member_id, holder.client, delta))
             self._services.availability.signal(key)
         return work

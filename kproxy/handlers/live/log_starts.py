@@ -17,5 +17,5 @@ def move_start(
     actors = log_start_moved(before, log_start_offset)
     writes.add(share_partition.key, delta, actors)
     lost = (last - first + 1 for actor in actors for first, last in actor.offset_ranges)
-    services.counters.overtaken_by_log_start(sum(lost))
+    services.counters.overtaken_by_log_start(share_partition.key.group_id, sum(lost))
     return True

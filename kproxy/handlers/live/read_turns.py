@@ -9,6 +9,8 @@ Where the window is full the next turn belongs to the fetch that has waited long
 fetches in one request would else take the room that it makes before any other wakes up.
 """
 
+from collections.abc import Mapping
+
 from kproxy.handlers.live.fetch_signals import FetchSignals
 from kproxy.share.identifiers import SharePartitionKey
 
@@ -16,16 +18,25 @@ from kproxy.share.identifiers import SharePartitionKey
 class ReadTurns:
     """Who reads which share-partition at this moment, or is about to, and who waits until there is room in one."""
 
-    __slots__ = ("_reading", "_waiting")
+    __slots__ = ("_reading", "_waiting", "busy_count", "full_count")
 
     def __init__(self) -> None:
         self._reading: dict[SharePartitionKey, FetchSignals] = {}
         self._waiting: dict[SharePartitionKey, dict[FetchSignals, None]] = {}
+        self.busy_count = 0
+        """How often a fetch found another one reading so far."""
+        self.full_count = 0
+        """How often a fetch stood in line for room in a full window so far."""
+
+    def waits(self) -> Mapping[tuple[str, ...], int]:
+        """Return how often a fetch could not read a share-partition at once so far, by why."""
+        return {("busy",): self.busy_count, ("full",): self.full_count}
 
     def take(self, key: SharePartitionKey, asker: FetchSignals) -> bool:
         """Begin to read `key`, or tell that another fetch does; that one then owes it a call, and whom it owes one."""
         reader = self._reading.get(key)
         if reader is not None and reader is not asker:
+            self.busy_count += 1
             asker.hand_debt_over(key, reader)
             return False
         self._reading[key] = asker
@@ -40,6 +51,8 @@ class ReadTurns:
 
     def wait_for_room(self, key: SharePartitionKey, asker: FetchSignals) -> None:
         """Stand in line for the turn to read `key`, whose window is full."""
+        if key not in asker.full:
+            self.full_count += 1
         self._waiting.setdefault(key, {})[asker] = None
         asker.full.add(key)
 

@@ -68,7 +68,7 @@ class Releases:
         delta = share_partition.expire_locks(now_ms)
         self._services.directory.note_deadline(key)
         if not delta.is_empty:
-            self._services.counters.locks_expired(delta)
+            self._services.counters.locks_expired(key.group_id, delta)
             client_of = partial(self._services.clients.of, key.group_id)
             writes.add(key, delta, timed_out(holders, delta, client_of))
             self._services.availability.signal(key)

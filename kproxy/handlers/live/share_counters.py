@@ -11,15 +11,21 @@ from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.identifiers import GroupId
 from kproxy.share.record_state import AcknowledgeType, RecordState
 from kproxy.share.state_batches import StateDelta
+from kproxy.statelog.actors import cut_text
 
 # Keys that are no members of an Enum: hashing one is a call of a Python function.
 _LABELS: Final[Mapping[int, str]] = {each.value: each.name.lower() for each in AcknowledgeType}
 _GAP: Final = AcknowledgeType.GAP.value
 _ACCEPT: Final = AcknowledgeType.ACCEPT.value
+_RELEASE: Final = AcknowledgeType.RELEASE.value
 _REJECT: Final = AcknowledgeType.REJECT.value
 
 MOST_GROUPS: Final = 20_000
 """Of so many groups it is told what happened to their records; about 150 bytes each."""
+
+
+EVENTS: Final = ("delivered", "redelivered", "acknowledged", "released", "lock_timeout", "archived")
+"""What happens to records of a group, as labels."""
 
 
 @dataclass(slots=True)
@@ -27,12 +33,26 @@ class GroupCounts:
     """Records of one group since this process counts them.
 
     `redelivered_count` of those delivered were no first deliveries. Acknowledged are those that members were done with:
-    accepted or rejected.
+    accepted or rejected. `ended_lock_count` are those whose lock ran out, archived those that will not come again.
     """
 
     delivered_count: int = 0
     redelivered_count: int = 0
     acknowledged_count: int = 0
+    released_count: int = 0
+    ended_lock_count: int = 0
+    archived_count: int = 0
+
+    def by_event(self) -> tuple[int, ...]:
+        """Return the counts in the order of `EVENTS`."""
+        return (
+            self.delivered_count,
+            self.redelivered_count,
+            self.acknowledged_count,
+            self.released_count,
+            self.ended_lock_count,
+            self.archived_count,
+        )
 
 
 class ShareCounters:
@@ -52,6 +72,14 @@ class ShareCounters:
     def of_group(self, group_id: GroupId) -> GroupCounts:
         """Return what was counted of a group; all 0 where nothing was."""
         return self._groups.get(group_id) or GroupCounts()
+
+    def records_of_groups(self) -> Iterable[tuple[GroupId, GroupCounts]]:
+        """Return what was counted of each group, those that were counted first before the others."""
+        return self._groups.items()
+
+    def fetched(self, group_id: GroupId, *, asked: int, acquired: int) -> None:
+        """Note of how many partitions a ShareFetch asked for records, at least one, and of how many it got some."""
+        self._observer.observe("share_fetch_ratio", acquired / asked, cut_text(group_id))
 
     def delivered(self, group_id: GroupId, acquired: Iterable[AcquiredRange]) -> None:
         """Count records that a member was given, first deliveries apart from repeated ones."""
@@ -91,27 +119,30 @@ class ShareCounters:
                 counts.update(batch.acknowledge_types[first_offset - batch.first_offset :])
         for acknowledge_type, count in counts.items():
             self._observer.count("share_acknowledgements", count, _LABELS[acknowledge_type])
-        self._counts_of(group_id).acknowledged_count += counts[_ACCEPT] + counts[_REJECT]
+        of_group = self._counts_of(group_id)
+        of_group.acknowledged_count += counts[_ACCEPT] + counts[_REJECT]
+        of_group.released_count += counts[_RELEASE]
         rejected, gaps = counts[_REJECT], counts[_GAP]
-        self._archived("rejected", rejected)
-        self._archived("gap", gaps)
-        self._archived("delivery_limit", _count(delta, RecordState.ARCHIVED) - rejected - gaps)
+        self._archived(group_id, "rejected", rejected)
+        self._archived(group_id, "gap", gaps)
+        self._archived(group_id, "delivery_limit", _count(delta, RecordState.ARCHIVED) - rejected - gaps)
 
-    def released(self, delta: StateDelta) -> None:
+    def released(self, group_id: GroupId, delta: StateDelta) -> None:
         """Count records that a closed or evicted session gave back for the last time."""
-        self._archived("delivery_limit", _count(delta, RecordState.ARCHIVED))
+        self._archived(group_id, "delivery_limit", _count(delta, RecordState.ARCHIVED))
 
-    def locks_expired(self, delta: StateDelta) -> None:
+    def locks_expired(self, group_id: GroupId, delta: StateDelta) -> None:
         """Count records whose lock ended."""
         archived = _count(delta, RecordState.ARCHIVED)
         expired = archived + _count(delta, RecordState.AVAILABLE)
         if expired:
             self._observer.count("share_lock_timeouts", expired)
-        self._archived("delivery_limit", archived)
+            self._counts_of(group_id).ended_lock_count += expired
+        self._archived(group_id, "delivery_limit", archived)
 
-    def overtaken_by_log_start(self, record_count: int) -> None:
+    def overtaken_by_log_start(self, group_id: GroupId, record_count: int) -> None:
         """Count records that the log lost before they were done with."""
-        self._archived("log_start", record_count)
+        self._archived(group_id, "log_start", record_count)
 
     def sessions_evicted(self, sessions: Sequence[object]) -> None:
         """Count share sessions that ended with their connection."""
@@ -126,9 +157,10 @@ class ShareCounters:
             found = self._groups[group_id] = GroupCounts()
         return found
 
-    def _archived(self, reason: str, count: int) -> None:
+    def _archived(self, group_id: GroupId, reason: str, count: int) -> None:
         if count > 0:
             self._observer.count("share_archived", count, reason)
+            self._counts_of(group_id).archived_count += count
 
 
 def _count(delta: StateDelta, state: RecordState) -> int:

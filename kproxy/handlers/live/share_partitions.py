@@ -30,7 +30,9 @@ from kproxy.handlers.ports import (
     Alarm,
     Availability,
     Background,
+    Clock,
     GroupLog,
+    Observer,
     PartitionReader,
     StateLog,
     WallClock,
@@ -55,7 +57,9 @@ class DirectoryPorts:
     availability: Availability
     background: Background
     alarm: Alarm
+    clock: Clock
     wall_clock: WallClock
+    observer: Observer
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +298,7 @@ class SharePartitionDirectory:
 
     async def _load(self, key: SharePartitionKey, load: LoadUnderWay) -> None:
         failure: Exception | None = None
+        began_ms = self._ports.clock.now_ms()
         try:
             live = await self._build(key, load)
             load.require_up_to_date(key)
@@ -301,6 +306,8 @@ class SharePartitionDirectory:
             self._live[key] = live
             self._index.add(key)
             self.generation += 1
+            took_ms = self._ports.clock.now_ms() - began_ms
+            self._ports.observer.observe("share_partition_load_seconds", took_ms / 1000)
         except Exception as raised:  # noqa: BLE001 - the fetches that wait are told
             failure = raised
         finally:

@@ -1,7 +1,7 @@
 """`StateLogService`: the state log as one thing: found, owned, loaded, written, looked after, drained."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -116,6 +116,7 @@ class StateLogService:
         self._on_slot_ready = on_slot_ready
         self._is_started = False
         self._state_topic: TopicDescription | None = None
+        self._looked_after_by: StateUpkeep | None = None
         self._reports = SlotReports(measuring)
         self._identities = ProducerIdentities(metadata=cluster.metadata, connections=cluster.connections)
         self._spoke = asyncio.Event()
@@ -141,6 +142,10 @@ class StateLogService:
     def state_topic(self) -> TopicDescription | None:
         """The topic that holds the state of the share-partitions, as long as there are slots."""
         return None if self._directory.slots is None else self._state_topic
+
+    def pruned_offsets(self) -> Mapping[tuple[str, ...], float]:
+        """Return up to where this process pruned the state topic, by slot."""
+        return {} if self._looked_after_by is None else self._looked_after_by.pruned_offsets()
 
     def start(self) -> None:
         """Find the topics, or create them, and then own, load and look after the slots; once, however often called."""
@@ -197,9 +202,10 @@ class StateLogService:
         )
         tasks.spawn(self._look_for_coordinators(topics), name="coordinators of the slots")
         await self._fleet.join(slots, topics.slot_count)
+        self._looked_after_by = upkeep = self._upkeep(slots, topics)
         self._beside += [
             tasks.keep_up(self._signs.run, name="signs of life"),
-            tasks.spawn(self._upkeep(slots, topics).run(), name="upkeep of the state log"),
+            tasks.spawn(upkeep.run(), name="upkeep of the state log"),
         ]
         self._tell()
         reason = await self._replacement_of(topics)

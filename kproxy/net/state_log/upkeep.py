@@ -7,7 +7,7 @@
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, cast
@@ -72,6 +72,11 @@ class StateUpkeep:
         self._measuring = measuring
         self._pruned_to: dict[int, int] = {}
         self._is_pruning_refused = False
+
+    def pruned_offsets(self) -> Mapping[tuple[str, ...], float]:
+        """Return up to where, exclusive, this process pruned the state topic: of each slot that is served here."""
+        served = [slot.number for slot in self._slots.all() if slot.is_ready]
+        return {(str(number),): self._pruned_to[number] for number in served if number in self._pruned_to}
 
     async def run(self) -> None:
         """Go round for ever."""

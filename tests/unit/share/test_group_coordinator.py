@@ -72,7 +72,7 @@ def test_the_first_answer_carries_the_whole_assignment() -> None:
 
     # Then
     assert answer == HeartbeatAnswer(ALICE, answer.member_epoch, 5_000, ALL_OF_PAID)
-    assert answer.member_epoch == 1
+    assert answer.member_epoch == coordinator.rebalance_count == 1
 
 
 def test_a_steady_heartbeat_is_told_nothing_new() -> None:
@@ -85,6 +85,7 @@ def test_a_steady_heartbeat_is_told_nothing_new() -> None:
 
     # Then
     assert answer == HeartbeatAnswer(ALICE, joined.member_epoch, 5_000, None)
+    assert coordinator.rebalance_count == 1
 
 
 @pytest.mark.parametrize(

@@ -202,3 +202,20 @@ def test_a_scraper_that_asks_for_openmetrics_gets_it() -> None:
 
 def test_the_process_itself_is_measured() -> None:
     assert b"process_resident_memory_bytes" in Metrics().exposition().body
+
+
+def test_a_counter_that_somebody_else_counts_is_read_when_it_is_scraped() -> None:
+    # Given
+    metrics = Metrics()
+    waits: dict[tuple[str, ...], int] = {("busy",): 1, ("full",): 0}
+    metrics.register_counter("share_read_turn_waits", lambda: waits)
+    metrics.register_counter("share_rebalances", lambda: 7)
+    waits[("full",)] = 3
+
+    # When
+    samples = exposed(metrics)
+
+    # Then
+    assert samples["kproxy_share_read_turn_waits_total{reason=busy}"] == 1
+    assert samples["kproxy_share_read_turn_waits_total{reason=full}"] == 3
+    assert samples["kproxy_share_rebalances_total{}"] == 7

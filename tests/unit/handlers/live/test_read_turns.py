@@ -290,3 +290,18 @@ async def test_room_is_handed_on_by_a_fetch_that_ends_in_that_moment() -> None:
     # Then
     assert is_answered
     assert acquired(waiting.result()) == [(10, 19, 1)]
+
+
+def test_it_is_counted_how_often_a_share_partition_could_not_be_read_at_once_and_why() -> None:
+    # Given
+    turns = ReadTurns()
+    reader, asker = FetchSignals(), FetchSignals()
+    turns.take(KEY, reader)
+
+    # When
+    turns.take(KEY, asker)
+    turns.wait_for_room(KEY, asker)
+    turns.wait_for_room(KEY, asker)
+
+    # Then
+    assert turns.waits() == {("busy",): 1, ("full",): 1}

@@ -2,11 +2,12 @@
 
 from typing import Final
 
-from kproxy.handlers.live.share_counters import GroupCounts, ShareCounters
+from kproxy.handlers.live.share_counters import EVENTS, GroupCounts, ShareCounters
 from kproxy.share.acquisition import AcquiredRange
 from kproxy.share.identifiers import GroupId
 from kproxy.share.record_state import RecordState
 from kproxy.share.state_batches import NO_CHANGE, StateBatch, StateDelta
+from kproxy.statelog.actors import MAX_TEXT_LENGTH
 from tests.in_memory.recording_observer import RecordingObserver
 from tests.worlds.share_builders import SaidBatch
 
@@ -80,7 +81,7 @@ def test_a_lock_that_ends_counts_whatever_becomes_of_the_record() -> None:
     batches = (StateBatch(0, 3, RecordState.AVAILABLE, 1), StateBatch(4, 4, RecordState.ARCHIVED, 5))
 
     # When
-    ShareCounters(observer).locks_expired(StateDelta(0, 1, batches))
+    ShareCounters(observer).locks_expired(WORKERS, StateDelta(0, 1, batches))
 
     # Then
     assert observer.counts == {("share_lock_timeouts",): 5, ("share_archived", "delivery_limit"): 1}
@@ -92,9 +93,9 @@ def test_nothing_is_counted_for_nothing() -> None:
     counters = ShareCounters(observer)
 
     # When
-    counters.released(NO_CHANGE)
-    counters.locks_expired(NO_CHANGE)
-    counters.overtaken_by_log_start(0)
+    counters.released(WORKERS, NO_CHANGE)
+    counters.locks_expired(WORKERS, NO_CHANGE)
+    counters.overtaken_by_log_start(WORKERS, 0)
     counters.sessions_evicted([])
 
     # Then
@@ -112,8 +113,43 @@ def test_what_happened_to_the_records_of_a_group_is_told_of_that_group() -> None
     )
 
     # Then
-    assert counters.of_group(WORKERS) == GroupCounts(13, 3, 6)
+    assert counters.of_group(WORKERS) == GroupCounts(13, 3, 6, released_count=1, archived_count=2)
     assert counters.of_group(GroupId("others")) == GroupCounts()
+
+
+def test_locks_that_end_and_records_that_are_given_up_are_told_of_their_group() -> None:
+    # Given
+    counters = ShareCounters(RecordingObserver())
+    ended = (StateBatch(0, 3, RecordState.AVAILABLE, 1), StateBatch(4, 4, RecordState.ARCHIVED, 5))
+
+    # When
+    counters.locks_expired(WORKERS, StateDelta(0, 1, ended))
+    counters.overtaken_by_log_start(WORKERS, 7)
+
+    # Then
+    [(group_id, counts)] = counters.records_of_groups()
+    assert group_id == WORKERS
+    assert dict(zip(EVENTS, counts.by_event(), strict=True)) == {
+        "delivered": 0,
+        "redelivered": 0,
+        "acknowledged": 0,
+        "released": 0,
+        "lock_timeout": 5,
+        "archived": 8,
+    }
+
+
+def test_of_a_group_with_a_very_long_id_as_much_is_told_as_a_label_may_have() -> None:
+    # Given
+    observer = RecordingObserver()
+
+    # When
+    ShareCounters(observer).fetched(GroupId("g" * 32_000), asked=4, acquired=1)
+
+    # Then
+    [((_, group), ratios)] = observer.observations.items()
+    assert len(group) == MAX_TEXT_LENGTH
+    assert ratios == [0.25]
 
 
 def test_the_group_that_was_counted_first_makes_room_for_a_new_one() -> None:

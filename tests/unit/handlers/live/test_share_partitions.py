@@ -43,7 +43,9 @@ def a_directory(
         availability=world.availability,
         alarm=world.alarm,
         background=world.background,
+        clock=world.clock,
         wall_clock=world.wall_clock,
+        observer=world.observer,
     )
     return SharePartitionDirectory(
         ports,
@@ -94,6 +96,7 @@ async def test_it_loads_a_share_partition_once() -> None:
     assert first is second
     assert first.start_offset == 7
     assert world.state_log.loads == [KEY]
+    assert world.observer.observations["share_partition_load_seconds",] == [0.0]
 
 
 async def test_concurrent_calls_share_one_load() -> None:

@@ -24,6 +24,7 @@ async def test_what_nobody_writes_any_more_is_snapshotted_and_holds_nothing_back
     await upkeep.visit_all()
 
     # Then
+    assert upkeep.pruned_offsets() == {("0",): 8}
     point = tended.slots.all()[0].status().recovery_point
     assert (before, point) == (1, 8)
     assert tended.recovery_points() == [0, 8]

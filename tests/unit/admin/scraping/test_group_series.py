@@ -1,0 +1,129 @@
+"""What is told by group, topic and partition, and what is not when there is too much of it."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from kproxy.admin.scraping.group_series import GroupSeries
+from kproxy.handlers.live.share_counters import ShareCounters
+from kproxy.share.acquisition import AcquiredRange
+from kproxy.share.identifiers import GroupId, MemberId, SharePartitionKey
+from kproxy.share.limits import ShareLimits
+from kproxy.share.share_partition import SharePartition
+from kproxy.telemetry.metrics import Metrics
+from tests.in_memory.inspectable import ORDERS, PAYMENTS, InMemorySharePartitions
+from tests.in_memory.recording_observer import RecordingObserver
+
+LABELS: Final = ("group", "topic", "partition", "event")
+LIMITS: Final = ShareLimits(partition_max_record_locks=200)
+
+
+def with_in_flight(key: SharePartitionKey, *extents: tuple[int, int]) -> SharePartition:
+    live = SharePartition(key, start_offset=0, state_batches=(), limits=LIMITS)
+    for number, extent in enumerate(extents):
+        live.acquire(
+            MemberId(f"member {number}"),
+            [extent],
+            fetch_offset=live.next_fetch_offset(),
+            max_records=1_000,
+            batch_size=1_000,
+            is_record_limit=False,
+            now_ms=0,
+        )
+    return live
+
+
+class Scraped:
+    def __init__(self, *, max_series: int = 1_000) -> None:
+        self.metrics = Metrics(max_series)
+        self.live = InMemorySharePartitions()
+        self.counters = ShareCounters(RecordingObserver())
+        self.series = GroupSeries(self.live, self.counters, {ORDERS: "orders"}.get, metrics=self.metrics)
+        self.series.register()
+
+    def hold(self, group: str, partition: int, *extents: tuple[int, int]) -> None:
+        key = SharePartitionKey(GroupId(group), ORDERS, partition)
+        self.live[key] = with_in_flight(key, *extents)
+
+    async def samples(self, name: str) -> Mapping[tuple[str, ...], float]:
+        await self.series.freshen()
+        return {
+            tuple(sample.labels[label] for label in LABELS if label in sample.labels): sample.value
+            for family in text_string_to_metric_families(self.metrics.exposition().body.decode())
+            for sample in family.samples
+            if sample.name == name
+        }
+
+
+async def test_records_and_batches_in_flight_are_told_of_each_share_partition() -> None:
+    # Given
+    scraped = Scraped()
+    scraped.hold("workers", 0, (0, 9), (10, 29))
+    scraped.hold("workers", 1)
+
+    # When
+    records = await scraped.samples("kproxy_share_partition_inflight_records")
+    batches = await scraped.samples("kproxy_share_partition_inflight_batches")
+
+    # Then
+    assert records == {("workers", "orders", "0"): 30}
+    assert batches == {("workers", "orders", "0"): 2}
+
+
+async def test_of_a_group_all_its_records_are_told_and_how_full_its_fullest_window_is() -> None:
+    # Given
+    scraped = Scraped()
+    scraped.hold("workers", 0, (0, 99))
+    scraped.hold("workers", 1, (0, 49))
+
+    # When
+    records = await scraped.samples("kproxy_share_group_inflight_records")
+    ratios = await scraped.samples("kproxy_share_group_window_ratio")
+
+    # Then
+    assert records == {("workers",): 150}
+    assert ratios == {("workers",): 0.5}
+
+
+async def test_a_topic_whose_name_is_not_known_is_told_by_its_id() -> None:
+    # Given
+    scraped = Scraped()
+    key = SharePartitionKey(GroupId("workers"), PAYMENTS, 3)
+    scraped.live[key] = with_in_flight(key, (0, 4))
+
+    # When
+    records = await scraped.samples("kproxy_share_partition_inflight_records")
+
+    # Then
+    assert records == {("workers", "dG9waWMtaWQtcGF5bWVudA", "3"): 5}
+
+
+async def test_the_largest_are_told_where_there_are_more_than_series_and_the_others_are_counted() -> None:
+    # Given
+    scraped = Scraped(max_series=2)
+    for partition, count in enumerate((5, 50, 20)):
+        scraped.hold("workers", partition, (0, count - 1))
+
+    # When
+    records = await scraped.samples("kproxy_share_partition_inflight_records")
+
+    # Then
+    assert records == {("workers", "orders", "1"): 50, ("workers", "orders", "2"): 20}
+    assert scraped.metrics.counted("metrics_dropped_series", "share_partition_inflight_records") == 1
+
+
+async def test_what_happened_to_the_records_of_a_group_is_told_and_no_record_is_lost_to_the_bound() -> None:
+    # Given
+    scraped = Scraped(max_series=18)
+    for name, count in (("a", 5), ("b", 7), ("c", 11), ("d", 13)):
+        scraped.counters.delivered(GroupId(name), [AcquiredRange(0, count - 1, 1)])
+
+    # When
+    records = await scraped.samples("kproxy_share_group_records_total")
+
+    # Then
+    delivered = {group: count for (group, event), count in records.items() if event == "delivered"}
+    assert delivered == {"a": 5, "b": 7, "other": 24}
+    assert len(records) == 18
+    assert scraped.metrics.counted("metrics_dropped_series", "share_group_records") == 2
