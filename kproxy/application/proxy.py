@@ -20,12 +20,12 @@ from kproxy.application.admin_parts import AdminParts
 from kproxy.application.client_ports import ClientPorts
 from kproxy.application.configured_quotas import client_quotas, relay_limits
 from kproxy.application.fleet_vitals import FleetVitals
-from kproxy.application.full_collections import FullCollections
 from kproxy.application.late_admin import LateAdmin
 from kproxy.application.memory_share import memory_share
 from kproxy.application.own_credentials import own_credentials
 from kproxy.application.peer_questions import PeerQuestions
 from kproxy.application.peer_service import fleet_secret
+from kproxy.application.process.watches import keep_watch
 from kproxy.application.share_service import ShareService, Surroundings
 from kproxy.application.share_switch import ShareSwitch
 from kproxy.application.shutdown import Shutdown
@@ -56,7 +56,7 @@ from kproxy.net.relay.answering import TimedApis
 from kproxy.net.relay.buffer_budget import BufferBudget
 from kproxy.net.relay.early_ports import EarlyPorts
 from kproxy.net.relay.held_requests import HeldRequests
-from kproxy.net.relay.limits.file_descriptors import OpenFileWatch, open_file_limit
+from kproxy.net.relay.limits.file_descriptors import open_file_limit
 from kproxy.net.relay.relay import Relay
 from kproxy.net.relay.sweeper import Sweeper
 from kproxy.net.tasks import TaskKeeper
@@ -243,7 +243,6 @@ class Proxy:
                 listeners=self._listeners,
                 addresses=self._addresses,
                 relay=self._relay,
-                sweeper=self._sweeper,
                 share_groups=self._share.groups,
                 authorizer=self._share.authorizer,
                 state_log=self._share.state_log,
@@ -290,8 +289,7 @@ class Proxy:
         self._tasks.spawn(self._listeners.admit_newcomers(), name="admit newcomers")
         self._tls.start(self._tasks)
         self._tasks.keep_up(self._sweeper.run, name="sweeper")
-        self._tasks.keep_up(OpenFileWatch(self._metrics).run, name="open files")
-        self._tasks.keep_up(FullCollections().run, name="full collections")
+        keep_watch(self._tasks, self._metrics)
         await self._meet_backing_cluster()
         await self.shutdown.requested.wait()
 

@@ -27,7 +27,6 @@ from kproxy.net.authorization.acl_watch import SOURCES_IN_USE, AclWatch
 from kproxy.net.cluster.contact_watch import ContactWatch
 from kproxy.net.cluster.metadata import ClusterMetadataCache
 from kproxy.net.relay.relay import Relay
-from kproxy.net.relay.sweeper import Sweeper
 from kproxy.net.state_log.service import StateLogService
 from kproxy.settings import Settings
 from kproxy.settings.addresses import NODE_ID_PLACE
@@ -50,7 +49,6 @@ class VitalParts:
     listeners: ClientPorts
     addresses: BrokerAddresses
     relay: Relay
-    sweeper: Sweeper
     share_groups: ShareGroups
     authorizer: AclWatch
     state_log: StateLogService
@@ -205,7 +203,6 @@ class Vitals:
         metrics.register_gauge(
             "connections_unauthenticated", lambda: parts.relay.quotas.unauthenticated_count
         )
-        metrics.register_gauge("event_loop_lag_seconds", lambda: parts.sweeper.loop_lag_seconds)
         metrics.register_gauge("share_groups", share_groups.groups_by_state)
         metrics.register_gauge("share_sessions", lambda: share_groups.session_count)
         metrics.register_gauge("share_partitions", lambda: share_groups.share_partition_count)

@@ -255,7 +255,12 @@ DECLARATIONS: Final = (
         _GAUGE,
         "Client connections whose client has yet to prove who it is; 0 where none has to.",
     ),
-    MetricDeclaration("event_loop_lag_seconds", _GAUGE, "How late the event loop last ran a timer."),
+    MetricDeclaration(
+        "event_loop_lag_seconds",
+        MetricKind.HISTOGRAM,
+        "How late the event loop runs a timer, ten times a second.",
+        buckets=(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0),
+    ),
     MetricDeclaration(
         "task_faults",
         _COUNTER,

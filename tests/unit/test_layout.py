@@ -71,6 +71,8 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "kproxy/jobs/verify/write_rules.py": "tests/unit/jobs/verify/test_verify_rules.py",
     "kproxy/settings/choices.py": "words only",
     "kproxy/net/counting.py": "a protocol",
+    "kproxy/application/process/watches.py": "wiring; every test of a running kproxy",
+    "kproxy/telemetry/share_group_metrics.py": "a table; tests/unit/telemetry/test_metric_table.py",
     "kproxy/net/peers/peer_limits.py": "data only; met in "
     "tests/unit/net/peers/test_lost_peers.py and tests/unit/net/peers/test_left_at_peers.py",
 }

@@ -25,8 +25,6 @@ class Sweeper:
     def __init__(self, relay: Relay, standing_bytes: Callable[[], int] = lambda: 0) -> None:
         self._relay = relay
         self._standing_bytes = standing_bytes
-        self.loop_lag_seconds = 0.0
-        """How late the event loop last came back to this task."""
 
     async def run(self) -> None:
         """Sweep for ever, a second apart; the interval is bounded below by half of the shortest limit."""
@@ -37,9 +35,7 @@ class Sweeper:
         pause = min(_SWEEP_SECONDS, max(shortest_ms / 2000, _DRAIN_STEP_SECONDS))
         loop = asyncio.get_running_loop()
         while True:
-            due = loop.time() + pause
             await asyncio.sleep(pause)
-            self.loop_lag_seconds = max(0.0, loop.time() - due)
             self._relay.traffic.report(self._relay.counting, self._relay.routes)
             self._relay.budget.take(self, self._standing_bytes())
             await self._sweep_all(loop)

@@ -73,7 +73,6 @@ PROMISED_GAUGES = {
     "fleet_map_epoch": (),
     "build_info": ("version", "python"),
     "buffered_bytes": (),
-    "event_loop_lag_seconds": (),
     "tls_certificate_expiry_timestamp_seconds": ("role",),
 }
 

@@ -1,0 +1,1 @@
+"""What concerns the process as a whole, whatever it serves."""
